@@ -1,0 +1,54 @@
+"""regard: attention models you can train, measure and look inside."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Attended",
+    "Attention",
+    "Memory",
+    "MultiHead",
+    "RegardError",
+    "Trace",
+    "__version__",
+    "align",
+    "attend",
+    "mask",
+    "score",
+]
+
+if TYPE_CHECKING:
+    from regard.attention import align, mask, score
+    from regard.attention.attend import Attended, Attention, attend
+    from regard.attention.heads import MultiHead
+    from regard.attention.memory import Memory
+    from regard.errors import RegardError
+    from regard.trace import Trace
+
+# Where each public name lives. Nothing is imported, torch least of all, before it is used.
+_HOMES = {
+    "Attended": "regard.attention.attend",
+    "Attention": "regard.attention.attend",
+    "Memory": "regard.attention.memory",
+    "MultiHead": "regard.attention.heads",
+    "RegardError": "regard.errors",
+    "Trace": "regard.trace",
+    "align": "regard.attention",
+    "attend": "regard.attention.attend",
+    "mask": "regard.attention",
+    "score": "regard.attention",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,68 @@
+"""The addressing of the neural Turing machine (Graves et al. 2014, section 3.3)."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention.focus import Align, Focus, Logits, Mask, Window, masked_softmax
+from regard.attention.mask import unpadded_length
+from regard.errors import ShapeError
+
+
+class Addressing(Align):
+    """Content, then interpolation with the last focus, then a circular shift, then sharpening.
+
+    1. w_c = softmax(logits), with logits beta cos(key, memory) from `score.Cosine(beta)`
+    2. w_g = gate w_c + (1 - gate) w_(t-1): the state; without one, w_g = w_c
+    3. w_s(i) = sum_j w_g(i - j) shift(j), circular, for j = -reach .. reach
+    4. w(i) = w_s(i)^sharpen / sum_j w_s(j)^sharpen, with sharpen >= 1
+
+    The four come from the controller at each step, so an Addressing is made for one call. Its state is its weights.
+    Under a padding mask the circle has the unpadded length.
+    """
+
+    equivariant = False
+
+    def __init__(
+        self,
+        gate: Float[Tensor, "... q 1"],
+        shift: Float[Tensor, "... q s"],
+        sharpen: Float[Tensor, "... q 1"],
+    ) -> None:
+        super().__init__()
+        if shift.shape[-1] % 2 == 0:
+            raise ShapeError(
+                f"The shift needs a weight for each step from -reach to +reach, an odd number; got {shift.shape[-1]}."
+            )
+        self.gate, self.shift, self.sharpen = gate, shift, sharpen
+
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
+        """The four steps in turn."""
+        gate, shift, sharpen = (part.to(logits.dtype) for part in (self.gate, self.shift, self.sharpen))
+        weights = masked_softmax(logits, allowed)
+        if state is not None:
+            weights = gate * weights + (1 - gate) * state.to(logits.dtype)
+        weights = circular_shift(weights, shift, allowed)
+        # The largest weight is divided out first: (1/128)^100 would be 0, and 0/0 after it.
+        weights = weights / weights.amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+        weights = weights.pow(sharpen)
+        weights = weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+        return Focus(weights, state=weights)
+
+
+def circular_shift(
+    weights: Float[Tensor, "... q k"], shift: Float[Tensor, "... q s"], allowed: Mask = None
+) -> Float[Tensor, "... q k"]:
+    """sum_j weights((i - j) mod n) shift(j), j from -reach to reach; n is the number of keys, less their padding."""
+    num_keys, reach = weights.shape[-1], shift.shape[-1] // 2
+    length: Tensor | int = num_keys
+    if allowed is not None:
+        length = unpadded_length(allowed).clamp_min(1).unsqueeze(-1)
+    positions = torch.arange(num_keys, device=weights.device)
+    shifted = torch.zeros_like(weights)
+    for column, step in enumerate(range(-reach, reach + 1)):
+        source = ((positions - step) % length).expand_as(weights)
+        shifted = shifted + weights.gather(-1, source) * shift[..., column : column + 1]
+    return shifted if allowed is None else shifted.masked_fill(~allowed, 0)

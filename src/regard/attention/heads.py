@@ -1,0 +1,123 @@
+"""Multi-head attention: several attentions side by side, each on its own projection (Vaswani et al. 2017, 3.2.2)."""
+
+from typing import Any, Self
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention.align import softmax
+from regard.attention.attend import Attended, Kernel, ScoreLike, as_score, recall
+from regard.attention.focus import Align
+from regard.attention.memory import Memory
+from regard.attention.score import scaled_dot
+from regard.errors import OptionError, ShapeError
+
+
+class MultiHead(nn.Module):
+    """context = W_o [head_1; ...; head_h], head_i = attend(W_q^i query, W_k^i states, W_v^i states).
+
+    Self-attention: multihead(x). Cross-attention: memory = multihead.remember(states, mask), then
+    multihead(query, memory) as often as needed. A decoder's cache: memory = multihead.remember(x, after=memory), then
+    multihead(x, memory, causal=True). The score and the alignment are applied within each head.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        *,
+        memory_dim: int | None = None,
+        bias: bool = True,
+        score: ScoreLike = scaled_dot,
+        align: Align = softmax,
+    ) -> None:
+        super().__init__()
+        if num_heads < 1 or dim % num_heads:
+            raise OptionError(f"dim must be a multiple of num_heads; got dim={dim}, num_heads={num_heads}.")
+        self.dim, self.num_heads = dim, num_heads
+        self.memory_dim = memory_dim or dim
+        self.query_layer = nn.Linear(dim, dim, bias=bias)
+        self.key_layer = nn.Linear(self.memory_dim, dim, bias=bias)
+        self.value_layer = nn.Linear(self.memory_dim, dim, bias=bias)
+        self.output_layer = nn.Linear(dim, dim, bias=bias)
+        self.score, self.align = as_score(score), align
+        for layer in (self.query_layer, self.key_layer, self.value_layer, self.output_layer):
+            nn.init.xavier_uniform_(layer.weight)
+            if bias:
+                nn.init.zeros_(layer.bias)
+
+    @classmethod
+    def from_torch(cls, other: nn.MultiheadAttention) -> Self:
+        """The same attention with the weights of torch's module (which must not add keys of its own)."""
+        if other.bias_k is not None or other.add_zero_attn or other.kdim != other.vdim:
+            raise OptionError("MultiHead has no bias_k, add_zero_attn, or different kdim and vdim; this module does.")
+        heads = cls(other.embed_dim, other.num_heads, memory_dim=other.kdim, bias=other.in_proj_bias is not None)
+        if other.in_proj_weight is not None:
+            weights = other.in_proj_weight.chunk(3)
+        else:
+            weights = (other.q_proj_weight, other.k_proj_weight, other.v_proj_weight)
+        layers = (heads.query_layer, heads.key_layer, heads.value_layer)
+        with torch.no_grad():
+            for layer, weight in zip(layers, weights, strict=True):
+                layer.weight.copy_(weight)
+            heads.output_layer.weight.copy_(other.out_proj.weight)
+            if other.in_proj_bias is not None:
+                for layer, bias in zip(layers, other.in_proj_bias.chunk(3), strict=True):
+                    layer.bias.copy_(bias)
+                heads.output_layer.bias.copy_(other.out_proj.bias)
+        return heads.to(other.out_proj.weight)
+
+    def remember(
+        self,
+        states: Float[Tensor, "b k m"],
+        mask: Bool[Tensor, "#b #q k"] | None = None,
+        *,
+        after: Memory | None = None,
+    ) -> Memory:
+        """Each head's keys and values, projected once; `after` appends them to an earlier memory."""
+        _check_features("states", states, self.memory_dim)
+        keys = self.score.project_key(self._split(self.key_layer(states)))
+        memory = Memory(keys, self._split(self.value_layer(states)), None if mask is None else mask.unsqueeze(-3))
+        return memory if after is None else after.extended(memory)
+
+    def forward(
+        self,
+        query: Float[Tensor, "b q d"],
+        memory: Memory | None = None,
+        *,
+        mask: Bool[Tensor, "... k"] | None = None,
+        causal: bool = False,
+        weights: bool = False,
+        kernel: Kernel = "auto",
+        state: Any = None,
+    ) -> Attended:
+        """Attend to the memory, or to the queries themselves; weights are (b, h, q, k).
+
+        `mask` broadcasts to (b, q, k); `causal` lines up the last query with the last key.
+        """
+        _check_features("query", query, self.dim)
+        memory = self.remember(query) if memory is None else memory
+        if mask is not None and mask.ndim > 2:
+            mask = mask.unsqueeze(-3)
+        attended = recall(
+            self._split(self.query_layer(query)),
+            memory,
+            score=self.score,
+            align=self.align,
+            mask=mask,
+            causal=causal,
+            weights=weights,
+            kernel=kernel,
+            state=state,
+        )
+        context = self.output_layer(attended.context.transpose(-3, -2).flatten(-2))
+        return Attended(context, attended.weights, attended.log_prob, attended.state, attended.extras)
+
+    def _split(self, features: Float[Tensor, "b n d"]) -> Float[Tensor, "b h n e"]:
+        return features.view(*features.shape[:-1], self.num_heads, -1).transpose(-3, -2)
+
+
+def _check_features(role: str, tensor: Tensor, dim: int) -> None:
+    if tensor.ndim != 3 or tensor.shape[-1] != dim:
+        raise ShapeError(f"The {role} of this MultiHead must be (batch, length, {dim}); got {tuple(tensor.shape)}.")

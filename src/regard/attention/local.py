@@ -1,0 +1,108 @@
+"""Local alignments: choose where to look, then score only those keys (Luong et al. 2015, section 3.2)."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.focus import Align, Focus, Logits, Mask, Query, Window, masked_softmax, widen
+from regard.attention.mask import unpadded_length
+from regard.errors import OptionError, ShapeError
+
+
+class LocalMonotonic(Align):
+    """local-m: query t looks at the keys t - reach .. t + reach, softmax inside.
+
+    The state is the number of queries so far, so that a decoder can ask one query at a time.
+    """
+
+    equivariant = False
+
+    def __init__(self, reach: int = 10) -> None:
+        super().__init__()
+        self.reach = _check_reach(reach, at_least=0)
+
+    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
+        """Around the time of the query."""
+        return Window.around(_times(query, state), self.reach, num_keys)
+
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
+        """Softmax inside the window."""
+        return Focus(masked_softmax(logits, allowed), state=_next_time(logits, state))
+
+
+class LocalPredictive(Align):
+    """local-p: the model predicts where to look, p_t = n sigmoid(v' tanh(W s_t)), n the unpadded length.
+
+    Softmax inside [p_t - reach, p_t + reach], times exp(-(s - p_t)^2 / (2 sigma^2)) with sigma = reach / 2, positions s
+    counted from 1 and weights not renormalised, as in the paper. Gradients reach p_t through the Gaussian.
+    `extras["centre"]` is p_t - 1: the centre among keys counted from 0.
+    """
+
+    normalised = False
+    equivariant = False
+
+    def __init__(self, query_dim: int, dim: int | None = None, reach: int = 10) -> None:
+        super().__init__()
+        self.reach = _check_reach(reach, at_least=1)
+        self.query_dim = query_dim
+        self.layer = nn.Linear(query_dim, dim or query_dim, bias=False)
+        self.direction = nn.Linear(dim or query_dim, 1, bias=False)
+
+    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
+        """Around the predicted position."""
+        if query.shape[-1] != self.query_dim:
+            raise ShapeError(
+                f"This LocalPredictive predicts its centre from queries of {self.query_dim} features; these have "
+                f"{query.shape[-1]}. Make it with query_dim={query.shape[-1]}."
+            )
+        share = torch.sigmoid(widen(self.direction(torch.tanh(self.layer(query))))).squeeze(-1)
+        length = num_keys if mask is None else unpadded_length(mask)
+        return Window.around(length * share - 1, self.reach, num_keys)
+
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
+        """Softmax inside the window, damped away from its centre."""
+        assert window is not None  # noqa: S101 - `look` gives one
+        sigma = self.reach / 2
+        gaussian = torch.exp(-window.offset.square() / (2 * sigma**2)).unsqueeze(-2)
+        return Focus(masked_softmax(logits, allowed) * gaussian.to(logits.dtype), extras={"centre": window.centre})
+
+
+class Spatial(Align):
+    """The plain average of the keys within `reach` of the query's own position: average pooling as attention.
+
+    weight_ji = 1{|j - i| <= reach} / sum_k 1{|j - k| <= reach} (Fleuret, Deep Learning 13.1). No score is computed.
+    """
+
+    equivariant = False
+    uses_scores = False
+
+    def __init__(self, reach: int) -> None:
+        super().__init__()
+        self.reach = _check_reach(reach, at_least=0)
+
+    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
+        """Around the position of the query."""
+        return Window.around(_times(query, state), self.reach, num_keys)
+
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
+        """Equal weights for all that may be attended to."""
+        return Focus(masked_softmax(torch.zeros_like(logits), allowed), state=_next_time(logits, state))
+
+
+def _times(query: Query, state: Any) -> Float[Tensor, "... q"]:
+    """The time of each query: 0, 1, 2, ... or, with a state, going on from there."""
+    # Half precision cannot count far: bfloat16 has no 257.
+    times = torch.arange(query.shape[-2], device=query.device, dtype=widen(query).dtype)
+    return (times + (0 if state is None else state)).expand(query.shape[:-1])
+
+
+def _next_time(logits: Logits, state: Any) -> Any:
+    return (0 if state is None else state) + logits.shape[-3]
+
+
+def _check_reach(reach: int, *, at_least: int) -> int:
+    if reach < at_least:
+        raise OptionError(f"A window reaches at least {at_least} to each side; got reach={reach}.")
+    return reach

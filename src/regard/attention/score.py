@@ -1,0 +1,283 @@
+"""Scores: every way of the lectures to say how well a key matches a query.
+
+Any plain function of (query, key) serves as a score too; match.py says what a score is.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from regard.attention.match import Keys, Logits, Product, Queries, Score
+from regard.errors import OptionError
+from regard.kernels.additive import additive_logits, additive_logits_reference
+from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
+
+
+class Dot(Product):
+    """s' h (Luong et al. 2015, section 3.1)."""
+
+
+class ScaledDot(Product):
+    """s' h / sqrt(d) (Vaswani et al. 2017, section 3.2.1)."""
+
+    def scale(self, dim: int) -> float:
+        """1 / sqrt(d) keeps the logits of random vectors at unit variance."""
+        return 1 / math.sqrt(dim)
+
+
+class Cosine(Product):
+    """strength * cos(s, h) (Graves et al. 2014, section 3.3.1: beta is the key strength).
+
+    `strength` is a number, or a tensor that broadcasts to (..., q, 1): one key strength per query.
+    """
+
+    def __init__(self, strength: float | Tensor = 1.0) -> None:
+        super().__init__()
+        self.strength = strength
+
+    def project_query(self, query: Queries) -> Queries:
+        """The direction of the query, as long as its strength."""
+        return functional.normalize(query, dim=-1) * self.strength
+
+    def project_key(self, key: Keys) -> Keys:
+        """The direction of the key."""
+        return functional.normalize(key, dim=-1)
+
+
+class General(Product):
+    """s' W h (Luong et al. 2015, section 3.1): also joins states of different sizes."""
+
+    def __init__(self, query_dim: int, key_dim: int) -> None:
+        super().__init__()
+        self.query_dim, self.key_dim = query_dim, key_dim
+        self.weight = nn.Linear(key_dim, query_dim, bias=False)
+
+    def project_key(self, key: Keys) -> Keys:
+        """W h, so that each later query is a mere product."""
+        projected: Tensor = self.weight(key)
+        return projected
+
+
+class Context(Product):
+    """A learned query for each output position, instead of a query from outside.
+
+    Linear form: x_i' theta_j (Fleuret, Deep Learning 13.1). With `hidden`, the tanh form of hierarchical attention:
+    u_i = tanh(W h_i + b), logit u_i' u_w (Yang et al. 2016, section 2.2); the values read are the h_i.
+    """
+
+    def __init__(self, num_queries: int, key_dim: int, hidden: int | None = None) -> None:
+        super().__init__()
+        self.key_dim = key_dim
+        dim = hidden or key_dim
+        self.query = nn.Parameter(torch.randn(num_queries, dim) / math.sqrt(dim))
+        self.layer = nn.Linear(key_dim, dim) if hidden else None
+
+    def own_query(self) -> Float[Tensor, "q d"] | None:
+        """theta, or u_w."""
+        return self.query
+
+    def project_key(self, key: Keys) -> Keys:
+        """x_i itself, or tanh(W h_i + b)."""
+        return key if self.layer is None else torch.tanh(self.layer(key))
+
+
+class Additive(Score):
+    """v' tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2)."""
+
+    lean = True
+
+    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+        super().__init__()
+        self.query_dim, self.key_dim = query_dim, key_dim
+        self.query_layer = nn.Linear(query_dim, dim, bias=False)
+        self.key_layer = nn.Linear(key_dim, dim, bias=False)
+        self.direction = nn.Parameter(torch.empty(dim).uniform_(-1, 1) / math.sqrt(dim))
+
+    def project_query(self, query: Queries) -> Queries:
+        """W s."""
+        projected: Tensor = self.query_layer(query)
+        return projected
+
+    def project_key(self, key: Keys) -> Keys:
+        """U h."""
+        projected: Tensor = self.key_layer(key)
+        return projected
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """v' tanh(query + key) for every pair at once."""
+        return additive_logits_reference(query, key, self.direction.to(query.dtype))
+
+    def compare(self, query: Queries, key: Keys) -> Logits:
+        """The same without a tensor of all pairs' features."""
+        return additive_logits(query, key, self.direction.to(query.dtype))
+
+
+class Concat(Additive):
+    """v' tanh(W [s; h]) (Luong et al. 2015, section 3.1): additive, with the two matrices written as one."""
+
+    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+        nn.Module.__init__(self)
+        self.query_dim, self.key_dim = query_dim, key_dim
+        self.layer = nn.Linear(query_dim + key_dim, dim, bias=False)
+        self.direction = nn.Parameter(torch.empty(dim).uniform_(-1, 1) / math.sqrt(dim))
+
+    def project_query(self, query: Queries) -> Queries:
+        """The columns of W that meet s."""
+        return functional.linear(query, self.layer.weight[:, : self.query_dim])
+
+    def project_key(self, key: Keys) -> Keys:
+        """The columns of W that meet h."""
+        return functional.linear(key, self.layer.weight[:, self.query_dim :])
+
+
+class MLP(Score):
+    """a(s, h) as a multi-layer perceptron on [s; h] (Fleuret, Deep Learning 13.1: "any form").
+
+    The first layer is linear in s and h apart, so each is multiplied once; the other layers see every pair.
+    """
+
+    lean = True
+
+    def __init__(
+        self,
+        query_dim: int,
+        key_dim: int,
+        dims: Sequence[int] = (64, 32),
+        activation: Callable[[Tensor], Tensor] = torch.tanh,
+    ) -> None:
+        super().__init__()
+        if not dims:
+            raise OptionError("MLP needs at least one hidden layer, e.g. dims=(64,); got dims=().")
+        if isinstance(activation, nn.Module) and any(True for _ in activation.parameters()):
+            raise OptionError(f"The activation of MLP must not learn, since it is computed again; got {activation}.")
+        self.query_dim, self.key_dim, self.dims = query_dim, key_dim, tuple(dims)
+        self.first = nn.Linear(query_dim + key_dim, dims[0])
+        self.layers = nn.ModuleList(nn.Linear(*sizes) for sizes in zip(dims, [*dims[1:], 1], strict=True))
+        self.activation = activation
+
+    def project_query(self, query: Queries) -> Queries:
+        """The part of the first layer that meets s, with its bias."""
+        return functional.linear(query, self.first.weight[:, : self.query_dim], self.first.bias)
+
+    def project_key(self, key: Keys) -> Keys:
+        """The part of the first layer that meets h."""
+        return functional.linear(key, self.first.weight[:, self.query_dim :])
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """The network on every pair at once."""
+        return pairwise_logits_reference(query, key, self._after_first, *self._parameters_in(query.dtype))
+
+    def compare(self, query: Queries, key: Keys) -> Logits:
+        """The same without a tensor of all pairs' features."""
+        # Each layer keeps its inputs and their activations.
+        width = 2 * sum(self.dims)
+        return pairwise_logits(query, key, self._after_first, *self._parameters_in(query.dtype), width=width)
+
+    def _parameters_in(self, dtype: torch.dtype) -> list[Tensor]:
+        return [parameter.to(dtype) for parameter in self.layers.parameters()]
+
+    def _after_first(self, features: Tensor, *parameters: Tensor) -> Tensor:
+        for weight, bias in zip(parameters[::2], parameters[1::2], strict=True):
+            features = functional.linear(self.activation(features), weight, bias)
+        return features.squeeze(-1)
+
+
+class Location(Score):
+    """W s: one logit per source position, whatever the key there (Luong et al. 2015, section 3.1).
+
+    Sources shorter than `max_length` use the first logits; positions from `max_length` on get weight 0.
+    """
+
+    position_free = False
+
+    def __init__(self, query_dim: int, max_length: int) -> None:
+        super().__init__()
+        self.query_dim, self.max_length = query_dim, max_length
+        self.layer = nn.Linear(query_dim, max_length, bias=False)
+
+    def project_query(self, query: Queries) -> Queries:
+        """The logits of all positions."""
+        projected: Tensor = self.layer(query)
+        return projected
+
+    def project_key(self, key: Keys) -> Keys:
+        """The position of each key, which is all that counts of it."""
+        positions = torch.arange(key.shape[-2], device=key.device)
+        return positions.unsqueeze(-1).expand(*key.shape[:-1], 1)
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """The logit of each key's position; minus infinity beyond the last that was learned."""
+        lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+        query = query.expand(*lead, *query.shape[-2:])
+        positions = key.long().mT.expand(*query.shape[:-1], key.shape[-2])
+        logits = query.gather(-1, positions.clamp(max=self.max_length - 1))
+        return logits.masked_fill(positions >= self.max_length, -math.inf)
+
+
+class Equality(Score):
+    """1 where the key equals the query, else 0: WHERE key = 'query' as attention."""
+
+    compares_codes = True
+    differentiable = False
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """Every code agrees."""
+        query, key = _same_width(query, key)
+        return (query.unsqueeze(-2) == key.unsqueeze(-3)).all(-1).float()
+
+
+class Prefix(Score):
+    """1 where the key begins with the query, else 0: WHERE key LIKE 'query%' as attention."""
+
+    compares_codes = True
+    differentiable = False
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """Every code agrees, up to the end of the query."""
+        query, key = _same_width(query, key)
+        query, key = query.unsqueeze(-2), key.unsqueeze(-3)
+        return ((query == key) | (query == END)).all(-1).float()
+
+
+END = 0
+"""The code after the last character of a text."""
+
+
+def codes(texts: Sequence[str]) -> Int[Tensor, "n d"]:
+    """Texts as rows of character codes, filled up with END: the keys and queries of `equality` and `prefix`."""
+    width = max((len(text) for text in texts), default=0)
+    rows = [[ord(character) for character in text] + [END] * (width - len(text)) for text in texts]
+    return torch.tensor(rows, dtype=torch.long).reshape(len(rows), width)
+
+
+def _same_width(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    width = max(query.shape[-1], key.shape[-1])
+    return (
+        functional.pad(query, (0, width - query.shape[-1]), value=END),
+        functional.pad(key, (0, width - key.shape[-1]), value=END),
+    )
+
+
+dot = Dot()
+scaled_dot = ScaledDot()
+cosine = Cosine()
+equality = Equality()
+prefix = Prefix()
+
+SCORES: dict[str, type[Score]] = {
+    "additive": Additive,
+    "concat": Concat,
+    "context": Context,
+    "cosine": Cosine,
+    "dot": Dot,
+    "equality": Equality,
+    "general": General,
+    "location": Location,
+    "mlp": MLP,
+    "prefix": Prefix,
+    "scaled_dot": ScaledDot,
+}

@@ -1,0 +1,29 @@
+"""What regard raises: each error echoes the values it was given and names the fix."""
+
+
+class RegardError(Exception):
+    """Any mistake that regard can explain."""
+
+
+class ShapeError(RegardError, ValueError):
+    """Tensors whose sizes do not fit together."""
+
+
+class DtypeError(RegardError, TypeError):
+    """A tensor of the wrong dtype, on another device, or no tensor at all."""
+
+
+class MaskError(RegardError, ValueError):
+    """A mask that does not say, for each query and key, whether it may attend."""
+
+
+class NonFiniteError(RegardError, ValueError):
+    """NaN or infinity where numbers were expected."""
+
+
+class KernelError(RegardError, ValueError):
+    """A kernel that was asked for by name but cannot serve this call."""
+
+
+class OptionError(RegardError, ValueError):
+    """A setting outside the values it may take."""

@@ -1,0 +1,1 @@
+"""Fused and memory-lean operators, each beside the plain formula it must agree with."""

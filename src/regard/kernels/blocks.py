@@ -1,0 +1,43 @@
+"""Cutting a (batch, query, key) volume into blocks whose intermediate results stay in the cache."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+# Elements of one (batch, query, key, feature) block: 1 MiB in float32 stays in the cache of one CPU core,
+# while a GPU needs larger pieces to be busy.
+CPU_BLOCK = 1 << 18
+GPU_BLOCK = 1 << 23
+
+
+def flatten_lead(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, torch.Size]:
+    """Both with one batch axis, (b, q, d) and (b, k, d), and the leading axes that they broadcast to."""
+    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    flat_query, flat_key = (
+        side.expand(*lead, *side.shape[-2:]).reshape(lead.numel(), *side.shape[-2:]) for side in (query, key)
+    )
+    return flat_query, flat_key, lead
+
+
+def blocks(query: Tensor, key: Tensor, *, features: int) -> Iterator[tuple[slice, slice, slice]]:
+    """Slices over the batch, the queries (b, q, d) and the keys (b, k, d), of at least one pair each.
+
+    Whole examples go together while they fit; otherwise whole rows of keys; otherwise a part of a row.
+    """
+    size = CPU_BLOCK if query.device.type == "cpu" else GPU_BLOCK
+    batch, queries, keys = query.shape[0], query.shape[1], key.shape[1]
+    if 0 in (batch, queries, keys):
+        return
+    features = max(1, features)
+    key_step = min(keys, max(1, size // features))
+    query_step = min(queries, max(1, size // (features * key_step)))
+    batch_step = min(batch, max(1, size // (features * key_step * query_step)))
+    for b in range(0, batch, batch_step):
+        for q in range(0, queries, query_step):
+            for k in range(0, keys, key_step):
+                yield (
+                    slice(b, min(b + batch_step, batch)),
+                    slice(q, min(q + query_step, queries)),
+                    slice(k, min(k + key_step, keys)),
+                )

@@ -1,0 +1,67 @@
+"""Logits of any function of a query and a key, without the (batch, query, key, feature) tensor."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.kernels.blocks import blocks, flatten_lead
+
+# function(features, *parameters): from the (..., d) features of pairs to their (...) logits.
+PairFunction = Callable[..., Tensor]
+
+
+def pairwise_logits_reference(
+    query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], function: PairFunction, *parameters: Tensor
+) -> Float[Tensor, "... q k"]:
+    """function(query_t + key_i) for every pair at once: the whole volume in memory."""
+    return function(query.unsqueeze(-2) + key.unsqueeze(-3), *parameters)
+
+
+def pairwise_logits(
+    query: Float[Tensor, "... q d"],
+    key: Float[Tensor, "... k d"],
+    function: PairFunction,
+    *parameters: Tensor,
+    width: int,
+) -> Float[Tensor, "... q k"]:
+    """The same, block by block, each computed again when its gradient is needed.
+
+    Gradients reach the query, the key and the parameters, so all that `function` learns must be among these.
+    `width` is the number of features that `function` keeps for a pair, all its layers together: it sets the block size.
+    """
+    query, key, lead = flatten_lead(query, key)
+    logits: Tensor = _PairwiseLogits.apply(query, key, function, width, *parameters)  # type: ignore[no-untyped-call]
+    return logits.view(*lead, *logits.shape[1:])
+
+
+class _PairwiseLogits(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, function: PairFunction, width: int, *parameters: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(query, key, *parameters)
+        ctx.function, ctx.width = function, width
+        logits = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
+        for b, q, k in blocks(query, key, features=width):
+            logits[b, q, k] = pairwise_logits_reference(query[b, q], key[b, k], function, *parameters)
+        return logits
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, *parameters = ctx.saved_tensors
+        leaves = [parameter.detach().requires_grad_() for parameter in parameters]
+        grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
+        grad_parameters = [torch.zeros_like(parameter) for parameter in parameters]
+        for b, q, k in blocks(query, key, features=ctx.width):
+            with torch.enable_grad():
+                query_part, key_part = query[b, q].detach().requires_grad_(), key[b, k].detach().requires_grad_()
+                logits = pairwise_logits_reference(query_part, key_part, ctx.function, *leaves)
+            parts = torch.autograd.grad(logits, [query_part, key_part, *leaves], grad[b, q, k])
+            for total, part in zip([grad_query[b, q], grad_key[b, k], *grad_parameters], parts, strict=True):
+                total += part
+        return grad_query, grad_key, None, None, *grad_parameters

@@ -1,0 +1,77 @@
+"""Every score and every alignment, ready to use: what the property, gradient and masking tests go through."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from regard import align, score
+
+QUERY_DIM, KEY_DIM, VALUE_DIM = 5, 7, 3
+NUM_QUERIES, NUM_KEYS = 3, 11
+
+# Scores that compare feature by feature need keys of the query's size.
+SAME_SIZE = {"dot", "scaled_dot", "cosine", "function"}
+
+MAKE_SCORE: dict[str, Callable[[], Callable[[Tensor, Tensor], Tensor]]] = {
+    "additive": lambda: score.Additive(QUERY_DIM, KEY_DIM, 13),
+    "concat": lambda: score.Concat(QUERY_DIM, KEY_DIM, 13),
+    "context": lambda: score.Context(NUM_QUERIES, KEY_DIM),
+    "context_tanh": lambda: score.Context(NUM_QUERIES, KEY_DIM, hidden=QUERY_DIM),
+    "cosine": lambda: score.Cosine(2.0),
+    "dot": lambda: score.dot,
+    "equality": lambda: score.equality,
+    "function": lambda: lambda query, key: -(query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(-1),
+    "general": lambda: score.General(QUERY_DIM, KEY_DIM),
+    "location": lambda: score.Location(QUERY_DIM, max_length=NUM_KEYS - 2),
+    "mlp": lambda: score.MLP(QUERY_DIM, KEY_DIM, dims=(13, 2)),
+    "prefix": lambda: score.prefix,
+    "scaled_dot": lambda: score.scaled_dot,
+}
+
+
+def addressing() -> align.Addressing:
+    gate, shift = torch.rand(NUM_QUERIES, 1), torch.rand(NUM_QUERIES, 3).softmax(-1)
+    return align.Addressing(gate.double(), shift.double(), (1 + 3 * torch.rand(NUM_QUERIES, 1)).double())
+
+
+def local_predictive(query_dim: int) -> align.LocalPredictive:
+    return align.LocalPredictive(query_dim, dim=2, reach=2)
+
+
+# From the number of features of the query that the alignment sees.
+MAKE_ALIGN: dict[str, Callable[[int], align.Align]] = {
+    "hard": lambda _: align.Hard(),
+    "hard_gumbel": lambda _: align.Hard(temperature=0.7),
+    "hard_most_likely": lambda _: align.Hard().eval(),
+    "local_m": lambda _: align.LocalMonotonic(reach=2),
+    "local_p": local_predictive,
+    "none": lambda _: align.none,
+    "normalised": lambda _: align.normalised,
+    "ntm": lambda _: addressing(),
+    "softmax": lambda _: align.softmax,
+    "sparsemax": lambda _: align.sparsemax,
+    "spatial": lambda _: align.Spatial(reach=1),
+}
+
+
+def make(score_name: str, align_name: str, dtype: torch.dtype = torch.float32) -> tuple[nn.Module, align.Align]:
+    """A fresh pair with weights of the dtype."""
+    sees = KEY_DIM if score_name == "context" else QUERY_DIM
+    made = MAKE_SCORE[score_name](), MAKE_ALIGN[align_name](sees)
+    return tuple(part.to(dtype) if isinstance(part, nn.Module) else part for part in made)  # type: ignore[return-value]
+
+
+def inputs(
+    score_name: str, *lead: int, dtype: torch.dtype = torch.float32, num_keys: int = NUM_KEYS, device: str = "cpu"
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """A query, key and value that the score takes."""
+    value = torch.randn(*lead, num_keys, VALUE_DIM, dtype=dtype, device=device)
+    if score_name in ("equality", "prefix"):
+        query = torch.randint(1, 3, (*lead, NUM_QUERIES, 2), device=device)
+        return query, torch.randint(1, 3, (*lead, num_keys, 3 if score_name == "prefix" else 2), device=device), value
+    key_dim = QUERY_DIM if score_name in SAME_SIZE else KEY_DIM
+    key = torch.randn(*lead, num_keys, key_dim, dtype=dtype, device=device)
+    if score_name.startswith("context"):
+        return None, key, value
+    return torch.randn(*lead, NUM_QUERIES, QUERY_DIM, dtype=dtype, device=device), key, value

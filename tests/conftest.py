@@ -1,0 +1,27 @@
+"""Every signature of regard is checked while its tests run: shapes by jaxtyping, types by beartype."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from jaxtyping import config, install_import_hook
+
+install_import_hook("regard", "beartype.beartype")
+
+
+@pytest.fixture(params=["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
+def device(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(20150519)
+
+
+@pytest.fixture
+def as_a_user() -> Iterator[None]:
+    """Without the signature checks, so that wrong input reaches the errors that users see."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)

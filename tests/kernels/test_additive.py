@@ -1,0 +1,94 @@
+"""Lean additive logits against the plain formula."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.kernels import blocks as blocks_module
+from regard.kernels.additive import additive_logits, additive_logits_reference
+from regard.kernels.blocks import blocks
+
+
+def grads(function, *inputs, upstream):
+    inputs = [tensor.clone().requires_grad_() for tensor in inputs]
+    output = function(*inputs)
+    return output, torch.autograd.grad(output, inputs, upstream)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 200.0], ids=["in range", "large", "out of range: tanh itself"])
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3)], ids=str)
+def test_logits_and_gradients_equal_the_reference(lead, scale, device):
+    query = torch.randn(*lead, 5, 7, device=device) * scale
+    key = torch.randn(*lead, 11, 7, device=device) * scale
+    direction, upstream = torch.randn(7, device=device), torch.randn(*lead, 5, 11, device=device)
+    lean, lean_grads = grads(additive_logits, query, key, direction, upstream=upstream)
+    wide = [tensor.double() for tensor in (query, key, direction)]
+    plain, plain_grads = grads(additive_logits_reference, *wide, upstream=upstream.double())
+    torch.testing.assert_close(lean.double(), plain, rtol=1e-5, atol=1e-5)
+    for ours, theirs in zip(lean_grads, plain_grads, strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("block", [1, 7, 40, 10**6])
+def test_the_block_size_changes_nothing(monkeypatch, block, device):
+    monkeypatch.setattr(blocks_module, "CPU_BLOCK", block)
+    monkeypatch.setattr(blocks_module, "GPU_BLOCK", block)
+    inputs = [torch.randn(size, dtype=torch.float64, device=device) for size in [(2, 5, 3), (2, 7, 3), (3,)]]
+    upstream = torch.randn(2, 5, 7, dtype=torch.float64, device=device)
+    lean, lean_grads = grads(additive_logits, *inputs, upstream=upstream)
+    plain, plain_grads = grads(additive_logits_reference, *inputs, upstream=upstream)
+    torch.testing.assert_close(lean, plain)
+    torch.testing.assert_close(lean_grads, plain_grads)
+
+
+@pytest.mark.parametrize("scale", [1.0, 500.0], ids=["in range", "out of range"])
+def test_gradcheck(scale):
+    inputs = [torch.randn(size, dtype=torch.float64) for size in [(2, 3, 5), (2, 2, 5), (5,)]]
+    inputs[0][..., 0] *= scale
+    assert torch.autograd.gradcheck(additive_logits, [tensor.requires_grad_() for tensor in inputs])
+
+
+@pytest.mark.parametrize("value", [43.0, 44.5, 88.0, 1e4, 1e30])
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, -1)], ids=str)
+def test_extreme_inputs_stay_finite_and_right(value, signs, device):
+    query = torch.full((1, 1, 3), value * signs[0], device=device, requires_grad=True)
+    key = torch.full((1, 1, 3), value * signs[1], device=device, requires_grad=True)
+    direction = torch.ones(3, device=device)
+    logits = additive_logits(query, key, direction)
+    logits.sum().backward()
+    assert logits.item() == pytest.approx(torch.tanh(torch.tensor(value * (signs[0] + signs[1]))).item() * 3, abs=1e-5)
+    assert query.grad.isfinite().all()
+    assert key.grad.isfinite().all()
+
+
+def test_keys_may_be_shared_by_all_queries():
+    query, key, direction = torch.randn(2, 3, 5, 7), torch.randn(3, 11, 7), torch.randn(7)
+    torch.testing.assert_close(
+        additive_logits(query, key, direction), additive_logits_reference(query, key, direction), rtol=1e-5, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("sizes", [(0, 5, 7), (2, 0, 7), (2, 5, 0)], ids=str)
+def test_nothing_in_nothing_out(sizes):
+    batch, queries, keys = sizes
+    query = torch.randn(batch, queries, 3, requires_grad=True)
+    logits = additive_logits(query, torch.randn(batch, keys, 3), torch.randn(3))
+    assert logits.shape == sizes
+    logits.sum().backward()
+    assert query.grad.eq(0).all()
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(1, 40), st.integers(1, 2000))
+def test_blocks_cover_every_pair_once(batch, queries, keys, features, size):
+    seen = torch.zeros(batch, queries, keys)
+    query, key = torch.empty(batch, queries, features), torch.empty(batch, keys, features)
+    original, blocks_module.CPU_BLOCK = blocks_module.CPU_BLOCK, size
+    try:
+        for block in blocks(query, key, features=features):
+            seen[block] += 1
+            assert seen[block].numel() * features <= max(size, features)
+    finally:
+        blocks_module.CPU_BLOCK = original
+    assert seen.eq(1).all()
