@@ -27,25 +27,27 @@ if TYPE_CHECKING:
     from regard.errors import RegardError
     from regard.trace import Trace
 
-# Where each public name lives. Nothing is imported, torch least of all, before it is used.
+# Where each public name lives, "module" or "module:name". Nothing is imported, torch least of all, before it is used.
 _HOMES = {
-    "Attended": "regard.attention.attend",
-    "Attention": "regard.attention.attend",
-    "Memory": "regard.attention.memory",
-    "MultiHead": "regard.attention.heads",
-    "RegardError": "regard.errors",
-    "Trace": "regard.trace",
-    "align": "regard.attention",
-    "attend": "regard.attention.attend",
-    "mask": "regard.attention",
-    "score": "regard.attention",
+    "Attended": "regard.attention.attend:Attended",
+    "Attention": "regard.attention.attend:Attention",
+    "Memory": "regard.attention.memory:Memory",
+    "MultiHead": "regard.attention.heads:MultiHead",
+    "RegardError": "regard.errors:RegardError",
+    "Trace": "regard.trace:Trace",
+    "align": "regard.attention.align",
+    "attend": "regard.attention.attend:attend",
+    "mask": "regard.attention.mask",
+    "score": "regard.attention.score",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    home = import_module(module)
+    value: object = getattr(home, attribute) if attribute else home
     globals()[name] = value
     return value
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from regard.errors import RegardError, ShapeError
 
@@ -36,7 +36,7 @@ class Trace:
     @classmethod
     def of(
         cls, source: Sequence[str], target: Sequence[str], weights: Any, *, kind: str = "text", **extras: Any
-    ) -> Self:
+    ) -> "Trace":
         """A trace of any model: weights is a (target, source) tensor, array or nested list."""
         rows = weights.tolist() if hasattr(weights, "tolist") else weights
         try:
@@ -54,7 +54,7 @@ class Trace:
         return json.dumps(fields | {"weights": self.weights, "extras": self.extras}, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str) -> "Trace":
         """The trace that `to_json` wrote."""
         try:
             fields = json.loads(text)

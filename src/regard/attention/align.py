@@ -50,8 +50,6 @@ class Sparsemax(Align):
             from entmax import sparsemax
         except ImportError as error:
             raise OptionError("Sparsemax needs the package entmax: pip install 'regard[sparse]'.") from error
-        if logits.shape[-1] == 0:
-            return Focus(logits)
         closed = logits == -math.inf
         closed = closed if allowed is None else closed | ~allowed
         # A key this far below the best gets exactly 0, and sums over such values stay finite.
@@ -88,8 +86,6 @@ class Hard(Align):
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """The chosen index, or one-hot weights with a gradient."""
-        if logits.shape[-1] == 0:
-            return Focus(logits)
         if allowed is not None:
             logits = logits.masked_fill(~allowed, -math.inf)
         is_open = logits.detach().amax(-1) > -math.inf

@@ -7,7 +7,7 @@ read(weights, value) ->  context (..., q, v)    the weighted average, or the one
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -135,6 +135,8 @@ def recall(
     `causal` lines up the last query with the last key.
     """
     contract.check_kernel(kernel)
+    if len(memory) == 0:
+        return _recall_nothing(query, memory, score=score, align=align, weights=weights, kernel=kernel, state=state)
     query = contract.check_query(query, memory.keys, memory.values, score)
     lead = contract.lead_of(query, memory.keys, memory.values)
     query, keys, values = (part.expand(*lead, *part.shape[-2:]) for part in (query, memory.keys, memory.values))
@@ -143,7 +145,7 @@ def recall(
             contract.check_mask(part, lead, query.shape[-2], len(memory), values.device)
     mask = _both(mask, memory.mask)
 
-    if isinstance(score, Product) and type(align) is Softmax and not weights and kernel != "reference" and len(memory):
+    if isinstance(score, Product) and type(align) is Softmax and not weights and kernel != "reference":
         projected = score.project_query(query)
         return Attended(_fused(projected, keys, values, score.scale(keys.shape[-1]), mask, causal=causal))
     if kernel == "fused" and not score.lean:
@@ -187,6 +189,14 @@ def _score_align_read(
             context = context.squeeze(-2)
             asked = None if asked is None else window.spread(asked.squeeze(-2), num_keys)
     return Attended(context, asked, focus.log_prob, focus.state, focus.extras)
+
+
+def _recall_nothing(query: Tensor | None, memory: Memory, *, weights: bool, **options: Any) -> Attended:
+    """A memory without keys is one key that may not be attended to."""
+    keys, values = (part.new_zeros(*part.shape[:-2], 1, part.shape[-1]) for part in (memory.keys, memory.values))
+    closed = torch.zeros(1, 1, dtype=torch.bool, device=values.device)
+    attended = recall(query, Memory(keys, values, closed), weights=weights, **options)
+    return replace(attended, weights=None if attended.weights is None else attended.weights[..., :0])
 
 
 def _fused(query: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, *, causal: bool) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-Query = Float[Tensor, "... q d"]
+Query = Shaped[Tensor, "... q d"]
 Logits = Float[Tensor, "... q k"]
 Mask = Bool[Tensor, "... k"] | None
 
@@ -33,7 +33,7 @@ class Window:
         index = first.unsqueeze(-1) + torch.arange(2 * reach + 1, device=centre.device)
         offset = index - centre.unsqueeze(-1)
         inside = (offset.detach().abs() <= reach) & (index >= 0) & (index < num_keys)
-        return cls(index.clamp(0, max(num_keys - 1, 0)), inside, offset, centre)
+        return cls(index.clamp(0, num_keys - 1), inside, offset, centre)
 
     def allowed(self, mask: Mask, num_keys: int) -> Bool[Tensor, "*b q w"]:
         """Which positions of the window exist and may be attended to."""
@@ -99,8 +99,6 @@ class Align(nn.Module):
 
 def masked_softmax(logits: Logits, allowed: Mask) -> Float[Tensor, "... q k"]:
     """Softmax over the allowed keys; exactly 0 elsewhere, and everywhere in a row where nothing is allowed."""
-    if logits.shape[-1] == 0:
-        return logits
     if allowed is not None:
         logits = logits.masked_fill(~allowed, -math.inf)
     closed = logits.detach().amax(-1, keepdim=True) == -math.inf
@@ -110,8 +108,6 @@ def masked_softmax(logits: Logits, allowed: Mask) -> Float[Tensor, "... q k"]:
 def rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Shaped[Tensor, "... d"]:
     """table[b, index[b, ...]] for index (*b, ...): only those rows are touched."""
     lead, (num_rows, width) = table.shape[:-2], table.shape[-2:]
-    if num_rows == 0:
-        return table.new_zeros(*index.shape, width)
     inner = (1,) * (index.ndim - len(lead))
     first_row = torch.arange(lead.numel(), device=index.device).view(*lead, *inner) * num_rows
     flat = table.reshape(-1, width)

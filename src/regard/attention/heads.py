@@ -1,6 +1,6 @@
 """Multi-head attention: several attentions side by side, each on its own projection (Vaswani et al. 2017, 3.2.2)."""
 
-from typing import Any, Self
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -48,7 +48,7 @@ class MultiHead(nn.Module):
                 nn.init.zeros_(layer.bias)
 
     @classmethod
-    def from_torch(cls, other: nn.MultiheadAttention) -> Self:
+    def from_torch(cls, other: nn.MultiheadAttention) -> "MultiHead":
         """The same attention with the weights of torch's module (which must not add keys of its own)."""
         if other.bias_k is not None or other.add_zero_attn or other.kdim != other.vdim:
             raise OptionError("MultiHead has no bias_k, add_zero_attn, or different kdim and vdim; this module does.")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.focus import Align, Focus, Logits, Mask, Query, Window, masked_softmax, widen
 from regard.attention.mask import unpadded_length
-from regard.errors import OptionError, ShapeError
+from regard.errors import DtypeError, OptionError, ShapeError
 
 
 class LocalMonotonic(Align):
@@ -57,6 +57,10 @@ class LocalPredictive(Align):
                 f"This LocalPredictive predicts its centre from queries of {self.query_dim} features; these have "
                 f"{query.shape[-1]}. Make it with query_dim={query.shape[-1]}."
             )
+        if not query.is_floating_point():
+            raise DtypeError(
+                f"LocalPredictive predicts its centre from features; this query holds {query.dtype} codes."
+            )
         share = torch.sigmoid(widen(self.direction(torch.tanh(self.layer(query))))).squeeze(-1)
         length = num_keys if mask is None else unpadded_length(mask)
         return Window.around(length * share - 1, self.reach, num_keys)
@@ -94,7 +98,8 @@ class Spatial(Align):
 def _times(query: Query, state: Any) -> Float[Tensor, "... q"]:
     """The time of each query: 0, 1, 2, ... or, with a state, going on from there."""
     # Half precision cannot count far: bfloat16 has no 257.
-    times = torch.arange(query.shape[-2], device=query.device, dtype=widen(query).dtype)
+    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    times = torch.arange(query.shape[-2], device=query.device, dtype=dtype)
     return (times + (0 if state is None else state)).expand(query.shape[:-1])
 
 

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from regard.errors import ShapeError
 
-Queries = Shaped[Tensor, "... q d"]
-Keys = Shaped[Tensor, "... k p"]
+# The number of features, "_", changes with the projection.
+Queries = Shaped[Tensor, "... q _"]
+Keys = Shaped[Tensor, "... k _"]
 Logits = Shaped[Tensor, "... q k"]
 
 

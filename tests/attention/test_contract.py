@@ -1,0 +1,106 @@
+"""Wrong input gets an error that shows what was given and says what to change."""
+
+import pytest
+import torch
+
+from regard import Attention, RegardError, align, attend, mask, score
+from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
+
+pytestmark = pytest.mark.usefixtures("as_a_user")
+
+QUERY, KEY, VALUE = torch.randn(2, 3, 5), torch.randn(2, 7, 5), torch.randn(2, 7, 11)
+CODES = score.codes(["ab", "cd"])
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "value", "options", "error", "says"),
+    [
+        (QUERY, KEY, VALUE[:, :4], {}, ShapeError, r"key \(2, 7, 5\) holds 7, the value \(2, 4, 11\) holds 4"),
+        (QUERY[..., :4], KEY, VALUE, {}, ShapeError, r"got 4 and 5.*General\(query_dim=4, key_dim=5\)"),
+        (QUERY[:1].expand(3, 3, 5), KEY, VALUE, {}, ShapeError, r"leading axes.*\(3, 3, 5\), \(2, 7, 5\)"),
+        (QUERY[0, 0], KEY, VALUE, {}, ShapeError, r"query must have the axes \(\.\.\., q, d\); got \(5,\)"),
+        (QUERY, KEY, VALUE, {"score": score.Additive(4, 5, 3)}, ShapeError, "queries of 4 features; these have 5"),
+        (QUERY, KEY, VALUE, {"score": score.Additive(5, 4, 3)}, ShapeError, "keys of 4 features; these have 5"),
+        (QUERY, KEY, VALUE, {"score": score.MLP(5, 4)}, ShapeError, "keys of 4 features; these have 5"),
+        (QUERY, KEY, VALUE, {"score": score.Location(4, 9)}, ShapeError, "queries of 4 features"),
+        (QUERY.long(), KEY, VALUE, {}, DtypeError, r"query must be of a floating dtype; got torch\.int64"),
+        (QUERY, KEY, VALUE.int(), {}, DtypeError, r"value must be of a floating dtype.*value\.float\(\)"),
+        (QUERY, KEY, VALUE.double(), {}, DtypeError, "key and value must be of one dtype.*float32 and torch.float64"),
+        (QUERY.half(), KEY, VALUE, {}, DtypeError, "query and value must be of one dtype.*float16 and torch.float32"),
+        (
+            QUERY.double(),
+            KEY.double(),
+            VALUE.double(),
+            {"score": score.General(5, 5)},
+            DtypeError,
+            "weights of General",
+        ),
+        (QUERY, KEY.tolist(), VALUE, {}, DtypeError, "key must be a tensor; got list"),
+        (CODES, CODES, None, {"score": score.equality}, DtypeError, "give a value to read"),
+        (None, KEY, VALUE, {}, OptionError, "ScaledDot needs a query"),
+        (QUERY, KEY, VALUE, {"score": score.Context(3, 5)}, OptionError, r"query=None; got a torch.float32 tensor"),
+        (QUERY, KEY, VALUE, {"kernel": "fast"}, KernelError, "'auto', 'reference', 'fused'; got 'fast'"),
+        (QUERY, KEY, VALUE, {"kernel": "fused", "weights": True}, KernelError, "does not give weights"),
+        (
+            QUERY,
+            KEY,
+            VALUE,
+            {"kernel": "fused", "align": align.Hard()},
+            KernelError,
+            "no fused kernel for ScaledDot with",
+        ),
+        (QUERY, KEY, VALUE, {"align": align.normalised}, OptionError, "zero or more; the smallest here is -"),
+        (QUERY, KEY, VALUE, {"mask": torch.ones(2, 7).bool()}, MaskError, r"\(2, 7\).*mask\.padding\(lengths\)"),
+        (QUERY, KEY, VALUE, {"mask": torch.ones(3, 6).bool()}, MaskError, r"\(3, 6\).*= \(2, 3, 7\)"),
+        (QUERY, KEY, VALUE, {"mask": torch.ones(2, 3, 7)}, MaskError, "bool tensor in which True means 'may attend'"),
+        (QUERY, KEY, VALUE, {"mask": "causal"}, MaskError, "got str 'causal'"),
+        (QUERY[None], KEY[None], VALUE[None], {"mask": torch.ones(2, 3, 7).bool()[None, None]}, MaskError, "broadcast"),
+        (
+            QUERY * torch.nan,
+            KEY,
+            VALUE,
+            {"check_finite": True},
+            NonFiniteError,
+            r"query .* 30 value\(s\).*nan at \[0, 0",
+        ),
+        (QUERY, KEY / 0, VALUE, {"check_finite": True}, NonFiniteError, "key"),
+    ],
+)
+def test_wrong_input_is_explained(query, key, value, options, error, says):
+    with pytest.raises(error, match=f"(?s){says}") as caught:
+        attend(query, key, value, **options)
+    assert isinstance(caught.value, RegardError)
+
+
+def test_heads_are_hinted_at():
+    query, key = QUERY[:, None].expand(2, 4, 3, 5), KEY[:, None].expand(2, 4, 7, 5)
+    with pytest.raises(MaskError, match=r"There are heads.*mask\.unsqueeze\(1\)"):
+        attend(query, key, mask=torch.ones(2, 3, 7).bool())
+    attend(query, key, mask=torch.ones(2, 3, 7).bool().unsqueeze(1))
+
+
+def test_a_memory_is_checked_when_it_is_made_and_when_it_is_asked():
+    attention = Attention(score.Additive(5, 7, 3))
+    with pytest.raises(ShapeError, match="keys of 7 features; these have 5"):
+        attention.remember(KEY)
+    memory = attention.remember(torch.randn(2, 4, 7))
+    with pytest.raises(ShapeError, match="queries of 5 features; these have 11"):
+        attention(torch.randn(2, 3, 11), memory)
+    with pytest.raises(MaskError, match=r"= \(2, 3, 4\)"):
+        attention(QUERY, attention.remember(torch.randn(2, 4, 7), mask.padding(torch.tensor([2, 2]), size=9)))
+
+
+def test_the_activation_of_a_network_must_not_learn():
+    with pytest.raises(OptionError, match="must not learn"):
+        score.MLP(5, 7, activation=torch.nn.PReLU())
+    with pytest.raises(OptionError, match=r"dims=\(\)"):
+        score.MLP(5, 7, dims=())
+
+
+def test_finite_input_passes_the_check():
+    torch.testing.assert_close(attend(QUERY, KEY, check_finite=True).context, attend(QUERY, KEY).context)
+
+
+def test_errors_are_also_the_errors_of_python():
+    assert issubclass(ShapeError, ValueError)
+    assert issubclass(DtypeError, TypeError)

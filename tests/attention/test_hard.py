@@ -1,0 +1,109 @@
+"""Hard attention: one key per query, sampled or most likely, with what REINFORCE needs."""
+
+import pytest
+import torch
+from scipy import stats
+
+from regard import Attention, align, attend, mask, score
+from regard.errors import OptionError
+
+
+def given(logits):
+    return lambda query, key: logits
+
+
+def test_evaluation_takes_the_most_likely_key_and_training_samples():
+    query, key, value = torch.randn(2, 3, 5), torch.randn(2, 7, 5), torch.randn(2, 7, 4)
+    attention = Attention(score.dot, align.Hard())
+    memory = attention.eval().remember(key, values=value)
+    context, weights = attention(query, memory, weights=True)
+    best = (query @ key.mT).argmax(-1)
+    torch.testing.assert_close(weights.argmax(-1), best)
+    torch.testing.assert_close(context, torch.stack([value[b, best[b]] for b in range(2)]))
+    assert weights.sum(-1).eq(1).all()
+    assert attention(query, memory).log_prob is None
+    attention.train()
+    draws = torch.stack([attention(query, memory).extras["index"] for _ in range(50)])
+    assert (draws != draws[0]).any()
+
+
+def test_samples_follow_the_softmax():
+    logits = torch.tensor([[0.3, -1.0, 2.0, 0.0, 1.1, -3.0]])
+    allowed = torch.tensor([[True, True, True, False, True, True]])
+    draws = 20_000
+    hard = align.Hard(generator=torch.Generator().manual_seed(11))
+    index = attend(
+        torch.zeros(draws, 1, 2),
+        torch.zeros(draws, 6, 2),
+        score=given(logits.expand(draws, 1, 6)),
+        align=hard,
+        mask=allowed,
+    ).extras["index"]
+    counts = torch.bincount(index.flatten(), minlength=6)
+    expected = logits.masked_fill(~allowed, -torch.inf).softmax(-1).flatten()
+    assert counts[3] == 0
+    seen = allowed.flatten()
+    assert stats.chisquare(counts[seen], expected[seen].double() / expected[seen].double().sum() * draws).pvalue > 0.01
+
+
+def test_a_generator_makes_sampling_repeatable():
+    query, key = torch.randn(4, 30, 5), torch.randn(4, 50, 5)
+
+    def draw(seed):
+        return attend(query, key, align=align.Hard(generator=torch.Generator().manual_seed(seed))).extras["index"]
+
+    assert draw(3).equal(draw(3))
+    assert not draw(3).equal(draw(4))
+
+
+def test_log_probability_and_entropy_are_those_of_the_softmax():
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    allowed = mask.padding(torch.tensor([7, 4]))
+    result = attend(query, key, align=align.Hard(), mask=allowed)
+    soft = attend(query, key, mask=allowed, weights=True).weights
+    chosen = soft.gather(-1, result.extras["index"].unsqueeze(-1)).squeeze(-1)
+    torch.testing.assert_close(result.log_prob, chosen.log())
+    torch.testing.assert_close(result.extras["entropy"], torch.distributions.Categorical(soft).entropy())
+
+
+def test_reinforce_estimates_the_exact_gradient():
+    """E[reward grad log p] over samples equals the gradient of the expected reward, within four standard errors."""
+    logits = torch.tensor([[0.5, -0.2, 1.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    reward_of = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
+    (exact,) = torch.autograd.grad((logits.softmax(-1) * reward_of).sum(), logits)
+    draws = 20_000
+    each = logits.expand(draws, 1, 4).clone().detach().requires_grad_()
+    result = attend(
+        torch.zeros(draws, 1, 2, dtype=torch.float64),
+        torch.zeros(draws, 4, 2, dtype=torch.float64),
+        reward_of.view(1, 4, 1).expand(draws, 4, 1),
+        score=given(each),
+        align=align.Hard(generator=torch.Generator().manual_seed(5)),
+    )
+    reward = result.context.squeeze(-1).detach()
+    (samples,) = torch.autograd.grad(((reward - reward.mean()) * result.log_prob).sum(), each)
+    estimate, error = samples.mean(0), samples.std(0) / draws**0.5
+    assert ((estimate - exact).abs() < 4 * error).all()
+    assert (error < 0.02).all(), "the estimate must be sharp enough to tell right from wrong"
+
+
+def test_the_context_of_a_sample_passes_gradients_to_the_value_only():
+    query, key, value = (torch.randn(2, n, 5, requires_grad=True) for n in (3, 7, 7))
+    attend(query, key, value, align=align.Hard()).context.sum().backward()
+    assert query.grad is None or query.grad.eq(0).all()
+    assert value.grad.sum() == pytest.approx(2 * 3 * 5)
+
+
+def test_straight_through_gumbel_is_one_hot_forward_and_soft_backward():
+    query, key, value = (torch.randn(2, n, 5, requires_grad=True) for n in (3, 7, 7))
+    result = attend(query, key, value, align=align.Hard(temperature=0.5), weights=True)
+    torch.testing.assert_close(result.weights.amax(-1), torch.ones(2, 3))
+    torch.testing.assert_close(result.weights.sum(-1), torch.ones(2, 3))
+    result.context.square().sum().backward()
+    assert query.grad.abs().sum() > 0
+    assert attend(query, key, align=align.Hard(temperature=0.5).eval()).log_prob is None
+
+
+def test_a_temperature_must_be_positive():
+    with pytest.raises(OptionError, match="above 0; got -1"):
+        align.Hard(temperature=-1.0)

@@ -1,0 +1,83 @@
+"""Multi-head attention against torch's own, with caches and other scores inside the heads."""
+
+import pytest
+import torch
+from torch import nn
+
+from regard import MultiHead, align, mask, score
+from regard.errors import MaskError, OptionError, ShapeError
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("memory_dim", [None, 6])
+def test_parity_with_torch(bias, memory_dim):
+    theirs = nn.MultiheadAttention(12, 3, bias=bias, kdim=memory_dim, vdim=memory_dim, batch_first=True)
+    if bias:
+        nn.init.normal_(theirs.in_proj_bias)
+        nn.init.normal_(theirs.out_proj.bias)
+    ours = MultiHead.from_torch(theirs)
+    query, states = torch.randn(2, 5, 12), torch.randn(2, 7, memory_dim or 12)
+    lengths = torch.tensor([7, 3])
+    ignore = torch.arange(7) >= lengths[:, None]
+    context, weights = theirs(query, states, states, key_padding_mask=ignore, average_attn_weights=False)
+    memory = ours.remember(states, mask.padding(lengths))
+    result = ours(query, memory, weights=True)
+    torch.testing.assert_close(result.context, context)
+    torch.testing.assert_close(result.weights, weights)
+    torch.testing.assert_close(ours(query, memory).context, context)
+
+
+def test_causal_self_attention_equals_torch():
+    theirs = nn.MultiheadAttention(12, 3, batch_first=True)
+    ours = MultiHead.from_torch(theirs)
+    x = torch.randn(2, 5, 12)
+    context, _ = theirs(x, x, x, attn_mask=~mask.causal(5))
+    for weights in (False, True):
+        torch.testing.assert_close(ours(x, causal=True, weights=weights).context, context)
+        torch.testing.assert_close(ours(x, mask=mask.causal(5), weights=weights).context, context)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_growing_cache_equals_all_at_once(weights):
+    heads, x = MultiHead(12, 3), torch.randn(2, 7, 12)
+    whole = heads(x, causal=True, weights=weights)
+    memory, steps = None, []
+    for piece in x.split([1, 1, 3, 2], dim=1):
+        memory = heads.remember(piece, after=memory)
+        steps.append(heads(piece, memory, causal=True, weights=weights).context)
+    torch.testing.assert_close(torch.cat(steps, 1), whole.context)
+    assert len(memory) == 7
+
+
+def test_other_scores_and_alignments_work_within_each_head():
+    x = torch.randn(2, 5, 12)
+    for made, alignment in [
+        (score.Additive(4, 4, 5), align.softmax),
+        (score.Cosine(3.0), align.sparsemax),
+        (score.dot, align.LocalMonotonic(1)),
+    ]:
+        heads = MultiHead(12, 3, score=made, align=alignment)
+        result = heads(x, weights=True)
+        assert result.weights.shape == (2, 3, 5, 5)
+        one_head = result.weights[:, 1]
+        torch.testing.assert_close(one_head.sum(-1), torch.ones(2, 5))
+
+
+def test_padding_never_changes_a_result():
+    heads = MultiHead(12, 3)
+    short, lengths = torch.randn(1, 3, 12), torch.tensor([3])
+    padded = torch.cat([short, torch.randn(1, 4, 12)], dim=1)
+    memory = heads.remember(padded, mask.padding(lengths, size=7))
+    torch.testing.assert_close(heads(short, memory).context, heads(short).context)
+
+
+def test_wrong_sizes_are_explained(as_a_user):
+    with pytest.raises(OptionError, match="dim=12, num_heads=5"):
+        MultiHead(12, 5)
+    with pytest.raises(ShapeError, match=r"query .* \(batch, length, 12\); got \(2, 5, 8\)"):
+        MultiHead(12, 3)(torch.randn(2, 5, 8))
+    with pytest.raises(OptionError, match="bias_k"):
+        MultiHead.from_torch(nn.MultiheadAttention(12, 3, add_bias_kv=True))
+    heads, x = MultiHead(12, 3), torch.randn(2, 5, 12)
+    with pytest.raises(MaskError, match="cannot be extended"):
+        heads.remember(x, after=heads.remember(x, mask.padding(torch.tensor([5, 2]))))

@@ -1,0 +1,54 @@
+"""Masks: True means may attend."""
+
+import pytest
+import torch
+
+from regard import mask
+from regard.errors import DtypeError, OptionError
+
+
+def test_padding_opens_the_first_keys_of_each_example():
+    allowed = mask.padding(torch.tensor([3, 1]))
+    assert allowed.shape == (2, 1, 3)
+    assert allowed[:, 0].tolist() == [[True, True, True], [True, False, False]]
+    assert mask.padding(torch.tensor([3, 1]), size=5).shape == (2, 1, 5)
+    assert mask.padding(torch.tensor([3, 1])[:, None], size=5).shape == (2, 1, 1, 5)
+
+
+def test_causal_opens_the_past_and_strict_leaves_out_the_word_itself():
+    assert mask.causal(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert mask.causal(3, strict=True).tolist() == [[False] * 3, [True, False, False], [True, True, False]]
+    assert mask.causal(2, past=2).tolist() == [[True, True, True, False], [True, True, True, True]]
+
+
+def test_window_opens_the_neighbours():
+    assert mask.window(3, 4, before=1, after=0).tolist() == [
+        [True, False, False, False],
+        [True, True, False, False],
+        [False, True, True, False],
+    ]
+    assert mask.window(2, 3, before=1).equal(mask.window(2, 3, before=1, after=1))
+
+
+def test_masks_combine():
+    padding, causal = mask.padding(torch.tensor([2, 3])), mask.causal(3)
+    both, either = padding & causal, padding | causal
+    assert both.shape == either.shape == (2, 3, 3)
+    assert both[0].tolist() == [[True, False, False], [True, True, False], [True, True, False]]
+    assert either[0, 2].all()
+
+
+def test_unpadded_length_is_one_past_the_last_open_key():
+    allowed = torch.tensor([[True, True, False, False], [True, False, True, False], [False] * 4])
+    assert mask.unpadded_length(allowed).tolist() == [2, 3, 0]
+
+
+def test_wrong_sizes_are_explained(as_a_user):
+    with pytest.raises(DtypeError, match=r"integers.*got list"):
+        mask.padding([3, 1])
+    with pytest.raises(DtypeError, match=r"got torch.float32 \(2,\)"):
+        mask.padding(torch.tensor([3.0, 1.0]))
+    with pytest.raises(OptionError, match="n=-1"):
+        mask.causal(-1)
+    with pytest.raises(OptionError, match="before=-2"):
+        mask.window(3, 3, before=-2)

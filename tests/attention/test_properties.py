@@ -1,0 +1,142 @@
+"""What each mechanism declares of itself holds for it, on inputs of hypothesis's choice."""
+
+import pytest
+import torch
+from catalogue import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, QUERY_DIM, inputs, make
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from regard import align, attend
+from regard.attention.attend import as_score
+
+PAIRS = [
+    (score_name, align_name)
+    for score_name in MAKE_SCORE
+    for align_name in MAKE_ALIGN
+    if not (align_name == "normalised" and score_name not in ("equality", "prefix"))
+    and not (align_name == "local_p" and score_name in ("equality", "prefix"))
+]
+SAMPLES = ("hard", "hard_gumbel")
+
+every_pair = pytest.mark.parametrize(("score_name", "align_name"), PAIRS)
+few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+seeds = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def cases(draw):
+    """A seed, a scale of the inputs, how open the mask is, and how long the source is."""
+    return draw(seeds), draw(st.sampled_from([0.1, 1.0, 10.0])), draw(st.sampled_from([0.0, 0.3, 0.9, 1.0]))
+
+
+def scaled_inputs(score_name, scale):
+    query, key, value = inputs(score_name, 2)
+    return [part if part is None or not part.is_floating_point() else part * scale for part in (query, key, value)]
+
+
+@every_pair
+@few
+@given(cases())
+def test_weights_are_zero_where_masked_and_sum_to_one_where_declared(score_name, align_name, case):
+    seed, scale, openness = case
+    torch.manual_seed(seed)
+    made, alignment = make(score_name, align_name)
+    allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
+    query, key, value = scaled_inputs(score_name, scale)
+    context, weights = attend(query, key, value, score=made, align=alignment, mask=allowed, weights=True)
+    assert weights.isfinite().all()
+    assert weights[~allowed].eq(0).all()
+    torch.testing.assert_close(context, weights @ value, rtol=1e-4, atol=1e-4)
+    if alignment.normalised:
+        total = weights.sum(-1)
+        assert weights.ge(0).all()
+        assert ((total - 1).abs().lt(1e-4) | total.eq(0)).all()
+        assert total[~allowed.any(-1)].eq(0).all()
+        reachable = align_name not in ("local_m", "spatial") and score_name not in ("location", "equality", "prefix")
+        assert not reachable or total[allowed.any(-1)].gt(0).all()
+
+
+@every_pair
+@few
+@given(cases())
+def test_padding_never_changes_a_result(score_name, align_name, case):
+    seed, scale, openness = case
+    torch.manual_seed(seed)
+    made, alignment = make(score_name, align_name)
+    allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
+    # The length that local-p and the circle of the NTM take from the mask must be that of the source.
+    allowed[..., -1] = True
+    query, key, value = scaled_inputs(score_name, scale)
+    _, more_key, more_value = inputs(score_name, 2, num_keys=4)
+    padded_mask = torch.cat([allowed, torch.zeros(2, NUM_QUERIES, 4, dtype=torch.bool)], dim=-1)
+    results = []
+    for keys, values, mask in [
+        (key, value, allowed),
+        (torch.cat([key, more_key], 1), torch.cat([value, more_value], 1), padded_mask),
+    ]:
+        if align_name in SAMPLES:
+            alignment.eval()
+        results.append(attend(query, keys, values, score=made, align=alignment, mask=mask, weights=True))
+    plain, padded = results
+    torch.testing.assert_close(padded.context, plain.context, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(padded.weights[..., :NUM_KEYS], plain.weights, rtol=1e-5, atol=1e-6)
+    assert padded.weights[..., NUM_KEYS:].eq(0).all()
+
+
+@every_pair
+@few
+@given(cases())
+def test_a_batch_equals_its_examples_one_by_one(score_name, align_name, case):
+    seed, scale, openness = case
+    torch.manual_seed(seed)
+    made, alignment = make(score_name, align_name)
+    alignment.eval()
+    allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
+    query, key, value = scaled_inputs(score_name, scale)
+    together = attend(query, key, value, score=made, align=alignment, mask=allowed)
+    for b in range(2):
+        one = [None if part is None else part[b : b + 1] for part in (query, key, value)]
+        alone = attend(*one, score=made, align=alignment, mask=allowed[b : b + 1])
+        torch.testing.assert_close(together.context[b : b + 1], alone.context, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("score_name", "align_name"),
+    [
+        (s, a)
+        for s, a in PAIRS
+        if as_score(MAKE_SCORE[s]()).position_free and MAKE_ALIGN[a](QUERY_DIM).equivariant and a not in SAMPLES
+    ],
+)
+@few
+@given(cases())
+def test_permuting_the_keys_permutes_the_weights_where_declared(score_name, align_name, case):
+    seed, scale, openness = case
+    torch.manual_seed(seed)
+    made, alignment = make(score_name, align_name)
+    allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
+    query, key, value = scaled_inputs(score_name, scale)
+    order = torch.randperm(NUM_KEYS)
+    plain = attend(query, key, value, score=made, align=alignment, mask=allowed, weights=True)
+    permuted = attend(
+        query, key[:, order], value[:, order], score=made, align=alignment, mask=allowed[..., order], weights=True
+    )
+    if align_name == "hard_most_likely" and score_name in ("equality", "prefix"):
+        return  # Several keys match equally well, and which of them is taken depends on the order.
+    torch.testing.assert_close(permuted.weights, plain.weights[..., order], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(permuted.context, plain.context, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("align_name", [name for name in MAKE_ALIGN if not MAKE_ALIGN[name](QUERY_DIM).equivariant])
+def test_alignments_that_declare_positions_do_depend_on_them(align_name):
+    made, alignment = make("dot", align_name)
+    query, key, value = inputs("dot", 2)
+    order = torch.arange(NUM_KEYS).flip(0)
+    plain = attend(query, key, value, score=made, align=alignment).context
+    flipped = attend(query, key[:, order], value[:, order], score=made, align=alignment).context
+    assert not torch.allclose(plain, flipped)
+
+
+def test_every_alignment_has_a_name_and_is_in_the_catalogue():
+    assert set(align.ALIGNMENTS) <= set(MAKE_ALIGN)
+    assert all(issubclass(made, align.Align) for made in align.ALIGNMENTS.values())
