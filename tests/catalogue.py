@@ -55,6 +55,15 @@ MAKE_ALIGN: dict[str, Callable[[int], align.Align]] = {
 }
 
 
+def goes_together(score_name: str, align_name: str) -> bool:
+    """A plain average needs scores that are not negative; a centre cannot be predicted from codes."""
+    compares_codes = score_name in ("equality", "prefix")
+    return compares_codes if align_name == "normalised" else not (align_name == "local_p" and compares_codes)
+
+
+PAIRS = [(s, a) for s in MAKE_SCORE for a in MAKE_ALIGN if goes_together(s, a)]
+
+
 def make(score_name: str, align_name: str, dtype: torch.dtype = torch.float32) -> tuple[nn.Module, align.Align]:
     """A fresh pair with weights of the dtype."""
     sees = KEY_DIM if score_name == "context" else QUERY_DIM

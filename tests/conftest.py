@@ -6,6 +6,9 @@ import pytest
 import torch
 from jaxtyping import config, install_import_hook
 
+# Workers share the cores, and the tensors here are small.
+torch.set_num_threads(1)
+
 install_import_hook("regard", "beartype.beartype")
 
 

@@ -4,26 +4,11 @@ import math
 
 import pytest
 import torch
-from catalogue import KEY_DIM, MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, QUERY_DIM, VALUE_DIM, inputs, make
+from catalogue import KEY_DIM, MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PAIRS, QUERY_DIM, VALUE_DIM, inputs, make
 from torch import nn
 from torch.nn import functional
 
 from regard import Attended, Attention, align, attend, mask, score
-
-PRODUCTS = ["cosine", "dot", "general", "scaled_dot", "context", "context_tanh"]
-
-
-def _pairs():
-    """Every score with every alignment it can go with."""
-    for score_name in MAKE_SCORE:
-        compares_codes = score_name in ("equality", "prefix")
-        for align_name in MAKE_ALIGN:
-            # A plain average needs scores that are not negative; a centre cannot be predicted from codes.
-            if not (align_name == "normalised" and not compares_codes or align_name == "local_p" and compares_codes):
-                yield score_name, align_name
-
-
-ALL_PAIRS = list(_pairs())
 
 
 def test_the_default_is_torchs_scaled_dot_product_attention():
@@ -83,7 +68,7 @@ def test_fused_and_lean_paths_equal_the_reference_with_gradients(name, masked, d
 
 
 @pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize(("score_name", "align_name"), ALL_PAIRS)
+@pytest.mark.parametrize(("score_name", "align_name"), PAIRS)
 def test_a_row_with_nothing_to_attend_to_gives_zeros_and_zero_gradients(score_name, align_name, weights, device):
     made, alignment = (
         part.to(device) if isinstance(part, nn.Module) else part for part in make(score_name, align_name)
@@ -123,7 +108,7 @@ def test_a_memory_without_keys_reads_zeros(kernel):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("name", sorted(set(MAKE_SCORE) - {"equality", "prefix"}))
 def test_half_precision_is_within_its_rounding(name, dtype, weights, device):
-    """Inputs rounded to half precision: the result is off by a few units of that rounding, since sums are in float32."""
+    """Sums are in float32, so that rounded inputs give a result within a few units of that rounding."""
     made, _ = make(name, "softmax", dtype)
     made = made.to(device) if isinstance(made, nn.Module) else made
     query, key, value = inputs(name, 2, dtype=dtype, device=device)
@@ -185,7 +170,7 @@ def test_extreme_logits_do_not_give_nan(align_name):
 
 
 def test_the_lectures_apple_attends_to_the_words_before_it():
-    """The lecture's numbers: softmax gives a = (0.1, 0.1, 0.5, 0.1, 0.2) over the previous words, and v_apple from it."""
+    """The lecture's numbers: a = (0.1, 0.1, 0.5, 0.1, 0.2) over the previous words, and v_apple read with it."""
     words = ["she", "is", "eating", "a", "green", "apple"]
     wanted = torch.tensor([0.1, 0.1, 0.5, 0.1, 0.2])
     key = torch.eye(6)

@@ -2,20 +2,13 @@
 
 import pytest
 import torch
-from catalogue import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, QUERY_DIM, inputs, make
+from catalogue import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PAIRS, QUERY_DIM, inputs, make
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard import align, attend
 from regard.attention.attend import as_score
 
-PAIRS = [
-    (score_name, align_name)
-    for score_name in MAKE_SCORE
-    for align_name in MAKE_ALIGN
-    if not (align_name == "normalised" and score_name not in ("equality", "prefix"))
-    and not (align_name == "local_p" and score_name in ("equality", "prefix"))
-]
 SAMPLES = ("hard", "hard_gumbel")
 
 every_pair = pytest.mark.parametrize(("score_name", "align_name"), PAIRS)

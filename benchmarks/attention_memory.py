@@ -1,0 +1,136 @@
+"""Attention with a network as its score, lean beside plain: peak memory and time, forward and both passes.
+
+    python benchmarks/attention_memory.py                  # the table of additive attention
+    python benchmarks/attention_memory.py --score mlp      # of another score
+    python benchmarks/attention_memory.py --json out.json  # and the numbers
+
+Plain is the formula as the papers write it (kernel="reference"), lean is what regard does by itself (kernel="auto");
+both run the whole attention, softmax and reading included, on the same inputs. On a CPU, memory is the growth of the
+largest resident size of a fresh process that runs nothing else; on a GPU, that of torch's allocator. Times are medians
+of runs that alternate between the two, with the span from the fastest to the slowest.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from regard import attend, score
+
+KINDS = {"plain": "reference", "lean": "auto"}
+SCORES = {
+    "additive": lambda dim: score.Additive(dim, dim, dim),
+    "concat": lambda dim: score.Concat(dim, dim, dim),
+    "mlp": lambda dim: score.MLP(dim, dim, (dim, dim // 4)),
+}
+PASSES = ("forward", "both")
+
+
+def make_run(kind: str, step: str, sizes: argparse.Namespace) -> Callable[[], None]:
+    """One run on inputs that are the same for every kind."""
+    torch.manual_seed(0)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    query = torch.randn(sizes.batch, sizes.queries, sizes.dim, device=device, requires_grad=True)
+    key = torch.randn(sizes.batch, sizes.keys, sizes.dim, device=device, requires_grad=True)
+    network = SCORES[sizes.score](sizes.dim).to(device)
+
+    def run() -> None:
+        with torch.set_grad_enabled(step != "forward"):
+            context = attend(query, key, score=network, kernel=KINDS[kind]).context
+        if step != "forward":
+            torch.autograd.grad(context.sum(), [query, key, *network.parameters()])
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    return run
+
+
+def measure_memory(kind: str, step: str, sizes: argparse.Namespace) -> float:
+    """MiB that a run takes beyond its inputs, in this process."""
+    small = argparse.Namespace(batch=1, queries=2, keys=2, dim=sizes.dim, score=sizes.score)
+    make_run(kind, step, small)()  # libraries and thread pools are loaded at the first run
+    run = make_run(kind, step, sizes)
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        run()
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
+    unit = 1 if sys.platform == "darwin" else 1024
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit / 2**20
+
+
+def memory_in_fresh_process(kind: str, step: str, sizes: argparse.Namespace) -> float:
+    options = [f"--{name}={getattr(sizes, name)}" for name in ("score", "batch", "queries", "keys", "dim")]
+    command = [sys.executable, __file__, *options, "--measure", kind, step]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def measure_times(sizes: argparse.Namespace) -> dict[tuple[str, str], list[float]]:
+    """Milliseconds of each run; kinds alternate, so that both see the same machine."""
+    runs = {(kind, step): make_run(kind, step, sizes) for step in PASSES for kind in KINDS}
+    for run in runs.values():
+        run()
+    times: dict[tuple[str, str], list[float]] = {name: [] for name in runs}
+    for _ in track(range(sizes.repeats), "Timing", console=Console(stderr=True), transient=True):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            times[name].append(1000 * (time.perf_counter() - start))
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--score", choices=SCORES, default="additive", help="default: additive")
+    for name, default in [("batch", 4), ("queries", 500), ("keys", 500), ("dim", 256), ("repeats", 5)]:
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"default: {default}")
+    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--measure", nargs=2, metavar=("KIND", "PASS"), help=argparse.SUPPRESS)
+    sizes = parser.parse_args()
+    if sizes.measure:
+        print(measure_memory(*sizes.measure, sizes))
+        return
+
+    memory = {
+        (kind, step): memory_in_fresh_process(kind, step, sizes)
+        for step in track(PASSES, "Measuring memory", console=Console(stderr=True), transient=True)
+        for kind in KINDS
+    }
+    times = measure_times(sizes)
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
+    table = Table(
+        "pass", "kind", "MiB", "ms", "min - max", "less memory", "faster",
+        title=f"{sizes.score} attention: b={sizes.batch}, q={sizes.queries}, k={sizes.keys}, d={sizes.dim}, float32\n"
+        f"torch {torch.__version__}, {device}",
+    )  # fmt: skip
+    rows = []
+    for step in PASSES:
+        for kind in KINDS:
+            median = statistics.median(times[kind, step])
+            less = memory["plain", step] / max(memory[kind, step], 0.1)
+            faster = statistics.median(times["plain", step]) / median
+            span = f"{min(times[kind, step]):.0f} - {max(times[kind, step]):.0f}"
+            table.add_row(
+                step, kind, f"{memory[kind, step]:.0f}", f"{median:.0f}", span, f"{less:.1f}x", f"{faster:.1f}x"
+            )
+            rows.append({"pass": step, "kind": kind, "memory_mib": memory[kind, step], "times_ms": times[kind, step]})
+    Console().print(table)
+    if sizes.json:
+        settings = {name: getattr(sizes, name) for name in ("score", "batch", "queries", "keys", "dim")}
+        sizes.json.write_text(json.dumps({"torch": torch.__version__, "device": device, **settings, "rows": rows}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""From a Trace to something to look at: the terminal and pictures."""
