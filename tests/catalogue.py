@@ -32,7 +32,7 @@ MAKE_SCORE: dict[str, Callable[[], Callable[[Tensor, Tensor], Tensor]]] = {
 
 def addressing() -> align.Addressing:
     gate, shift = torch.rand(NUM_QUERIES, 1), torch.rand(NUM_QUERIES, 3).softmax(-1)
-    return align.Addressing(gate.double(), shift.double(), (1 + 3 * torch.rand(NUM_QUERIES, 1)).double())
+    return align.Addressing(gate, shift, 1 + 3 * torch.rand(NUM_QUERIES, 1))
 
 
 def local_predictive(query_dim: int) -> align.LocalPredictive:

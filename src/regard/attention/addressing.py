@@ -24,6 +24,9 @@ class Addressing(Align):
     """
 
     equivariant = False
+    gate: Tensor
+    shift: Tensor
+    sharpen: Tensor
 
     def __init__(
         self,
@@ -36,7 +39,8 @@ class Addressing(Align):
             raise ShapeError(
                 f"The shift needs a weight for each step from -reach to +reach, an odd number; got {shift.shape[-1]}."
             )
-        self.gate, self.shift, self.sharpen = gate, shift, sharpen
+        for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
+            self.register_buffer(name, part, persistent=False)
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """The four steps in turn."""

@@ -32,12 +32,18 @@ class ScaledDot(Product):
 class Cosine(Product):
     """strength * cos(s, h) (Graves et al. 2014, section 3.3.1: beta is the key strength).
 
-    `strength` is a number, or a tensor that broadcasts to (..., q, 1): one key strength per query.
+    `strength` is a number, or a tensor that broadcasts to (..., q, 1): one key strength per query. An nn.Parameter
+    is learned.
     """
+
+    strength: float | Tensor
 
     def __init__(self, strength: float | Tensor = 1.0) -> None:
         super().__init__()
-        self.strength = strength
+        if isinstance(strength, Tensor) and not isinstance(strength, nn.Parameter):
+            self.register_buffer("strength", strength, persistent=False)
+        else:
+            self.strength = strength
 
     def project_query(self, query: Queries) -> Queries:
         """The direction of the query, as long as its strength."""
