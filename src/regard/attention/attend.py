@@ -104,8 +104,9 @@ class Attention(nn.Module):
         weights: bool = False,
         kernel: Kernel = "auto",
         state: Any = None,
+        override: Float[Tensor, "... k"] | None = None,
     ) -> Attended:
-        """Attend to the memory; `mask` narrows the memory's own."""
+        """Attend to the memory; `mask` narrows its own, and `override` is read with instead of looking."""
         return recall(
             query,
             memory,
@@ -115,6 +116,7 @@ class Attention(nn.Module):
             weights=weights,
             kernel=kernel,
             state=state,
+            override=override,
         )
 
 
@@ -129,10 +131,11 @@ def recall(
     weights: bool = False,
     kernel: Kernel = "auto",
     state: Any = None,
+    override: Float[Tensor, "... k"] | None = None,
 ) -> Attended:
     """Attend to a memory whose keys are projected already: what `attend`, Attention and MultiHead share.
 
-    `causal` lines up the last query with the last key.
+    `causal` lines up the last query with the last key. `override` replaces the alignment: these weights are read with.
     """
     contract.check_kernel(kernel)
     if len(memory) == 0:
@@ -144,6 +147,9 @@ def recall(
         if part is not None:
             contract.check_mask(part, lead, query.shape[-2], len(memory), values.device)
     mask = _both(mask, memory.mask)
+    if override is not None:
+        override = override.to(values.dtype).expand(*lead, query.shape[-2], len(memory))
+        return Attended(override @ values, override, state=state)
 
     if isinstance(score, Product) and type(align) is Softmax and not weights and kernel != "reference":
         projected = score.project_query(query)

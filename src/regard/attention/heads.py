@@ -91,10 +91,12 @@ class MultiHead(nn.Module):
         weights: bool = False,
         kernel: Kernel = "auto",
         state: Any = None,
+        override: Float[Tensor, "b #q k"] | None = None,
     ) -> Attended:
         """Attend to the memory, or to the queries themselves; weights are (b, h, q, k).
 
-        `mask` broadcasts to (b, q, k); `causal` lines up the last query with the last key.
+        `mask` broadcasts to (b, q, k); `causal` lines up the last query with the last key. `override` is read by every
+        head instead of what it would look at.
         """
         _check_features("query", query, self.dim)
         memory = self.remember(query) if memory is None else memory
@@ -110,6 +112,7 @@ class MultiHead(nn.Module):
             weights=weights,
             kernel=kernel,
             state=state,
+            override=None if override is None else override.unsqueeze(-3),
         )
         context = self.output_layer(attended.context.transpose(-3, -2).flatten(-2))
         return Attended(context, attended.weights, attended.log_prob, attended.state, attended.extras)

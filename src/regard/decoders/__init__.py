@@ -1,0 +1,1 @@
+"""From the states of an input to an output, token by token."""

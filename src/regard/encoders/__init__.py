@@ -1,0 +1,1 @@
+"""From an input to the states that a decoder attends to."""
