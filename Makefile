@@ -2,7 +2,11 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-.PHONY: demo test check bench format clean
+.PHONY: help demo test check bench format clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 12
 
 demo: $(READY)  ## see attention work, in the terminal and as pictures in regard-demo/
 	.venv/bin/regard demo
@@ -19,15 +23,16 @@ check: $(READY)  ## what CI runs: format, lint, types, tests
 bench: $(READY)  ## measure side by side on this machine
 	.venv/bin/python benchmarks/attention_memory.py
 
-format: $(READY)
+format: $(READY)  ## put the format right
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 
-clean:
+clean:  ## remove what the targets made
 	rm -rf .venv regard-demo
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "regard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
+	@echo 'Setting up .venv; the first time this takes about a minute.'
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@

@@ -52,6 +52,7 @@ MAKE_ALIGN: dict[str, Callable[[int], align.Align]] = {
     "softmax": lambda _: align.softmax,
     "sparsemax": lambda _: align.sparsemax,
     "spatial": lambda _: align.Spatial(reach=1),
+    "uniform": lambda _: align.uniform,
 }
 
 

@@ -40,6 +40,17 @@ def test_help_and_version_answer_without_torch():
     assert "demo" in command("--help").stdout
 
 
+def test_a_trace_is_shown_and_drawn(tmp_path):
+    trace = regard.Trace.of(["the", "dog"], ["le", "chien"], [[0.9, 0.1], [0.2, 0.8]]).save(tmp_path / "new" / "t.json")
+    assert "chien" in command("view", str(trace), check=True).stdout
+    command("view", str(trace), "--out", str(tmp_path / "t.svg"), check=True)
+    assert (tmp_path / "t.svg").read_bytes().startswith(b"<?xml")
+    (tmp_path / "not.json").write_text("nothing")
+    wrong = command("view", str(tmp_path / "not.json"))
+    assert wrong.returncode == 1
+    assert "not.json: Not a trace" in wrong.stderr
+
+
 def test_a_wrong_command_ends_with_an_error_not_a_traceback():
     result = command("dmeo")
     assert result.returncode != 0

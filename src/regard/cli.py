@@ -12,8 +12,7 @@ from regard.errors import RegardError
 app = App(
     name="regard",
     version=__version__,
-    help="Attention models you can train, measure and look inside.",
-    help_epilogue="Start with `regard demo`.",
+    help="Attention models you can train, measure and look inside. Start with: regard demo",
 )
 
 
@@ -31,6 +30,29 @@ def demo(*, out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo")) -
     from regard.demo import run
 
     run(out)
+
+
+@app.command
+def view(trace: Path, *, out: Annotated[Path | None, Parameter(alias="-o")] = None) -> None:
+    """Show a trace, the JSON file of what a model attended to, as a heat map.
+
+    Parameters
+    ----------
+    trace
+        A file that Trace.save wrote.
+    out
+        Save a picture here (.png, .svg or .pdf) instead of drawing in the terminal.
+    """
+    from rich.console import Console
+
+    from regard.trace import Trace
+    from regard.viewing import picture, terminal
+
+    loaded = Trace.load(trace)
+    if out is None:
+        Console().print(terminal.heat_map(loaded))
+    else:
+        Console().print(f"Wrote {picture.save(picture.heat_map(loaded), out)}", soft_wrap=True)
 
 
 def main() -> None:

@@ -27,3 +27,7 @@ class KernelError(RegardError, ValueError):
 
 class OptionError(RegardError, ValueError):
     """A setting outside the values it may take."""
+
+
+class ModelError(RegardError, ValueError):
+    """A folder that does not hold the model it should."""

@@ -65,9 +65,18 @@ class Trace:
             raise RegardError(f"This trace has version {version}; this regard reads version {VERSION}.")
         return cls.of(fields["source"], fields["target"], fields["weights"], kind=fields["kind"], **fields["extras"])
 
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Trace":
+        """The trace in a file that `save` wrote."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (RegardError, UnicodeDecodeError) as error:
+            raise RegardError(f"{path}: {error}") from error
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the JSON to a temporary name, then rename, so that no half-written file is ever seen."""
         path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(path.name + ".tmp")
         draft.write_text(self.to_json(), encoding="utf-8")
         draft.replace(path)

@@ -219,5 +219,5 @@ def test_a_memory_may_read_other_values_and_a_query_may_narrow_its_mask():
 
 
 def test_one_set_of_queries_serves_a_whole_batch():
-    query, key = torch.randn(3, KEY_DIM), torch.randn(2, 11, KEY_DIM)
+    query, key = torch.randn(1, 3, KEY_DIM), torch.randn(2, 11, KEY_DIM)
     torch.testing.assert_close(attend(query, key).context, attend(query.expand(2, 3, KEY_DIM), key).context)

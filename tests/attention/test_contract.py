@@ -55,6 +55,13 @@ CODES = score.codes(["ab", "cd"])
         (QUERY, KEY, VALUE, {"mask": torch.ones(2, 3, 7)}, MaskError, "bool tensor in which True means 'may attend'"),
         (QUERY, KEY, VALUE, {"mask": "causal"}, MaskError, "got str 'causal'"),
         (QUERY[None], KEY[None], VALUE[None], {"mask": torch.ones(2, 3, 7).bool()[None, None]}, MaskError, "broadcast"),
+        (QUERY[:, 0], KEY, VALUE, {}, ShapeError, r"query \(2, 5\) and key \(2, 7, 5\).*query\.unsqueeze\(-2\)"),
+        (QUERY, KEY, VALUE, {"score": "dot"}, OptionError, "got str 'dot'"),
+        (QUERY, KEY, VALUE, {"score": score.Dot}, OptionError, r"Dot\(\.\.\.\), not the class"),
+        (QUERY, KEY, VALUE, {"align": "softmax"}, OptionError, "got str 'softmax'"),
+        (QUERY, KEY, VALUE, {"align": align.Hard}, OptionError, r"Hard\(\.\.\.\), not the class"),
+        (QUERY, KEY, VALUE, {"score": lambda q, k: q.sum(-1)}, ShapeError, r"logits \(2, 3\) .*= \(2, 3, 7\)"),
+        (QUERY, KEY, VALUE, {"mask": mask.padding(torch.tensor([5, 2]))}, MaskError, r"padding\(lengths, size=7\)"),
         (
             QUERY * torch.nan,
             KEY,
@@ -84,6 +91,8 @@ def test_a_memory_is_checked_when_it_is_made_and_when_it_is_asked():
     with pytest.raises(ShapeError, match="keys of 7 features; these have 5"):
         attention.remember(KEY)
     memory = attention.remember(torch.randn(2, 4, 7))
+    with pytest.raises(OptionError, match="made by remember"):
+        attention(QUERY, KEY)
     with pytest.raises(ShapeError, match="queries of 5 features; these have 11"):
         attention(torch.randn(2, 3, 11), memory)
     with pytest.raises(MaskError, match=r"= \(2, 3, 4\)"):

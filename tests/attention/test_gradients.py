@@ -17,15 +17,8 @@ DIFFERENTIABLE = [
 
 def test_all_but_look_ups_and_hard_choices_are_checked():
     assert {score_name for score_name, _ in DIFFERENTIABLE} == set(MAKE_SCORE) - {"equality", "prefix"}
-    assert {name for _, name in DIFFERENTIABLE} == {
-        "local_m",
-        "local_p",
-        "none",
-        "ntm",
-        "softmax",
-        "sparsemax",
-        "spatial",
-    }
+    learned = {"local_m", "local_p", "none", "ntm", "softmax", "sparsemax", "spatial", "uniform"}
+    assert {name for _, name in DIFFERENTIABLE} == learned
 
 
 @pytest.mark.parametrize("weights", [False, True], ids=["context", "weights"])

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard import MultiHead, align, mask, score
-from regard.errors import MaskError, OptionError, ShapeError
+from regard.errors import DtypeError, MaskError, OptionError, ShapeError
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -37,9 +37,21 @@ def test_causal_self_attention_equals_torch():
         torch.testing.assert_close(ours(x, mask=mask.causal(5), weights=weights).context, context)
 
 
+INSIDE = {
+    "scaled dot": (score.scaled_dot, align.softmax),
+    "additive": (score.Additive(4, 4, 5), align.softmax),
+    "cosine": (score.Cosine(3.0), align.sparsemax),
+    "local-m": (score.dot, align.LocalMonotonic(1)),
+    "local-p": (score.General(4, 4), align.LocalPredictive(4, reach=2)),
+    "spatial": (score.dot, align.Spatial(1)),
+}
+
+
 @pytest.mark.parametrize("weights", [False, True])
-def test_a_growing_cache_equals_all_at_once(weights):
-    heads, x = MultiHead(12, 3), torch.randn(2, 7, 12)
+@pytest.mark.parametrize("inside", INSIDE)
+def test_a_growing_cache_equals_all_at_once(weights, inside):
+    made, alignment = INSIDE[inside]
+    heads, x = MultiHead(12, 3, score=made, align=alignment), torch.randn(2, 7, 12)
     whole = heads(x, causal=True, weights=weights)
     memory, steps = None, []
     for piece in x.split([1, 1, 3, 2], dim=1):
@@ -79,5 +91,26 @@ def test_wrong_sizes_are_explained(as_a_user):
     with pytest.raises(OptionError, match="bias_k"):
         MultiHead.from_torch(nn.MultiheadAttention(12, 3, add_bias_kv=True))
     heads, x = MultiHead(12, 3), torch.randn(2, 5, 12)
-    with pytest.raises(MaskError, match="cannot be extended"):
-        heads.remember(x, after=heads.remember(x, mask.padding(torch.tensor([5, 2]))))
+    with pytest.raises(OptionError, match=r"made by remember\(states\).*float32 tensor \(2, 5, 12\)"):
+        heads(x, x)
+    with pytest.raises(DtypeError, match=r"float32, the query is torch\.float64"):
+        heads(x.double())
+    with pytest.raises(ShapeError, match="5 queries and only 3 keys"):
+        heads(x, heads.remember(x[:, :3]), causal=True)
+    with pytest.raises(MaskError, match=r"\(2, 5\).*mask.padding\(lengths\)"):
+        heads.remember(x, torch.ones(2, 5, dtype=torch.bool))
+    with pytest.raises(MaskError, match=r"The mask is \(2, 1, 4\).*size=5"):
+        heads(x, mask=mask.padding(torch.tensor([4, 2])))
+    with pytest.raises(OptionError, match="which Context cannot"):
+        MultiHead(12, 3, score=score.Context(5, 4))
+    counts_positions = MultiHead(12, 3, score=score.Location(4, 9))
+    with pytest.raises(OptionError, match="positions, which begin anew"):
+        counts_positions.remember(x, after=counts_positions.remember(x))
+
+
+def test_a_padded_memory_can_grow():
+    heads, prompt, more = MultiHead(12, 3), torch.randn(2, 5, 12), torch.randn(2, 2, 12)
+    memory = heads.remember(more, after=heads.remember(prompt, mask.padding(torch.tensor([5, 2]))))
+    context = heads(more, memory, causal=True).context
+    short = heads.remember(more[1:], after=heads.remember(prompt[1:, :2]))
+    torch.testing.assert_close(context[1:], heads(more[1:], short, causal=True).context)

@@ -48,6 +48,8 @@ def test_wrong_sizes_are_explained(as_a_user):
         mask.padding([3, 1])
     with pytest.raises(DtypeError, match=r"got torch.float32 \(2,\)"):
         mask.padding(torch.tensor([3.0, 1.0]))
+    with pytest.raises(OptionError, match="size=5 would cut a length of 7"):
+        mask.padding(torch.tensor([7, 4]), 5)
     with pytest.raises(OptionError, match="n=-1"):
         mask.causal(-1)
     with pytest.raises(OptionError, match="before=-2"):

@@ -15,6 +15,26 @@ from regard.attention.focus import Align, Focus, Logits, Mask, Window, masked_so
 from regard.attention.local import LocalMonotonic, LocalPredictive, Spatial
 from regard.errors import OptionError
 
+__all__ = [
+    "ALIGNMENTS",
+    "Addressing",
+    "Align",
+    "Hard",
+    "LocalMonotonic",
+    "LocalPredictive",
+    "Normalised",
+    "Softmax",
+    "Sparsemax",
+    "Spatial",
+    "Uniform",
+    "Unnormalised",
+    "none",
+    "normalised",
+    "softmax",
+    "sparsemax",
+    "uniform",
+]
+
 
 class Softmax(Align):
     """Global soft attention: exp(logit_i) / sum_j exp(logit_j) (Bahdanau et al. 2015, section 3.1)."""
@@ -36,6 +56,16 @@ class Unnormalised(Align):
         """The scores, 0 where masked (and where a score says that a key is out of reach)."""
         closed = logits == -math.inf
         return Focus(logits.masked_fill(closed if allowed is None else closed | ~allowed, 0))
+
+
+class Uniform(Align):
+    """Equal weights for all that may be attended to, whatever the scores: the control that attention must beat."""
+
+    uses_scores = False
+
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
+        """1 / n."""
+        return Focus(masked_softmax(torch.zeros_like(logits), allowed))
 
 
 class Sparsemax(Align):
@@ -131,6 +161,7 @@ softmax = Softmax()
 none = Unnormalised()
 normalised = Normalised()
 sparsemax = Sparsemax()
+uniform = Uniform()
 
 ALIGNMENTS: dict[str, type[Align]] = {
     "hard": Hard,
@@ -142,4 +173,5 @@ ALIGNMENTS: dict[str, type[Align]] = {
     "softmax": Softmax,
     "sparsemax": Sparsemax,
     "spatial": Spatial,
+    "uniform": Uniform,
 }

@@ -67,6 +67,7 @@ def attend(
     NaN and infinity in the inputs.
     """
     score = as_score(score)
+    contract.check_align(align)
     contract.check_states(key, value, score)
     if check_finite:
         contract.check_all_finite(query=query, key=key, value=value)
@@ -83,6 +84,7 @@ class Attention(nn.Module):
 
     def __init__(self, score: ScoreLike = scaled_dot, align: Align = softmax) -> None:
         super().__init__()
+        contract.check_align(align)
         self.score, self.align = as_score(score), align
 
     def remember(
@@ -138,6 +140,7 @@ def recall(
     `causal` lines up the last query with the last key. `override` replaces the alignment: these weights are read with.
     """
     contract.check_kernel(kernel)
+    contract.check_memory(memory)
     if len(memory) == 0:
         return _recall_nothing(query, memory, score=score, align=align, weights=weights, kernel=kernel, state=state)
     query = contract.check_query(query, memory.keys, memory.values, score)
@@ -152,12 +155,16 @@ def recall(
         return Attended(override @ values, override, state=state)
 
     if isinstance(score, Product) and type(align) is Softmax and not weights and kernel != "reference":
+        if causal:
+            contract.check_past(query, memory)
         projected = score.project_query(query)
         return Attended(_fused(projected, keys, values, score.scale(keys.shape[-1]), mask, causal=causal))
     if kernel == "fused" and not score.lean:
         raise KernelError(_why_not_fused(score, align, weights=weights))
     if causal:
-        mask = _both(mask, causal_mask(query.shape[-2], past=len(memory) - query.shape[-2], device=values.device))
+        past = contract.check_past(query, memory)
+        mask = _both(mask, causal_mask(query.shape[-2], past=past, device=values.device))
+        state = align.start_at(past) if state is None else state
     compare = score.reference if kernel == "reference" else score.compare
     return _score_align_read(query, keys, values, score, compare, align, mask, state, weights=weights)
 
@@ -186,6 +193,7 @@ def _score_align_read(
             mask = window.allowed(mask, num_keys).unsqueeze(-2)
         if align.uses_scores:
             logits = compare(projected, keys).to(values.dtype)
+            contract.check_logits(logits, projected, keys, score)
         else:
             logits = values.new_zeros(*projected.shape[:-1], keys.shape[-2])
         focus = align.weigh(logits, mask, state, window)
@@ -250,4 +258,5 @@ def _why_not_fused(score: Score, align: Align, *, weights: bool) -> str:
 
 def as_score(score: ScoreLike) -> Score:
     """A score as it is; a plain function of (query, key) as a score."""
+    contract.check_score(score)
     return score if isinstance(score, Score) else Function(score)

@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor
 
+from regard.attention.focus import Align
 from regard.attention.match import Score
+from regard.attention.memory import Memory
 from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
 
 AXES = {"query": "(..., q, d)", "key": "(..., k, d)", "value": "(..., k, v)"}
@@ -46,6 +48,11 @@ def check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Score
     if query is None:
         raise OptionError(f"{name} needs a query. Only a score that learns its queries (score.Context) takes None.")
     _check_tensor("query", query)
+    if query.ndim != keys.ndim:
+        raise ShapeError(
+            f"query {tuple(query.shape)} and key {tuple(keys.shape)} must have the same number of axes. For one query "
+            "per example use query.unsqueeze(-2); for queries that all examples share, query.unsqueeze(0)."
+        )
     if not score.compares_codes:
         _check_floating("query", query)
     _check_alike("query", query, "value", values, dtypes=not score.compares_codes)
@@ -63,6 +70,55 @@ def lead_of(query: Tensor, keys: Tensor, values: Tensor) -> torch.Size:
             "The leading axes (all but the last two) of query, key and value must agree or be 1; "
             f"got query, key, value of {shapes}."
         ) from None
+
+
+def check_score(score: object) -> None:
+    """A score, or a function of (query, key)."""
+    if isinstance(score, type) and issubclass(score, Score):
+        raise OptionError(f"A score is made before it is used: {score.__name__}(...), not the class {score.__name__}.")
+    if not callable(score):
+        raise OptionError(
+            "A score is made by regard.score, e.g. score.dot or score.Additive(...), or is a function of "
+            f"(query, key); got {_describe(score)}."
+        )
+
+
+def check_align(align: object) -> None:
+    """An alignment that was made already."""
+    if isinstance(align, type) and issubclass(align, Align):
+        raise OptionError(f"An alignment is made before it is used: {align.__name__}(...), not the class itself.")
+    if not isinstance(align, Align):
+        raise OptionError(
+            f"An alignment is made by regard.align, e.g. align.softmax or align.Hard(); got {_describe(align)}."
+        )
+
+
+def check_memory(memory: object) -> None:
+    """What `remember` gives."""
+    if not isinstance(memory, Memory):
+        raise OptionError(f"A memory is made by remember(states), and then asked; got {_describe(memory)}.")
+
+
+def check_past(query: Tensor, memory: Memory) -> int:
+    """How many keys stand before the first query, when the last query stands at the last key."""
+    past = len(memory) - query.shape[-2]
+    if past < 0:
+        raise ShapeError(
+            f"causal=True lines up the last query with the last key, but there are {query.shape[-2]} queries and only "
+            f"{len(memory)} keys. Remember all that the queries may look back at."
+        )
+    return past
+
+
+def check_logits(logits: Tensor, query: Tensor, keys: Tensor, score: Score) -> None:
+    """One logit for each query and key: what a score of the user's own may get wrong."""
+    wanted = (*query.shape[:-1], keys.shape[-2])
+    if logits.shape != wanted:
+        name = getattr(getattr(score, "function", score), "__name__", type(score).__name__)
+        raise ShapeError(
+            f"The score {name} gave logits {tuple(logits.shape)} for queries {tuple(query.shape)} and keys "
+            f"{tuple(keys.shape)}; it must give (..., q, k) = {wanted}."
+        )
 
 
 def check_kernel(kernel: str) -> None:
@@ -85,6 +141,8 @@ def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, 
     if mask.ndim <= len(wanted) and all(have in (1, want) for have, want in sizes):
         return
     hint = "Give it those axes, with size 1 where it is the same for all."
+    if mask.ndim >= 3 and mask.shape[-2] == 1 and mask.shape[-1] != num_keys:
+        hint = f"A padding mask covers all keys: mask.padding(lengths, size={num_keys})."
     if len(lead) == 1 and tuple(mask.shape) == (lead[0], num_keys):
         hint = "A padding mask needs an axis for the queries: use mask.padding(lengths), or mask.unsqueeze(1)."
     elif len(lead) > 1 and mask.ndim == len(wanted) - 1:

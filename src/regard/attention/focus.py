@@ -89,6 +89,10 @@ class Align(nn.Module):
         """The window of keys that each query sees; None: all of them."""
         return None
 
+    def start_at(self, step: int) -> Any:
+        """The state after `step` queries, of an alignment that counts them; None of others."""
+        return None
+
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """The focus. `allowed` is the mask where there is one, `state` what the last focus gave as its state.
 

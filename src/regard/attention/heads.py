@@ -6,12 +6,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from regard.attention import contract
 from regard.attention.align import softmax
 from regard.attention.attend import Attended, Kernel, ScoreLike, as_score, recall
 from regard.attention.focus import Align
 from regard.attention.memory import Memory
 from regard.attention.score import scaled_dot
-from regard.errors import OptionError, ShapeError
+from regard.errors import DtypeError, MaskError, OptionError, ShapeError
 
 
 class MultiHead(nn.Module):
@@ -41,7 +42,12 @@ class MultiHead(nn.Module):
         self.key_layer = nn.Linear(self.memory_dim, dim, bias=bias)
         self.value_layer = nn.Linear(self.memory_dim, dim, bias=bias)
         self.output_layer = nn.Linear(dim, dim, bias=bias)
+        contract.check_align(align)
         self.score, self.align = as_score(score), align
+        if self.score.compares_codes or self.score.own_query() is not None:
+            raise OptionError(
+                f"MultiHead compares projected queries and keys, which {type(self.score).__name__} cannot."
+            )
         for layer in (self.query_layer, self.key_layer, self.value_layer, self.output_layer):
             nn.init.xavier_uniform_(layer.weight)
             if bias:
@@ -76,7 +82,18 @@ class MultiHead(nn.Module):
         after: Memory | None = None,
     ) -> Memory:
         """Each head's keys and values, projected once; `after` appends them to an earlier memory."""
-        _check_features("states", states, self.memory_dim)
+        self._check_features("states", states, self.memory_dim)
+        if after is not None and not self.score.position_free:
+            raise OptionError(
+                f"{type(self.score).__name__} depends on positions, which begin anew with each memory; remember all "
+                "states at once instead of one after another."
+            )
+        if mask is not None:
+            contract.check_mask(mask, states.shape[:1], 1, states.shape[1], states.device)
+            if mask.ndim != 3:
+                raise MaskError(
+                    f"The mask of a memory is (b, 1, k), as mask.padding(lengths) makes it; got {tuple(mask.shape)}."
+                )
         keys = self.score.project_key(self._split(self.key_layer(states)))
         memory = Memory(keys, self._split(self.value_layer(states)), None if mask is None else mask.unsqueeze(-3))
         return memory if after is None else after.extended(memory)
@@ -98,10 +115,12 @@ class MultiHead(nn.Module):
         `mask` broadcasts to (b, q, k); `causal` lines up the last query with the last key. `override` is read by every
         head instead of what it would look at.
         """
-        _check_features("query", query, self.dim)
+        self._check_features("query", query, self.dim)
         memory = self.remember(query) if memory is None else memory
-        if mask is not None and mask.ndim > 2:
-            mask = mask.unsqueeze(-3)
+        contract.check_memory(memory)
+        if mask is not None:
+            contract.check_mask(mask, query.shape[:1], query.shape[1], len(memory), query.device)
+            mask = mask.unsqueeze(-3) if mask.ndim > 2 else mask
         attended = recall(
             self._split(self.query_layer(query)),
             memory,
@@ -120,7 +139,9 @@ class MultiHead(nn.Module):
     def _split(self, features: Float[Tensor, "b n d"]) -> Float[Tensor, "b h n e"]:
         return features.view(*features.shape[:-1], self.num_heads, -1).transpose(-3, -2)
 
-
-def _check_features(role: str, tensor: Tensor, dim: int) -> None:
-    if tensor.ndim != 3 or tensor.shape[-1] != dim:
-        raise ShapeError(f"The {role} of this MultiHead must be (batch, length, {dim}); got {tuple(tensor.shape)}.")
+    def _check_features(self, role: str, tensor: Tensor, dim: int) -> None:
+        if tensor.ndim != 3 or tensor.shape[-1] != dim:
+            raise ShapeError(f"The {role} of this MultiHead must be (batch, length, {dim}); got {tuple(tensor.shape)}.")
+        dtype = self.query_layer.weight.dtype
+        if tensor.dtype != dtype and not torch.is_autocast_enabled(tensor.device.type):
+            raise DtypeError(f"The weights of this MultiHead are {dtype}, the {role} is {tensor.dtype}. Convert one.")

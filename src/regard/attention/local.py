@@ -14,7 +14,8 @@ from regard.errors import DtypeError, OptionError, ShapeError
 class LocalMonotonic(Align):
     """local-m: query t looks at the keys t - reach .. t + reach, softmax inside.
 
-    The state is the number of queries so far, so that a decoder can ask one query at a time.
+    The state is the number of queries so far: a decoder that asks one query at a time hands it on,
+    attention(query, memory, state=last.state).
     """
 
     equivariant = False
@@ -26,6 +27,10 @@ class LocalMonotonic(Align):
     def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
         """Around the time of the query."""
         return Window.around(_times(query, state), self.reach, num_keys)
+
+    def start_at(self, step: int) -> Any:
+        """The number of queries so far."""
+        return step
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """Softmax inside the window."""
@@ -89,6 +94,10 @@ class Spatial(Align):
     def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
         """Around the position of the query."""
         return Window.around(_times(query, state), self.reach, num_keys)
+
+    def start_at(self, step: int) -> Any:
+        """The number of queries so far."""
+        return step
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """Equal weights for all that may be attended to."""

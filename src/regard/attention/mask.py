@@ -10,13 +10,17 @@ from regard.errors import DtypeError, OptionError
 def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor, "*b 1 k"]:
     """May attend to the first `lengths` keys; `size` keys in all (the longest length when not given).
 
-    With heads, give the lengths an axis for them: padding(lengths[:, None]) is (b, 1, 1, k).
+    For `attend` with heads, give the lengths an axis for them: padding(lengths[:, None]) is (b, 1, 1, k). MultiHead
+    adds that axis by itself.
     """
     if not isinstance(lengths, Tensor) or lengths.is_floating_point() or lengths.dtype == torch.bool:
         given = f"{lengths.dtype} {tuple(lengths.shape)}" if isinstance(lengths, Tensor) else type(lengths).__name__
         raise DtypeError(f"padding takes the lengths as a tensor of integers, e.g. torch.tensor([3, 5]); got {given}.")
     if size is None:
         size = int(lengths.max()) if lengths.numel() else 0
+    elif lengths.device.type == "cpu" and lengths.numel() and int(lengths.max()) > size:
+        # On a GPU this look at the lengths would stop the queue.
+        raise OptionError(f"padding to size={size} would cut a length of {int(lengths.max())}.")
     positions = torch.arange(size, device=lengths.device)
     return (positions < lengths.unsqueeze(-1)).unsqueeze(-2)
 

@@ -6,8 +6,6 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
-from regard.errors import MaskError
-
 
 @dataclass(frozen=True)
 class Memory:
@@ -25,6 +23,12 @@ class Memory:
 
     def extended(self, newer: "Memory") -> "Memory":
         """This memory with a newer one behind it: how a decoder's cache grows."""
-        if self.mask is not None or newer.mask is not None:
-            raise MaskError("A memory with a mask cannot be extended; keep the mask apart and give it with the query.")
-        return Memory(torch.cat([self.keys, newer.keys], dim=-2), torch.cat([self.values, newer.values], dim=-2))
+        keys, values = torch.cat([self.keys, newer.keys], dim=-2), torch.cat([self.values, newer.values], dim=-2)
+        if self.mask is None and newer.mask is None:
+            return Memory(keys, values)
+        masks = [
+            torch.ones(1, len(memory), dtype=torch.bool, device=values.device) if memory.mask is None else memory.mask
+            for memory in (self, newer)
+        ]
+        lead = torch.broadcast_shapes(*(mask.shape[:-1] for mask in masks))
+        return Memory(keys, values, torch.cat([mask.expand(*lead, mask.shape[-1]) for mask in masks], dim=-1))

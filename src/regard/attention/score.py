@@ -16,6 +16,28 @@ from regard.errors import OptionError
 from regard.kernels.additive import additive_logits, additive_logits_reference
 from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 
+__all__ = [
+    "MLP",
+    "SCORES",
+    "Additive",
+    "Concat",
+    "Context",
+    "Cosine",
+    "Dot",
+    "Equality",
+    "General",
+    "Location",
+    "Prefix",
+    "ScaledDot",
+    "Score",
+    "codes",
+    "cosine",
+    "dot",
+    "equality",
+    "prefix",
+    "scaled_dot",
+]
+
 
 class Dot(Product):
     """s' h (Luong et al. 2015, section 3.1)."""
