@@ -27,3 +27,7 @@ class KernelError(RegardError, ValueError):
 
 class OptionError(RegardError, ValueError):
     """A setting outside the values it may take."""
+
+
+class DataError(RegardError, ValueError):
+    """A file, folder or corpus that is missing, broken or not what was expected."""
