@@ -31,3 +31,7 @@ class OptionError(RegardError, ValueError):
 
 class ModelError(RegardError, ValueError):
     """A folder that does not hold the model it should."""
+
+
+class DataError(RegardError, ValueError):
+    """A file, folder or corpus that is missing, broken or not what was expected."""

@@ -1,0 +1,192 @@
+"""Pairs of ids to padded tensors: batches of about equal size in tokens, in an order that a number decides."""
+
+import hashlib
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.utils.data import Sampler
+
+from regard.data.tokenizer import END, PAD, START, Tokenizer
+from regard.errors import DataError, OptionError
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Sentences side by side, PAD after the end of each: source ... END, and START target ... END."""
+
+    source: Int[Tensor, "b n"]
+    source_lengths: Int[Tensor, "b"]
+    """With END; the padding mask is mask.padding(source_lengths)."""
+    target: Int[Tensor, "b m"]
+    """A decoder reads target[:, :-1] and is to say target[:, 1:]."""
+    target_lengths: Int[Tensor, "b"]
+    """With START and END."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
+        """The batch on a device."""
+        return Batch(*(tensor.to(device, non_blocking=non_blocking) for tensor in self._tensors()))
+
+    def pin_memory(self) -> "Batch":
+        """The batch in page-locked memory, from where it can be moved to a GPU while the GPU computes."""
+        return Batch(*(tensor.pin_memory() for tensor in self._tensors()))
+
+    def _tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.source, self.source_lengths, self.target, self.target_lengths
+
+
+def collate(pairs: Sequence[tuple[Any, Any]]) -> Batch:
+    """One batch of pairs of ids, as lists or arrays; the collate_fn of a torch DataLoader."""
+    if not pairs:
+        raise DataError("A batch is of one or more pairs; got none.")
+    sources, targets = zip(*pairs, strict=True)
+    return Batch(*_pad(sources, before=(), after=(END,)), *_pad(targets, before=(START,), after=(END,)))
+
+
+def _pad(sentences: Sequence[Any], *, before: tuple[int, ...], after: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    lengths = [len(before) + len(sentence) + len(after) for sentence in sentences]
+    padded = np.full((len(sentences), max(lengths)), PAD, dtype=np.int64)
+    for row, sentence, length in zip(padded, sentences, lengths, strict=True):
+        row[: len(before)] = before
+        row[len(before) : length - len(after)] = sentence
+        row[length - len(after) : length] = after
+    return torch.from_numpy(padded), torch.tensor(lengths)
+
+
+class TokenBatches(Sampler[list[int]]):
+    """Batches of examples of like length, each example once an epoch: the batch_sampler of a torch DataLoader.
+
+    rows x the longest side of them <= max_tokens, where a source counts one more for its END and a target two more for
+    START and END: what is counted is what lies in the padded batch. An example that is longer by itself is a batch by
+    itself. Examples are sorted by target and then source length; with `shuffle`, those of equal lengths are mixed, and
+    so are the batches. (seed, epoch) decides the order, and the number of batches is the same in every epoch.
+
+    Call `set_epoch` before each epoch: without it, each has the same order.
+    """
+
+    def __init__(self, lengths: Int[np.ndarray, "n 2"], *, max_tokens: int, shuffle: bool, seed: int) -> None:
+        if max_tokens < 1:
+            raise OptionError(f"max_tokens is 1 or more; got {max_tokens}.")
+        if not len(lengths):
+            raise DataError("There are no examples to make batches of: lengths is empty.")
+        lengths = np.ascontiguousarray(lengths, dtype=np.int64)
+        source, target = lengths.T
+        # In every second group of targets the sources run down, so that the next group begins where this one ended.
+        self._keys = (np.where(target % 2, -source, source), target)
+        self._shuffle, self._seed = shuffle, seed
+        longest = np.maximum(source + 1, target + 2)[np.lexsort(self._keys)]
+        # Examples change places only with others of the same lengths, so the cuts hold for every epoch.
+        self._cuts = _cut(longest, max_tokens)
+        self._print = hashlib.sha256(f"{max_tokens} {shuffle}".encode() + lengths.tobytes()).hexdigest()
+        self._epoch = self._position = self._resume_at = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of this epoch; a loaded state keeps its position if it is of the same epoch."""
+        if epoch != self._epoch:
+            self._epoch, self._position, self._resume_at = epoch, 0, 0
+
+    def __len__(self) -> int:
+        return len(self._cuts) - 1
+
+    def __iter__(self) -> Iterator[list[int]]:
+        start, self._resume_at = self._resume_at, 0
+        self._position = start
+        return self._run(self._order(), start)
+
+    def state_dict(self, batches_done: int | None = None) -> dict[str, Any]:
+        """Where the epoch stands. A loader with workers asks for batches ahead: then say how many were trained on."""
+        position = self._position if batches_done is None else batches_done
+        return {"seed": self._seed, "epoch": self._epoch, "position": position, "fingerprint": self._print}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next pass goes on where the state was taken; passes after it are whole."""
+        if state["fingerprint"] != self._print or state["seed"] != self._seed:
+            raise DataError(
+                "This state belongs to other batches: the examples, max_tokens, shuffle or seed have changed "
+                f"(the seed was {state['seed']} and is {self._seed}). Resume with the same, or begin a new epoch."
+            )
+        if not 0 <= state["position"] <= len(self):
+            raise DataError(f"This state stands at batch {state['position']}, of {len(self)}.")
+        self._epoch = state["epoch"]
+        self._position = self._resume_at = state["position"]
+
+    def _run(self, batches: Iterator[list[int]], start: int) -> Iterator[list[int]]:
+        for number, batch in enumerate(batches):
+            if number >= start:
+                self._position = number + 1
+                yield batch
+
+    def _order(self) -> Iterator[list[int]]:
+        random = np.random.default_rng((self._seed, self._epoch))
+        count = len(self._keys[0])
+        mixed = random.permutation(count) if self._shuffle else np.arange(count)
+        examples = mixed[np.lexsort([key[mixed] for key in self._keys])]
+        batches = random.permutation(len(self)) if self._shuffle else np.arange(len(self))
+        return (examples[self._cuts[batch] : self._cuts[batch + 1]].tolist() for batch in batches)
+
+
+def _cut(longest: Int[np.ndarray, "n"], max_tokens: int) -> list[int]:
+    """Where batches begin and end, if each takes all it may."""
+    cuts = [0]
+    while cuts[-1] < len(longest):
+        start = cuts[-1]
+        rows = max(1, max_tokens // int(longest[start]))
+        widest = np.maximum.accumulate(longest[start : start + rows])
+        fitting = np.count_nonzero(widest * np.arange(1, len(widest) + 1) <= max_tokens)
+        cuts.append(start + max(1, int(fitting)))
+    return cuts
+
+
+class TextPairs:
+    """Pairs that are encoded when they are asked for, so that BPE dropout differs in every epoch.
+
+    The dropout is not reproducible (see Tokenizer.encode). `lengths` are those without dropout, which makes more
+    pieces: with it, max_tokens of TokenBatches is an aim and not a bound.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        dropout: float = 0.0,
+    ) -> None:
+        for place, pair in enumerate(pairs):
+            if not all(side and not side.isspace() for side in pair):
+                raise DataError(f"Pair {place} has an empty side: {pair}. Leave such pairs out.")
+        self._pairs = pairs
+        self._tokenizers = (source_tokenizer, target_tokenizer)
+        self._dropout = dropout
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __getitem__(self, index: SupportsIndex) -> tuple[list[int], list[int]]:
+        return self.__getitems__([operator.index(index)])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+        """Several at once: a torch DataLoader asks for a batch in this way."""
+        return self._encode([self._pairs[index] for index in indices], self._dropout)
+
+    @cached_property
+    def lengths(self) -> Int[np.ndarray, "n 2"]:
+        """The number of ids of source and target, for each pair, without dropout."""
+        encoded = self._encode(self._pairs, 0.0)
+        return np.array([(len(source), len(target)) for source, target in encoded], dtype=np.int64).reshape(-1, 2)
+
+    def _encode(self, pairs: Sequence[tuple[str, str]], dropout: float) -> list[tuple[list[int], list[int]]]:
+        encoded = (
+            tokenizer.encode_batch([pair[side] for pair in pairs], dropout=dropout)
+            for side, tokenizer in enumerate(self._tokenizers)
+        )
+        return list(zip(*encoded, strict=True))

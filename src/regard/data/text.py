@@ -1,0 +1,224 @@
+"""Sentences from files: streamed, UTF-8, one form per character (NFC), and every complaint names file and line."""
+
+import difflib
+import gzip
+import lzma
+import os
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, cast
+
+from regard.errors import DataError, OptionError
+
+MAX_LINE_BYTES = 2**24
+"""A longer line is refused: what has no line ends is no text, and would fill the memory."""
+
+_BOM = b"\xef\xbb\xbf"
+_SIGNATURES = {
+    b"\x1f\x8b": "It looks compressed with gzip: give it a name that ends in .gz.",
+    b"\xfd7zXZ": "It looks compressed with xz: give it a name that ends in .xz.",
+    b"PK\x03\x04": "It looks like a zip archive: give it a name that ends in .zip.",
+    b"\xff\xfe": "It looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.",
+    b"\xfe\xff": "It looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.",
+}
+
+
+def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
+    r"""The lines of a text file, without their ends: plain, .gz, .xz, .zip, or `archive.zip/member.txt`.
+
+    Lines end in \n or \r\n only, so that line i is the same for every program. A byte order mark is skipped. The text
+    is put into NFC, which keeps the zero-width non-joiner that Persian needs.
+    """
+    return _decode(_locate(Path(path)))
+
+
+def read_pairs(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
+    """Line i of one file with line i of the other."""
+    return _pair(Path(source), Path(target), read_lines(source), read_lines(target))
+
+
+def read_tsv(path: str | os.PathLike[str], columns: tuple[int, int] = (0, 1)) -> Iterator[tuple[str, str]]:
+    """Two columns of a file with tabs between them (no quoting); the first is column 0."""
+    if min(columns) < 0:
+        raise OptionError(f"Columns are counted from 0; got columns={columns}.")
+    return _cut(Path(path), read_lines(path), columns)
+
+
+def read_dataset(name: str, source: str, target: str, split: str = "train") -> Iterator[tuple[str, str]]:
+    """Pairs from a dataset of the Hugging Face hub, streamed: `read_dataset("wmt/wmt14:fr-en", "en", "fr")`.
+
+    After a colon stands the dataset's configuration. `source` and `target` are columns, or languages in its
+    `translation` column.
+    """
+    try:
+        datasets = import_module("datasets")
+    except ImportError:
+        raise OptionError(
+            f"Reading {name!r} from the Hugging Face hub needs the package datasets: pip install datasets. "
+            "Files on disk are read without it, with read_pairs and read_tsv."
+        ) from None
+    path, _, configuration = name.partition(":")
+    rows = datasets.load_dataset(path, configuration or None, split=split, streaming=True)
+    return (_pick(row, name, source, target) for row in rows)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where text lies: a file, and for an archive the member within it."""
+
+    file: Path
+    member: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}/{self.member}" if self.member else str(self.file)
+
+
+def _locate(path: Path) -> _Place:
+    if path.is_file():
+        return _Place(path, _only_member(path)) if path.suffix == ".zip" else _Place(path)
+    for parent in path.parents:
+        if parent.suffix == ".zip" and parent.is_file():
+            return _member_of(parent, path.relative_to(parent).as_posix())
+    if path.is_dir():
+        raise DataError(
+            f"{path} is a folder, not a text file; it holds {_listing([entry.name for entry in path.iterdir()])}."
+        )
+    if not path.parent.is_dir():
+        raise DataError(f"There is no file {path}: the folder {path.parent} does not exist.")
+    names = [entry.name for entry in path.parent.iterdir()]
+    near = difflib.get_close_matches(path.name, names, n=3) or [name for name in names if name.startswith(path.stem)]
+    hint = f"Did you mean {_listing(near)}?" if near else f"That folder holds {_listing(names)}."
+    raise DataError(f"There is no file {path}. {hint}")
+
+
+def _members(archive: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            return [name for name in opened.namelist() if not name.endswith("/")]
+    except (zipfile.BadZipFile, OSError) as error:
+        raise DataError(f"{archive} cannot be read as a zip archive: {error}. Fetch it again.") from error
+
+
+def _only_member(archive: Path) -> str:
+    # Archives of sentence pairs carry a note such as _about.txt, and macOS adds a __MACOSX folder.
+    members = _members(archive)
+    texts = [name for name in members if not Path(name).name.startswith((".", "_")) and not name.startswith("__MACOSX")]
+    if len(texts) != 1:
+        some = _listing(texts or members)
+        raise DataError(
+            f"{archive} holds {len(texts)} texts, {some}. Name one of them: {archive}/{texts[0] if texts else 'NAME'}."
+        )
+    return texts[0]
+
+
+def _member_of(archive: Path, member: str) -> _Place:
+    members = _members(archive)
+    if member not in members:
+        raise DataError(f"There is no {member} in {archive}; it holds {_listing(members)}.")
+    return _Place(archive, member)
+
+
+def _listing(names: list[str]) -> str:
+    if not names:
+        return "nothing"
+    return ", ".join(sorted(names)[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+@contextmanager
+def _open(place: _Place) -> Iterator[IO[bytes]]:
+    if place.member is not None:
+        with zipfile.ZipFile(place.file) as archive, archive.open(place.member) as member:
+            yield member
+    elif place.file.suffix == ".gz":
+        with gzip.open(place.file, "rb") as stream:
+            yield cast(IO[bytes], stream)
+    elif place.file.suffix == ".xz":
+        with lzma.open(place.file, "rb") as stream:
+            yield cast(IO[bytes], stream)
+    else:
+        with place.file.open("rb") as stream:
+            yield stream
+
+
+def _decode(place: _Place) -> Iterator[str]:
+    number = 0
+    try:
+        with _open(place) as stream:
+            while line := stream.readline(MAX_LINE_BYTES):
+                number += 1
+                yield _text(line, place, number)
+    # RuntimeError: zipfile refuses an archive that needs a password.
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+        raise DataError(f"{place} cannot be read past line {number}: {error}. Fetch or compress it again.") from error
+
+
+def _text(line: bytes, place: _Place, number: int) -> str:
+    hint = "Is it the right file?"
+    if number == 1:
+        hint = next((hint for start, hint in _SIGNATURES.items() if line.startswith(start)), hint)
+        line = line.removeprefix(_BOM)
+    if b"\0" in line:
+        raise DataError(f"{place} is binary, not text: line {number} holds zero bytes. {hint}")
+    if not line.endswith(b"\n") and len(line) >= MAX_LINE_BYTES - len(_BOM):
+        raise DataError(f"{place}: line {number} is longer than {MAX_LINE_BYTES} bytes. {hint}")
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    try:
+        return unicodedata.normalize("NFC", line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        wrong = line[error.start]
+        if hint == "Is it the right file?":
+            hint = "If it is in Latin-1, convert it with `iconv -f LATIN1 -t UTF-8`."
+        raise DataError(
+            f"{place}: line {number} is not UTF-8: byte 0x{wrong:02x} at position {error.start}. {hint}"
+        ) from None
+
+
+def _pair(source: Path, target: Path, sources: Iterator[str], targets: Iterator[str]) -> Iterator[tuple[str, str]]:
+    counts = [0, 0]
+    for left, right in zip_longest(sources, targets):
+        counts[0] += left is not None
+        counts[1] += right is not None
+        # After the shorter file has ended, the longer one is only counted.
+        if left is not None and right is not None:
+            yield left, right
+    for path, count in zip((source, target), counts, strict=True):
+        if count == 0:
+            raise DataError(f"{path} is empty; its pair holds {max(counts)} lines.")
+    if counts[0] != counts[1]:
+        raise DataError(
+            f"Parallel files have one line per sentence, but {source} has {counts[0]} lines and {target} has "
+            f"{counts[1]}. They may not belong together, or one has lost or gained a line."
+        )
+
+
+def _cut(path: Path, lines: Iterator[str], columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    number = 0
+    for number, line in enumerate(lines, start=1):
+        cells = line.split("\t")
+        if len(cells) <= max(columns):
+            raise DataError(
+                f"{path}: line {number} has {len(cells)} column(s), but columns {columns} were asked for "
+                f"(the first is 0): {line[:60]!r}."
+            )
+        yield cells[columns[0]], cells[columns[1]]
+    if number == 0:
+        raise DataError(f"{path} is empty.")
+
+
+def _pick(row: dict[str, object], name: str, source: str, target: str) -> tuple[str, str]:
+    nested = row.get("translation")
+    cells = row | nested if isinstance(nested, dict) else row
+    picked = [cells.get(column) for column in (source, target)]
+    if not all(isinstance(cell, str) for cell in picked):
+        raise DataError(
+            f"{name} has no text columns {source!r} and {target!r}; it has {_listing([str(key) for key in cells])}."
+        )
+    left, right = (unicodedata.normalize("NFC", cast(str, cell)) for cell in picked)
+    return left, right

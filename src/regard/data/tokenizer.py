@@ -1,0 +1,280 @@
+"""Sentences to ids and back: byte-pair encoding (Sennrich et al. 2016, section 3.2) or whole words."""
+
+import functools
+import hashlib
+import json
+import operator
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
+
+import tokenizers
+from tokenizers import models, pre_tokenizers, trainers
+
+from regard.errors import DataError, OptionError
+
+PAD, START, END, UNKNOWN = 0, 1, 2, 3
+INNER_UNKNOWN = 4
+"""Among whole words: an unknown piece that does not begin a word (the snark of l'snark)."""
+
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+FORMAT = 1
+
+# The space in front of a word is part of its first piece. Nothing else in a piece is ever a space, since the text is
+# first put into words with one space between them: no character has to be set aside as a marker, and joining the
+# pieces gives the text back.
+_LETTERS = r"\p{L}\p{M}\p{N}\x{200C}\x{200D}\x{AD}"  # with the joiners and the soft hyphen, which stand inside words
+_APOSTROPHE = r"['\x{2019}]"
+_CLITIC = rf"{_APOSTROPHE}(?i:s|t|re|ve|ll|d|m)(?![{_LETTERS}])"
+SPLIT = "|".join(
+    [
+        rf" ?[{_LETTERS}]++(?:(?!{_CLITIC}){_APOSTROPHE}(?=\p{{L}}))?+",  # l'|homme
+        _CLITIC,  # don|'t, John|'s
+        rf" ?([^ {_LETTERS}])\1*+[\p{{M}}\x{{200D}}]*+",  # one mark, or the same again: ... !!!
+    ]
+)
+"""Where merges stop: at words, at marks, after a French elision, before an English contraction."""
+
+Ids: TypeAlias = Iterable[SupportsIndex]
+"""Integers, or an array or tensor of them."""
+Result = TypeVar("Result")
+
+
+class Tokenizer:
+    """Text to ids and back, with one vocabulary; use the same one for both languages to share it.
+
+    PAD, START, END and UNKNOWN are always 0, 1, 2 and 3. `encode` adds none of the first three, whatever the text: a
+    literal "<s>" is four characters. Make one with `train` or `load`.
+    """
+
+    def __init__(self, engine: tokenizers.Tokenizer, *, lowercase: bool = False) -> None:
+        self._engine = engine
+        self._dropping: dict[float, tokenizers.Tokenizer] = {}
+        self.kind: Literal["bpe", "word"] = "bpe" if isinstance(engine.model, models.BPE) else "word"
+        self.lowercase = lowercase
+        vocabulary = engine.get_vocab(with_added_tokens=False)
+        self._pieces = sorted(vocabulary, key=vocabulary.__getitem__)
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        *,
+        size: int = 8000,
+        kind: Literal["bpe", "word"] = "bpe",
+        lowercase: bool = False,
+        minimum_count: int = 2,
+    ) -> "Tokenizer":
+        """Learn at most `size` pieces; merges and words seen fewer than `minimum_count` times are left out.
+
+        With "bpe" every character seen has a piece, so that only characters never seen are unknown. The same texts
+        always give the same vocabulary. The texts are read once and not kept.
+        """
+        if kind not in ("bpe", "word"):
+            raise OptionError(f"kind is 'bpe' or 'word'; got {kind!r}.")
+        if minimum_count < 1:
+            raise OptionError(f"minimum_count is 1 or more; got {minimum_count}.")
+        options: dict[str, Any] = {"vocab_size": size, "min_frequency": minimum_count, "show_progress": False}
+        specials = [*SPECIALS] if kind == "bpe" else [*SPECIALS, "<unk>+"]
+        if size <= len(specials):
+            raise OptionError(f"size is the number of pieces, with {len(specials)} special ones; got {size}.")
+        model: Any
+        if kind == "bpe":
+            model = models.BPE(unk_token=SPECIALS[UNKNOWN])
+            trainer: Any = trainers.BpeTrainer(special_tokens=specials, initial_alphabet=[" "], **options)
+        else:
+            model = models.WordLevel({}, unk_token=SPECIALS[UNKNOWN])
+            trainer = trainers.WordLevelTrainer(special_tokens=specials, **options)
+        engine = tokenizers.Tokenizer(model)
+        engine.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(SPLIT), behavior="isolated")
+        lines = filter(None, (_normalise(text, lowercase) for text in texts))
+        first = next(lines, None)
+        if first is None:
+            raise DataError("There is no text to train a tokenizer on: every line is empty, or there are none.")
+        engine.train_from_iterator(chain([first], lines), trainer)
+        # The library would find its special tokens in the text itself; a plain vocabulary entry is never found there.
+        fields = json.loads(engine.to_str())
+        fields["added_tokens"] = []
+        trained = cls(tokenizers.Tokenizer.from_str(json.dumps(fields)), lowercase=lowercase)
+        if len(trained) > size:
+            raise OptionError(
+                f"size={size} is too small: the text has {len(trained) - len(specials)} different characters, and "
+                f"each needs a piece. Give a size well above {len(trained)}, or clean the text."
+            )
+        return trained
+
+    def encode(self, text: str, *, dropout: float = 0.0) -> list[int]:
+        """The ids of a text. `dropout` leaves out each merge with that probability (Provilkov et al. 2020, section 3).
+
+        The library draws it from its own generator, which cannot be seeded: two runs with dropout differ.
+        """
+        return self.encode_batch([text], dropout=dropout)[0]
+
+    def encode_batch(self, texts: Sequence[str], *, dropout: float = 0.0) -> list[list[int]]:
+        """`encode` for many texts at once, on all cores."""
+        lines = [_normalise(text, self.lowercase) for text in texts]
+        engine = self._with(dropout) if dropout else self._engine
+        # Offsets take time, and only whole words need them.
+        run = engine.encode_batch_fast if self.kind == "bpe" else engine.encode_batch
+        if dropout:
+            encodings = _with_own_generator(lambda: run(lines, add_special_tokens=False))
+        else:
+            encodings = run(lines, add_special_tokens=False)
+        return [self._ids(line, encoding) for line, encoding in zip(lines, encodings, strict=True)]
+
+    def decode(self, ids: Ids) -> str:
+        """The text of the ids, with its spacing; PAD, START and END are dropped and UNKNOWN is written as ⁇.
+
+        decode(encode(text)) is the text, in NFC, with single spaces, and in lower case where `lowercase` is set, unless
+        it holds something unknown.
+        """
+        return " ".join("".join(self._written(number) for number in _numbers(ids)).split())
+
+    def pieces(self, ids: Ids) -> list[str]:
+        """Each id as a label to look at: without the space in front; a space alone is shown as ▁."""
+        labels = [self._piece(number) for number in _numbers(ids)]
+        return [label.removeprefix(" ") or "▁" for label in labels]
+
+    def word_index(self, ids: Ids) -> list[int]:
+        """For each id, which word of `text.split()` it is a piece of; -1 for PAD, START, END."""
+        index: list[int] = []
+        word, filled = 0, False
+        for number in _numbers(ids):
+            written = self._written(number)
+            if not written:
+                index.append(-1)
+                continue
+            if written[0] == " " and filled:
+                word, filled = word + 1, False
+            filled = filled or written != " "
+            index.append(word)
+        # A model may end on a space with no word after it.
+        return index if filled else [-1 if place == word else place for place in index]
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tokenizer) and self.vocabulary_hash == other.vocabulary_hash
+
+    def __hash__(self) -> int:
+        return hash(self.vocabulary_hash)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer(kind={self.kind!r}, size={len(self)}, lowercase={self.lowercase})"
+
+    @functools.cached_property
+    def vocabulary_hash(self) -> str:
+        """SHA-256 of all that decides which ids a text gets."""
+        return hashlib.sha256(self._to_json().encode()).hexdigest()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write one JSON file, to a temporary name and then renamed."""
+        path = Path(path)
+        draft = path.with_name(path.name + ".tmp")
+        draft.write_text(self._to_json(), encoding="utf-8")
+        draft.replace(path)
+        return path
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Tokenizer":
+        """The tokenizer that `save` wrote."""
+        try:
+            return cls._from_json(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError(f"There is no tokenizer at {path}. Tokenizer.save writes one.") from None
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} is not a tokenizer that this regard can read: {error}") from error
+
+    def __reduce__(self) -> tuple[Callable[[str], "Tokenizer"], tuple[str]]:
+        return Tokenizer._from_json, (self._to_json(),)
+
+    def _to_json(self) -> str:
+        fields = {"regard_tokenizer": FORMAT, "lowercase": self.lowercase, "engine": json.loads(self._engine.to_str())}
+        return json.dumps(fields, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def _from_json(cls, text: str) -> "Tokenizer":
+        fields = json.loads(text)
+        version = fields.get("regard_tokenizer") if isinstance(fields, dict) else None
+        if version != FORMAT:
+            raise DataError(f"its format is {version}, not {FORMAT}.")
+        try:
+            made = cls(tokenizers.Tokenizer.from_str(json.dumps(fields["engine"])), lowercase=fields["lowercase"])
+        except Exception as error:  # the library raises a bare Exception for whatever it cannot parse
+            raise DataError(f"it is damaged: {error!r}.") from error
+        if tuple(made._pieces[: len(SPECIALS)]) != SPECIALS:
+            raise DataError(f"its first pieces are {made._pieces[: len(SPECIALS)]}, not {list(SPECIALS)}.")
+        return made
+
+    def _with(self, dropout: float) -> tokenizers.Tokenizer:
+        """A copy that drops merges, so that encoding without dropout stays as it is, in other threads too."""
+        if not 0 <= dropout <= 1:
+            raise OptionError(f"dropout is a probability between 0 and 1; got {dropout}.")
+        if self.kind != "bpe":
+            raise OptionError(f"dropout={dropout} leaves out merges, and whole words have none: train kind='bpe'.")
+        if dropout not in self._dropping:
+            fields = json.loads(self._engine.to_str())
+            fields["model"]["dropout"] = dropout
+            self._dropping[dropout] = tokenizers.Tokenizer.from_str(json.dumps(fields))
+        return self._dropping[dropout]
+
+    def _ids(self, line: str, encoding: tokenizers.Encoding) -> list[int]:
+        ids: list[int] = encoding.ids
+        if self.kind == "bpe" or UNKNOWN not in ids:
+            return ids
+        starts = (line[start] == " " for start, _ in encoding.offsets)
+        return [
+            INNER_UNKNOWN if number == UNKNOWN and not starts_word else number
+            for number, starts_word in zip(ids, starts, strict=True)
+        ]
+
+    def _piece(self, number: int) -> str:
+        if not 0 <= number < len(self._pieces):
+            raise DataError(f"The id {number} is outside the vocabulary of {len(self)} pieces: 0 to {len(self) - 1}.")
+        return self._pieces[number]
+
+    def _written(self, number: int) -> str:
+        """What an id adds to the text."""
+        piece = self._piece(number)
+        if number < UNKNOWN:
+            return ""
+        if number == UNKNOWN:
+            return "⁇" if self.kind == "bpe" else " ⁇"
+        return "⁇" if self.kind == "word" and number == INNER_UNKNOWN else piece
+
+
+def _numbers(ids: Ids) -> Iterable[int]:
+    numbers: Iterable[int] = ids.tolist() if hasattr(ids, "tolist") else map(operator.index, ids)
+    return numbers
+
+
+def _normalise(text: str, lowercase: bool) -> str:
+    """A space before each word, NFC, and lower case where asked; the words stay those of text.split()."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, from broken JSON: the library takes no such string
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = text.lower() if lowercase else text
+    return unicodedata.normalize("NFC", "".join(" " + word for word in text.split()))
+
+
+_HOME = os.getpid()
+
+
+def _with_own_generator(encode: Callable[[], Result]) -> Result:
+    """Run an encoding that draws random numbers so that processes differ.
+
+    The library keeps a generator for each thread, and a forked process inherits its state: all workers of a loader, in
+    every epoch, would drop the same merges. A thread that began after the fork has its own.
+    """
+    return encode() if os.getpid() == _HOME else _thread(os.getpid()).submit(encode).result()
+
+
+@functools.cache
+def _thread(process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix=f"dropout-{process}")

@@ -1,0 +1,172 @@
+"""A store of ids on disk: what goes in comes out, nothing is lost silently, and a broken store does not open."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.data import corpus as corpus_module
+from regard.data.corpus import Corpus, Report
+from regard.data.tokenizer import Tokenizer
+from regard.errors import DataError, OptionError
+
+WORDS = ["un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix"]
+PAIRS = [(" ".join(WORDS[: i % 7 + 1]), " ".join(reversed(WORDS[: i % 5 + 1]))) for i in range(101)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(WORDS, kind="word", minimum_count=1)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    return tmp_path / "new" / "corpus"
+
+
+def build(pairs, tokenizer, folder, **options) -> Corpus:
+    return Corpus.build(pairs, tokenizer, tokenizer, folder, **{"progress": False} | options)
+
+
+def as_lists(corpus: Corpus) -> list[tuple[list[int], list[int]]]:
+    return [(source.tolist(), target.tolist()) for source, target in corpus]
+
+
+def test_what_goes_in_comes_out_again_and_again(tokenizer, folder):
+    wanted = [(tokenizer.encode(source), tokenizer.encode(target)) for source, target in PAIRS]
+    built = build(iter(PAIRS), tokenizer, folder)
+    for corpus in (built, Corpus.open(folder), pickle.loads(pickle.dumps(built)), Corpus.of(wanted)):  # noqa: S301
+        assert as_lists(corpus) == wanted
+        assert corpus.lengths.tolist() == [[len(source), len(target)] for source, target in wanted]
+        assert len(corpus) == 101
+        assert corpus.report == Report(kept=101, empty=0, over_long=0, longest=7)
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "meta.json", "source.ids", "source.offsets", "target.ids", "target.offsets",
+    ]  # fmt: skip
+    assert repr(built) == f"Corpus({built.report}; in {folder})"
+
+
+def test_items_are_views_of_the_file_and_pickling_copies_only_the_path(tokenizer, folder):
+    corpus = build(PAIRS * 50, tokenizer, folder)
+    source, target = corpus[3]
+    assert isinstance(source.base, np.memmap)
+    assert source.dtype == target.dtype == np.dtype("<u2")
+    assert not source.flags.writeable
+    assert len(pickle.dumps(corpus)) < 1000
+
+
+def test_places_are_counted_as_in_a_list(tokenizer, folder):
+    corpus = build(PAIRS[:3], tokenizer, folder)
+    assert corpus[-1][0].tolist() == corpus[np.int64(2)][0].tolist() == tokenizer.encode(PAIRS[2][0])
+    for wrong in (3, -4):
+        with pytest.raises(IndexError, match=f"has 3 pairs; there is no pair {wrong}"):
+            corpus[wrong]
+
+
+def test_chunks_do_not_show(tokenizer, tmp_path, monkeypatch):
+    pairs = [*PAIRS, ("", "un"), ("un " * 9, "un")]
+    whole = build(pairs, tokenizer, tmp_path / "whole", max_length=8)
+    monkeypatch.setattr(corpus_module, "CHUNK", 2)
+    parts = build(pairs, tokenizer, tmp_path / "parts", max_length=8)
+    assert as_lists(whole) == as_lists(parts)
+    assert whole.report == parts.report
+    for name in ("source.ids", "target.offsets", "meta.json"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
+
+
+def test_empty_and_over_long_pairs_are_left_out_and_counted(tokenizer, folder):
+    pairs = [("un", "deux"), ("", "un"), ("un", " \t"), ("un " * 6, "un"), ("un", "un " * 13), ("", "un " * 9)]
+    corpus = build([*pairs, ("un " * 5, "un " * 5)], tokenizer, folder, max_length=5)
+    assert corpus.report == Report(kept=2, empty=3, over_long=2, longest=13)
+    assert corpus.lengths.tolist() == [[1, 1], [5, 5]]
+    assert str(corpus.report) == "2 kept, 3 empty, 2 over-long; the longest side has 13 ids"
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1))
+def test_every_pair_is_kept_or_counted(tokenizer, tmp_path_factory, sizes):
+    pairs = [(" ".join(["un"] * source), " ".join(["dix"] * target)) for source, target in [*sizes, (1, 1)]]
+    report = build(pairs, tokenizer, tmp_path_factory.mktemp("any"), max_length=7).report
+    assert report.kept + report.empty + report.over_long == len(pairs)
+
+
+def test_large_vocabularies_get_wider_ids(tokenizer, folder):
+    many = Tokenizer.train((f"w{i}" for i in range(66_000)), kind="word", minimum_count=1, size=70_000)
+    corpus = Corpus.build([("w65999", "un")], many, tokenizer, folder, progress=False)
+    assert [side.dtype.str for side in corpus[0]] == ["<u4", "<u2"]
+    assert many.decode(corpus[0][0]) == "w65999"
+
+
+def test_a_failed_build_leaves_the_old_store_and_no_drafts(tokenizer, folder):
+    def broken():
+        yield "un", "deux"
+        raise DataError("line 2")
+
+    with pytest.raises(DataError, match="line 2"):
+        build(broken(), tokenizer, folder)
+    with pytest.raises(DataError, match=r"no complete corpus in .*corpus: it has no meta.json. Build it anew"):
+        Corpus.open(folder)
+    assert not list(folder.iterdir())
+    build(PAIRS, tokenizer, folder)
+    with pytest.raises(DataError, match="line 2"):
+        build(broken(), tokenizer, folder)
+    assert len(Corpus.open(folder)) == 101
+
+
+def test_a_rebuilt_store_replaces_the_old_one_which_stays_readable(tokenizer, folder):
+    old = build(PAIRS, tokenizer, folder)
+    new = build(PAIRS[:7], tokenizer, folder)
+    assert (len(old), len(new)) == (101, 7)
+    assert as_lists(old)[100][0] == tokenizer.encode(PAIRS[100][0])
+
+
+def test_another_tokenizer_is_noticed(tokenizer, folder):
+    build(PAIRS, tokenizer, folder)
+    other = Tokenizer.train(["autre"] * 2, kind="word")
+    assert len(Corpus.open(folder, tokenizer, tokenizer)) == 101
+    with pytest.raises(DataError, match=f"another target tokenizer .*{tokenizer.vocabulary_hash[:8]}.*Build it anew"):
+        Corpus.open(folder, tokenizer, other)
+
+
+def test_a_damaged_store_does_not_open(tokenizer, folder):
+    build(PAIRS, tokenizer, folder)
+    meta = json.loads((folder / "meta.json").read_text())
+    ids = (folder / "target.ids").read_bytes()
+    (folder / "target.ids").write_bytes(ids[:-2])
+    with pytest.raises(DataError, match=rf"target.ids has {len(ids) - 2} bytes where meta.json promises {len(ids)}"):
+        Corpus.open(folder)
+    (folder / "target.ids").unlink()
+    with pytest.raises(DataError, match=r"target.ids has 0 bytes"):
+        Corpus.open(folder)
+    (folder / "meta.json").write_text(json.dumps(meta | {"regard_corpus": 99}))
+    with pytest.raises(DataError, match="corpus format 99; this regard reads format 1"):
+        Corpus.open(folder)
+    (folder / "meta.json").write_text("[]")
+    with pytest.raises(DataError, match=r"meta.json does not describe a corpus"):
+        Corpus.open(folder)
+
+
+def test_nothing_to_store_is_refused(tokenizer, folder):
+    for pairs, said in [
+        ([], "0 kept, 0 empty, 0 over-long"),
+        ([("", "")], "1 empty"),
+        ([("un un un", "un")], "1 over-"),
+    ]:
+        with pytest.raises(DataError, match=rf"No pair is left for .*corpus: .*{said}.*max_length is 2"):
+            build(pairs, tokenizer, folder, max_length=2)
+    with pytest.raises(OptionError, match="max_length is 1 or more; got 0"):
+        build(PAIRS, tokenizer, folder, max_length=0)
+    for wrong in ([], [([1], [])]):
+        with pytest.raises(DataError, match="one or more pairs"):
+            Corpus.of(wrong)
+
+
+def test_progress_is_told_on_stderr_alone(tokenizer, folder, capfd):
+    build(PAIRS, tokenizer, folder, progress=True)
+    out, err = capfd.readouterr()
+    assert (out, "101 pairs" in err) == ("", True)
+    build(PAIRS, tokenizer, folder)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,266 @@
+"""Text to ids and back, exactly, in scripts with joiners, apostrophes, accents and pictures."""
+
+# ruff: noqa: RUF001
+
+import json
+import os
+import pickle
+import unicodedata
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, Tokenizer
+from regard.errors import DataError, OptionError
+
+TEXTS = [
+    "The animal didn't cross the street, because it was too tired.",
+    "L'homme n'a pas vu l’été ; aujourd'hui, c’est l'automne !",
+    "Die Straßen von Köln sind groß, über-füllt (und müde).",
+    "می‌خواهم کتاب‌های تازه را بخوانم، نمی‌دانی؟ ۱۲۳",
+    "I ❤️ 👨‍👩‍👧 and 3.14 <s> ▁ or <pad>... really?!",
+]
+ALPHABET = sorted(set("".join(TEXTS)) | {" "})
+
+
+@pytest.fixture(scope="module")
+def bpe() -> Tokenizer:
+    return Tokenizer.train(TEXTS * 3, size=400)
+
+
+@pytest.fixture(scope="module")
+def words() -> Tokenizer:
+    return Tokenizer.train(TEXTS, size=400, kind="word", minimum_count=1)
+
+
+def spaced(text: str) -> str:
+    return unicodedata.normalize("NFC", " ".join(text.split()))
+
+
+def test_special_ids_never_change(bpe, words):
+    assert (PAD, START, END, UNKNOWN) == (0, 1, 2, 3)
+    for tokenizer in (bpe, words):
+        assert tokenizer.pieces([0, 1, 2, 3]) == ["<pad>", "<s>", "</s>", "<unk>"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("dropout", [0.0, 0.3, 1.0])
+def test_decoding_gives_the_text_back(bpe, text, dropout):
+    assert bpe.decode(bpe.encode(text, dropout=dropout)) == text
+
+
+@given(st.text(st.sampled_from(ALPHABET) | st.sampled_from("\t\n\u00a0\u2009")), st.sampled_from([0.0, 0.5]))
+def test_any_text_of_known_characters_comes_back(bpe, text, dropout):
+    ids = bpe.encode(text, dropout=dropout)
+    if UNKNOWN not in ids:  # a letter and a mark of the alphabet may compose into one that is not in it
+        assert bpe.decode(ids) == spaced(text)
+
+
+@given(st.text(), st.sampled_from([0.0, 0.5]))
+def test_whatever_the_text_no_special_comes_out_and_every_piece_has_its_word(bpe, text, dropout):
+    ids = bpe.encode(text, dropout=dropout)
+    assert not {PAD, START, END} & set(ids)
+    places = bpe.word_index(ids)
+    assert sorted(set(places)) == list(range(len(text.split())))
+    assert places == sorted(places)
+
+
+@given(st.text(st.characters() | st.sampled_from(ALPHABET)))
+def test_words_know_their_word_even_when_unknown(words, text):
+    ids = words.encode(text)
+    assert sorted(set(words.word_index(ids))) == list(range(len(text.split())))
+    assert len(words.decode(ids).split()) == len(text.split())
+
+
+@given(st.lists(st.integers(0, 60)))
+def test_word_index_agrees_with_decoding_for_any_ids(bpe, words, ids):
+    for tokenizer in (bpe, words):
+        ids = [number for number in ids if number < len(tokenizer)]
+        places = tokenizer.word_index(ids)
+        assert len(places) == len(ids)
+        assert set(places) - {-1} == set(range(len(tokenizer.decode(ids).split())))
+
+
+@given(st.lists(st.sampled_from(TEXTS) | st.text(), max_size=5))
+def test_a_batch_equals_one_by_one(bpe, words, texts):
+    for tokenizer in (bpe, words):
+        assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
+
+
+def whole(*texts: str) -> Tokenizer:
+    """Trained until each piece between two borders is one id."""
+    return Tokenizer.train(texts * 2, size=1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("Hello, (big) world!!! ...", ["Hello", ",", "(", "big", ")", "world", "!!!", "..."]),
+        ("l'homme d’été qu'un aujourd'hui", ["l'", "homme", "d’", "été", "qu'", "un", "aujourd'", "hui"]),
+        ("don't John’s we'll I'M O'Neil's", ["don", "'t", "John", "’s", "we", "'ll", "I", "'M", "O'", "Neil", "'s"]),
+        ("« l'été »", ["«", "l'", "été", "»"]),
+        ("می‌خواهم، کتاب‌های؟", ["می‌خواهم", "،", "کتاب‌های", "؟"]),
+        ("3.14 1,000 mp3", ["3", ".", "14", "1", ",", "000", "mp3"]),
+        ("'quoted' 'em", ["'", "quoted", "'", "'", "em"]),
+        ("❤️ 👩‍👧", ["❤️", "👩‍", "👧"]),
+    ],
+)
+def test_merges_stop_between_words_and_marks(text, pieces):
+    tokenizer = whole(text)
+    assert tokenizer.pieces(tokenizer.encode(text)) == pieces
+
+
+def test_word_index_counts_words_between_spaces():
+    text = "Hello, l'homme (big)!"
+    tokenizer = whole(text)
+    ids = tokenizer.encode(text)
+    assert tokenizer.pieces(ids) == ["Hello", ",", "l'", "homme", "(", "big", ")", "!"]
+    assert tokenizer.word_index(ids) == [0, 0, 1, 1, 2, 2, 2, 2]
+    assert tokenizer.word_index([START, *ids[:3], END, PAD]) == [-1, 0, 0, 1, -1, -1]
+
+
+def test_unknown_characters_are_shown_and_the_rest_is_kept(bpe):
+    ids = bpe.encode("The 鳥 was 鳥鳥!")
+    assert ids.count(UNKNOWN) == 3
+    assert bpe.decode([START, *ids, END, PAD]) == "The ⁇ was ⁇⁇!"
+    assert "▁" in bpe.pieces(ids)
+
+
+def test_unknown_words_keep_their_spacing(words):
+    ids = words.encode("l'snark was (snark)")
+    assert words.decode(ids) == "l'⁇ was (⁇)"
+    assert words.word_index(ids) == [0, 0, 1, 2, 2, 2]
+    ids = words.encode("The snark was L'snark")
+    assert [ids[1], ids[4]] == [UNKNOWN, INNER_UNKNOWN]
+    assert words.decode(ids) == "The ⁇ was L'⁇"
+    assert words.word_index(ids) == [0, 1, 2, 3, 3]
+
+
+def test_arrays_and_tensors_are_ids_too(bpe):
+    ids = bpe.encode(TEXTS[0])
+    for form in (np.array(ids, np.uint16), torch.tensor(ids), iter(ids), iter(torch.tensor(ids))):
+        assert bpe.decode(form) == TEXTS[0]
+
+
+def test_half_a_surrogate_pair_is_an_unknown_character(bpe):
+    assert bpe.decode(bpe.encode("The \ud83d was")) == "The ⁇ was"
+    assert bpe.encode("\ud83d\udc69‍") == bpe.encode("👩‍")
+
+
+def test_names_of_specials_in_a_text_are_only_text(bpe, words):
+    for tokenizer in (bpe, words):
+        assert tokenizer.decode(tokenizer.encode("<s> or <pad>")) == "<s> or <pad>"
+
+
+def test_lower_case_is_part_of_the_tokenizer(tmp_path):
+    tokenizer = Tokenizer.train(["Éte Straße İ"] * 2, lowercase=True)
+    assert tokenizer.decode(tokenizer.encode("ÉTE STRAßE")) == "éte straße"
+    again = Tokenizer.load(tokenizer.save(tmp_path / "t.json"))
+    assert again.lowercase
+    assert again.encode("ÉTE") == tokenizer.encode("éte")
+    assert again.vocabulary_hash != Tokenizer.train(["éte straße i̇"] * 2).vocabulary_hash
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_a_saved_tokenizer_is_the_same(tmp_path, kind):
+    tokenizer = Tokenizer.train(TEXTS, kind=kind, minimum_count=1)
+    path = tokenizer.save(tmp_path / "tokenizer.json")
+    for again in (Tokenizer.load(path), pickle.loads(pickle.dumps(tokenizer))):  # noqa: S301
+        assert again == tokenizer
+        assert hash(again) == hash(tokenizer)
+        assert (again.kind, len(again), again.vocabulary_hash) == (kind, len(tokenizer), tokenizer.vocabulary_hash)
+        assert again.encode_batch(TEXTS) == tokenizer.encode_batch(TEXTS)
+        assert repr(again) == f"Tokenizer(kind='{kind}', size={len(tokenizer)}, lowercase=False)"
+    assert [file.name for file in tmp_path.iterdir()] == ["tokenizer.json"]
+
+
+def test_training_is_reproducible_and_streams():
+    once, again = (Tokenizer.train(iter(TEXTS * 3), size=300) for _ in range(2))
+    assert once == again
+    assert once != Tokenizer.train(TEXTS * 3, size=200)
+    assert len(once) <= 300
+    assert once != "text"
+
+
+def test_words_rarer_than_asked_are_unknown():
+    tokenizer = Tokenizer.train(["often often rarely"], kind="word", minimum_count=2)
+    assert tokenizer.encode("often rarely") == [5, UNKNOWN]
+
+
+def test_dropout_varies_and_leaves_plain_encoding_alone(bpe):
+    plain = bpe.encode(TEXTS[0])
+    assert len({tuple(bpe.encode(TEXTS[0], dropout=0.5)) for _ in range(20)}) > 1
+    assert bpe.encode(TEXTS[0]) == plain
+    assert len(bpe.encode(TEXTS[0], dropout=1.0)) == len(TEXTS[0]) + 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forked_workers_drop_different_merges(bpe):
+    text = " ".join(TEXTS[:3])
+    bpe.encode(text, dropout=0.5)  # the state that the workers would inherit
+    found = set()
+    for _ in range(3):
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.write(writing, json.dumps(bpe.encode(text, dropout=0.5)).encode())
+            os._exit(0)
+        os.wait()
+        os.close(writing)
+        with os.fdopen(reading, "rb") as stream:
+            found.add(stream.read())
+    assert len(found) == 3
+
+
+def test_what_cannot_be_trained_is_refused():
+    with pytest.raises(DataError, match="no text to train a tokenizer on"):
+        Tokenizer.train(["", "  "])
+    with pytest.raises(OptionError, match="size=9 is too small: the text has 11 different characters"):
+        Tokenizer.train(["abcdefghij"], size=9)
+    with pytest.raises(OptionError, match="with 4 special ones; got 4"):
+        Tokenizer.train(["a"], size=4)
+    with pytest.raises(OptionError, match="minimum_count is 1 or more; got 0"):
+        Tokenizer.train(["a"], minimum_count=0)
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(OptionError, match="kind is 'bpe' or 'word'; got 'char'"):
+        Tokenizer.train(["a"], kind="char")
+
+
+def test_dropout_that_makes_no_sense_is_refused(bpe, words):
+    with pytest.raises(OptionError, match=r"between 0 and 1; got 1.5"):
+        bpe.encode("a", dropout=1.5)
+    with pytest.raises(OptionError, match=r"dropout=0.1 leaves out merges, and whole words have none"):
+        words.encode("a", dropout=0.1)
+
+
+def test_an_id_outside_the_vocabulary_is_told(bpe):
+    for ids in ([len(bpe)], [-1]):
+        with pytest.raises(DataError, match=rf"The id {ids[0]} is outside the vocabulary of {len(bpe)} pieces"):
+            bpe.decode(ids)
+
+
+def test_a_file_that_is_no_tokenizer_is_told(tmp_path, bpe):
+    path = tmp_path / "t.json"
+    with pytest.raises(DataError, match=r"There is no tokenizer at .*t.json"):
+        Tokenizer.load(path)
+    for wrong in ("{", "[]", "{}", b"\xff"):
+        path.write_bytes(wrong if isinstance(wrong, bytes) else wrong.encode())
+        with pytest.raises(DataError, match=r"t.json is not a tokenizer that this regard can read"):
+            Tokenizer.load(path)
+    fields = json.loads(bpe.save(path).read_text(encoding="utf-8"))
+    path.write_text(json.dumps(fields | {"regard_tokenizer": 99}))
+    with pytest.raises(DataError, match="its format is 99, not 1"):
+        Tokenizer.load(path)
+    path.write_text(json.dumps(fields | {"engine": {}}))
+    with pytest.raises(DataError, match="it is damaged"):
+        Tokenizer.load(path)
+    text = json.dumps(fields).replace('"<pad>": 0', '"<pod>": 0')
+    path.write_text(text)
+    with pytest.raises(DataError, match="first pieces are"):
+        Tokenizer.load(path)
