@@ -19,7 +19,7 @@ class LengthRow:
 
 def line_up(curves: Mapping[str, Sequence[LengthBucket]]) -> list[LengthRow]:
     """A row for each range of lengths that any model has, from short to long."""
-    if not any(curves.values()):
+    if not any(map(len, curves.values())):
         raise OptionError(f"A length curve needs at least one model with one bucket; got {dict(curves)}.")
     found = {(bucket.shortest, bucket.longest): bucket for curve in curves.values() for bucket in curve}
     ranges = sorted(found, key=lambda bounds: bounds[0])

@@ -119,8 +119,7 @@ def length_curve(curves: Mapping[str, Sequence[LengthBucket]], *, title: str | N
     axes.tick_params(length=0)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    for text in axes.legend(frameon=False, fontsize=9, loc="best").get_texts():
-        text.set_parse_math(False)
+    _plain(axes.legend(frameon=False, fontsize=9, loc="best").get_texts())
     if title:
         axes.set_title(title, fontsize=11, fontweight="bold", parse_math=False)
     return figure
@@ -146,8 +145,8 @@ def _draw(axes: Axes, trace: Trace, *, title: str | None, numbers: bool) -> None
     source, target = ([shortened(word, _LONGEST_WORD) for word in words] for words in (trace.source, trace.target))
     axes.set_xticks(range(len(source)), source, rotation=60, ha="left", rotation_mode="anchor", fontsize=size)
     axes.set_yticks(range(len(target)), target, fontsize=size)
-    _plain([*axes.get_xticklabels(), *axes.get_yticklabels()])
     axes.xaxis.tick_top()
+    _plain([*axes.get_xticklabels(), *axes.get_yticklabels()])
     axes.tick_params(length=0)
     axes.set_xticks([x - 0.5 for x in range(1, len(source))], minor=True)
     axes.set_yticks([y - 0.5 for y in range(1, len(target))], minor=True)
@@ -164,7 +163,7 @@ def _draw(axes: Axes, trace: Trace, *, title: str | None, numbers: bool) -> None
     for y, row in enumerate(trace.weights):
         for x, weight in enumerate(row):
             if abs(weight) >= 0.005:
-                ink = "white" if weight > 0.55 * largest else "0.25"
+                ink = "white" if weight > 0.55 * largest else "0.25" if weight > 0.05 * largest else "0.6"
                 axes.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=ink)
 
 

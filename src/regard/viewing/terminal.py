@@ -23,19 +23,21 @@ def heat_map(trace: Trace, *, title: str | None = None, width: int = 80) -> Tabl
 
     Where the words are too long for `width` columns of the terminal, they are numbered and listed below; where even the
     numbers are too many, a cell is one character, from blank to full, and a map wider than the terminal goes on below.
+    Columns go from left to right, in the order of the source, in every script.
     """
     targets = [shortened(word, width // 3, cell_len) for word in trace.target]
     label_width = max(map(cell_len, targets), default=0)
-    numbered = "  ".join(f"{number}\u00a0{isolated(word)}" for number, word in enumerate(trace.source, 1))
     heads = list(trace.source)
     key = None
     if label_width + sum(max(4, cell_len(head)) + 1 for head in heads) > width:
         heads = [str(number) for number in range(1, len(heads) + 1)]
-        key = Text(numbered)
+        words = (isolated(shortened(word, width // 2, cell_len)) for word in trace.source)
+        key = Text("  ".join(f"{number}:{word}" for number, word in zip(heads, words, strict=True)))
     table = Table(title=title, caption=key, title_justify="left", caption_justify="left", box=None, padding=0)
     table.add_column("", justify="right", no_wrap=True, min_width=label_width)
     if key is not None and label_width + 5 * len(heads) > width:
-        _add_strips(table, trace, targets, room=max(10, width - label_width - 1))
+        table.show_header = False
+        _add_strips(table, trace, targets, room=max(10, width - label_width - 2))
         return table
     widths = [max(4, cell_len(head)) + 1 for head in heads]
     for head, column_width in zip(heads, widths, strict=True):
@@ -47,27 +49,30 @@ def heat_map(trace: Trace, *, title: str | None = None, width: int = 80) -> Tabl
     return table
 
 
-def lines(trace: Trace, *, title: str | None = None, most: int = 3, least: float = 0.05) -> Table:
+def lines(trace: Trace, *, title: str | None = None, most: int = 3, least: float = 0.05, width: int = 80) -> Table:
     """Each target word with the source words it looked at: at most `most` of them, of a weight of at least `least`.
 
     Beside the words stand the weights in hundredths; a word that comes more than once is told by its place. Where the
     trace has scores, the probability of each target word stands first.
     """
     times = Counter(trace.source)
-    names = [f"{isolated(word)}({place})" if times[word] > 1 else isolated(word) for place, word in _places(trace)]
+    names = [
+        isolated(shortened(word, width // 4, cell_len)) + (f"({place})" if times[word] > 1 else "")
+        for place, word in enumerate(trace.source, 1)
+    ]
     table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0), show_header=False)
     if trace.scores is not None:
         table.add_column(justify="right", no_wrap=True, style="dim")
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
-    for _ in range(most):
-        table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis")
     largest = _largest(trace)
     for t, (word, row) in enumerate(zip(trace.target, trace.weights, strict=True)):
         order = [i for i in sorted(range(len(row)), key=lambda i: -row[i])[:most] if row[i] >= least]
         links = [_shaded(f" {names[i]} {100 * row[i]:.0f} ", row[i] / largest) for i in order]
         score = [] if trace.scores is None else [f"{math.exp(trace.scores[t]):.2f}"]
-        table.add_row(*score, Text(isolated(word)), "←" if links else "", *links)
+        label = Text(isolated(shortened(word, width // 4, cell_len)))
+        table.add_row(*score, label, "←" if links else "", Text(" ").join(links))
     return table
 
 
@@ -86,20 +91,16 @@ def length_table(curves: Mapping[str, Sequence[LengthBucket]], *, title: str | N
     return table
 
 
-def _places(trace: Trace) -> list[tuple[int, str]]:
-    return list(enumerate(trace.source, 1))
-
-
 def _add_strips(table: Table, trace: Trace, targets: Sequence[str], room: int) -> None:
     """Cells of one character under a ruler, `room` of them side by side, the rest below."""
     table.add_column("", no_wrap=True)
     largest = _largest(trace)
     for start in range(0, len(trace.source), room):
         end = min(start + room, len(trace.source))
-        table.add_row("", Text(_ruler(start, end), style="dim"))
+        table.add_row("", Text(f" {_ruler(start, end)}", style="dim"))
         for word, row in zip(targets, trace.weights, strict=True):
             cells = (_shaded(_shade(weight / largest), weight / largest) for weight in row[start:end])
-            table.add_row(Text(f"{isolated(word)} "), Text.assemble(*cells))
+            table.add_row(Text(isolated(word)), Text.assemble(" ", *cells))
 
 
 def _ruler(start: int, end: int) -> str:
