@@ -73,6 +73,14 @@ def test_a_map_of_sixty_words_is_shaded_under_a_ruler():
     assert max(map(len, rows)) <= 80
 
 
+def test_a_heavy_cell_is_dark_and_an_empty_one_light():
+    console = Console(width=80, force_terminal=True, color_system="truecolor")
+    with console.capture() as capture:
+        console.print(terminal.heat_map(Trace.of([f"word{i}" for i in range(31)], ["a"], np.eye(31)[:1])))
+    assert "\x1b[38;2;8;69;148;48;2;8;69;148m█" in capture.get()
+    assert "\x1b[38;2;247;251;255;48;2;247;251;255m " in capture.get()
+
+
 def test_a_map_wider_than_the_terminal_goes_on_below():
     words = [f"w{i}" for i in range(1, 98)]
     rows = rows_of(terminal.heat_map(Trace.of(words, ["a", "b"], np.eye(97)[[3, 96]]), width=41), 41)

@@ -99,7 +99,7 @@ def _add_strips(table: Table, trace: Trace, targets: Sequence[str], room: int) -
         end = min(start + room, len(trace.source))
         table.add_row("", Text(f" {_ruler(start, end)}", style="dim"))
         for word, row in zip(targets, trace.weights, strict=True):
-            cells = (_shaded(_shade(weight / largest), weight / largest) for weight in row[start:end])
+            cells = (_block(weight / largest) for weight in row[start:end])
             table.add_row(Text(isolated(word)), Text.assemble(" ", *cells))
 
 
@@ -117,15 +117,20 @@ def _cell(shade: float, weight: float, width: int) -> Text:
     return _shaded(f"{number:^{width}}", shade)
 
 
-def _shade(shade: float) -> str:
-    return _SHADES[round(4 * min(1.0, max(0.0, shade)))]
+def _block(shade: float) -> Text:
+    """One character: its colour fills the cell; without colours, its form tells the weight."""
+    colour = _colour(shade)
+    return Text(_SHADES[round(4 * min(1.0, max(0.0, shade)))], style=f"{colour} on {colour}")
 
 
 def _shaded(text: str, shade: float) -> Text:
+    return Text(text, style=f"{'white' if shade > 0.45 else 'black'} on {_colour(shade)}")
+
+
+def _colour(shade: float) -> str:
     shade = min(1.0, max(0.0, shade))
     red, green, blue = (round(low + (high - low) * shade) for low, high in zip(_LIGHT, _DARK, strict=True))
-    ink = "white" if shade > 0.45 else "black"
-    return Text(text, style=f"{ink} on rgb({red},{green},{blue})")
+    return f"rgb({red},{green},{blue})"
 
 
 def _largest(trace: Trace) -> float:
