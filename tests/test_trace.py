@@ -85,6 +85,8 @@ def test_a_file_of_the_first_release_is_read():
 def test_heads_without_names_and_scores_without_targets_are_refused():
     with pytest.raises(ShapeError, match=r"5 heads here, but head_names are \['first'\]"):
         Trace.of("ab", "cde", torch.rand(5, 3, 2), head_names=["first"])
+    with pytest.raises(ShapeError, match=r"but the weights of head 1 are 1 x \[1\]"):
+        Trace(("a", "b"), ("c",), ((0.5, 0.5),), heads=(((1.0,),),), head_names=("one",))
     with pytest.raises(ShapeError, match="3 targets here, but 2 scores"):
         Trace.of("ab", "cde", torch.rand(3, 2), scores=[-1.0, -2.0])
 

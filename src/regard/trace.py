@@ -38,8 +38,9 @@ class Trace:
     """The target as it is read, its tokens put together."""
 
     def __post_init__(self) -> None:
-        for name, table in [("weights", self.weights), *zip(self.head_names, self.heads, strict=False)]:
-            self._check(name, table)
+        self._check("weights", self.weights)
+        for number, table in enumerate(self.heads, 1):
+            self._check(f"weights of head {number}", table)
         if len(self.heads) != len(self.head_names):
             raise ShapeError(
                 f"A trace needs a name for each head: {len(self.heads)} heads here, but head_names are "
