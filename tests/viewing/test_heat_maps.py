@@ -34,7 +34,7 @@ def test_long_sources_are_numbered_and_the_numbers_explained():
     assert "word0" in text.splitlines()[1]
     text = shown(Trace.of(words, ["x"], [[0.05] * 20]), width=110)
     assert text.splitlines()[1].split() == [str(i) for i in range(1, 21)]
-    assert "20 word19" in " ".join(text.split())
+    assert "20:word19" in " ".join(text.split())
 
 
 def test_words_are_never_read_as_markup():

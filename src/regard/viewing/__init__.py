@@ -1,1 +1,1 @@
-"""From a Trace to something to look at: the terminal and pictures."""
+"""From a Trace or a measure to something to look at: the terminal and pictures."""

@@ -1,0 +1,103 @@
+"""How sharp attention is, how much it moves, and whether it lies where it should."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from regard.errors import NonFiniteError, OptionError, ShapeError
+
+# One map, or the maps of a corpus, whose sizes differ.
+Maps = Float[np.ndarray, "_ _"] | Sequence[Float[np.ndarray, "_ _"]]
+Masks = Bool[np.ndarray, "_ _"] | Sequence[Bool[np.ndarray, "_ _"]]
+
+
+def entropy(weights: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows"]:
+    """H = -sum_i w_i ln w_i of each row, in nats: 0 when all the weight is on one key, ln k when it is even.
+
+    Rows are first scaled to sum to 1. A row of zeros, which attends to nothing, gives 0.
+    """
+    return np.asarray(0.0 - _times_log(_shares(weights)).sum(-1))
+
+
+def effective_support(weights: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows"]:
+    """exp(H) of each row: how many keys an even attention of this entropy would cover; 0 for a row of zeros."""
+    return np.asarray(np.exp(entropy(weights)) * _array(weights).any(-1))
+
+
+def map_variation(weights: Float[np.ndarray, "q k"]) -> float:
+    """How much attention moves from one query to the next: 0 when it stands still, 1 when it always leaps.
+
+    The mean Jensen-Shannon divergence (base 2) between consecutive rows; a pair with a row of zeros is left out.
+    """
+    shares = _shares(weights)
+    if shares.ndim != 2:
+        raise ShapeError(f"map_variation needs a (queries, keys) map; got shape {shares.shape}.")
+    looks = np.asarray(shares.any(-1))
+    pairs = looks[:-1] & looks[1:]
+    before, after = shares[:-1][pairs], shares[1:][pairs]
+    if not len(before):
+        return 0.0
+    middle = (before + after) / 2
+    # JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2
+    divergence = (_times_log(before) + _times_log(after)) / 2 - _times_log(middle)
+    return float(np.clip(divergence.sum(-1) / np.log(2), 0, 1).mean())
+
+
+def pointing_game(weights: Maps, gold: Masks) -> float:
+    """Share of rows whose largest weight lies inside the gold mask (Zhang et al. 2018, section 4.2).
+
+    Rows without gold are left out; a row of zeros points nowhere and misses. Several maps are scored as one corpus.
+    """
+    return float(np.mean([row.any() and mask[row.argmax()] for row, mask in _scored(weights, gold)]))
+
+
+def attention_correctness(weights: Maps, gold: Masks) -> float:
+    """Mean weight inside the gold mask, over the rows that have gold (Liu et al. 2017, section 4.1).
+
+    Weights count as given: what a row spends on no key at all is not inside. Several maps are scored as one corpus.
+    """
+    return float(np.mean([row[mask].sum() for row, mask in _scored(weights, gold)]))
+
+
+def _scored(weights: Maps, gold: Masks) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The rows that have gold, each with its mask."""
+    maps = [weights] if isinstance(weights, np.ndarray) else list(weights)
+    masks = [gold] if isinstance(gold, np.ndarray) else list(gold)
+    if [np.shape(table) for table in maps] != [np.shape(mask) for mask in masks]:
+        raise ShapeError(
+            f"Each map needs a gold mask of its own shape; got maps {[np.shape(table) for table in maps][:5]} and "
+            f"masks {[np.shape(mask) for mask in masks][:5]}."
+        )
+    rows = [
+        (row, inside)
+        for table, mask in zip(maps, masks, strict=True)
+        for row, inside in zip(_array(table), np.asarray(mask, dtype=bool), strict=True)
+        if inside.any()
+    ]
+    if not rows:
+        raise OptionError("No row has gold, so there is nothing to score: the masks are False everywhere.")
+    return rows
+
+
+def _array(weights: Any) -> Float[np.ndarray, "*rows k"]:
+    array = np.asarray(weights, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise NonFiniteError("Attention to be measured must be finite; some weights here are NaN or infinite.")
+    if (array < 0).any():
+        raise OptionError(
+            f"Attention to be measured must not be negative; the smallest weight here is {array.min():g}."
+        )
+    return array
+
+
+def _shares(weights: Any) -> Float[np.ndarray, "*rows k"]:
+    array = _array(weights)
+    total = array.sum(-1, keepdims=True)
+    return np.asarray(np.divide(array, total, out=np.zeros_like(array), where=total > 0))
+
+
+def _times_log(shares: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows k"]:
+    """p ln p, and 0 where p is 0."""
+    return np.asarray(shares * np.log(shares, out=np.zeros_like(shares), where=shares > 0))

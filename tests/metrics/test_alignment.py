@@ -1,0 +1,160 @@
+"""Links between words: error rate by hand, subwords merged, both directions joined, gold read."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.errors import NonFiniteError, OptionError, RegardError, ShapeError
+from regard.metrics.alignment import (
+    alignment_error_rate,
+    diagonal,
+    join,
+    links_from_weights,
+    merge_subwords,
+    read_gold,
+)
+
+LINKS = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 4)))
+
+
+def test_the_error_rate_by_hand():
+    predicted = [{(0, 0), (1, 1), (2, 1)}, {(0, 0), (1, 2)}]
+    sure = [{(0, 0), (1, 1)}, {(1, 1)}]
+    possible = [{(2, 1), (0, 1)}, {(0, 0)}]
+    scores = alignment_error_rate(predicted, sure, possible)
+    # A = 5, S = 3, A&S = 2, A&P = 3 + 1 = 4, where P contains S.
+    assert scores.error_rate == pytest.approx(1 - (2 + 4) / (5 + 3))
+    assert scores.precision == 4 / 5
+    assert scores.recall == 2 / 3
+    assert (scores.predicted, scores.sure) == (5, 3)
+
+
+@given(st.lists(st.tuples(LINKS, LINKS, LINKS), max_size=5))
+def test_error_rates_are_shares_and_the_sure_links_have_none(triples):
+    predicted, sure, possible = ([triple[k] for triple in triples] for k in range(3))
+    scores = alignment_error_rate(predicted, sure, possible)
+    assert 0 <= scores.error_rate <= 1
+    assert 0 <= scores.precision <= 1
+    assert 0 <= scores.recall <= 1
+    assert alignment_error_rate(sure, sure, possible).error_rate == 0
+    if not any(possible):
+        f1 = 2 * scores.precision * scores.recall / ((scores.precision + scores.recall) or 1)
+        assert (scores.predicted + scores.sure == 0) or scores.error_rate == pytest.approx(1 - f1)
+
+
+def test_a_missing_sentence_is_counted():
+    with pytest.raises(OptionError, match="2 predicted, 1 sure and 1 possible"):
+        alignment_error_rate([set(), set()], [set()], [set()])
+
+
+def test_pieces_of_a_source_word_are_summed_and_of_a_target_word_averaged():
+    weights = np.array([[0.1, 0.2, 0.3, 0.4, 0.0], [0.5, 0.1, 0.1, 0.1, 0.2], [0.0, 0.0, 1.0, 0.0, 0.0]])
+    merged = merge_subwords(weights, [0, 0, 1, 2, 2], [0, 0, 1])
+    np.testing.assert_allclose(merged, [[0.45, 0.2, 0.35], [0.0, 1.0, 0.0]])
+
+
+def test_merging_keeps_the_weight_of_each_row_and_leaves_out_what_is_no_word(rng):
+    weights = rng.dirichlet(np.ones(11), size=7)
+    source_words, target_words = [0, 0, 0, 1, 2, 2, 3, 4, 4, 4, 4], [0, 1, 1, 2, 2, 2, 3]
+    merged = merge_subwords(weights, source_words, target_words)
+    assert merged.shape == (4, 5)
+    np.testing.assert_allclose(merged.sum(1), 1)
+    np.testing.assert_allclose(merge_subwords(weights, list(range(11)), list(range(7))), weights)
+    without_end = merge_subwords(weights, [*source_words[:7], -1, -1, -1, -1], [*target_words[:6], -1])
+    np.testing.assert_allclose(without_end, merged[:3, :4])
+
+
+def test_merging_needs_the_word_of_each_piece():
+    with pytest.raises(ShapeError, match="weights 3 x 5, target_words of 5 and source_words of 3"):
+        merge_subwords(np.ones((3, 5)), [0, 1, 2], [0, 1, 2, 3, 4])
+
+
+def test_links_are_the_heaviest_or_the_heavy_ones():
+    weights = np.array([[0.7, 0.2, 0.1], [0.4, 0.35, 0.25], [0.0, 0.0, 0.0], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
+    assert links_from_weights(weights) == {(0, 0), (0, 1), (2, 3), (2, 4)}
+    assert links_from_weights(weights, threshold=0.5) == {(0, 0), (2, 3), (2, 4)}
+    assert links_from_weights(weights, "threshold", threshold=0.35) == {(0, 0), (0, 1), (1, 1), (2, 3), (2, 4)}
+    assert links_from_weights(weights, "both") == {(0, 0), (2, 3)}
+    assert links_from_weights(np.zeros((0, 3))) == set()
+
+
+def test_equal_weights_link_the_first():
+    assert links_from_weights(np.full((2, 3), 1 / 3)) == {(0, 0), (0, 1)}
+
+
+def test_wrong_settings_of_links_are_explained():
+    with pytest.raises(OptionError, match="argmax, threshold, both; got 'softmax'"):
+        links_from_weights(np.ones((2, 3)), "softmax")
+    with pytest.raises(OptionError, match=r"threshold=0\.2"):
+        links_from_weights(np.ones((2, 3)), "threshold")
+    with pytest.raises(NonFiniteError, match="NaN"):
+        links_from_weights(np.full((2, 3), np.nan))
+    with pytest.raises(OptionError, match="intersection, union, grow-diag; got 'grow'"):
+        join({(0, 0)}, {(0, 0)}, "grow")
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_lists_and_tuples_serve_as_maps_and_other_shapes_are_refused():
+    assert links_from_weights(((0.1, 0.9), (0.8, 0.2))) == {(1, 0), (0, 1)}
+    with pytest.raises(ShapeError, match=r"got shape \(2, 3, 5\)"):
+        links_from_weights(np.ones((2, 3, 5)))
+
+
+def test_growing_adds_neighbours_of_words_without_a_link():
+    forward, backward = {(0, 0), (1, 1), (2, 1), (4, 4), (6, 0)}, {(0, 0), (1, 1), (3, 2), (1, 0), (4, 5)}
+    assert join(forward, backward, "intersection") == {(0, 0), (1, 1)}
+    assert join(forward, backward, "union") == forward | backward
+    # (2, 1) is next to (1, 1) and source 2 is free; then (3, 2) is next to (2, 1). (1, 0): both words are taken.
+    # (4, 4), (4, 5) and (6, 0) touch nothing.
+    assert join(forward, backward) == {(0, 0), (1, 1), (2, 1), (3, 2)}
+
+
+@given(LINKS, LINKS)
+def test_growing_stays_between_intersection_and_union(forward, backward):
+    grown = join(forward, backward)
+    assert forward & backward <= grown <= forward | backward
+    assert grown == join(backward, forward)
+
+
+def test_the_diagonal_links_each_target_word_once():
+    assert diagonal(5, 5) == {(i, i) for i in range(5)}
+    assert diagonal(2, 5) == {(0, 0), (0, 1), (1, 2), (1, 3), (1, 4)}
+    assert diagonal(7, 3) == {(1, 0), (3, 1), (5, 2)}
+    assert diagonal(0, 3) == diagonal(3, 0) == set()
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])
+def test_gold_is_read_plain_or_packed(tmp_path, ending):
+    rows = [
+        {"src": ["the", "کتاب"], "tgt": ["le", "livre"], "sure": [[0, 0]], "possible": [[1, 1]]},
+        {"src": ["a\u2028b"], "tgt": ["x"], "sure": [], "possible": []},
+    ]
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    path = tmp_path / f"gold.{ending}"
+    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    first, second = read_gold(path)
+    assert first.source == ("the", "کتاب")
+    assert first.target == ("le", "livre")
+    assert first.sure == {(0, 0)}
+    assert first.possible == {(0, 0), (1, 1)}, "possible contains sure"
+    assert second.source == ("a\u2028b",), "only line feeds end a line"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"src": ["a"], "tgt": ["b"], "sure": [[1, 0]], "possible": []}', r"link \[1, 0\] is outside its 1 x 1 words"),
+        ('{"src": ["a"], "sure": []}', "without tgt"),
+        ("[1, 2]", "without src, sure, tgt"),
+        ("not json", "Expecting value"),
+    ],
+)
+def test_wrong_gold_is_found_by_its_line(tmp_path, line, message):
+    path = tmp_path / "gold.jsonl"
+    path.write_text('{"src": [], "tgt": [], "sure": []}\n\n' + line)
+    with pytest.raises(RegardError, match=f"line 3: .*{message}"):
+        read_gold(path)

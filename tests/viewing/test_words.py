@@ -1,0 +1,114 @@
+"""Words of every script stand where they belong: Persian and Hebrew, marks without width, long words, dollar signs."""
+
+import numpy as np
+import pytest
+from matplotlib import ft2font
+from matplotlib.textpath import TextPath
+from rich.cells import cell_len
+from rich.console import Console
+
+from regard import RegardError, Trace
+from regard.errors import OptionError
+from regard.viewing import picture, terminal
+from regard.viewing.words import isolated, right_to_left, shortened
+
+PERSIAN = ["من", "می‌خواهم", "مُحَمَّد", "کتابخانهٔ", "."]
+ENGLISH = ["I", "want", "(7)"]
+RNG = np.random.default_rng(20150519)
+TO_PERSIAN = Trace.of(ENGLISH, PERSIAN, RNG.dirichlet(np.ones(3), size=5))
+FROM_PERSIAN = Trace.of(PERSIAN, ENGLISH, RNG.dirichlet(np.ones(5), size=3))
+
+
+def shown(made, width: int = 80) -> list[str]:
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(made)
+    return capture.get().splitlines()
+
+
+def test_the_direction_is_that_of_most_letters():
+    assert right_to_left(PERSIAN)
+    assert right_to_left(["שלום", "ok", "123"])
+    assert not right_to_left(ENGLISH)
+    assert not right_to_left([*ENGLISH, "من"])
+    assert not right_to_left(["12", "."])
+    assert not right_to_left([])
+
+
+def test_only_right_to_left_words_are_isolated():
+    assert isolated("کتاب") == "\u2068" + "کتاب" + "\u2069"
+    assert isolated("book.") == "book."
+    assert isolated("7") == "7"
+
+
+def test_shortened_words_fit():
+    assert shortened("Rechtsschutz", 12) == "Rechtsschutz"
+    assert shortened("Rechtsschutz", 7) == "Rechts…"
+    assert shortened("日本語文", 5, cell_len) == "日本…"
+    assert shortened("", 0) == ""
+
+
+@pytest.mark.parametrize("trace", [TO_PERSIAN, FROM_PERSIAN], ids=["to Persian", "from Persian"])
+def test_columns_stay_straight_under_marks_without_width(trace):
+    rows = shown(terminal.heat_map(trace))
+    assert len({cell_len(row) for row in rows}) == 1
+    for word in ("من", "می‌خواهم", "کتابخانهٔ"):
+        assert any(isolated(word) in row for row in rows)
+
+
+def test_the_key_of_numbered_words_is_isolated_too():
+    text = "\n".join(shown(terminal.heat_map(FROM_PERSIAN, width=32), 32))
+    assert f"2:{isolated('می‌خواهم')}" in text
+
+
+def test_a_right_to_left_source_starts_at_the_right():
+    axes = picture.heat_map(FROM_PERSIAN).axes[0]
+    assert axes.xaxis_inverted()
+    assert [label.get_text() for label in axes.get_xticklabels()] == PERSIAN
+    assert axes.images[0].get_array().tolist() == [list(row) for row in FROM_PERSIAN.weights]
+    assert not picture.heat_map(TO_PERSIAN).axes[0].xaxis_inverted()
+
+
+def test_matplotlib_joins_letters_and_orders_them():
+    def outline(text: str) -> np.ndarray:
+        return TextPath((0, 0), text, size=100).vertices
+
+    assert np.ptp(outline("بب")[:, 0]) < 1.9 * np.ptp(outline("ب")[:, 0]), "joined letters are narrower than apart"
+    letters = outline("اب")
+    tall = letters[letters[:, 1] > 40]
+    assert tall[:, 0].min() > letters[:, 0].mean(), "the tall alef comes first, so it stands at the right"
+
+
+def test_an_older_matplotlib_is_named_instead_of_a_wrong_picture(monkeypatch):
+    monkeypatch.delattr(ft2font, "__libraqm_version__")
+    for view in (picture.heat_map, picture.lines):
+        with pytest.raises(RegardError, match=r"from 3\.11 on it can"):
+            view(FROM_PERSIAN)
+        view(Trace.of("ab", "cd", np.eye(2)))
+
+
+def test_a_word_with_dollar_signs_is_no_formula(tmp_path):
+    trace = Trace.of(["$x_2$", "a"], [r"$\frac$", "b"], np.eye(2))
+    for view in (picture.heat_map, picture.lines):
+        picture.save(view(trace, title=r"$\frac$"), tmp_path / "map.png")
+    labels = picture.heat_map(trace).axes[0].get_xticklabels()
+    assert not any(label.get_parse_math() for label in labels)
+
+
+def test_a_long_word_is_cut_and_leaves_room_for_the_map():
+    trace = Trace.of(["Rechtsschutz" * 7, "a"], ["Gesellschaften" * 11, "b"], np.eye(2))
+    axes = picture.heat_map(trace).axes[0]
+    for label in (axes.get_xticklabels()[0], axes.get_yticklabels()[0]):
+        assert len(label.get_text()) == 28
+        assert label.get_text().endswith("…")
+    assert all(cell_len(row) <= 60 for row in shown(terminal.heat_map(trace, width=60), 60))
+    assert all(cell_len(row) <= 60 for row in shown(terminal.lines(trace, width=60), 60))
+
+
+@pytest.mark.parametrize("trace", [Trace.of([], ["a"], [[]]), Trace.of(["a"], [], [])])
+def test_a_trace_without_words_is_explained(trace):
+    for view in (picture.heat_map, picture.lines):
+        with pytest.raises(OptionError, match="nothing to draw: the trace has"):
+            view(trace)
+    assert shown(terminal.heat_map(trace)) is not None
+    assert shown(terminal.lines(trace)) is not None
