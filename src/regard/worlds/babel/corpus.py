@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from random import Random
 
@@ -20,8 +21,8 @@ _RENDER: dict[str, Callable[[Sentence], list[Word]]] = {
     "de": german.render,
     "fa": persian.render,
 }
-# How many words a clause takes on average, by which the number of clauses is chosen.
-_CLAUSE = 6.5
+# A sentence of n clauses has about 8 n + 1.5 words, in each of the languages; by this n is chosen.
+_CLAUSE, _FRAME = 8.0, 1.5
 # How many meanings the templates are counted over.
 _MEANINGS = 20_000
 
@@ -41,7 +42,7 @@ class Statistics:
     """What `statistics` measures of a direction."""
 
     templates: int
-    """Different structures among the first 20,000 meanings: a lower bound of how many there are."""
+    """Different structures among 20,000 meanings of one to three clauses: a lower bound of how many there are."""
     source_vocabulary: int
     """Different source words in the sample."""
     target_vocabulary: int
@@ -69,27 +70,40 @@ def pairs(
     return (link(*each) for each in _rendered(source, target, split, seed, min_words, max_words))
 
 
+def translate(meaning: Sentence, source: str, target: str) -> Pair:
+    """A meaning in two languages, with its links."""
+    return link(_RENDER[source](meaning), _RENDER[target](meaning))
+
+
 def link(source: list[Word], target: list[Word]) -> Pair:
     """The gold links of a rendered meaning.
 
-    Sure: both words realise the same node. Possible besides: one of the two has no sure link, and the node that it
-    serves (an article its noun, an auxiliary its verb, ...) is realised or served by the other.
+    Sure: both words realise the same node. Possible besides, where one of the two has no sure link: one of them
+    realises a node that the other serves (an article its noun, an auxiliary its verb, ...), or neither has a sure
+    link and both serve the same node.
     """
     realised: dict[int, list[int]] = {}
-    served: dict[int, list[int]] = {}
-    for j, (_, core, near) in enumerate(target):
+    for j, (_, core, _) in enumerate(target):
         for node in core:
             realised.setdefault(node, []).append(j)
-        for node in core + near:
-            served.setdefault(node, []).append(j)
     sure = {(i, j) for i, (_, core, _) in enumerate(source) for node in core for j in realised.get(node, ())}
     linked_source, linked_target = {i for i, _ in sure}, {j for _, j in sure}
     possible = set(sure)
+    served: dict[int, list[int]] = {}
+    for j, (_, _, near) in enumerate(target):
+        for node in near:
+            served.setdefault(node, []).append(j)
     for i, (_, core, near) in enumerate(source):
-        for node in core + near:
-            for j in served.get(node, ()):
-                if i not in linked_source or j not in linked_target:
-                    possible.add((i, j))
+        free = i not in linked_source
+        for node in core:
+            possible.update((i, j) for j in served.get(node, ()) if free or j not in linked_target)
+        if near and free:
+            for node in near:
+                possible.update((i, j) for j in realised.get(node, ()))
+                possible.update((i, j) for j in served.get(node, ()) if j not in linked_target)
+        elif near:
+            for node in near:
+                possible.update((i, j) for j in realised.get(node, ()) if j not in linked_target)
     return Pair(
         tuple([word[0] for word in source]), tuple([word[0] for word in target]), frozenset(sure), frozenset(possible)
     )
@@ -117,10 +131,9 @@ def statistics(source: str, target: str, *, count: int = 2000, seed: int = 0) ->
         guess = diagonal(len(pair.source), len(pair.target))
         hit += len(guess & pair.sure) + len(guess & pair.possible)
         guessed += len(guess)
-    draw = Draw(Random(seed))  # noqa: S311
     sources = {pair.source for pair in sample}
     return Statistics(
-        templates=len({template(draw.sentence(1 + each % 3)) for each in range(_MEANINGS)}),
+        templates=_templates(seed),
         source_vocabulary=len({word for pair in sample for word in pair.source}),
         target_vocabulary=len({word for pair in sample for word in pair.target}),
         source_length=sum(len(pair.source) for pair in sample) / count,
@@ -131,6 +144,12 @@ def statistics(source: str, target: str, *, count: int = 2000, seed: int = 0) ->
     )
 
 
+@cache
+def _templates(seed: int) -> int:
+    draw = Draw(Random(seed))  # noqa: S311
+    return len({template(draw.sentence(1 + each % 3)) for each in range(_MEANINGS)})
+
+
 def _rendered(
     source: str, target: str, split: str, seed: int, min_words: int, max_words: int
 ) -> Iterator[tuple[list[Word], list[Word]]]:
@@ -139,7 +158,7 @@ def _rendered(
     render_source, render_target = _RENDER[source], _RENDER[target]
     while True:
         wanted = min_words + chance.random() * (max_words - min_words)
-        meaning = draw.sentence(max(1, round(wanted / _CLAUSE)))
+        meaning = draw.sentence(max(1, round((wanted - _FRAME) / _CLAUSE)))
         words = render_source(meaning)
         if min_words <= len(words) <= max_words and split_of(meaning) == split:
             yield words, render_target(meaning)
@@ -151,7 +170,7 @@ def _check(source: str, target: str, split: str, min_words: int, max_words: int)
             raise OptionError(f"babel has no {name} language {value!r}; choose from {', '.join(LANGUAGES)}.")
     if split not in SPLITS:
         raise OptionError(f"babel has no split {split!r}; choose from {', '.join(SPLITS)}.")
-    if not (1 <= min_words <= LONGEST and max(3, min_words) <= max_words):
+    if not (1 <= min_words <= max_words and 3 <= max_words <= LONGEST):
         raise OptionError(
             f"babel makes sentences of 3 to {LONGEST} words, the full stop counted; "
             f"got min_words={min_words}, max_words={max_words}."

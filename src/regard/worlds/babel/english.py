@@ -97,7 +97,7 @@ def _verb(out: list[Word], clause: Clause, person: int) -> None:
     if clause.negative and clause.modal == "can":
         out[-1] = ("cannot", (node + MODAL, node + NEGATION), (node + VERB,))
     elif clause.negative:
-        out.append(("not", (node + NEGATION,), (node + VERB,)))
+        out.append(("not", (node + NEGATION,), ()))
     if clause.modal == "want":
         if clause.negative:
             out.append(("want", (node + MODAL,), ()))

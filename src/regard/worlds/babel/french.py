@@ -152,12 +152,12 @@ def _verb(out: list[Word], clause: Clause, subject: Phrase, before: Phrase | Non
     if clause.direct and clause.direct.pronoun:
         pronoun = [(_OBJECTS[clause.direct.pronoun], (clause.direct.node + HEAD,), ())]
     if clause.negative:
-        out.append(("ne", (node + NEGATION,), (node + VERB,)))
+        out.append(("ne", (node + NEGATION,), ()))
     if not clause.modal:
         out += pronoun
     out.append(finite)
     if clause.negative:
-        out.append(("pas", (node + NEGATION,), (node + VERB,)))
+        out.append(("pas", (node + NEGATION,), ()))
     if clause.often:
         out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["fr"]]
     if clause.modal:

@@ -178,7 +178,7 @@ def _middle(out: list[Word], clause: Clause, direct: Phrase | None) -> None:
     if direct and not direct.pronoun and not new:
         _phrase(out, direct, "acc")
     if clause.negative and not new:
-        out.append(("nicht", (node + NEGATION,), (node + VERB,)))
+        out.append(("nicht", (node + NEGATION,), ()))
     if clause.place:
         _place(out, clause.place, node + PLACE)
     if direct and new:

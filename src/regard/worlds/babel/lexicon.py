@@ -60,6 +60,7 @@ class Verb:
     persian_word: str
     persian_past: str
     persian_present: str
+    persian_bare: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +136,7 @@ def verb(line: str) -> tuple[Verb, tuple[str, ...]]:
     conjugated = french.lstrip("+ ").split("/")
     infinitive, je, il, nous, ils, participle, future = conjugated if len(conjugated) == 7 else _first_group(french)
     prefix, finite, full, german_participle = _german_verb(german.lstrip("+ "))
-    stems, _, present = persian.partition("/")
+    stems, _, present = persian.lstrip("+ ").partition("/")
     word, _, persian_past = stems.rpartition(" ")
     made = Verb(
         name=english.replace("_", " ") + " " + persian,
@@ -154,6 +155,7 @@ def verb(line: str) -> tuple[Verb, tuple[str, ...]]:
         persian_word=word,
         persian_past=persian_past,
         persian_present=present,
+        persian_bare=persian.startswith("+"),
     )
     return made, tuple(takes.split())
 

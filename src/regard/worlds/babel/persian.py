@@ -63,11 +63,6 @@ _BE = {
 }
 _NOT_BE = {"present": ("نیستم", "نیست", "نیستیم", "نیستند")}
 _MODALS = {"can": "توان", "want": "خواه"}
-# Verbs after which a new object goes without its marker: those that make, get or hand over something.
-_BARE = frozenset(
-    ("خرید", "فروخت", "خورد", "نوشت", "آورد", "پیدا_کرد", "سفارش_داد", "ساخت", "دریافت_کرد", "ایجاد_کرد")  # noqa: RUF005
-    + ("داد", "فرستاد", "قرض_داد", "نشان_داد", "آماده_کرد")
-)
 # Words whose last letter is the consonant that it also writes.
 _CONSONANTS = ("گاو", "گروه", "کنجکاو")
 
@@ -117,7 +112,8 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
         out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["fa"]]
     negation = (node + NEGATION,) if clause.negative else ()
     if clause.modal:
-        out.append((_modal(clause, subject.person), (node + MODAL, *negation), dropped))
+        told = () if clause.modal == "must" else dropped
+        out.append((_modal(clause, subject.person), (node + MODAL, *negation), told))
         negation = ()
     _complements(out, clause)
     if clause.verb is None:
@@ -139,7 +135,6 @@ def _complements(out: list[Word], clause: Clause) -> None:
     """Objects, place and predicate: what is known first, what is new close to the verb."""
     node, direct = clause.node, clause.direct
     first = direct is not None and not direct.indefinite
-    marked = clause.verb is None or _name(clause.verb) not in _BARE
     if direct and first:
         _phrase(out, direct, marked=True)
     if clause.indirect:
@@ -149,7 +144,7 @@ def _complements(out: list[Word], clause: Clause) -> None:
         out.append((_PLACES[clause.place[0]], (node + PLACE,), (clause.place[1].node,)))
         _phrase(out, clause.place[1])
     if direct and not first:
-        _phrase(out, direct, marked=marked, none=clause.negative)
+        _phrase(out, direct, marked=not (clause.verb and clause.verb.persian_bare), none=clause.negative)
     if clause.predicate:
         if clause.very:
             out.append(("خیلی", (node + VERY,), (node + PREDICATE,)))
@@ -189,10 +184,6 @@ def _prefixed(prefix: str, stem: str) -> str:
     if prefix and stem[0] == "آ":
         return prefix + "یا" + stem[1:]
     return prefix + "ی" + stem[1:] if prefix and stem[0] == "ا" else prefix + stem
-
-
-def _name(verb: Verb) -> str:
-    return f"{verb.persian_word}_{verb.persian_past}".lstrip("_")
 
 
 def _phrase(out: list[Word], phrase: Phrase, *, marked: bool = False, none: bool = False) -> None:

@@ -3,7 +3,8 @@
 English gives an irregular past (and every word of a verb of two: turn_on). French gives, of an irregular verb, the
 infinitive, the present (je, il, nous, ils), the participle and the stem of the future; `+` marks those with être.
 German gives the infinitive with its separable prefix (ein|laden), the third person and the participle where they are
-irregular; `+` marks those with sein. Persian gives the past and the present stem after the word of a compound verb.
+irregular; `+` marks those with sein. Persian gives the past and the present stem after the word of a compound verb;
+`+` marks those that make, get or hand over something, whose object, when it is new, goes without its marker.
 """
 
 # A verb is a line, however long.
@@ -14,7 +15,7 @@ from regard.worlds.babel.lexicon import Verb, verb
 _TRANSITIVE = """
 see/saw | voir/vois/voit/voyons/voient/vu/verr | sehen/sieht/gesehen | دید/بین | person animal thing text place
 hear/heard | entendre/entends/entend/entendons/entendent/entendu/entendr | hören | شنید/شنو | person animal speech
-find/found | trouver | finden/findet/gefunden | پیدا کرد/کن | person animal thing text device
+find/found | trouver | finden/findet/gefunden | + پیدا کرد/کن | person animal thing text device
 look_for | chercher | suchen | جستجو کرد/کن | person animal thing text device
 invite | inviter | ein|laden/lädt/geladen | دعوت کرد/کن | person
 meet/met | rencontrer | treffen/trifft/getroffen | ملاقات کرد/کن | person
@@ -25,10 +26,10 @@ wake_up/woke_up | réveiller | auf|wecken | بیدار کرد/کن | person
 admire | admirer | bewundern | تحسین کرد/کن | person place institution
 punish | punir/punis/punit/punissons/punissent/puni/punir | bestrafen | تنبیه کرد/کن | person
 save | sauver | retten | نجات داد/ده | person animal company
-buy/bought | acheter/achète/achète/achetons/achètent/acheté/achèter | kaufen | خرید/خر | animal thing device food book
-sell/sold | vendre/vends/vend/vendons/vendent/vendu/vendr | verkaufen | فروخت/فروش | animal thing device food book
+buy/bought | acheter/achète/achète/achetons/achètent/acheté/achèter | kaufen | + خرید/خر | animal thing device food book
+sell/sold | vendre/vends/vend/vendons/vendent/vendu/vendr | verkaufen | + فروخت/فروش | animal thing device food book
 lose/lost | perdre/perds/perd/perdons/perdent/perdu/perdr | verlieren/verliert/verloren | گم کرد/کن | thing letter
-bring/brought | apporter | mit|bringen/bringt/gebracht | آورد/آور | thing food text
+bring/brought | apporter | mit|bringen/bringt/gebracht | + آورد/آور | thing food text
 repair | réparer | reparieren | تعمیر کرد/کن | thing device
 break/broke | casser | zerbrechen/zerbricht/zerbrochen | شکست/شکن | cup glass plate mirror bottle
 wash | laver | waschen/wäscht/gewaschen | شست/شوی | animal food cup plate car shirt
@@ -37,27 +38,27 @@ hide/hid | cacher | verstecken | پنهان کرد/کن | thing food text
 throw_away/threw_away | jeter/jette/jette/jetons/jettent/jeté/jetter | weg|werfen/wirft/geworfen | دور انداخت/انداز | thing food
 turn_on | allumer | ein|schalten | روشن کرد/کن | device
 turn_off | éteindre/éteins/éteint/éteignons/éteignent/éteint/éteindr | aus|schalten | خاموش کرد/کن | device
-eat/ate | manger | essen/isst/gegessen | خورد/خور | food
-prepare | préparer | vor|bereiten | آماده کرد/کن | food speech text
+eat/ate | manger | essen/isst/gegessen | + خورد/خور | food
+prepare | préparer | vor|bereiten | + آماده کرد/کن | food speech text
 taste | goûter | probieren | چشید/چش | food
 share | partager | teilen | تقسیم کرد/کن | food
-order | commander | bestellen | سفارش داد/ده | food book
-write/wrote | écrire/écris/écrit/écrivons/écrivent/écrit/écrir | schreiben/schreibt/geschrieben | نوشت/نویس | text
+order | commander | bestellen | + سفارش داد/ده | food book
+write/wrote | écrire/écris/écrit/écrivons/écrivent/écrit/écrir | schreiben/schreibt/geschrieben | + نوشت/نویس | text
 translate | traduire/traduis/traduit/traduisons/traduisent/traduit/traduir | übersetzen/übersetzt/übersetzt | ترجمه کرد/کن | text
 understand/understood | comprendre/comprends/comprend/comprenons/comprennent/compris/comprendr | verstehen/versteht/verstanden | فهمید/فهم | text problem
 publish | publier | veröffentlichen | منتشر کرد/کن | text
 sign | signer | unterschreiben/unterschreibt/unterschrieben | امضا کرد/کن | contract letter document
-receive | recevoir/reçois/reçoit/recevons/reçoivent/reçu/recevr | bekommen/bekommt/bekommen | دریافت کرد/کن | text
+receive | recevoir/reçois/reçoit/recevons/reçoivent/reçu/recevr | bekommen/bekommt/bekommen | + دریافت کرد/کن | text
 correct | corriger | korrigieren | تصحیح کرد/کن | text
 explain | expliquer | erklären | توضیح داد/ده | text plan problem law
 leave/left | quitter | verlassen/verlässt/verlassen | ترک کرد/کن | place
-build/built | construire/construis/construit/construisons/construisent/construit/construir | bauen | ساخت/ساز | place machine boat
+build/built | construire/construis/construit/construisons/construisent/construit/construir | bauen | + ساخت/ساز | place machine boat
 destroy | détruire/détruis/détruit/détruisons/détruisent/détruit/détruir | zerstören | ویران کرد/کن | place machine
 describe | décrire/décris/décrit/décrivons/décrivent/décrit/décrir | beschreiben/beschreibt/beschrieben | توصیف کرد/کن | person animal place institution
 criticize | critiquer | kritisieren | نقد کرد/کن | text institution
 study/studied | étudier | untersuchen | بررسی کرد/کن | text institution
 develop | développer | entwickeln | توسعه داد/ده | institution machine
-create | créer | schaffen/schafft/geschaffen | ایجاد کرد/کن | institution
+create | créer | schaffen/schafft/geschaffen | + ایجاد کرد/کن | institution
 change | changer | ändern | تغییر داد/ده | text institution
 reject | rejeter/rejette/rejette/rejetons/rejettent/rejeté/rejetter | ab|lehnen | رد کرد/کن | plan project law program contract
 present | présenter | vor|stellen | معرفی کرد/کن | institution book
@@ -67,7 +68,7 @@ lead/led | diriger | leiten | اداره کرد/کن | institution school hotel 
 """
 # States: in the present only, since their past is another tense in French than that of the rest.
 _STATIVE = """
-know/knew | connaître/connais/connaît/connaissons/connaissent/connu/connaîtr | kennen | شناخت/شناس | person place institution
+know/knew | connaître/connais/connaît/connaissons/connaissent/connu/connaîtr | kennen/kennt/gekannt | شناخت/شناس | person place institution
 love | aimer | lieben | دوست داشت/دار | person animal place
 """
 _INTRANSITIVE = """
@@ -95,12 +96,12 @@ hesitate | hésiter | zögern | تردید کرد/کن | person
 disappear | disparaître/disparais/disparaît/disparaissons/disparaissent/disparu/disparaîtr | + verschwinden/verschwindet/verschwunden | ناپدید شد/شو | animal
 """
 _DITRANSITIVE = """
-give/gave | donner | geben/gibt/gegeben | داد/ده | thing book letter food animal
-show | montrer | zeigen | نشان داد/ده | thing text device animal place
-send/sent | envoyer/envoie/envoie/envoyons/envoient/envoyé/enverr | schicken | فرستاد/فرست | thing text
-lend/lent | prêter | leihen/leiht/geliehen | قرض داد/ده | thing book device
-sell/sold | vendre/vends/vend/vendons/vendent/vendu/vendr | verkaufen | فروخت/فروش | thing book device food
-bring/brought | apporter | bringen/bringt/gebracht | آورد/آور | thing text food
+give/gave | donner | geben/gibt/gegeben | + داد/ده | thing book letter food animal
+show | montrer | zeigen | + نشان داد/ده | thing text device animal place
+send/sent | envoyer/envoie/envoie/envoyons/envoient/envoyé/enverr | schicken | + فرستاد/فرست | thing text
+lend/lent | prêter | leihen/leiht/geliehen | + قرض داد/ده | thing book device
+sell/sold | vendre/vends/vend/vendons/vendent/vendu/vendr | verkaufen | + فروخت/فروش | thing book device food
+bring/brought | apporter | bringen/bringt/gebracht | + آورد/آور | thing text food
 """
 _SAYING = """
 say/said | dire/dis/dit/disons/disent/dit/dir | sagen | گفت/گوی | clause
