@@ -158,7 +158,8 @@ class Draw:
         often = self._pick(FREQUENCIES) if chance > 0.75 and tense != "past" else None
         time: Adverb | None = None
         if timed and not (clause.direct and clause.direct.relative) and self._chance() < 0.5 and not often:
-            time = self._pick(TIMES[tense])
+            # "Not every day" and "every day not" are apart in some languages and not in others.
+            time = self._pick(TIMES["present"][:2] if negative and tense == "present" else TIMES[tense])
         return clause._replace(tense=tense, modal=modal or "", negative=negative, often=often, time=time)
 
     def _negatable(self, clause: Clause) -> bool:
@@ -178,7 +179,7 @@ class Draw:
             return self._indefinite(self._pick(nouns))
         first = self._definite(nouns)
         if chance > 0.9 and not first.owner:
-            return first._replace(second=self._definite(nouns, adjectives=1, own=False))
+            return first._replace(second=self._other(first, nouns))
         return first
 
     def _object(self, noun: Noun, subject: Phrase, *, two: bool = True) -> Phrase:
@@ -186,8 +187,12 @@ class Draw:
             return self._indefinite(noun)
         first = self._definite((noun,), own=not subject.pronoun)
         if two and not first.owner and self._chance() < 0.15:
-            return first._replace(second=self._definite(NOUNS[noun.kind], adjectives=1, own=False))
+            return first._replace(second=self._other(first, NOUNS[noun.kind]))
         return first
+
+    def _other(self, first: Phrase, nouns: tuple[Noun, ...]) -> Phrase:
+        """A phrase with another noun, to stand beside the first."""
+        return self._definite(tuple(noun for noun in nouns if noun is not first.noun), adjectives=1)
 
     def _pronoun(self, other: Phrase | None = None) -> Phrase:
         """A pronoun, for someone else than the other one."""
