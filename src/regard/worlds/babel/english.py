@@ -1,0 +1,154 @@
+"""English: adjectives before the noun, do-support, the recipient before the gift, time at the end."""
+
+from regard.worlds.babel.meaning import (
+    ADJECTIVE,
+    AND,
+    DETERMINER,
+    HEAD,
+    LINK,
+    MODAL,
+    NEGATION,
+    OFTEN,
+    OWNER,
+    PLACE,
+    PREDICATE,
+    RELATIVE,
+    STOP,
+    TENSE,
+    TIME,
+    VERB,
+    VERY,
+    Clause,
+    Period,
+    Phrase,
+    Sentence,
+)
+from regard.worlds.babel.words import Word, comma, reduce_commas, timed
+
+_OBJECTS = {"I": "me", "he": "him", "she": "her", "we": "us", "they": "them"}
+_BE = {"present": ("am", "is", "are", "are"), "past": ("was", "was", "were", "were")}
+
+
+def render(sentence: Sentence) -> list[Word]:
+    """The words of a sentence."""
+    out: list[Word] = []
+    for period in sentence:
+        if period.lead:
+            node = period.clause.node
+            out += [comma(node), (period.lead, (node + LINK,), ())]
+        _period(out, period)
+    out.append((".", (STOP,), ()))
+    return reduce_commas(out)
+
+
+def _period(out: list[Word], period: Period) -> None:
+    _clause(out, period.clause)
+    if period.other:
+        out.append((period.link, (period.other.clause.node + LINK,), ()))
+        _period(out, period.other)
+
+
+def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None) -> None:
+    node = clause.node
+    subject = clause.subject or antecedent
+    if clause.subject:
+        _phrase(out, clause.subject)
+    _verb(out, clause, subject.person if subject else 1)
+    if clause.indirect:
+        _phrase(out, clause.indirect, "object")
+    if clause.direct and not (clause.direct.pronoun and _splits(clause)):
+        _phrase(out, clause.direct, "object")
+    if clause.predicate:
+        if clause.very:
+            out.append(("very", (node + VERY,), (node + PREDICATE,)))
+        out.append((clause.predicate.english, (node + PREDICATE,), ()))
+    if clause.place:
+        out += [(word, (node + PLACE,), (clause.place[1].node,)) for word in clause.place[0].split()]
+        _phrase(out, clause.place[1], "object")
+    if clause.time:
+        out += timed(clause.time.words["en"], node + TIME)
+
+
+def _splits(clause: Clause) -> bool:
+    return clause.verb is not None and clause.verb.english_particle not in ("", "for")
+
+
+def _verb(out: list[Word], clause: Clause, person: int) -> None:
+    """Auxiliaries, "not", the adverb and the verb with its particle (around an object that is a pronoun)."""
+    node, verb = clause.node, clause.verb
+    does = "does" if person == 1 else "do"
+    finite: Word | None = None
+    if verb is None:
+        finite = (_BE[clause.tense][person], (node + VERB,), ())
+    elif clause.modal == "want":
+        wants: Word = ("wants" if person == 1 else "want", (node + MODAL,), ())
+        finite = wants if not clause.negative else (does, (), (node + MODAL,))
+    elif clause.modal:
+        finite = (clause.modal, (node + MODAL,), (node + VERB,))
+    elif clause.tense == "future":
+        finite = ("will", (node + TENSE,), (node + VERB,))
+    elif clause.negative:
+        finite = ("did" if clause.tense == "past" else does, (), (node + VERB,))
+    often: list[Word] = [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["en"]] if clause.often else []
+    if clause.modal == "want":
+        out += often
+    if finite:
+        out.append(finite)
+    if clause.negative and clause.modal == "can":
+        out[-1] = ("cannot", (node + MODAL, node + NEGATION), (node + VERB,))
+    elif clause.negative:
+        out.append(("not", (node + NEGATION,), ()))
+    if clause.modal == "want":
+        if clause.negative:
+            out.append(("want", (node + MODAL,), ()))
+        out.append(("to", (), (node + VERB,)))
+    else:
+        out += often
+    if verb is None:
+        return
+    form = verb.english[0] if finite else verb.english[2] if clause.tense == "past" else verb.english[person == 1]
+    out.append((form, (node + VERB,), ()))
+    if clause.direct and clause.direct.pronoun and _splits(clause):
+        _phrase(out, clause.direct, "object")
+    if verb.english_particle:
+        out.append((verb.english_particle, (node + VERB,), ()))
+
+
+def _phrase(out: list[Word], phrase: Phrase, role: str = "subject") -> None:
+    node = phrase.node
+    if phrase.pronoun:
+        out.append((phrase.pronoun if role == "subject" else _OBJECTS[phrase.pronoun], (node + HEAD,), ()))
+        return
+    adjectives = [each.english for each in phrase.adjectives]
+    noun = phrase.head.english[phrase.plural]
+    owner = phrase.owner
+    saxon = owner is not None and owner.head.kind == "person"
+    if owner is not None and saxon:
+        _phrase(out, owner, "owner")
+        last, core, near = out[-1]
+        out[-1] = (last + ("'" if last.endswith("s") else "'s"), (*core, node + OWNER), near)
+    else:
+        form = _determiner(phrase, (*adjectives, noun)[0])
+        out.append((form, (node + DETERMINER,), (node + HEAD,)))
+    out += [(form, (node + ADJECTIVE + place,), ()) for place, form in enumerate(adjectives)]
+    out.append((noun, (node + HEAD,), ()))
+    if owner is not None and not saxon:
+        out.append(("of", (node + OWNER,), (owner.node + HEAD,)))
+        _phrase(out, owner, "object")
+    if phrase.relative:
+        gap = phrase.relative.gap
+        who = "who" if gap == "subject" and phrase.head.kind == "person" else "that"
+        out.append((who, (node + RELATIVE,), (node + HEAD,)))
+        _clause(out, phrase.relative, phrase)
+    if phrase.second:
+        out.append(("and", (node + AND,), ()))
+        _phrase(out, phrase.second, role)
+
+
+def _determiner(phrase: Phrase, following: str) -> str:
+    if phrase.determiner == "this":
+        return "these" if phrase.plural else "this"
+    if phrase.determiner != "a":
+        return phrase.determiner
+    sounds_like_a_vowel = following[0].lower() in "aeiou" and not following.lower().startswith(("uni", "use", "euro"))
+    return "an" if sounds_like_a_vowel or following.startswith("hon") else "a"

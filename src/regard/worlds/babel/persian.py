@@ -1,0 +1,247 @@
+"""Persian: the verb last, subject pronouns dropped, no article; ezafe binds the noun to what follows it."""
+
+# Persian letters are not Latin ones written wrong.
+# ruff: noqa: RUF001
+
+from regard.worlds.babel.lexicon import ZWNJ, Verb, join_persian
+from regard.worlds.babel.meaning import (
+    ADJECTIVE,
+    AND,
+    DETERMINER,
+    HEAD,
+    LINK,
+    MODAL,
+    NEGATION,
+    OFTEN,
+    OWN,
+    PLACE,
+    PREDICATE,
+    RELATIVE,
+    STOP,
+    TENSE,
+    TIME,
+    TO,
+    VERB,
+    VERY,
+    Clause,
+    Period,
+    Phrase,
+    Sentence,
+)
+from regard.worlds.babel.words import Word, comma, reduce_commas, timed
+
+_LEADS = {"and": "و", "but": "اما"}
+_LINKS = {
+    "because": ("چون",),
+    "when": ("وقتی",),
+    "while": ("در", "حالی", "که"),
+    "if": ("اگر",),
+    "that": ("که",),
+}
+_PRONOUNS = {"I": "من", "he": "او", "she": "او", "we": "ما", "they": "آن‌ها", "my": "من", "our": "ما"}
+_DETERMINERS = {
+    "a": "یک",
+    "this": "این",
+    "two": "دو",
+    "three": "سه",
+    "four": "چهار",
+    "five": "پنج",
+    "six": "شش",
+    "seven": "هفت",
+    "eight": "هشت",
+    "nine": "نه",
+    "ten": "ده",
+    "several": "چند",
+}
+_PLACES = {"in": "در", "behind": "پشت", "in front of": "جلوی", "with": "با", "for": "برای"}
+_PRESENT = ("م", "د", "یم", "ند")
+_PAST = ("م", "", "یم", "ند")
+_BE = {
+    "present": ("هستم", "است", "هستیم", "هستند"),
+    "past": ("بودم", "بود", "بودیم", "بودند"),
+    "subjunctive": ("باشم", "باشد", "باشیم", "باشند"),
+}
+_NOT_BE = {"present": ("نیستم", "نیست", "نیستیم", "نیستند")}
+_MODALS = {"can": "توان", "want": "خواه"}
+# Words whose last letter is the consonant that it also writes.
+_CONSONANTS = ("گاو", "گروه", "کنجکاو")
+
+
+def render(sentence: Sentence) -> list[Word]:
+    """The words of a sentence."""
+    out: list[Word] = []
+    for period in sentence:
+        if period.lead:
+            node = period.clause.node
+            out += [comma(node, "،")] if period.lead == "but" else []
+            out.append((_LEADS[period.lead], (node + LINK,), ()))
+        _period(out, period)
+    out.append((".", (STOP,), ()))
+    return reduce_commas(out)
+
+
+def _period(out: list[Word], period: Period) -> None:
+    other = period.other
+    if other is None:
+        _clause(out, period.clause)
+        return
+    node = other.clause.node
+    link: list[Word] = [(form, (node + LINK,), ()) for form in _LINKS[period.link]]
+    if period.link in ("if", "when"):
+        out += link
+        _clause(out, other.clause, mood="subjunctive" if period.link == "if" else "")
+        out.append(comma(node, "،"))
+        _clause(out, period.clause)
+    else:
+        _clause(out, period.clause)
+        out += link
+        _period(out, other)
+
+
+def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, mood: str = "") -> None:
+    node = clause.node
+    subject = clause.subject or antecedent
+    if subject is None:
+        raise LookupError("A clause has a subject, or belongs to a phrase.")
+    dropped = (subject.node + HEAD,) if clause.subject and clause.subject.pronoun else ()
+    if clause.time:
+        out += timed(clause.time.words["fa"], node + TIME)
+    if clause.subject and not clause.subject.pronoun:
+        _phrase(out, clause.subject)
+    if clause.often:
+        out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["fa"]]
+    negation = (node + NEGATION,) if clause.negative else ()
+    if clause.modal:
+        told = () if clause.modal == "must" else dropped
+        out.append((_modal(clause, subject.person), (node + MODAL, *negation), told))
+        negation = ()
+    _complements(out, clause)
+    if clause.verb is None:
+        form = _copula(mood or clause.tense, clause.negative)[subject.person]
+        out.append((form, (node + VERB, *negation), dropped))
+        return
+    tense = "subjunctive" if clause.modal else mood or clause.tense
+    if clause.verb.persian_word:
+        out.append((clause.verb.persian_word, (node + VERB,), ()))
+    forms = _finite(clause.verb, tense, clause.negative and not clause.modal, subject.person)
+    if len(forms) > 1:
+        part = TENSE if tense == "future" else VERB
+        out.append((forms[0], (node + part, *negation), (node + VERB, *dropped)))
+        negation = dropped = ()
+    out.append((forms[-1], (node + VERB, *negation), dropped))
+
+
+def _complements(out: list[Word], clause: Clause) -> None:
+    """Objects, place and predicate: what is known first, what is new close to the verb."""
+    node, direct = clause.node, clause.direct
+    first = direct is not None and not direct.indefinite
+    if direct and first:
+        _phrase(out, direct, marked=True)
+    if clause.indirect:
+        out.append(("به", (node + TO,), (clause.indirect.node + HEAD,)))
+        _phrase(out, clause.indirect)
+    if clause.place:
+        out.append((_PLACES[clause.place[0]], (node + PLACE,), (clause.place[1].node,)))
+        _phrase(out, clause.place[1])
+    if direct and not first:
+        _phrase(out, direct, marked=not (clause.verb and clause.verb.persian_bare), none=clause.negative)
+    if clause.predicate:
+        if clause.very:
+            out.append(("خیلی", (node + VERY,), (node + PREDICATE,)))
+        out.append((clause.predicate.persian, (node + PREDICATE,), ()))
+
+
+def _copula(tense: str, negative: bool) -> tuple[str, ...]:
+    if not negative:
+        return _BE[tense]
+    return _NOT_BE.get(tense) or tuple("ن" + form for form in _BE[tense])
+
+
+def _modal(clause: Clause, person: int) -> str:
+    if clause.modal == "must":
+        return "نباید" if clause.negative else "باید"
+    return ("نمی" if clause.negative else "می") + ZWNJ + _MODALS[clause.modal] + _PRESENT[person]
+
+
+def _finite(verb: Verb, tense: str, negative: bool, person: int) -> tuple[str, ...]:
+    """The verb form, in two words for the future; "to have" (in "to love") has ways of its own."""
+    past, present, no = verb.persian_past, verb.persian_present, "ن" if negative else ""
+    if tense == "future":
+        return no + "خواه" + _PRESENT[person], past
+    if tense == "past":
+        return (_prefixed(no, past) + _PAST[person],)
+    if present == "دار":
+        return (no + present + _PRESENT[person],) if tense == "present" else (no + "داشته", _BE["subjunctive"][person])
+    if tense == "present":
+        return (no + "می" + ZWNJ + present + _PRESENT[person],)
+    if negative:
+        return (_prefixed(no, present) + _PRESENT[person],)
+    bare = verb.persian_word != "" and present in ("کن", "شو")
+    return (_prefixed("" if bare else "ب", present) + _PRESENT[person],)
+
+
+def _prefixed(prefix: str, stem: str) -> str:
+    if prefix and stem[0] == "آ":
+        return prefix + "یا" + stem[1:]
+    return prefix + "ی" + stem[1:] if prefix and stem[0] == "ا" else prefix + stem
+
+
+def _phrase(out: list[Word], phrase: Phrase, *, marked: bool = False, none: bool = False) -> None:
+    """A phrase, `marked` as an object; `none` is "not any"."""
+    node = phrase.node
+    last = phrase
+    if phrase.pronoun:
+        out.append((_PRONOUNS[phrase.pronoun], (node + HEAD,), ()))
+    else:
+        _nominal(out, phrase, none)
+        if phrase.second:
+            out.append(("و", (node + AND,), ()))
+            _nominal(out, phrase.second, False)
+            last = phrase.second
+    if marked:
+        out.append(("را", (), (last.node + HEAD,)))
+    if phrase.relative:
+        out.append(("که", (node + RELATIVE,), (node + HEAD,)))
+        _clause(out, phrase.relative, phrase)
+
+
+def _nominal(out: list[Word], phrase: Phrase, none: bool) -> None:
+    """Determiner, noun, adjectives from the nearest outwards, and owner, all but the last with ezafe."""
+    node = phrase.node
+    if phrase.determiner in _DETERMINERS and not none:
+        out.append((_DETERMINERS[phrase.determiner], (node + DETERMINER,), (node + HEAD,)))
+    counted = phrase.plural and phrase.determiner in _DETERMINERS and phrase.determiner != "this"
+    chain: list[Word] = [(phrase.head.persian[phrase.plural and not counted], (node + HEAD,), ())]
+    for place in range(len(phrase.adjectives) - 1, -1, -1):
+        chain.append((phrase.adjectives[place].persian, (node + ADJECTIVE + place,), ()))
+    owned = phrase.owner is not None or phrase.determiner in OWN
+    for place, (form, core, near) in enumerate(chain):
+        if owned or place < len(chain) - 1:
+            form = _ezafe(form)
+        elif none or phrase.relative:
+            form = _yeh(form)
+        out.append((form, core, near))
+    if phrase.owner:
+        _nominal(out, phrase.owner, False)
+    elif owned:
+        out.append((_PRONOUNS[phrase.determiner], (node + DETERMINER,), (node + HEAD,)))
+
+
+def _silent(form: str) -> bool:
+    return form[-1] == "ه" and form[-2] != "ا" and form not in _CONSONANTS
+
+
+def _vowel(form: str) -> bool:
+    return form[-1] in "او" and form not in _CONSONANTS
+
+
+def _ezafe(form: str) -> str:
+    """The link to what follows, where it is written: خانهٔ, دانشجوی."""
+    return form + "ٔ" if _silent(form) else form + "ی" if _vowel(form) else form
+
+
+def _yeh(form: str) -> str:
+    """The ending of a noun that a relative clause picks out, or that there is none of: خانه‌ای, دانشجویی, کتابی."""
+    if _silent(form) or form[-1] == "ی":
+        return join_persian(form, "ای")
+    return form + ("یی" if _vowel(form) else "ی")

@@ -1,0 +1,352 @@
+"""The babel world: closed examples in four languages, and the gates that keep it from being learned by heart."""
+
+# Persian letters are not Latin ones written wrong.
+# ruff: noqa: RUF001
+
+from itertools import islice, permutations
+from random import Random
+
+import pytest
+
+from regard.errors import OptionError
+from regard.worlds.babel import LANGUAGES, Pair, crossing, diagonal, pairs, statistics
+from regard.worlds.babel.adjectives import FIELDS, ORIGINS, QUALITIES, TIMES
+from regard.worlds.babel.corpus import translate
+from regard.worlds.babel.drawing import Draw
+from regard.worlds.babel.lexicon import Adjective, Noun, Verb
+from regard.worlds.babel.meaning import STRIDE, Clause, Period, Phrase, Sentence, key, split_of, template
+from regard.worlds.babel.nouns import NOUNS
+from regard.worlds.babel.verbs import DITRANSITIVE, INTRANSITIVE, SAYING, STATIVE, TRANSITIVE
+
+DIRECTIONS = list(permutations(LANGUAGES, 2))
+# Where sentences come by the thousand, checking each signature would take most of the time.
+in_bulk = pytest.mark.usefixtures("as_a_user")
+
+
+def noun(name: str) -> Noun:
+    return next(noun for nouns in NOUNS.values() for noun in nouns if noun.name == name)
+
+
+def verb(name: str) -> Verb:
+    tables = TRANSITIVE + STATIVE + INTRANSITIVE + DITRANSITIVE + SAYING
+    return next(verb for verb, _ in tables if name in (verb.english[0], f"{verb.english[0]} {verb.english_particle}"))
+
+
+def adjective(name: str) -> Adjective:
+    tables = [words for table in (QUALITIES, ORIGINS, FIELDS) for words in table.values()]
+    return next(word for words in tables for word in words if word.english == name)
+
+
+def phrase(number: int, name: str, *adjectives: str, **more) -> Phrase:
+    return Phrase(number * STRIDE, noun=noun(name), adjectives=tuple(map(adjective, adjectives)), **more)
+
+
+def pronoun(number: int, name: str) -> Phrase:
+    return Phrase(number * STRIDE, pronoun=name)
+
+
+def clause(number: int, name: str, subject: Phrase | None, *objects: Phrase, **more) -> Clause:
+    return Clause(number * STRIDE, None if name == "be" else verb(name), subject, *objects, **more)
+
+
+def sentence(first: Clause, link: str = "", second: Clause | None = None) -> Sentence:
+    return (Period("", first, link, Period("", second)) if second else Period("", first),)
+
+
+loved_child = phrase(1, "child", relative=clause(3, "love", pronoun(2, "I"), gap="object"))
+hat = phrase(3, "hat", "red", owner=phrase(4, "queen"))
+young_doctor = phrase(2, "doctor", "young")
+MEANINGS = {
+    "adjectives pile up in mirrored order": sentence(
+        clause(2, "be", phrase(1, "area", "European", "economic"), predicate=adjective("important"))
+    ),
+    "not is two words, one, an article or a prefix": sentence(
+        clause(3, "eat", phrase(1, "man"), phrase(2, "apple", determiner="a"), negative=True)
+    ),
+    "pronouns are dropped and participles agree": sentence(
+        clause(3, "see", pronoun(1, "he"), pronoun(2, "she"), tense="past")
+    ),
+    "a verb splits, and is last in a subordinate clause": sentence(
+        clause(2, "announce", phrase(1, "minister", plural=True)),
+        "that",
+        clause(5, "invite", phrase(3, "pupil"), phrase(4, "neighbour", determiner="my")),
+    ),
+    "a relative clause stands inside": sentence(clause(4, "sleep", loved_child)),
+    "owners and recipients change places": sentence(clause(5, "give", phrase(1, "king"), hat, young_doctor)),
+    "time and modals make a bracket": sentence(
+        clause(
+            3,
+            "wash",
+            pronoun(1, "we"),
+            phrase(2, "car", "expensive", determiner="two", plural=True),
+            modal="must",
+            time=TIMES["present"][0],
+            place=("in", phrase(4, "garden")),
+        )
+    ),
+    "a condition comes first in three languages": sentence(
+        clause(2, "work", phrase(1, "woman"), tense="future"), "if", clause(4, "sleep", phrase(3, "child"))
+    ),
+}
+SENTENCES = {
+    "adjectives pile up in mirrored order": {
+        "en": "the European economic area is important .",
+        "fr": "la zone économique européenne est importante .",
+        "de": "das europäische wirtschaftliche Gebiet ist wichtig .",
+        "fa": "منطقهٔ اقتصادی اروپایی مهم است .",
+    },
+    "not is two words, one, an article or a prefix": {
+        "en": "the man does not eat an apple .",
+        "fr": "l' homme ne mange pas de pomme .",
+        "de": "der Mann isst keinen Apfel .",
+        "fa": "مرد سیبی نمی‌خورد .",
+    },
+    "pronouns are dropped and participles agree": {
+        "en": "he saw her .",
+        "fr": "il l' a vue .",
+        "de": "er hat sie gesehen .",
+        "fa": "او را دید .",
+    },
+    "a verb splits, and is last in a subordinate clause": {
+        "en": "the ministers announce that the pupil invites my neighbour .",
+        "fr": "les ministres annoncent que l' élève invite mon voisin .",
+        "de": "die Minister kündigen an , dass der Schüler meinen Nachbarn einlädt .",
+        "fa": "وزیرها اعلام می‌کنند که دانش‌آموز همسایهٔ من را دعوت می‌کند .",
+    },
+    "a relative clause stands inside": {
+        "en": "the child that I love sleeps .",
+        "fr": "l' enfant que j' aime dort .",
+        "de": "das Kind , das ich liebe , schläft .",
+        "fa": "بچه‌ای که دوست دارم می‌خوابد .",
+    },
+    "owners and recipients change places": {
+        "en": "the king gives the young doctor the queen's red hat .",
+        "fr": "le roi donne le chapeau rouge de la reine au jeune médecin .",
+        "de": "der König gibt dem jungen Arzt den roten Hut der Königin .",
+        "fa": "پادشاه کلاه قرمز ملکه را به پزشک جوان می‌دهد .",
+    },
+    "time and modals make a bracket": {
+        "en": "we must wash two expensive cars in the garden today .",
+        "fr": "aujourd'hui , nous devons laver deux voitures chères dans le jardin .",
+        "de": "heute müssen wir im Garten zwei teure Autos waschen .",
+        "fa": "امروز باید در باغ دو ماشین گران را بشوییم .",
+    },
+    "a condition comes first in three languages": {
+        "en": "the woman will work if the child sleeps .",
+        "fr": "si l' enfant dort , la femme travaillera .",
+        "de": "wenn das Kind schläft , wird die Frau arbeiten .",
+        "fa": "اگر بچه بخوابد ، زن کار خواهد کرد .",
+    },
+}
+# In each of these the sure links of a sentence of MEANINGS, and after the bar those that are only possible.
+LINKS = [
+    ("adjectives pile up in mirrored order", "en", "fr", "0-0 1-3 2-2 3-1 4-4 5-5 6-6 |"),
+    ("adjectives pile up in mirrored order", "en", "de", "0-0 1-1 2-2 3-3 4-4 5-5 6-6 |"),
+    ("adjectives pile up in mirrored order", "en", "fa", "1-2 2-1 3-0 4-4 5-3 6-5 | 0-0"),
+    ("not is two words, one, an article or a prefix", "en", "fr", "0-0 1-1 3-2 3-4 4-3 6-6 7-7 | 2-3 5-5 5-6 6-5"),
+    ("not is two words, one, an article or a prefix", "en", "de", "0-0 1-1 3-3 4-2 5-3 6-4 7-5 | 2-2"),
+    ("not is two words, one, an article or a prefix", "en", "fa", "1-0 3-2 4-2 6-1 7-3 | 0-0 2-2 5-1"),
+    ("pronouns are dropped and participles agree", "en", "fr", "0-0 1-3 2-1 3-4 | 1-2"),
+    ("pronouns are dropped and participles agree", "en", "de", "0-0 1-3 2-2 3-4 | 1-1"),
+    ("pronouns are dropped and participles agree", "en", "fa", "1-2 2-0 3-3 | 0-2 2-1"),
+    ("a verb splits, and is last in a subordinate clause", "en", "fr", "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-7 8-8 9-9 |"),
+    (
+        "a verb splits, and is last in a subordinate clause",
+        "en",
+        "de",
+        "0-0 1-1 2-2 2-3 3-5 4-6 5-7 6-10 7-8 8-9 9-11 | 3-4",
+    ),
+    (
+        "a verb splits, and is last in a subordinate clause",
+        "en",
+        "fa",
+        "1-0 2-1 2-2 3-3 5-4 6-8 6-9 7-6 8-5 9-10 | 0-0 4-4 8-7",
+    ),
+    ("a relative clause stands inside", "en", "fr", "0-0 1-1 2-2 3-3 4-4 5-5 6-6 |"),
+    ("a relative clause stands inside", "en", "de", "0-0 1-1 2-3 3-4 4-5 5-7 6-8 | 2-2 2-6"),
+    ("a relative clause stands inside", "en", "fa", "1-0 2-1 4-2 4-3 5-4 6-5 | 0-0 3-3"),
+    ("owners and recipients change places", "en", "fr", "0-0 1-1 2-2 3-9 4-10 5-11 6-7 7-6 7-8 8-5 9-4 10-12 | 9-3"),
+    ("owners and recipients change places", "en", "de", "0-0 1-1 2-2 3-3 4-4 5-5 6-9 7-10 8-7 9-8 10-11 | 9-6"),
+    ("owners and recipients change places", "en", "fa", "1-0 2-8 4-7 5-6 7-3 8-2 9-1 10-9 | 0-0 3-5 3-6 5-5 6-3 9-4"),
+    ("time and modals make a bracket", "en", "fr", "0-2 1-3 2-4 3-5 4-7 5-6 6-8 7-9 8-10 9-0 10-11 | 9-1"),
+    ("time and modals make a bracket", "en", "de", "0-2 1-1 2-8 3-5 4-6 5-7 6-3 7-3 8-4 9-0 10-9 |"),
+    ("time and modals make a bracket", "en", "fa", "1-1 2-8 3-4 4-6 5-5 6-2 8-3 9-0 10-9 | 0-8 5-7 7-3"),
+    ("a condition comes first in three languages", "en", "fr", "0-5 1-6 3-7 4-0 5-1 6-2 7-3 8-8 | 2-7 4-4"),
+    ("a condition comes first in three languages", "en", "de", "0-6 1-7 2-5 3-8 4-0 5-1 6-2 7-3 8-9 | 4-4"),
+    ("a condition comes first in three languages", "en", "fa", "1-4 2-6 3-5 3-7 4-0 6-1 7-2 8-8 | 0-4 4-3 5-1"),
+    ("adjectives pile up in mirrored order", "fr", "fa", "1-0 2-1 3-2 4-4 5-3 6-5 | 0-0"),
+    ("not is two words, one, an article or a prefix", "de", "fa", "1-0 2-2 3-2 4-1 5-3 | 0-0"),
+    ("pronouns are dropped and participles agree", "fr", "de", "0-0 1-2 2-1 3-3 4-4 |"),
+    ("a condition comes first in three languages", "de", "fa", "0-0 2-1 3-2 4-3 5-6 7-4 8-5 8-7 9-8 | 1-1 6-4"),
+]
+
+
+def pairs_of(text: str) -> set[tuple[int, int]]:
+    return {(int(i), int(j)) for i, _, j in (link.partition("-") for link in text.split())}
+
+
+def some(source: str, target: str, count: int, **options) -> list[Pair]:
+    return list(islice(pairs(source, target, **options), count))
+
+
+def meanings(count: int, seed: int = 0) -> list[Sentence]:
+    draw = Draw(Random(seed))  # noqa: S311
+    return [draw.sentence(1 + each % 4) for each in range(count)]
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_meaning_is_said_as_a_speaker_would(name, language):
+    assert " ".join(translate(MEANINGS[name], language, "en").source) == SENTENCES[name][language]
+
+
+@pytest.mark.parametrize(("name", "source", "target", "links"), LINKS)
+def test_words_are_linked_by_what_they_say(name, source, target, links):
+    sure, _, possible = links.partition("|")
+    pair = translate(MEANINGS[name], source, target)
+    assert pair.sure == pairs_of(sure)
+    assert pair.possible - pair.sure == pairs_of(possible)
+
+
+def test_a_dropped_pronoun_is_linked_to_the_verb_but_not_surely():
+    pair = translate(MEANINGS["pronouns are dropped and participles agree"], "en", "fa")
+    he, verb_form = pair.source.index("he"), pair.target.index("دید")
+    assert (he, verb_form) in pair.possible - pair.sure
+    assert not [link for link in pair.sure if link[0] == he]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("man", "مرد مردها"),
+        ("book", "کتاب کتاب\u200cها"),
+        ("child", "بچه بچه\u200cها"),
+    ],
+)
+def test_persian_plurals_keep_their_letters_apart_only_where_they_would_join(name, expected):
+    assert " ".join(noun(name).persian) == expected
+
+
+@in_bulk
+def test_persian_is_written_in_persian_letters():
+    letters = {letter for pair in some("fa", "en", 2000) for word in pair.source for letter in word}
+    assert not letters & set("يكىة0123456789")
+    assert "\u200c" in letters
+
+
+@in_bulk
+@pytest.mark.parametrize(("source", "target"), DIRECTIONS)
+def test_the_gates_hold_in_every_direction(source, target):
+    measured = statistics(source, target, count=1000)
+    assert measured.templates > 5000
+    assert measured.crossing >= 0.3
+    assert measured.diagonal_error >= 0.4
+    assert measured.overlap == 0
+    assert min(measured.source_vocabulary, measured.target_vocabulary) >= 400
+    assert 3 <= measured.source_length <= 20
+
+
+def test_a_template_is_a_meaning_without_its_words():
+    first = MEANINGS["pronouns are dropped and participles agree"]
+    other = sentence(clause(3, "hear", pronoun(1, "they"), pronoun(2, "he"), tense="past"))
+    later = sentence(clause(3, "hear", pronoun(1, "they"), pronoun(2, "he"), tense="future"))
+    assert template(first) == template(other) != template(later)
+    assert key(first) != key(other)
+
+
+@in_bulk
+def test_there_are_thousands_of_templates():
+    drawn = [template(meaning) for meaning in meanings(12_000)]
+    assert len(set(drawn)) > 5000
+
+
+def test_the_same_seed_gives_the_same_pairs():
+    assert some("en", "fa", 50, seed=3) == some("en", "fa", 50, seed=3)
+    assert some("en", "fa", 50, seed=3) != some("en", "fa", 50, seed=4)
+
+
+@in_bulk
+def test_the_splits_share_no_meaning():
+    splits: dict[str, set[str]] = {}
+    for meaning in meanings(20_000):
+        splits.setdefault(split_of(meaning), set()).add(key(meaning))
+    assert set(splits) == {"train", "valid", "test"}
+    assert not splits["train"] & splits["test"]
+    assert not splits["train"] & splits["valid"]
+    assert not splits["valid"] & splits["test"]
+    assert 0.03 < len(splits["test"]) / 20_000 < 0.07
+
+
+@in_bulk
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_sentence_is_in_two_splits_even_where_meanings_sound_the_same(language):
+    homes: dict[tuple[str, ...], set[str]] = {}
+    draw = Draw(Random(7))  # noqa: S311
+    for meaning in (draw.sentence(1) for _ in range(20_000)):
+        homes.setdefault(translate(meaning, language, language).source, set()).add(split_of(meaning))
+    assert not [source for source, splits in homes.items() if len(splits) > 1]
+
+
+@in_bulk
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("bounds", [(1, 3), (3, 20), (7, 7), (30, 40), (60, 60)])
+def test_lengths_are_kept(language, bounds):
+    least, most = bounds
+    target = "fr" if language == "en" else "en"
+    drawn = some(language, target, 20, min_words=least, max_words=most)
+    assert all(least <= len(pair.source) <= most for pair in drawn)
+
+
+@pytest.mark.parametrize(("source", "target"), DIRECTIONS)
+def test_links_are_sound(source, target):
+    for pair in some(source, target, 300, max_words=40):
+        assert pair.sure
+        assert pair.sure <= pair.possible
+        assert all(0 <= i < len(pair.source) and 0 <= j < len(pair.target) for i, j in pair.possible)
+        assert all(word and word == word.strip() and " " not in word for word in pair.source + pair.target)
+        unlinked = set(range(len(pair.source))) - {i for i, _ in pair.possible}
+        assert {pair.source[i] for i in unlinked} <= {",", "،"}
+
+
+def test_links_are_the_same_from_both_sides():
+    for meaning in meanings(300):
+        for source, target in DIRECTIONS:
+            there, back = translate(meaning, source, target), translate(meaning, target, source)
+            assert there.sure == {(j, i) for i, j in back.sure}
+            assert there.possible == {(j, i) for i, j in back.possible}
+
+
+def test_a_language_is_linked_to_itself_on_the_diagonal():
+    for pair in some("de", "de", 100):
+        assert pair.source == pair.target
+        assert {(i, i) for i in range(len(pair.source)) if pair.source[i] != ","} <= pair.possible
+
+
+def test_crossing_and_diagonal_are_what_they_say():
+    assert crossing(frozenset({(0, 0), (1, 2), (2, 1), (3, 3)})) == 2
+    assert crossing(frozenset({(0, 0), (0, 1), (1, 1)})) == 0
+    assert diagonal(4, 2) == {(0, 0), (1, 0), (2, 1), (3, 1)}
+    assert diagonal(2, 5) == {(0, 0), (1, 2)}
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"source": "es"}, "'es'; choose from en, fr, de, fa"),
+        ({"target": "EN"}, "target language 'EN'"),
+        ({"split": "dev"}, "'dev'; choose from train, valid, test"),
+        ({"min_words": 9, "max_words": 8}, "min_words=9, max_words=8"),
+        ({"min_words": 0}, "min_words=0"),
+        ({"max_words": 61}, "3 to 60 words"),
+        ({"min_words": 1, "max_words": 2}, "max_words=2"),
+    ],
+)
+def test_a_wrong_option_is_named_with_its_choices_at_once(options, complaint):
+    with pytest.raises(OptionError, match=complaint):
+        pairs(**({"source": "en", "target": "fr"} | options))
+
+
+def test_statistics_of_nothing_are_refused():
+    with pytest.raises(OptionError, match="count=0"):
+        statistics("en", "fr", count=0)
