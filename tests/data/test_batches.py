@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 from regard.data.batches import Batch, TextPairs, TokenBatches, collate
 from regard.data.corpus import Corpus
 from regard.data.tokenizer import END, PAD, START, Tokenizer
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, ShapeError
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=200).map(np.array)
 
@@ -162,6 +162,19 @@ def test_what_cannot_be_cut_into_batches_is_refused():
         batches_of(np.zeros((0, 2), dtype=np.int64))
 
 
+@pytest.mark.usefixtures("as_a_user")
+def test_lengths_of_one_side_are_refused():
+    with pytest.raises(ShapeError, match=r"lengths is \(n, 2\), source and target of each example; got \(3,\)"):
+        batches_of([3, 4, 5])
+
+
+def test_an_epoch_can_be_set_where_lightning_looks_for_it():
+    batches = batches_of(lengths_of(101))
+    first = list(batches)
+    DataLoader(range(101), batch_sampler=batches).batch_sampler.sampler.set_epoch(1)
+    assert list(batches) != first
+
+
 TEXTS = [(" ".join(["animal"] * n), " ".join(["street"] * (9 - n))) for n in range(1, 9)]
 
 
@@ -191,6 +204,20 @@ def test_text_pairs_are_encoded_when_asked_for(tokenizer):
     texts = [tokenizer.decode(row) for batch in loader for row in batch.source.tolist()]
     assert sorted(texts) == sorted(source for source, _ in TEXTS)
     assert len(TextPairs([], tokenizer, tokenizer).lengths) == 0
+
+
+def test_workers_encode_text_pairs_with_dropout(tokenizer):
+    pairs = TextPairs(TEXTS * 3, tokenizer, tokenizer, dropout=0.5)
+    loader = DataLoader(pairs, batch_size=4, collate_fn=collate, num_workers=2)
+    epochs = [[row for batch in loader for row in batch.source.tolist()] for _ in range(2)]
+    assert epochs[0] != epochs[1]
+    for rows in epochs:
+        assert [tokenizer.decode(row) for row in rows] == [source for source, _ in TEXTS * 3]
+
+
+def test_a_wrong_dropout_is_told_before_any_worker_starts(tokenizer):
+    with pytest.raises(OptionError, match=r"between 0 and 1; got 2.0"):
+        TextPairs(TEXTS, tokenizer, tokenizer, dropout=2.0)
 
 
 def test_an_empty_side_is_refused(tokenizer):

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,17 @@ def test_nothing_to_store_is_refused(tokenizer, folder):
     for wrong in ([], [([1], [])]):
         with pytest.raises(DataError, match="one or more pairs"):
             Corpus.of(wrong)
+
+
+def test_memory_does_not_grow_with_the_corpus(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus_module, "CHUNK", 64)
+    peaks = []
+    for count in (256, 256, 4096):
+        tracemalloc.start()
+        build((("un deux trois", "quatre cinq") for _ in range(count)), tokenizer, tmp_path)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.5 * peaks[1]
 
 
 def test_progress_is_told_on_stderr_alone(tokenizer, folder, capfd):

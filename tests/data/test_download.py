@@ -30,7 +30,7 @@ def served(tmp_path, monkeypatch):
 
     asked = []
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=home))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
     first = hashlib.sha256(CONTENT["a.txt"]).hexdigest()

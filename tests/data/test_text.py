@@ -20,11 +20,11 @@ DATA = "".join(line + "\n" for line in LINES).encode()
 
 
 def write(path, data: bytes):
-    if path.suffix == ".gz":
+    if path.suffix.lower() == ".gz":
         path.write_bytes(gzip.compress(data))
     elif path.suffix == ".xz":
         path.write_bytes(lzma.compress(data))
-    elif path.suffix == ".zip":
+    elif path.suffix.lower() == ".zip":
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("text.txt", data)
     else:
@@ -32,7 +32,7 @@ def write(path, data: bytes):
     return path
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.xz", "a.zip"])
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.xz", "a.zip", "A.TXT.GZ", "A.ZIP"])
 def test_a_text_reads_the_same_from_every_kind_of_file(tmp_path, name):
     assert list(read_lines(write(tmp_path / name, DATA))) == LINES
     assert list(read_lines(str(tmp_path / name))) == LINES

@@ -222,6 +222,8 @@ def test_what_cannot_be_trained_is_refused():
         Tokenizer.train(["abcdefghij"], size=9)
     with pytest.raises(OptionError, match="with 4 special ones; got 4"):
         Tokenizer.train(["a"], size=4)
+    with pytest.raises(OptionError, match="got one string, 'abc'"):
+        Tokenizer.train("abc")
     with pytest.raises(OptionError, match="minimum_count is 1 or more; got 0"):
         Tokenizer.train(["a"], minimum_count=0)
 

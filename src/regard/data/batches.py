@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import Sampler
 
 from regard.data.tokenizer import END, PAD, START, Tokenizer
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, ShapeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +76,11 @@ class TokenBatches(Sampler[list[int]]):
     def __init__(self, lengths: Int[np.ndarray, "n 2"], *, max_tokens: int, shuffle: bool, seed: int) -> None:
         if max_tokens < 1:
             raise OptionError(f"max_tokens is 1 or more; got {max_tokens}.")
+        lengths = np.ascontiguousarray(lengths, dtype=np.int64)
+        if lengths.ndim != 2 or lengths.shape[1] != 2:
+            raise ShapeError(f"lengths is (n, 2), source and target of each example; got {lengths.shape}.")
         if not len(lengths):
             raise DataError("There are no examples to make batches of: lengths is empty.")
-        lengths = np.ascontiguousarray(lengths, dtype=np.int64)
         source, target = lengths.T
         # In every second group of targets the sources run down, so that the next group begins where this one ended.
         self._keys = (np.where(target % 2, -source, source), target)
@@ -93,6 +95,11 @@ class TokenBatches(Sampler[list[int]]):
         """Choose the order of this epoch; a loaded state keeps its position if it is of the same epoch."""
         if epoch != self._epoch:
             self._epoch, self._position, self._resume_at = epoch, 0, 0
+
+    @property
+    def sampler(self) -> "TokenBatches":
+        """Itself: Lightning calls `set_epoch` on the `sampler` of a batch sampler."""
+        return self
 
     def __len__(self) -> int:
         return len(self._cuts) - 1
@@ -166,6 +173,8 @@ class TextPairs:
                 raise DataError(f"Pair {place} has an empty side: {pair}. Leave such pairs out.")
         self._pairs = pairs
         self._tokenizers = (source_tokenizer, target_tokenizer)
+        for tokenizer in self._tokenizers:
+            tokenizer.encode("", dropout=dropout)  # so that a wrong dropout is told here, not in a worker
         self._dropout = dropout
 
     def __len__(self) -> int:

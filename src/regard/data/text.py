@@ -82,9 +82,9 @@ class _Place:
 
 def _locate(path: Path) -> _Place:
     if path.is_file():
-        return _Place(path, _only_member(path)) if path.suffix == ".zip" else _Place(path)
+        return _Place(path, _only_member(path)) if path.suffix.lower() == ".zip" else _Place(path)
     for parent in path.parents:
-        if parent.suffix == ".zip" and parent.is_file():
+        if parent.suffix.lower() == ".zip" and parent.is_file():
             return _member_of(parent, path.relative_to(parent).as_posix())
     if path.is_dir():
         raise DataError(
@@ -136,10 +136,10 @@ def _open(place: _Place) -> Iterator[IO[bytes]]:
     if place.member is not None:
         with zipfile.ZipFile(place.file) as archive, archive.open(place.member) as member:
             yield member
-    elif place.file.suffix == ".gz":
+    elif place.file.suffix.lower() == ".gz":
         with gzip.open(place.file, "rb") as stream:
             yield cast(IO[bytes], stream)
-    elif place.file.suffix == ".xz":
+    elif place.file.suffix.lower() == ".xz":
         with lzma.open(place.file, "rb") as stream:
             yield cast(IO[bytes], stream)
     else:

@@ -74,6 +74,8 @@ class Tokenizer:
         With "bpe" every character seen has a piece, so that only characters never seen are unknown. The same texts
         always give the same vocabulary. The texts are read once and not kept.
         """
+        if isinstance(texts, str):
+            raise OptionError(f"texts is many texts, such as lines of a file; got one string, {texts[:40]!r}.")
         if kind not in ("bpe", "word"):
             raise OptionError(f"kind is 'bpe' or 'word'; got {kind!r}.")
         if minimum_count < 1:
@@ -112,7 +114,11 @@ class Tokenizer:
 
         The library draws it from its own generator, which cannot be seeded: two runs with dropout differ.
         """
-        return self.encode_batch([text], dropout=dropout)[0]
+        line = _normalise(text, self.lowercase)
+        if not dropout:
+            return self._ids(line, self._engine.encode(line, add_special_tokens=False))
+        engine = self._with(dropout)
+        return self._ids(line, _with_own_generator(lambda: engine.encode(line, add_special_tokens=False)))
 
     def encode_batch(self, texts: Sequence[str], *, dropout: float = 0.0) -> list[list[int]]:
         """`encode` for many texts at once, on all cores."""
