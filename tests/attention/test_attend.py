@@ -132,17 +132,30 @@ def test_half_precision_is_within_its_rounding(name, dtype, weights, device):
         torch.testing.assert_close(half.weights.double(), full.weights, rtol=bound, atol=bound)
 
 
-@pytest.mark.parametrize("name", ["additive", "general", "mlp", "scaled_dot"])
-def test_autocast_keeps_scores_and_sums_in_float32(name):
+@pytest.mark.parametrize("name", ["dot", "scaled_dot", "cosine", "function"])
+def test_autocast_leaves_scores_and_sums_in_float32(name):
+    """These scores have no layers that autocast may run in half precision, so nothing may change."""
     made = MAKE_SCORE[name]()
     query, key, value = inputs(name, 2)
+    plain = attend(query, key, value, score=made, weights=True)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         under = attend(query, key, value, score=made, weights=True)
-    over = attend(query, key, value, score=made, weights=True)
-    assert under.weights.dtype == torch.float32
-    torch.testing.assert_close(under.weights, over.weights, rtol=0.05, atol=0.02)
-    # Sums of bfloat16 weights would miss 1 by more than this.
-    torch.testing.assert_close(under.weights.sum(-1), torch.ones(2, NUM_QUERIES), rtol=0, atol=1e-5)
+        fused = attend(query, key, value, score=made)
+    torch.testing.assert_close(under.weights, plain.weights, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(under.context, plain.context, rtol=1e-6, atol=1e-7)
+    assert fused.context.dtype == torch.float32
+    torch.testing.assert_close(fused.context, plain.context, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("align_name", ["softmax", "local_p", "hard_most_likely"])
+@pytest.mark.parametrize("name", ["additive", "general", "mlp"])
+def test_autocast_runs_with_layers_of_its_own(name, align_name):
+    made, alignment = make(name, align_name)
+    query, key, value = inputs(name, 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half_query = torch.nn.functional.linear(query, torch.eye(QUERY_DIM))
+        assert half_query.dtype == torch.bfloat16
+        assert attend(half_query, key, value, score=made, align=alignment).context.isfinite().all()
 
 
 @pytest.mark.parametrize("weights", [False, True], ids=["fused", "weights"])
@@ -213,7 +226,7 @@ def test_a_memory_may_read_other_values_and_a_query_may_narrow_its_mask():
     memory = attention.remember(states, mask.padding(torch.tensor([11, 6])), values)
     context, weights = attention(query, memory, mask=mask.window(4, 11, before=2), weights=True)
     allowed = mask.padding(torch.tensor([11, 6])) & mask.window(4, 11, before=2)
-    expected = (query @ attention.score.weight(states).mT).masked_fill(~allowed, -math.inf).softmax(-1)
+    expected = (query @ attention.score.layer(states).mT).masked_fill(~allowed, -math.inf).softmax(-1)
     torch.testing.assert_close(weights, expected)
     torch.testing.assert_close(context, expected @ values)
 
@@ -221,3 +234,132 @@ def test_a_memory_may_read_other_values_and_a_query_may_narrow_its_mask():
 def test_one_set_of_queries_serves_a_whole_batch():
     query, key = torch.randn(1, 3, KEY_DIM), torch.randn(2, 11, KEY_DIM)
     torch.testing.assert_close(attend(query, key).context, attend(query.expand(2, 3, KEY_DIM), key).context)
+
+
+def fused_calls(monkeypatch):
+    calls, original = [], functional.scaled_dot_product_attention
+
+    def counted(*args, **kwargs):
+        calls.append(args)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", counted)
+    return calls
+
+
+def test_dot_like_scores_take_torchs_fused_attention_unless_weights_are_asked_for(monkeypatch):
+    calls = fused_calls(monkeypatch)
+    for name in ("dot", "scaled_dot", "cosine", "general", "context", "context_tanh"):
+        query, key, value = inputs(name, 2)
+        for kernel in ("auto", "fused"):
+            attend(query, key, value, score=MAKE_SCORE[name](), kernel=kernel)
+            assert len(calls) == 1, name
+            calls.clear()
+        attend(query, key, value, score=MAKE_SCORE[name](), weights=True)
+        attend(query, key, value, score=MAKE_SCORE[name](), kernel="reference")
+        assert not calls
+
+
+def test_a_score_with_a_product_of_its_own_is_not_fused(monkeypatch):
+    class Halved(score.Dot):
+        def compare(self, query, key):
+            return super().compare(query, key) / 2
+
+    calls = fused_calls(monkeypatch)
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    torch.testing.assert_close(attend(query, key, score=Halved()).context, ((query @ key.mT) / 2).softmax(-1) @ key)
+    assert not calls
+
+
+def test_a_mask_for_all_heads_is_not_written_out_for_each(monkeypatch):
+    calls = fused_calls(monkeypatch)
+    query, key = torch.randn(2, 4, 3, 5), torch.randn(2, 4, 7, 5)
+    attend(query, key, mask=mask.window(3, 7, before=1))
+    attend(query, key, mask=mask.padding(torch.tensor([7, 3])[:, None]))
+    assert [tuple(call[3].shape) for call in calls] == [(1, 1, 3, 7), (2, 1, 1, 7)]
+
+
+def test_the_reference_is_what_the_reference_kernel_runs():
+    class Told(score.Score):
+        def reference(self, query, key):
+            return torch.zeros(*query.shape[:-1], key.shape[-2])
+
+        def compare(self, query, key):
+            return self.reference(query, key) + torch.arange(float(key.shape[-2]))
+
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    even = attend(query, key, score=Told(), kernel="reference", weights=True).weights
+    torch.testing.assert_close(even, torch.full((2, 3, 7), 1 / 7))
+    assert attend(query, key, score=Told(), weights=True).weights[0, 0, -1] > 0.5
+
+
+@pytest.mark.parametrize("shape", [(7,), (1, 7), (3, 1), (1, 1), (3, 7), (1, 3, 1), (2, 1, 7), (2, 3, 1)], ids=str)
+@pytest.mark.parametrize("align_name", ["softmax", "local_m", "local_p", "ntm", "sparsemax", "hard_most_likely"])
+def test_masks_of_every_shape_that_broadcasts(align_name, shape):
+    alignment = MAKE_ALIGN[align_name](5)
+    query, key, value = torch.randn(2, 3, 5), torch.randn(2, 7, 5), torch.randn(2, 7, 4)
+    allowed = torch.rand(shape) > 0.3
+    for weights in (False, True):
+        small = attend(query, key, value, align=alignment, mask=allowed, weights=weights)
+        whole = attend(query, key, value, align=alignment, mask=allowed.expand(2, 3, 7), weights=weights)
+        torch.testing.assert_close(small.context, whole.context)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("weights", [False, True])
+def test_the_cosine_of_zero_and_of_large_vectors_holds_in_half_precision(dtype, weights):
+    query = torch.cat([torch.zeros(1, 1, 64), torch.full((1, 1, 64), 1e4)], dim=1).to(dtype).requires_grad_()
+    key = torch.stack([torch.full((64,), 1e4), torch.zeros(64), torch.full((64,), -1e4)])[None].to(dtype)
+    value = torch.eye(3, dtype=dtype)[None]
+    context = attend(query, key, value, score=score.Cosine(3.0), weights=weights).context
+    expected = torch.stack([torch.full((3,), 1 / 3), torch.tensor([3.0, 0.0, -3.0]).softmax(-1)])
+    torch.testing.assert_close(context[0].float(), expected, rtol=0.02, atol=0.01)
+    context.sum().backward()
+    assert query.grad.isfinite().all()
+
+
+def test_sparsemax_keeps_its_mass_at_any_height():
+    logits = torch.tensor([[1e8, 1e8 - 50, 5.0, 7.0]])
+    allowed = torch.tensor([[True, True, False, False]])
+    weights = attend(
+        torch.zeros(1, 1),
+        torch.zeros(4, 1),
+        score=lambda q, k: logits,
+        align=align.sparsemax,
+        mask=allowed,
+        weights=True,
+    ).weights
+    assert weights.tolist() == [[1, 0, 0, 0]]
+
+
+def test_hard_attention_touches_only_the_value_it_chose():
+    query, key = torch.eye(3)[None], torch.eye(3)[None]
+    value = torch.tensor([[[1.0], [torch.nan], [3.0]]])
+    context = attend(query, key, value, align=align.Hard().eval()).context
+    assert context[0, 0] == 1
+    assert context[0, 1].isnan()
+    assert context[0, 2] == 3
+
+
+@pytest.mark.parametrize("align_name", ["local_m", "local_p"])
+def test_local_attention_is_the_same_on_expanded_and_transposed_memories(align_name):
+    alignment = MAKE_ALIGN[align_name](5)
+    query, key = torch.randn(2, 3, 6, 5), torch.randn(2, 11, 3, 5).transpose(1, 2)
+    shared = torch.randn(1, 1, 11, 5)
+    for memory in (key, shared):
+        plain = memory.expand(2, 3, 11, 5).contiguous()
+        torch.testing.assert_close(
+            attend(query, memory, align=alignment).context, attend(query, plain, align=alignment).context
+        )
+
+
+def test_override_is_read_and_carries_the_state_on():
+    attention = Attention(score.dot, align.LocalMonotonic(1))
+    memory = attention.remember(torch.randn(2, 7, 5), mask.padding(torch.tensor([7, 4])))
+    given = torch.full((2, 1, 7), 1 / 7)
+    first = attention(torch.randn(2, 1, 5), memory, override=given, weights=True)
+    assert first.state == 1
+    assert first.weights[1, 0, 4:].eq(0).all(), "what does not exist is not read"
+    torch.testing.assert_close(first.context[0], memory.values[0].mean(0, keepdim=True))
+    second = attention(torch.randn(2, 1, 5), memory, state=first.state, weights=True)
+    assert second.weights[0, 0].nonzero().flatten().tolist() == [0, 1, 2]

@@ -113,3 +113,37 @@ def test_finite_input_passes_the_check():
 def test_errors_are_also_the_errors_of_python():
     assert issubclass(ShapeError, ValueError)
     assert issubclass(DtypeError, TypeError)
+
+
+def test_tensors_on_other_devices_are_refused():
+    with pytest.raises(DtypeError, match="key and value must be on one device; got cpu and meta"):
+        attend(QUERY, KEY, VALUE.to("meta"))
+    with pytest.raises(DtypeError, match="query and value must be on one device; got meta and cpu"):
+        attend(QUERY.to("meta"), KEY, VALUE)
+    with pytest.raises(MaskError, match="mask is on meta, the values on cpu"):
+        attend(QUERY, KEY, VALUE, mask=torch.ones(3, 7, dtype=torch.bool, device="meta"))
+
+
+def test_a_memory_of_another_attention_is_refused():
+    other = Attention(score.Additive(5, 5, 4)).remember(KEY)
+    with pytest.raises(ShapeError, match="compares 3 features, but the keys of this memory were projected to 4"):
+        Attention(score.Additive(5, 5, 3))(QUERY, other)
+
+
+def test_parts_that_cannot_work_are_refused_when_they_are_made():
+    with pytest.raises(OptionError, match="max_length=0"):
+        score.Location(5, 0)
+    with pytest.raises(OptionError, match=r"whole positions .*reach=1\.5"):
+        align.LocalMonotonic(1.5)
+    with pytest.raises(OptionError, match="must not learn or draw"):
+        score.MLP(5, 7, activation=torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Dropout(0.5)))
+    with pytest.raises(ShapeError, match="gate is a tensor"):
+        align.Addressing(0.5, torch.ones(1, 3), torch.ones(1, 1))
+    with pytest.raises(DtypeError, match="weights of LocalPredictive are"):
+        attend(QUERY.double(), KEY.double(), VALUE.double(), align=align.LocalPredictive(5))
+
+
+def test_an_override_of_the_wrong_size_is_refused():
+    attention = Attention()
+    with pytest.raises(ShapeError, match=r"override is \(2, 1, 6\).*= \(2, 3, 7\)"):
+        attention(QUERY, attention.remember(KEY), override=torch.ones(2, 1, 6))

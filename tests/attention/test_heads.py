@@ -114,3 +114,36 @@ def test_a_padded_memory_can_grow():
     context = heads(more, memory, causal=True).context
     short = heads.remember(more[1:], after=heads.remember(prompt[1:, :2]))
     torch.testing.assert_close(context[1:], heads(more[1:], short, causal=True).context)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_causal_goes_together_with_other_masks(weights):
+    heads, x, lengths = MultiHead(12, 3), torch.randn(2, 5, 12), torch.tensor([5, 3])
+    narrow = mask.window(5, 5, before=2)
+    expected = heads(x, mask=mask.padding(lengths) & mask.causal(5) & narrow, weights=weights).context
+    memory = heads.remember(x, mask.padding(lengths))
+    torch.testing.assert_close(heads(x, memory, mask=narrow, causal=True, weights=weights).context, expected)
+
+
+def test_heads_may_have_masks_of_their_own():
+    heads, x = MultiHead(12, 3), torch.randn(2, 5, 12)
+    each = torch.rand(2, 3, 5, 5) > 0.3
+    weights = heads(x, mask=each, weights=True).weights
+    assert weights[~each].eq(0).all()
+    torch.testing.assert_close(heads(x, mask=each).context, heads(x, mask=each, weights=True).context)
+
+
+@pytest.mark.parametrize("sizes", [(0, 5), (2, 0)], ids=str)
+def test_nothing_in_nothing_out(sizes):
+    assert MultiHead(12, 3)(torch.randn(*sizes, 12), causal=True).context.shape == (*sizes, 12)
+
+
+def test_the_dtype_of_torchs_module_is_kept():
+    theirs = nn.MultiheadAttention(12, 3, batch_first=True, dtype=torch.float64)
+    assert MultiHead.from_torch(theirs).query_layer.weight.dtype == torch.float64
+
+
+def test_a_state_reaches_the_alignment():
+    heads, x = MultiHead(12, 3, align=align.LocalMonotonic(0)), torch.randn(1, 5, 12)
+    weights = heads(x[:, :1], heads.remember(x), weights=True, state=3).weights
+    assert weights[0, 0, 0].tolist() == [0, 0, 0, 1, 0]

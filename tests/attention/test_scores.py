@@ -42,7 +42,7 @@ FORMULAS = {
     "concat": concat,
     "cosine": lambda s: lambda q, k: s.strength * (q @ k) / (q.norm() * k.norm()),
     "dot": lambda s: lambda q, k: q @ k,
-    "general": lambda s: lambda q, k: q @ s.weight.weight @ k,
+    "general": lambda s: lambda q, k: q @ s.layer.weight @ k,
     "mlp": mlp,
     "scaled_dot": lambda s: lambda q, k: q @ k / math.sqrt(QUERY_DIM),
 }

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.kernels import blocks as blocks_module
-from regard.kernels.additive import additive_logits, additive_logits_reference
+from regard.kernels.additive import _pairs, additive_logits, additive_logits_reference
 from regard.kernels.blocks import blocks
 
 
@@ -47,6 +47,19 @@ def test_gradcheck(scale):
     inputs = [torch.randn(size, dtype=torch.float64) for size in [(2, 3, 5), (2, 2, 5), (5,)]]
     inputs[0][..., 0] *= scale
     assert torch.autograd.gradcheck(additive_logits, [tensor.requires_grad_() for tensor in inputs])
+
+
+def test_second_derivatives_are_right():
+    inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in [(2, 3, 5), (2, 2, 5), (5,)]]
+    assert torch.autograd.gradgradcheck(additive_logits, inputs)
+
+
+def test_the_rational_form_is_taken_in_its_range_only():
+    inside, outside = torch.randn(1, 2, 3), torch.full((1, 2, 3), 50.0)
+    assert _pairs(inside, inside).rational
+    assert not _pairs(inside, outside).rational
+    assert not _pairs(outside, inside).rational
+    assert _pairs(outside.double(), outside.double()).rational
 
 
 @pytest.mark.parametrize("value", [43.0, 44.5, 88.0, 1e4, 1e30])

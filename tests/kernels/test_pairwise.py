@@ -12,6 +12,10 @@ def network(features, weight, bias, direction):
     return functional.linear(features.relu(), weight, bias).tanh() @ direction
 
 
+def smooth(features, weight, bias, direction):
+    return functional.linear(features.tanh(), weight, bias).tanh() @ direction
+
+
 def make_inputs(*lead, device="cpu"):
     sizes = [(*lead, 5, 7), (*lead, 11, 7), (3, 7), (3,), (3,)]
     return [torch.randn(size, dtype=torch.float64, device=device, requires_grad=True) for size in sizes]
@@ -36,4 +40,11 @@ def test_gradcheck():
     query, key, *parameters = make_inputs(2)
     assert torch.autograd.gradcheck(
         lambda q, k, *p: pairwise_logits(q, k, network, *p, width=10), (query[:, :2], key[:, :3], *parameters)
+    )
+
+
+def test_second_derivatives_are_right():
+    query, key, *parameters = make_inputs(1)
+    assert torch.autograd.gradgradcheck(
+        lambda q, k, *p: pairwise_logits(q, k, smooth, *p, width=10), (query[:, :2], key[:, :2], *parameters)
     )

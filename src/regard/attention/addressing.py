@@ -35,6 +35,9 @@ class Addressing(Align):
         sharpen: Float[Tensor, "... q 1"],
     ) -> None:
         super().__init__()
+        for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
+            if not isinstance(part, Tensor) or part.ndim < 2:
+                raise ShapeError(f"The {name} is a tensor (..., q, n), one row per query; got {part!r:.60}.")
         if shift.shape[-1] % 2 == 0:
             raise ShapeError(
                 f"The shift needs a weight for each step from -reach to +reach, an odd number; got {shift.shape[-1]}."
@@ -42,11 +45,20 @@ class Addressing(Align):
         for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
             self.register_buffer(name, part, persistent=False)
 
+    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+        """The weights themselves."""
+        return weights
+
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """The four steps in turn."""
         gate, shift, sharpen = (part.to(logits.dtype) for part in (self.gate, self.shift, self.sharpen))
         weights = masked_softmax(logits, allowed)
         if state is not None:
+            if state.shape[-1] != weights.shape[-1]:
+                raise ShapeError(
+                    f"The last focus was on {state.shape[-1]} slots, the memory has {weights.shape[-1]} now: "
+                    f"{tuple(state.shape)} and {tuple(weights.shape)}."
+                )
             weights = gate * weights + (1 - gate) * state.to(logits.dtype)
         weights = circular_shift(weights, shift, allowed)
         # The largest weight is divided out first: (1/128)^100 would be 0, and 0/0 after it.

@@ -82,10 +82,10 @@ class Sparsemax(Align):
             raise OptionError("Sparsemax needs the package entmax: pip install 'regard[sparse]'.") from error
         closed = logits == -math.inf
         closed = closed if allowed is None else closed | ~allowed
-        # A key this far below the best gets exactly 0, and sums over such values stay finite.
+        # Sparsemax does not change when all logits move together, and a key 2 below the best gets exactly 0.
         best = logits.detach().masked_fill(closed, -math.inf).amax(-1, keepdim=True)
-        floor = torch.where(best > -math.inf, best, 0) - 2
-        weights: Tensor = sparsemax(torch.where(closed, floor, logits), dim=-1)
+        below = (logits - torch.where(best > -math.inf, best, 0)).masked_fill(closed, -2)
+        weights: Tensor = sparsemax(below, dim=-1)
         return Focus(weights.masked_fill(closed, 0))
 
 
@@ -100,8 +100,6 @@ class Hard(Align):
     the gradient of the tempered softmax backward.
     """
 
-    differentiable = False
-
     def __init__(
         self,
         *,
@@ -113,6 +111,7 @@ class Hard(Align):
         if temperature is not None and temperature <= 0:
             raise OptionError(f"The temperature of Gumbel-softmax must be above 0; got {temperature}.")
         self.sample, self.temperature, self.generator = sample, temperature, generator
+        self.differentiable = temperature is not None
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """The chosen index, or one-hot weights with a gradient."""

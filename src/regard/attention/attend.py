@@ -8,7 +8,7 @@ read(weights, value) ->  context (..., q, v)    the weighted average, or the one
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from regard.attention import contract
 from regard.attention.align import Softmax, softmax
-from regard.attention.focus import Align, rows, widen
+from regard.attention.focus import Align, Window, rows, widen
 from regard.attention.mask import causal as causal_mask
 from regard.attention.match import Function, Product, Score
 from regard.attention.memory import Memory
@@ -42,7 +42,7 @@ class Attended:
     extras: dict[str, Any] = field(default_factory=dict)
     """More that the alignment knows: a predicted centre, a chosen index, an entropy."""
 
-    def __iter__(self) -> Iterator[Tensor | None]:
+    def __iter__(self) -> Iterator[Any]:
         return iter((self.context, self.weights))
 
 
@@ -53,7 +53,7 @@ def attend(
     *,
     score: ScoreLike = scaled_dot,
     align: Align = softmax,
-    mask: Bool[Tensor, "... k"] | None = None,
+    mask: Bool[Tensor, "..."] | None = None,
     weights: bool = False,
     kernel: Kernel = "auto",
     state: Any = None,
@@ -90,7 +90,7 @@ class Attention(nn.Module):
     def remember(
         self,
         states: Shaped[Tensor, "... k p"],
-        mask: Bool[Tensor, "... k"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
         values: Float[Tensor, "... k v"] | None = None,
     ) -> Memory:
         """Project the keys once; without `values`, the states themselves are read."""
@@ -102,7 +102,7 @@ class Attention(nn.Module):
         query: Shaped[Tensor, "... q d"] | None,
         memory: Memory,
         *,
-        mask: Bool[Tensor, "... k"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
         weights: bool = False,
         kernel: Kernel = "auto",
         state: Any = None,
@@ -128,7 +128,7 @@ def recall(
     *,
     score: Score,
     align: Align,
-    mask: Bool[Tensor, "... k"] | None = None,
+    mask: Bool[Tensor, "..."] | None = None,
     causal: bool = False,
     weights: bool = False,
     kernel: Kernel = "auto",
@@ -145,19 +145,23 @@ def recall(
         return _recall_nothing(query, memory, score=score, align=align, weights=weights, kernel=kernel, state=state)
     query = contract.check_query(query, memory.keys, memory.values, score)
     lead = contract.lead_of(query, memory.keys, memory.values)
-    query, keys, values = (part.expand(*lead, *part.shape[-2:]) for part in (query, memory.keys, memory.values))
+    projected = score.project_query(query)
+    query, projected, keys, values = (
+        part.expand(*lead, *part.shape[-2:]) for part in (query, projected, memory.keys, memory.values)
+    )
     for part in (mask, memory.mask):
         if part is not None:
             contract.check_mask(part, lead, query.shape[-2], len(memory), values.device)
-    mask = _both(mask, memory.mask)
+    mask = _both(_over_keys(mask, len(memory)), _over_keys(memory.mask, len(memory)))
     if override is not None:
-        override = override.to(values.dtype).expand(*lead, query.shape[-2], len(memory))
-        return Attended(override @ values, override, state=state)
+        override = contract.check_override(override, (*lead, query.shape[-2], len(memory))).to(values.dtype)
+        override = override if mask is None else override.masked_fill(~mask, 0)
+        state = align.state_after(override, state)
+        return Attended(override @ values, override if weights else None, state=state)
 
-    if isinstance(score, Product) and type(align) is Softmax and not weights and kernel != "reference":
+    if not weights and kernel != "reference" and _is_fusable(score, align):
         if causal:
             contract.check_past(query, memory)
-        projected = score.project_query(query)
         return Attended(_fused(projected, keys, values, score.scale(keys.shape[-1]), mask, causal=causal))
     if kernel == "fused" and not score.lean:
         raise KernelError(_why_not_fused(score, align, weights=weights))
@@ -166,11 +170,17 @@ def recall(
         mask = _both(mask, causal_mask(query.shape[-2], past=past, device=values.device))
         state = align.start_at(past) if state is None else state
     compare = score.reference if kernel == "reference" else score.compare
-    return _score_align_read(query, keys, values, score, compare, align, mask, state, weights=weights)
+    window = align.look(query, len(memory), mask, state)
+    return _score_align_read(projected, keys, values, score, compare, align, mask, state, window, weights=weights)
+
+
+def _is_fusable(score: Score, align: Align) -> TypeGuard[Product]:
+    """A plain product under a softmax, with nothing of its own instead of the product."""
+    return isinstance(score, Product) and type(score).compare is Product.compare and type(align) is Softmax
 
 
 def _score_align_read(
-    query: Tensor,
+    projected: Tensor,
     keys: Tensor,
     values: Tensor,
     score: Score,
@@ -178,19 +188,18 @@ def _score_align_read(
     align: Align,
     mask: Tensor | None,
     state: Any,
+    window: Window | None,
     *,
     weights: bool,
 ) -> Attended:
     """The three steps, in float32 at least; with a window, on each query's own few keys."""
     num_keys, dtype = keys.shape[-2], values.dtype
-    projected = score.project_query(query)
     with _without_autocast(values.device):
-        projected, keys, values = widen(projected), widen(keys), widen(values)
-        window = align.look(query, num_keys, mask, state)
         if window is not None:
             projected = projected.unsqueeze(-2)
             keys, values = rows(keys, window.index), rows(values, window.index)
             mask = window.allowed(mask, num_keys).unsqueeze(-2)
+        projected, keys, values = widen(projected), widen(keys), widen(values)
         if align.uses_scores:
             logits = compare(projected, keys).to(values.dtype)
             contract.check_logits(logits, projected, keys, score)
@@ -205,12 +214,16 @@ def _score_align_read(
     return Attended(context, asked, focus.log_prob, focus.state, focus.extras)
 
 
-def _recall_nothing(query: Tensor | None, memory: Memory, *, weights: bool, **options: Any) -> Attended:
+def _recall_nothing(query: Tensor | None, memory: Memory, *, weights: bool, state: Any, **options: Any) -> Attended:
     """A memory without keys is one key that may not be attended to."""
-    keys, values = (part.new_zeros(*part.shape[:-2], 1, part.shape[-1]) for part in (memory.keys, memory.values))
+    keys, values = (functional.pad(part, (0, 0, 0, 1)) for part in (memory.keys, memory.values))
     closed = torch.zeros(1, 1, dtype=torch.bool, device=values.device)
-    attended = recall(query, Memory(keys, values, closed), weights=weights, **options)
-    return replace(attended, weights=None if attended.weights is None else attended.weights[..., :0])
+    # A state with a weight per key (there are none) has nothing to say.
+    last = None if isinstance(state, Tensor) else state
+    attended = recall(query, Memory(keys, values, closed), weights=weights, state=last, **options)
+    next_state = attended.state[..., :0] if isinstance(attended.state, Tensor) else attended.state
+    asked = None if attended.weights is None else attended.weights[..., :0]
+    return replace(attended, weights=asked, state=next_state)
 
 
 def _fused(query: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, *, causal: bool) -> Tensor:
@@ -223,10 +236,17 @@ def _fused(query: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tens
     if mask is not None:
         # Backends differ on rows with nothing to attend to, so they attend to everything and are cleared afterwards.
         is_open = mask.any(-1, keepdim=True)
-        mask = _with_two_lead_axes((mask | ~is_open).expand(*lead, -1, num_keys))
+        mask = _mask_with_two_lead_axes(mask | ~is_open, lead)
+    dtype, (width, value_width) = values.dtype, (query.shape[-1], values.shape[-1])
+    if not torch.is_autocast_enabled(values.device.type):
+        query, keys = query.to(dtype), keys.to(dtype)
+    if width != value_width:
+        # The lean backends want one number of features; zeros change neither the products nor what is read.
+        query, keys = (functional.pad(part, (0, max(0, value_width - width))) for part in (query, keys))
+        values = functional.pad(values, (0, max(0, width - value_width)))
     query, keys, values = (_with_two_lead_axes(part) for part in (query, keys, values))
     context = functional.scaled_dot_product_attention(query, keys, values, mask, is_causal=causal, scale=scale)
-    context = context.reshape(*lead, num_queries, values.shape[-1])
+    context = context[..., :value_width].reshape(*lead, num_queries, value_width).to(dtype)
     return context if is_open is None else context.masked_fill(~is_open, 0)
 
 
@@ -234,6 +254,22 @@ def _with_two_lead_axes(tensor: Tensor) -> Tensor:
     """(b, h, ..., ...), which is what torch's fused kernels take; whatever the leading axes are."""
     lead = tensor.shape[:-2]
     return tensor.reshape(lead[:-1].numel(), lead[-1] if lead else 1, *tensor.shape[-2:])
+
+
+def _mask_with_two_lead_axes(mask: Tensor, lead: torch.Size) -> Tensor:
+    """The same for a mask, whose axes of size 1 stay so where they can: a mask for all heads is not written out."""
+    mask = mask.view(*(1,) * (len(lead) + 2 - mask.ndim), *mask.shape)
+    if len(lead) == 1:
+        return mask.unsqueeze(0)
+    return mask if len(lead) == 2 else _with_two_lead_axes(mask.expand(*lead, -1, -1))
+
+
+def _over_keys(mask: Tensor | None, num_keys: int) -> Tensor | None:
+    """With an axis for the queries, and the whole axis of the keys, along which alignments count."""
+    if mask is None:
+        return None
+    mask = torch.atleast_2d(mask)
+    return mask.expand(*mask.shape[:-1], num_keys)
 
 
 def _both(first: Tensor | None, second: Tensor | None) -> Tensor | None:

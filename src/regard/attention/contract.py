@@ -121,6 +121,16 @@ def check_logits(logits: Tensor, query: Tensor, keys: Tensor, score: Score) -> N
         )
 
 
+def check_override(override: Tensor, wanted: tuple[int, ...]) -> Tensor:
+    """Weights that broadcast to (..., q, k), as wide as that."""
+    try:
+        return override.expand(wanted)
+    except RuntimeError:
+        raise ShapeError(
+            f"The override is {tuple(override.shape)} and does not broadcast to (..., q, k) = {wanted}."
+        ) from None
+
+
 def check_kernel(kernel: str) -> None:
     """One of the known names."""
     if kernel not in KERNELS:
@@ -143,7 +153,7 @@ def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, 
     hint = "Give it those axes, with size 1 where it is the same for all."
     if mask.ndim >= 3 and mask.shape[-2] == 1 and mask.shape[-1] != num_keys:
         hint = f"A padding mask covers all keys: mask.padding(lengths, size={num_keys})."
-    if len(lead) == 1 and tuple(mask.shape) == (lead[0], num_keys):
+    if lead and mask.ndim == 2 and tuple(mask.shape) == (lead[0], num_keys):
         hint = "A padding mask needs an axis for the queries: use mask.padding(lengths), or mask.unsqueeze(1)."
     elif len(lead) > 1 and mask.ndim == len(wanted) - 1:
         hint = "There are heads: give the mask an axis for them, mask.unsqueeze(1)."

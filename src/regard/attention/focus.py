@@ -5,7 +5,7 @@ Each alignment declares what holds of its weights, and the property tests read t
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -76,13 +76,13 @@ class Focus:
 class Align(nn.Module):
     """What every alignment answers; a new one needs `weigh`."""
 
-    normalised: ClassVar[bool] = True
+    normalised: bool = True
     """Weights are not negative and sum to 1, or to 0 where nothing may be attended to."""
-    equivariant: ClassVar[bool] = True
+    equivariant: bool = True
     """Permuting the keys permutes the weights."""
-    differentiable: ClassVar[bool] = True
+    differentiable: bool = True
     """Gradients reach the logits through the context."""
-    uses_scores: ClassVar[bool] = True
+    uses_scores: bool = True
     """Without scores, the focus depends on positions alone."""
 
     def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
@@ -91,6 +91,10 @@ class Align(nn.Module):
 
     def start_at(self, step: int) -> Any:
         """The state after `step` queries, of an alignment that counts them; None of others."""
+        return None
+
+    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+        """The state after a focus with these weights; None of an alignment that needs none."""
         return None
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
@@ -113,9 +117,15 @@ def rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Shaped[T
     """table[b, index[b, ...]] for index (*b, ...): only those rows are touched."""
     lead, (num_rows, width) = table.shape[:-2], table.shape[-2:]
     inner = (1,) * (index.ndim - len(lead))
+    if not table.is_contiguous():
+        # Expanded or transposed: picking in place touches few rows, laying it out anew would touch all.
+        places = [
+            torch.arange(size, device=index.device).view(size, *(1,) * (len(lead) - axis - 1), *inner)
+            for axis, size in enumerate(lead)
+        ]
+        return table[(*places, index)]
     first_row = torch.arange(lead.numel(), device=index.device).view(*lead, *inner) * num_rows
-    flat = table.reshape(-1, width)
-    return flat.index_select(0, (index + first_row).flatten()).view(*index.shape, width)
+    return table.view(-1, width).index_select(0, (index + first_row).flatten()).view(*index.shape, width)
 
 
 def widen(tensor: Tensor) -> Tensor:

@@ -48,6 +48,9 @@ class MultiHead(nn.Module):
             raise OptionError(
                 f"MultiHead compares projected queries and keys, which {type(self.score).__name__} cannot."
             )
+        for size in (self.score.query_dim, self.score.key_dim):
+            if size not in (None, dim // num_heads):
+                raise OptionError(f"Each head has {dim // num_heads} features; this score takes {size}.")
         for layer in (self.query_layer, self.key_layer, self.value_layer, self.output_layer):
             nn.init.xavier_uniform_(layer.weight)
             if bias:
@@ -103,7 +106,7 @@ class MultiHead(nn.Module):
         query: Float[Tensor, "b q d"],
         memory: Memory | None = None,
         *,
-        mask: Bool[Tensor, "... k"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
         causal: bool = False,
         weights: bool = False,
         kernel: Kernel = "auto",
@@ -112,15 +115,17 @@ class MultiHead(nn.Module):
     ) -> Attended:
         """Attend to the memory, or to the queries themselves; weights are (b, h, q, k).
 
-        `mask` broadcasts to (b, q, k); `causal` lines up the last query with the last key. `override` is read by every
-        head instead of what it would look at.
+        `mask` broadcasts to (b, q, k), or to (b, h, q, k); `causal` lines up the last query with the last key.
+        `override` is read by every head instead of what it would look at.
         """
         self._check_features("query", query, self.dim)
         memory = self.remember(query) if memory is None else memory
         contract.check_memory(memory)
         if mask is not None:
-            contract.check_mask(mask, query.shape[:1], query.shape[1], len(memory), query.device)
-            mask = mask.unsqueeze(-3) if mask.ndim > 2 else mask
+            per_head = isinstance(mask, Tensor) and mask.ndim == 4
+            lead = torch.Size([query.shape[0], self.num_heads]) if per_head else query.shape[:1]
+            contract.check_mask(mask, lead, query.shape[1], len(memory), query.device)
+            mask = mask if per_head or mask.ndim < 3 else mask.unsqueeze(-3)
         attended = recall(
             self._split(self.query_layer(query)),
             memory,
@@ -137,7 +142,8 @@ class MultiHead(nn.Module):
         return Attended(context, attended.weights, attended.log_prob, attended.state, attended.extras)
 
     def _split(self, features: Float[Tensor, "b n d"]) -> Float[Tensor, "b h n e"]:
-        return features.view(*features.shape[:-1], self.num_heads, -1).transpose(-3, -2)
+        split = features.view(*features.shape[:-1], self.num_heads, self.dim // self.num_heads)
+        return split.transpose(-3, -2)
 
     def _check_features(self, role: str, tensor: Tensor, dim: int) -> None:
         if tensor.ndim != 3 or tensor.shape[-1] != dim:

@@ -32,9 +32,13 @@ class LocalMonotonic(Align):
         """The number of queries so far."""
         return step
 
+    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+        """So many queries more."""
+        return (state or 0) + weights.shape[-2]
+
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """Softmax inside the window."""
-        return Focus(masked_softmax(logits, allowed), state=_next_time(logits, state))
+        return Focus(masked_softmax(logits, allowed), state=(state or 0) + logits.shape[-3])
 
 
 class LocalPredictive(Align):
@@ -42,7 +46,8 @@ class LocalPredictive(Align):
 
     Softmax inside [p_t - reach, p_t + reach], times exp(-(s - p_t)^2 / (2 sigma^2)) with sigma = reach / 2, positions s
     counted from 1 and weights not renormalised, as in the paper. Gradients reach p_t through the Gaussian.
-    `extras["centre"]` is p_t - 1: the centre among keys counted from 0.
+    `extras["centre"]` is p_t - 1: the centre among keys counted from 0. n is one past the last key that a query may
+    attend to, so a mask that closes the end for some queries makes their source shorter.
     """
 
     normalised = False
@@ -65,6 +70,11 @@ class LocalPredictive(Align):
         if not query.is_floating_point():
             raise DtypeError(
                 f"LocalPredictive predicts its centre from features; this query holds {query.dtype} codes."
+            )
+        weight = self.layer.weight
+        if query.dtype != weight.dtype and not torch.is_autocast_enabled(query.device.type):
+            raise DtypeError(
+                f"The weights of LocalPredictive are {weight.dtype}, the query is {query.dtype}. Convert one."
             )
         share = torch.sigmoid(widen(self.direction(torch.tanh(self.layer(query))))).squeeze(-1)
         length = num_keys if mask is None else unpadded_length(mask)
@@ -99,9 +109,13 @@ class Spatial(Align):
         """The number of queries so far."""
         return step
 
+    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+        """So many queries more."""
+        return (state or 0) + weights.shape[-2]
+
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """Equal weights for all that may be attended to."""
-        return Focus(masked_softmax(torch.zeros_like(logits), allowed), state=_next_time(logits, state))
+        return Focus(masked_softmax(torch.zeros_like(logits), allowed), state=(state or 0) + logits.shape[-3])
 
 
 def _times(query: Query, state: Any) -> Float[Tensor, "... q"]:
@@ -109,14 +123,10 @@ def _times(query: Query, state: Any) -> Float[Tensor, "... q"]:
     # Half precision cannot count far: bfloat16 has no 257.
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     times = torch.arange(query.shape[-2], device=query.device, dtype=dtype)
-    return (times + (0 if state is None else state)).expand(query.shape[:-1])
-
-
-def _next_time(logits: Logits, state: Any) -> Any:
-    return (0 if state is None else state) + logits.shape[-3]
+    return (times + (state or 0)).expand(query.shape[:-1])
 
 
 def _check_reach(reach: int, *, at_least: int) -> int:
-    if reach < at_least:
-        raise OptionError(f"A window reaches at least {at_least} to each side; got reach={reach}.")
+    if not isinstance(reach, int) or reach < at_least:
+        raise OptionError(f"A window reaches at least {at_least} whole positions to each side; got reach={reach}.")
     return reach

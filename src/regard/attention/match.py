@@ -9,7 +9,6 @@ faster or leaner way where there is one.
 """
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
@@ -25,12 +24,12 @@ Logits = Shaped[Tensor, "... q k"]
 class Score(nn.Module):
     """What every score answers; a new one needs `reference`, the rest has defaults."""
 
-    compares_codes: ClassVar[bool] = False
+    compares_codes: bool = False
     """Whether query and key are integer codes (see `codes`) rather than features."""
-    position_free: ClassVar[bool] = True
+    position_free: bool = True
     """Whether permuting the keys only permutes the logits."""
-    differentiable: ClassVar[bool] = True
-    lean: ClassVar[bool] = False
+    differentiable: bool = True
+    lean: bool = False
     """Whether `compare` is a kernel of regard's own."""
 
     query_dim: int | None = None

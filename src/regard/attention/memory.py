@@ -16,7 +16,7 @@ class Memory:
 
     keys: Shaped[Tensor, "... k p"]
     values: Float[Tensor, "... k v"]
-    mask: Bool[Tensor, "... k"] | None = None
+    mask: Bool[Tensor, "..."] | None = None
 
     def __len__(self) -> int:
         return self.values.shape[-2]

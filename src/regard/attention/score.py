@@ -11,8 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from regard.attention.focus import widen
 from regard.attention.match import Keys, Logits, Product, Queries, Score
-from regard.errors import OptionError
+from regard.errors import OptionError, ShapeError
 from regard.kernels.additive import additive_logits, additive_logits_reference
 from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 
@@ -69,11 +70,12 @@ class Cosine(Product):
 
     def project_query(self, query: Queries) -> Queries:
         """The direction of the query, as long as its strength."""
-        return functional.normalize(query, dim=-1) * self.strength
+        # In half precision a norm overflows, and the smallest one that is told from 0 is too small to write.
+        return (functional.normalize(widen(query), dim=-1) * self.strength).to(query.dtype)
 
     def project_key(self, key: Keys) -> Keys:
         """The direction of the key."""
-        return functional.normalize(key, dim=-1)
+        return functional.normalize(widen(key), dim=-1).to(key.dtype)
 
 
 class General(Product):
@@ -82,11 +84,11 @@ class General(Product):
     def __init__(self, query_dim: int, key_dim: int) -> None:
         super().__init__()
         self.query_dim, self.key_dim = query_dim, key_dim
-        self.weight = nn.Linear(key_dim, query_dim, bias=False)
+        self.layer = nn.Linear(key_dim, query_dim, bias=False)
 
     def project_key(self, key: Keys) -> Keys:
         """W h, so that each later query is a mere product."""
-        projected: Tensor = self.weight(key)
+        projected: Tensor = self.layer(key)
         return projected
 
 
@@ -113,17 +115,41 @@ class Context(Product):
         return key if self.layer is None else torch.tanh(self.layer(key))
 
 
-class Additive(Score):
-    """v' tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2)."""
+class TanhSum(Score):
+    """v' tanh(query + key), on whatever projections: what additive and concat share."""
 
     lean = True
 
     def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
         super().__init__()
         self.query_dim, self.key_dim = query_dim, key_dim
+        self.direction = nn.Parameter(torch.empty(dim).uniform_(-1, 1) / math.sqrt(dim))
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """v' tanh(query + key) for every pair at once."""
+        return additive_logits_reference(query, key, self.direction.to(query.dtype))
+
+    def compare(self, query: Queries, key: Keys) -> Logits:
+        """The same without a tensor of all pairs' features."""
+        return additive_logits(query, key, self.direction.to(query.dtype))
+
+    def check_query(self, size: int, projected_key_size: int) -> None:
+        """Refuse a memory that another score has projected, too."""
+        super().check_query(size, projected_key_size)
+        if projected_key_size != len(self.direction):
+            raise ShapeError(
+                f"This {type(self).__name__} compares {len(self.direction)} features, but the keys of this memory were "
+                f"projected to {projected_key_size}: another attention made it."
+            )
+
+
+class Additive(TanhSum):
+    """v' tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2)."""
+
+    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+        super().__init__(query_dim, key_dim, dim)
         self.query_layer = nn.Linear(query_dim, dim, bias=False)
         self.key_layer = nn.Linear(key_dim, dim, bias=False)
-        self.direction = nn.Parameter(torch.empty(dim).uniform_(-1, 1) / math.sqrt(dim))
 
     def project_query(self, query: Queries) -> Queries:
         """W s."""
@@ -135,23 +161,13 @@ class Additive(Score):
         projected: Tensor = self.key_layer(key)
         return projected
 
-    def reference(self, query: Queries, key: Keys) -> Logits:
-        """v' tanh(query + key) for every pair at once."""
-        return additive_logits_reference(query, key, self.direction.to(query.dtype))
 
-    def compare(self, query: Queries, key: Keys) -> Logits:
-        """The same without a tensor of all pairs' features."""
-        return additive_logits(query, key, self.direction.to(query.dtype))
-
-
-class Concat(Additive):
+class Concat(TanhSum):
     """v' tanh(W [s; h]) (Luong et al. 2015, section 3.1): additive, with the two matrices written as one."""
 
     def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
-        nn.Module.__init__(self)
-        self.query_dim, self.key_dim = query_dim, key_dim
+        super().__init__(query_dim, key_dim, dim)
         self.layer = nn.Linear(query_dim + key_dim, dim, bias=False)
-        self.direction = nn.Parameter(torch.empty(dim).uniform_(-1, 1) / math.sqrt(dim))
 
     def project_query(self, query: Queries) -> Queries:
         """The columns of W that meet s."""
@@ -165,7 +181,8 @@ class Concat(Additive):
 class MLP(Score):
     """a(s, h) as a multi-layer perceptron on [s; h] (Fleuret, Deep Learning 13.1: "any form").
 
-    The first layer is linear in s and h apart, so each is multiplied once; the other layers see every pair.
+    The first layer is linear in s and h apart, so each is multiplied once; the other layers see every pair. The
+    activation is a fixed function of its input: it is computed again for the gradient.
     """
 
     lean = True
@@ -180,8 +197,10 @@ class MLP(Score):
         super().__init__()
         if not dims:
             raise OptionError("MLP needs at least one hidden layer, e.g. dims=(64,); got dims=().")
-        if isinstance(activation, nn.Module) and any(True for _ in activation.parameters()):
-            raise OptionError(f"The activation of MLP must not learn, since it is computed again; got {activation}.")
+        if isinstance(activation, nn.Module) and not _fixed(activation):
+            raise OptionError(
+                f"The activation of MLP is computed again, so it must not learn or draw; got {activation}."
+            )
         self.query_dim, self.key_dim, self.dims = query_dim, key_dim, tuple(dims)
         self.first = nn.Linear(query_dim + key_dim, dims[0])
         self.layers = nn.ModuleList(nn.Linear(*sizes) for sizes in zip(dims, [*dims[1:], 1], strict=True))
@@ -224,6 +243,8 @@ class Location(Score):
 
     def __init__(self, query_dim: int, max_length: int) -> None:
         super().__init__()
+        if max_length < 1:
+            raise OptionError(f"Location needs at least one position; got max_length={max_length}.")
         self.query_dim, self.max_length = query_dim, max_length
         self.layer = nn.Linear(query_dim, max_length, bias=False)
 
@@ -280,6 +301,11 @@ def codes(texts: Sequence[str]) -> Int[Tensor, "n d"]:
     width = max((len(text) for text in texts), default=0)
     rows = [[ord(character) for character in text] + [END] * (width - len(text)) for text in texts]
     return torch.tensor(rows, dtype=torch.long).reshape(len(rows), width)
+
+
+def _fixed(activation: nn.Module) -> bool:
+    random = (nn.Dropout, nn.AlphaDropout, nn.FeatureAlphaDropout, nn.RReLU)
+    return not list(activation.parameters()) and not any(isinstance(part, random) for part in activation.modules())
 
 
 def _same_width(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:

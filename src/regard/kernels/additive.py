@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from regard.kernels.blocks import blocks, flatten_lead
+from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
 
 
 def additive_logits_reference(
@@ -72,9 +71,11 @@ class _AdditiveLogits(torch.autograd.Function):
         return logits.mul_(-2).add_(direction.sum())
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, direction = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            # The gradient is to be differentiated again, which the plain formula can do.
+            return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
         pairs = _pairs(query, key)
         grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
         through_complement = torch.zeros_like(direction)

@@ -1,6 +1,6 @@
 """Cutting a (batch, query, key) volume into blocks whose intermediate results stay in the cache."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -18,6 +18,15 @@ def flatten_lead(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, torch.Size
         side.expand(*lead, *side.shape[-2:]).reshape(lead.numel(), *side.shape[-2:]) for side in (query, key)
     )
     return flat_query, flat_key, lead
+
+
+def plain_gradients(
+    reference: Callable[..., Tensor], inputs: Sequence[Tensor], needed: Sequence[bool], grad: Tensor
+) -> tuple[Tensor | None, ...]:
+    """The gradients of a reference formula, as functions of its inputs: what a second derivative goes through."""
+    wanted = [part for part, need in zip(inputs, needed, strict=True) if need]
+    found = iter(torch.autograd.grad(reference(*inputs), wanted, grad, create_graph=True))
+    return tuple(next(found) if need else None for need in needed)
 
 
 def blocks(query: Tensor, key: Tensor, *, features: int) -> Iterator[tuple[slice, slice, slice]]:

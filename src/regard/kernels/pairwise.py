@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from regard.kernels.blocks import blocks, flatten_lead
+from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
 
 # function(features, *parameters): from the (..., d) features of pairs to their (...) logits.
 PairFunction = Callable[..., Tensor]
@@ -51,9 +50,15 @@ class _PairwiseLogits(torch.autograd.Function):
         return logits
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, *parameters = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            # The gradient is to be differentiated again, which the plain formula can do.
+            needed = [*ctx.needs_input_grad[:2], *ctx.needs_input_grad[4:]]
+            first, second, *rest = plain_gradients(
+                lambda q, k, *p: pairwise_logits_reference(q, k, ctx.function, *p), ctx.saved_tensors, needed, grad
+            )
+            return first, second, None, None, *rest
         leaves = [parameter.detach().requires_grad_() for parameter in parameters]
         grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
         grad_parameters = [torch.zeros_like(parameter) for parameter in parameters]

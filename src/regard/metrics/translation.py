@@ -54,6 +54,14 @@ class LengthBucket:
         return f"≤{self.longest}" if self.shortest == 0 else f"{self.shortest}-{self.longest}"
 
 
+def corpus_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bool = False, tokenize: str = "13a"
+) -> Signed:
+    """BLEU alone, which is quick where TER is not."""
+    _same_count(hypotheses=hypotheses, references=references)
+    return _signed(_bleu(lowercase, tokenize), list(hypotheses), list(references))
+
+
 def translation_scores(
     hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bool = False, tokenize: str = "13a"
 ) -> TranslationScores:

@@ -1,0 +1,1 @@
+"""Complete systems: a config, the parts assembled, saving and loading, and the verb."""

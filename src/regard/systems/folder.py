@@ -1,0 +1,137 @@
+"""A saved model is a folder of plain files: config.json, model.safetensors, tokenizers, metrics.json, MODEL_CARD.md.
+
+Nothing in it is ever unpickled. The folder is written under a temporary name and then renamed.
+"""
+
+import dataclasses
+import difflib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from regard import __version__
+from regard.data.tokenizer import Tokenizer
+from regard.errors import ModelError, OptionError
+
+Config = TypeVar("Config")
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    """The weights of a folder, as stored."""
+
+    tensors: dict[str, Tensor]
+    place: Path
+
+    def into(self, model: nn.Module) -> None:
+        """Fill a model with them, in the precision that the model has."""
+        state = model.state_dict()
+        tied = _first_names(state)
+        missing = sorted({tied[name] for name in state} - set(self.tensors))
+        unknown = sorted(set(self.tensors) - set(state))
+        if missing or unknown:
+            raise ModelError(
+                f"The weights of {self.place} do not fit its config: {len(missing)} missing {missing[:3]}, "
+                f"{len(unknown)} unknown {unknown[:3]}."
+            )
+        with torch.no_grad():
+            for name, tensor in self.tensors.items():
+                if state[name].shape != tensor.shape:
+                    raise ModelError(
+                        f"{self.place}: {name} is {tuple(tensor.shape)}; the config wants {tuple(state[name].shape)}."
+                    )
+                state[name].copy_(tensor)
+
+
+def write_model(
+    folder: str | os.PathLike[str],
+    system: str,
+    config: Any,
+    model: nn.Module,
+    tokenizers: Mapping[str, Tokenizer],
+    *,
+    metrics: Mapping[str, Any],
+    card: str,
+    dtype: torch.dtype | None = None,
+) -> None:
+    """Write the folder; `dtype` stores the weights in another precision (float16 halves the size)."""
+    folder = Path(folder)
+    draft = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    fields = {"system": system, "version": __version__, "config": dataclasses.asdict(config)}
+    (draft / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+    (draft / "metrics.json").write_text(json.dumps(dict(metrics), indent=2) + "\n", encoding="utf-8")
+    (draft / "MODEL_CARD.md").write_text(card or f"# A {system}\n\nNo card was written.\n", encoding="utf-8")
+    state = model.state_dict()
+    first = set(_first_names(state).values())
+    kept = {
+        name: tensor.detach().to("cpu", dtype or tensor.dtype).contiguous()
+        for name, tensor in state.items()
+        if name in first
+    }
+    save_file(kept, draft / "model.safetensors")
+    for side, tokenizer in tokenizers.items():
+        same = [other for other, written in tokenizers.items() if written is tokenizer]
+        if side == same[0]:
+            tokenizer.save(draft / ("tokenizer.json" if len(same) > 1 else f"{side}_tokenizer.json"))
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    draft.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def read_model(
+    folder: str | os.PathLike[str], system: str, config_class: type[Config]
+) -> tuple[Config, dict[str, Tokenizer], Weights]:
+    """Read what `write_model` wrote."""
+    folder = Path(folder)
+    if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
+        raise ModelError(
+            f"{folder} is not a model folder: it needs config.json and model.safetensors, which `regard train` writes."
+        )
+    try:
+        fields = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        found, config = fields["system"], fields["config"]
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ModelError(f"{folder / 'config.json'} cannot be read: {error!r}.") from error
+    if found != system:
+        raise ModelError(f"{folder} holds a {found}, not a {system}.")
+    try:
+        tensors = load_file(folder / "model.safetensors")
+    except SafetensorError as error:
+        raise ModelError(f"{folder / 'model.safetensors'} is damaged: {error}.") from error
+    joint = folder / "tokenizer.json"
+    if joint.is_file():
+        tokenizer = Tokenizer.load(joint)
+        tokenizers = {"source": tokenizer, "target": tokenizer}
+    else:
+        tokenizers = {side: Tokenizer.load(folder / f"{side}_tokenizer.json") for side in ("source", "target")}
+    return from_fields(config_class, config, str(folder / "config.json")), tokenizers, Weights(tensors, folder)
+
+
+def from_fields(config_class: type[Config], values: Mapping[str, Any], place: str) -> Config:
+    """A config dataclass from plain values; an unknown key fails and suggests the nearest."""
+    known = [part.name for part in dataclasses.fields(config_class)]  # type: ignore[arg-type]
+    for key in values:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" It takes: {', '.join(known)}."
+            raise OptionError(f"{place}: {config_class.__name__} has no field {key!r}.{hint}")
+    return config_class(**values)
+
+
+def _first_names(state: Mapping[str, Tensor]) -> dict[str, str]:
+    """For each name the first name of the same storage: tied weights are stored once."""
+    first: dict[tuple[int, torch.Size], str] = {}
+    return {name: first.setdefault((tensor.data_ptr(), tensor.shape), name) for name, tensor in state.items()}

@@ -1,0 +1,1 @@
+"""Training with Lightning: recipes, tasks, checkpoints, resuming."""

@@ -1,0 +1,148 @@
+"""Recipes: one complete experiment each, as TOML with the tables [data], [model] and [train]."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.errors import DataError, OptionError
+from regard.systems.folder import from_fields
+from regard.systems.translator import TranslatorConfig
+
+RECIPES = Path(__file__).parent.parent / "recipes"
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """What to learn from."""
+
+    folder: str = "."
+    """Folder that the other paths are relative to."""
+    source: str = ""
+    """Source sentences, one a line (plain, .gz, .xz or .zip)."""
+    target: str = ""
+    """Target sentences, line by line parallel to the source."""
+    pairs: str = ""
+    """Or both in one file: source<TAB>target."""
+    columns: tuple[int, int] = (0, 1)
+    """The columns of `pairs` that hold source and target."""
+    world: str = ""
+    """Or a generated world and direction, e.g. "babel:en-fr"."""
+    examples: int = 50_000
+    """How many pairs of a world to generate."""
+    max_words: int = 20
+    """Longest source sentence of a world, in words."""
+    valid_source: str = ""
+    """Validation sentences; without them, a part of the training pairs is held out."""
+    valid_target: str = ""
+    """Their translations."""
+    held_out: int = 1000
+    """How many training sentences are held out where there are no validation files, with all their translations."""
+    test_source: str = ""
+    """Test sentences, translated with a beam at the end."""
+    test_target: str = ""
+    """Their translations."""
+    held_out_test: int = 0
+    """How many more training sentences are held out for a test, where there are no test files."""
+    tokens: Literal["bpe", "word"] = "bpe"
+    """Pieces of words, or whole words."""
+    vocabulary: int = 8000
+    """Size of the vocabulary, of each side or of both."""
+    joint: bool = True
+    """One vocabulary for both sides."""
+    lowercase: bool = False
+    """Write everything in lower case."""
+    bpe_dropout: float = 0.0
+    """Share of merges left out at random in training."""
+    max_length: int = 200
+    """Longest sentence in tokens; longer pairs are left out and counted."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How to learn."""
+
+    epochs: int = 20
+    """Most passes over the data."""
+    minutes: float = 0.0
+    """Most time, 0 for any; training ends with what it has."""
+    max_tokens: int = 4096
+    """Tokens in a batch, padding counted."""
+    learning_rate: float = 1e-3
+    """The highest step size."""
+    schedule: Literal["one_cycle", "inverse_sqrt", "constant"] = "one_cycle"
+    """How the step size rises and falls."""
+    warmup: float = 0.1
+    """Share of the steps in which the step size rises."""
+    label_smoothing: float = 0.1
+    """Probability given to all other words."""
+    clip: float = 1.0
+    """Largest norm of the gradients."""
+    weight_decay: float = 0.0
+    """Decay of the weights."""
+    average: float = 0.0
+    """Decay of the running average of the weights that is evaluated and kept; 0 for none. 0.999 suits most."""
+    validate_every: int = 1
+    """Epochs between validations, which decode the validation sentences."""
+    patience: int = 0
+    """Validations without a better BLEU before training ends; 0 for no early end."""
+    valid_beam: int = 1
+    """Beam of these validations."""
+    reward: float = 1.0
+    """Hard attention: weight of the REINFORCE term."""
+    entropy: float = 0.01
+    """Hard attention: weight of the entropy bonus."""
+    precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"] = "auto"
+    """auto: bfloat16 for a Transformer on a GPU, float32 otherwise."""
+    seed: int = 1
+    """Decides everything that is random."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A whole experiment."""
+
+    data: DataConfig = field(default_factory=DataConfig)
+    model: TranslatorConfig = field(default_factory=TranslatorConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+
+
+def read_recipe(name: str | Path | None, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Recipe:
+    """A recipe from a TOML file or by the name of a packaged one; `overrides` replaces fields of its tables."""
+    tables: dict[str, dict[str, Any]] = {"data": {}, "model": {}, "train": {}}
+    place = "the command line"
+    if name is not None:
+        path = _find(name)
+        place = str(path)
+        try:
+            given = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise DataError(f"{path} is not a recipe: {error}.") from error
+        for table, values in given.items():
+            if table not in tables or not isinstance(values, dict):
+                raise OptionError(f"{path}: a recipe has the tables [data], [model] and [train]; got {table!r}.")
+            tables[table].update(values)
+    for table, values in (overrides or {}).items():
+        tables[table].update(values)
+    if "columns" in tables["data"]:
+        tables["data"]["columns"] = tuple(tables["data"]["columns"])
+    return Recipe(
+        from_fields(DataConfig, tables["data"], f"{place} [data]"),
+        from_fields(TranslatorConfig, tables["model"], f"{place} [model]"),
+        from_fields(TrainConfig, tables["train"], f"{place} [train]"),
+    )
+
+
+def recipe_names() -> list[str]:
+    """The names of the packaged recipes."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+
+
+def _find(name: str | Path) -> Path:
+    path = Path(name)
+    if path.is_file():
+        return path
+    if (RECIPES / f"{name}.toml").is_file():
+        return RECIPES / f"{name}.toml"
+    raise DataError(f"There is no recipe file {str(name)!r}, nor a packaged recipe of that name: {recipe_names()}.")

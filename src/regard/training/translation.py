@@ -1,0 +1,97 @@
+"""Training a translator: teacher-forced cross-entropy, validated by decoding."""
+
+import math
+import time
+from typing import Any
+
+import lightning.pytorch as lightning
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.data.batches import Batch
+from regard.data.tokenizer import END, PAD
+from regard.metrics.translation import corpus_bleu
+from regard.systems.translator import Translator
+from regard.training.recipe import TrainConfig
+
+
+class TranslationTask(lightning.LightningModule):
+    """What one step of training and of validation does."""
+
+    baseline: Tensor
+    """Hard attention: the running mean of the reward."""
+
+    def __init__(self, model: Translator, config: TrainConfig, total_steps: int) -> None:
+        super().__init__()
+        self.model, self.config, self.total_steps = model, config, total_steps
+        self.register_buffer("baseline", torch.zeros(()))
+        self._said: list[str] = []
+        self._wanted: list[str] = []
+        self._clock, self._tokens = time.perf_counter(), 0
+
+    def training_step(self, batch: Batch, index: int) -> Tensor:
+        """Cross-entropy of the next word; with hard attention, also the REINFORCE term."""
+        loss, nll, count = self._loss(batch)
+        self._tokens += count
+        if index % 20 == 19:
+            now = time.perf_counter()
+            self.log("tokens/s", self._tokens / (now - self._clock), prog_bar=True)
+            self._clock, self._tokens = now, 0
+        self.log("loss", nll, prog_bar=True, batch_size=count)
+        return loss
+
+    def validation_step(self, batch: Batch, index: int) -> None:
+        """The loss of the given translations, and translations by decoding (never teacher-forced)."""
+        _, nll, count = self._loss(batch)
+        self.log("valid_loss", nll, batch_size=count)
+        tokenizer = self.model.target_tokenizer
+        found = self.model.search(batch.source, batch.source_lengths, beam=self.config.valid_beam)
+        self._said += [tokenizer.decode(outputs[0].tokens) for outputs in found]
+        self._wanted += [
+            tokenizer.decode([t for t in row if t not in (PAD, END)]) for row in batch.target[:, 1:].tolist()
+        ]
+
+    def on_validation_epoch_end(self) -> None:
+        """BLEU and exact match of the decoded translations."""
+        exact = sum(said == wanted for said, wanted in zip(self._said, self._wanted, strict=True)) / len(self._said)
+        self.log("valid_bleu", corpus_bleu(self._said, self._wanted, lowercase=True).value, prog_bar=True)
+        self.log("valid_exact", exact, prog_bar=True)
+        self._said, self._wanted = [], []
+
+    def configure_optimizers(self) -> Any:
+        """Adam, with a step size that rises and falls."""
+        config = self.config
+        optimizer = torch.optim.AdamW(
+            self.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=config.weight_decay
+        )
+        warmup = max(1, round(config.warmup * self.total_steps))
+
+        def factor(step: int) -> float:
+            rising = min(1.0, (step + 1) / warmup)
+            if config.schedule == "constant":
+                return rising
+            if config.schedule == "inverse_sqrt":
+                return min(rising, math.sqrt(warmup / (step + 1)))
+            done = max(0.0, step - warmup) / max(1, self.total_steps - warmup)
+            return rising * max(0.01, 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
+
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
+        """The loss to minimise, the plain cross-entropy per word, and the number of words."""
+        given, wanted = batch.target[:, :-1], batch.target[:, 1:]
+        unrolled = self.model.decoder(self.model.encode(batch.source, batch.source_lengths), given)
+        real = wanted != PAD
+        # Padding gets no logits: the output layer is the largest product.
+        logits = self.model.decoder.output(unrolled.features[real]).float()
+        targets = wanted[real]
+        nll = functional.cross_entropy(logits, targets, reduction="none")
+        loss = functional.cross_entropy(logits, targets, label_smoothing=self.config.label_smoothing)
+        if unrolled.log_prob is not None and unrolled.entropy is not None and self.training:
+            advantage = -nll.detach() - self.baseline
+            self.baseline.lerp_((-nll.detach()).mean(), 0.1)
+            loss = loss - self.config.reward * (advantage * unrolled.log_prob[real]).mean()
+            loss = loss - self.config.entropy * unrolled.entropy[real].mean()
+        return loss, nll.detach().mean(), len(targets)
