@@ -15,16 +15,21 @@ __all__ = [
     "__version__",
     "align",
     "attend",
+    "errors",
+    "load",
     "mask",
     "score",
+    "viewing",
 ]
 
 if TYPE_CHECKING:
+    from regard import errors, viewing
     from regard.attention import align, mask, score
     from regard.attention.attend import Attended, Attention, attend
     from regard.attention.heads import MultiHead
     from regard.attention.memory import Memory
     from regard.errors import RegardError
+    from regard.systems.shipped import load
     from regard.trace import Trace
 
 # Where each public name lives, "module" or "module:name". Nothing is imported, torch least of all, before it is used.
@@ -37,8 +42,11 @@ _HOMES = {
     "Trace": "regard.trace:Trace",
     "align": "regard.attention.align",
     "attend": "regard.attention.attend:attend",
+    "errors": "regard.errors",
+    "load": "regard.systems.shipped:load",
     "mask": "regard.attention.mask",
     "score": "regard.attention.score",
+    "viewing": "regard.viewing",
 }
 
 

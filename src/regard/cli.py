@@ -14,6 +14,8 @@ app = App(
     version=__version__,
     help="Attention models you can train, measure and look inside. Start with: regard demo",
 )
+data = App(name="data", help="Get data sets to train on, and look at generated worlds.")
+app.command(data)
 
 
 @app.command
@@ -30,6 +32,97 @@ def demo(*, out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo")) -
     from regard.demo import run
 
     run(out)
+
+
+@app.command
+def train(
+    recipe: str | None = None,
+    *,
+    source: Path | None = None,
+    target: Path | None = None,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("regard-run"),
+    start_from: Annotated[str | None, Parameter(name="--from")] = None,
+    resume: bool = False,
+    **overrides: str,
+) -> None:
+    """Train a translator on your own two text files, or from a recipe.
+
+    Any field of a recipe can be set: --model.score dot --train.epochs 5. `regard recipes --fields` lists them all.
+    Ctrl-C ends the training and saves the model as it is.
+
+    Parameters
+    ----------
+    recipe
+        A TOML file, or the name of a packaged recipe (`regard recipes` lists them).
+    source
+        Source sentences, one a line (plain, .gz, .xz, .zip).
+    target
+        Target sentences, line by line parallel to the source.
+    out
+        Folder for the model, logs and checkpoints.
+    start_from
+        A shipped model or a model folder to go on from, with its vocabulary.
+    resume
+        Go on from the last checkpoint in the folder.
+    overrides
+        Fields of the recipe.
+    """
+    from regard.systems.shipped import load
+    from regard.training.recipe import read_overrides, read_recipe
+    from regard.training.run import train as run
+
+    fields = read_overrides(overrides)
+    files = {"source": source, "target": target}
+    fields.setdefault("data", {}).update({name: str(path) for name, path in files.items() if path is not None})
+    base = None if start_from is None else load(start_from, device="cpu")
+    trained = run(read_recipe(recipe, fields), out, start_from=base, resume=resume)
+    scores = {name: value for name, value in trained.metrics.items() if name in ("valid_bleu", "test_bleu")}
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in scores.items())
+    _print(f"Wrote {trained.folder} ({shown}). Try it: regard translate --model {trained.folder} 'A sentence.'")
+
+
+@app.command
+def translate(
+    *texts: str,
+    model: Annotated[str, Parameter(alias="-m")] = "en-fr",
+    file: Annotated[Path | None, Parameter(alias="-f")] = None,
+    beam: int = 5,
+    nbest: int = 1,
+    show: bool = False,
+    json: bool = False,
+) -> None:
+    """Translate texts, a file, or what comes through a pipe, a line each, in order.
+
+    Parameters
+    ----------
+    texts
+        Sentences to translate.
+    model
+        A shipped model (`regard models` lists them) or a model folder.
+    file
+        A text file to translate, one sentence a line.
+    beam
+        How many hypotheses the search keeps.
+    nbest
+        How many translations to give for each sentence.
+    show
+        Draw what each word attended to.
+    json
+        One JSON object per translation, with its score and its attention.
+    """
+    from rich.console import Console
+
+    from regard.systems.lines import as_json, read_texts
+    from regard.systems.shipped import load
+    from regard.viewing.terminal import heat_map
+
+    translator, console = load(model), Console()
+    for batch in read_texts(texts, file, sys.stdin):
+        for translation in (best for found in translator.translate(batch, beam=beam, nbest=nbest) for best in found):
+            _print(as_json(translation) if json else translation.text)
+            if show and translation.trace is not None:
+                console.print(heat_map(translation.trace, width=console.width))
+        sys.stdout.flush()
 
 
 @app.command
@@ -50,9 +143,103 @@ def view(trace: Path, *, out: Annotated[Path | None, Parameter(alias="-o")] = No
 
     loaded = Trace.load(trace)
     if out is None:
-        Console().print(terminal.heat_map(loaded))
+        console = Console()
+        console.print(terminal.heat_map(loaded, width=console.width))
     else:
-        Console().print(f"Wrote {picture.save(picture.heat_map(loaded), out)}", soft_wrap=True)
+        _print(f"Wrote {picture.save(picture.heat_map(loaded), out)}")
+
+
+@app.command
+def models() -> None:
+    """List the models that come with regard, with their measured scores."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from regard.systems.shipped import shipped_models
+
+    table = Table("name", "what it does", "test BLEU", "MiB")
+    for model in shipped_models():
+        score = model.metrics.get("test_bleu")
+        table.add_row(model.name, model.summary, "" if score is None else f"{score:.1f}", f"{model.mebibytes:.1f}")
+    Console().print(table)
+
+
+@app.command
+def recipes(*, fields: bool = False) -> None:
+    """List the packaged recipes, complete experiments each.
+
+    Parameters
+    ----------
+    fields
+        List the fields of a recipe instead, with their defaults.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from regard.training.recipe import TABLES, fields_of, recipe_names, recipe_summary
+
+    console = Console()
+    if not fields:
+        table = Table("name", "what it trains")
+        for name in recipe_names():
+            table.add_row(name, recipe_summary(name))
+        console.print(table)
+        return
+    for name in TABLES:
+        table = Table("field", "type", "default", "meaning", title=f"[{name}]", title_justify="left")
+        for field, kind, default, meaning in fields_of(name):
+            table.add_row(f"--{name}.{field}", kind, str(default), meaning)
+        console.print(table)
+
+
+@data.command
+def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] = None, out: Path | None = None) -> None:
+    """Download a data set with its checksum, or take it from a folder.
+
+    Parameters
+    ----------
+    name
+        multi30k, tatoeba-fra or tatoeba-deu.
+    source
+        A folder that holds the files already, where there is no network.
+    out
+        Where to put them; by default a cache of your user.
+    """
+    from regard.data.download import get as download
+
+    _print(f"{name} is in {download(name, out, source=source)}")
+
+
+@data.command
+def babel(source: str = "en", target: str = "fr", *, count: int = 2000, seed: int = 0, show: int = 5) -> None:
+    """Statistics and examples of the generated world babel.
+
+    Parameters
+    ----------
+    source
+        en, fr, de or fa.
+    target
+        Another of these.
+    count
+        Sentence pairs to count in.
+    seed
+        Which pairs.
+    show
+        Examples to print.
+    """
+    from dataclasses import asdict
+    from itertools import islice
+
+    from regard.worlds.babel import pairs, statistics
+
+    for name, value in asdict(statistics(source, target, count=count, seed=seed)).items():
+        _print(f"{name:24} {value if not isinstance(value, float) else round(value, 3)}")
+    for pair in islice(pairs(source, target, seed=seed), show):
+        _print(f"\n{' '.join(pair.source)}\n{' '.join(pair.target)}")
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ SENTENCE = [word for word, _, _ in WORDS]
 
 def run(folder: str | os.PathLike[str] = "regard-demo", console: Console | None = None) -> list[Path]:
     """Show the look-ups and the sentence in the terminal, and save the pictures; gives the files written."""
-    console = console or Console()
+    console = console or Console(highlight=False)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     console.rule("[bold]Attention is a look-up")
@@ -55,15 +55,19 @@ def run(folder: str | os.PathLike[str] = "regard-demo", console: Console | None 
     console.rule("[bold]One sentence under every score")
     console.print(
         "Each word looks at the whole sentence. dot, scaled dot and cosine learn nothing: they show how alike the "
-        "vectors of the words are. equality and prefix compare letters. The others have just been taught which word "
-        "each one leans on ('it' on 'animal', say). Cells are weights in hundredths.\n"
+        "vectors of the words are. equality and prefix compare letters (prefix the first one). The others have just "
+        "been taught which word each one leans on ('it' on 'animal', say). Cells are weights in hundredths.\n"
     )
     traces = dict(track(traces_of_every_score(), "Teaching the scores", total=11, console=console, transient=True))
     looks_of_it = [trace.weights[SENTENCE.index("it")] for trace in traces.values()]
     console.print(
-        terminal.heat_map(Trace.of(SENTENCE, list(traces), looks_of_it), title="Where does 'it' look?"),
+        terminal.heat_map(
+            Trace.of(SENTENCE, list(traces), looks_of_it), title="Where does 'it' look?", width=console.width
+        ),
         "",
-        terminal.heat_map(traces["additive"], title="Where does each word look, with the additive score?"),
+        terminal.heat_map(
+            traces["additive"], title="Where does each word look, with the additive score?", width=console.width
+        ),
         "",
     )
     title = "One sentence under every score: the words down the side look at the words along the top"

@@ -103,6 +103,11 @@ class Trace:
             for name, table in zip(self.head_names, self.heads, strict=True)
         ]
 
+    def largest(self) -> float:
+        """The weight that views draw darkest: 1, or the heaviest where all are light or some are above 1."""
+        heaviest = max((weight for row in self.weights for weight in row), default=0.0)
+        return heaviest if heaviest > 1 or 0 < heaviest < 0.5 else 1.0
+
     def to_json(self) -> str:
         """One JSON object; `Trace.from_json` reads it back. What a trace does not have is left out."""
         fields = {"version": VERSION, "kind": self.kind, "source": self.source, "target": self.target}

@@ -10,8 +10,8 @@ from regard.errors import DtypeError, OptionError
 def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor, "*b 1 k"]:
     """May attend to the first `lengths` keys; `size` keys in all (the longest length when not given).
 
-    For `attend` with heads, give the lengths an axis for them: padding(lengths[:, None]) is (b, 1, 1, k). MultiHead
-    adds that axis by itself.
+    What the padding holds does not matter, as long as it is finite. For `attend` with heads, give the lengths an axis
+    for them: padding(lengths[:, None]) is (b, 1, 1, k). MultiHead adds that axis by itself.
     """
     if not isinstance(lengths, Tensor) or lengths.is_floating_point() or lengths.dtype == torch.bool:
         given = f"{lengths.dtype} {tuple(lengths.shape)}" if isinstance(lengths, Tensor) else type(lengths).__name__

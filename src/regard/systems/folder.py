@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -22,6 +22,8 @@ from regard.data.tokenizer import Tokenizer
 from regard.errors import ModelError, OptionError
 
 Config = TypeVar("Config")
+FACTOR = ":factor"
+"""Ends the name of what the rows of an int8 matrix are multiplied with."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,15 +37,16 @@ class Weights:
         """Fill a model with them, in the precision that the model has."""
         state = model.state_dict()
         tied = _first_names(state)
-        missing = sorted({tied[name] for name in state} - set(self.tensors))
-        unknown = sorted(set(self.tensors) - set(state))
+        tensors = _widened(self.tensors)
+        missing = sorted({tied[name] for name in state} - set(tensors))
+        unknown = sorted(set(tensors) - set(state))
         if missing or unknown:
             raise ModelError(
                 f"The weights of {self.place} do not fit its config: {len(missing)} missing {missing[:3]}, "
                 f"{len(unknown)} unknown {unknown[:3]}."
             )
         with torch.no_grad():
-            for name, tensor in self.tensors.items():
+            for name, tensor in tensors.items():
                 if state[name].shape != tensor.shape:
                     raise ModelError(
                         f"{self.place}: {name} is {tuple(tensor.shape)}; the config wants {tuple(state[name].shape)}."
@@ -60,9 +63,12 @@ def write_model(
     *,
     metrics: Mapping[str, Any],
     card: str,
-    dtype: torch.dtype | None = None,
+    store: Literal["float32", "float16", "int8"] = "float32",
 ) -> None:
-    """Write the folder; `dtype` stores the weights in another precision (float16 halves the size)."""
+    """Write the folder. `store` is the precision on disk: float16 halves the size, int8 quarters it.
+
+    As int8, each row of a matrix is stored as whole numbers from -127 to 127 and one factor.
+    """
     folder = Path(folder)
     draft = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(draft, ignore_errors=True)
@@ -73,12 +79,8 @@ def write_model(
     (draft / "MODEL_CARD.md").write_text(card or f"# A {system}\n\nNo card was written.\n", encoding="utf-8")
     state = model.state_dict()
     first = set(_first_names(state).values())
-    kept = {
-        name: tensor.detach().to("cpu", dtype or tensor.dtype).contiguous()
-        for name, tensor in state.items()
-        if name in first
-    }
-    save_file(kept, draft / "model.safetensors")
+    kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
+    save_file(_narrowed(kept, store), draft / "model.safetensors")
     for side, tokenizer in tokenizers.items():
         same = [other for other, written in tokenizers.items() if written is tokenizer]
         if side == same[0]:
@@ -129,6 +131,28 @@ def from_fields(config_class: type[Config], values: Mapping[str, Any], place: st
             hint = f" Did you mean {near[0]!r}?" if near else f" It takes: {', '.join(known)}."
             raise OptionError(f"{place}: {config_class.__name__} has no field {key!r}.{hint}")
     return config_class(**values)
+
+
+def _narrowed(tensors: Mapping[str, Tensor], store: str) -> dict[str, Tensor]:
+    if store == "float32":
+        return dict(tensors)
+    narrow: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if store == "int8" and tensor.ndim == 2:
+            factor = tensor.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
+            narrow[name] = (tensor / factor).round().to(torch.int8)
+            narrow[name + FACTOR] = factor
+        else:
+            narrow[name] = tensor.half()
+    return narrow
+
+
+def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name: tensor.float() * tensors[name + FACTOR] if name + FACTOR in tensors else tensor.float()
+        for name, tensor in tensors.items()
+        if not name.endswith(FACTOR)
+    }
 
 
 def _first_names(state: Mapping[str, Tensor]) -> dict[str, str]:

@@ -181,10 +181,17 @@ class Translator(nn.Module):
         finally:
             self.train(was_training)
 
-    def save(self, folder: str | os.PathLike[str], *, metrics: dict[str, Any] | None = None, card: str = "") -> None:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        metrics: dict[str, Any] | None = None,
+        card: str = "",
+        store: Literal["float32", "float16", "int8"] = "float32",
+    ) -> None:
         """Write the model as a folder: config.json, model.safetensors, tokenizers, metrics.json, MODEL_CARD.md."""
         tokenizers = {"source": self.source_tokenizer, "target": self.target_tokenizer}
-        write_model(folder, "translator", self.config, self, tokenizers, metrics=metrics or {}, card=card)
+        write_model(folder, "translator", self.config, self, tokenizers, metrics=metrics or {}, card=card, store=store)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, device: str | torch.device | None = None) -> "Translator":

@@ -1,10 +1,15 @@
 """Recipes: one complete experiment each, as TOML with the tables [data], [model] and [train]."""
 
+import ast
+import dataclasses
+import inspect
+import itertools
+import textwrap
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from regard.errors import DataError, OptionError
 from regard.systems.folder import from_fields
@@ -66,7 +71,7 @@ class TrainConfig:
     epochs: int = 20
     """Most passes over the data."""
     minutes: float = 0.0
-    """Most time, 0 for any; training ends with what it has."""
+    """Most time, 0 for any; the step size then falls with the time, so that training ends well where it ends."""
     max_tokens: int = 4096
     """Tokens in a batch, padding counted."""
     learning_rate: float = 1e-3
@@ -108,6 +113,9 @@ class Recipe:
     train: TrainConfig = field(default_factory=TrainConfig)
 
 
+TABLES: dict[str, type] = {"data": DataConfig, "model": TranslatorConfig, "train": TrainConfig}
+
+
 def read_recipe(name: str | Path | None, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Recipe:
     """A recipe from a TOML file or by the name of a packaged one; `overrides` replaces fields of its tables."""
     tables: dict[str, dict[str, Any]] = {"data": {}, "model": {}, "train": {}}
@@ -139,6 +147,11 @@ def recipe_names() -> list[str]:
     return sorted(path.stem for path in RECIPES.glob("*.toml"))
 
 
+def recipe_summary(name: str) -> str:
+    """What a recipe trains: its first line."""
+    return _find(name).read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+
+
 def _find(name: str | Path) -> Path:
     path = Path(name)
     if path.is_file():
@@ -146,3 +159,59 @@ def _find(name: str | Path) -> Path:
     if (RECIPES / f"{name}.toml").is_file():
         return RECIPES / f"{name}.toml"
     raise DataError(f"There is no recipe file {str(name)!r}, nor a packaged recipe of that name: {recipe_names()}.")
+
+
+def read_overrides(given: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Overrides of the command line, {"model.score": "dot"}, as values of the fields' types."""
+    overrides: dict[str, dict[str, Any]] = {}
+    for key, text in given.items():
+        table, _, name = key.partition(".")
+        config = TABLES.get(table)
+        if config is None or not name:
+            raise OptionError(f"An override is written --data.NAME, --model.NAME or --train.NAME; got --{key}.")
+        name = name.replace("-", "_")
+        known = get_type_hints(config)
+        if name not in known:
+            from_fields(config, {name: text}, f"--{key}")  # says what is near
+        overrides.setdefault(table, {})[name] = _parsed(text, known[name], f"--{key}")
+    return overrides
+
+
+def fields_of(table: str) -> list[tuple[str, str, object, str]]:
+    """The fields of [data], [model] or [train]: name, type, default, and what it means."""
+    config = TABLES[table]
+    meanings = _docstrings(config)
+    kinds = get_type_hints(config)
+    return [
+        (part.name, getattr(kinds[part.name], "__name__", str(kinds[part.name])), part.default, meanings[part.name])
+        for part in dataclasses.fields(config)
+    ]
+
+
+def _parsed(text: str, kind: Any, place: str) -> Any:
+    if get_origin(kind) is Literal:
+        if text not in get_args(kind):
+            raise OptionError(f"{place} is one of {', '.join(map(str, get_args(kind)))}; got {text!r}.")
+        return text
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise OptionError(f"{place} is true or false; got {text!r}.")
+        return text.lower() == "true"
+    try:
+        if get_origin(kind) is tuple:
+            return tuple(int(part) for part in text.split(","))
+        return kind(text)
+    except ValueError:
+        raise OptionError(f"{place} is of type {kind.__name__}; got {text!r}.") from None
+
+
+def _docstrings(config: type) -> dict[str, str]:
+    """The string below each field of a dataclass."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(config))).body
+    found: dict[str, str] = {}
+    body = definition.body if isinstance(definition, ast.ClassDef) else []
+    for statement, after in itertools.pairwise(body):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            value = after.value if isinstance(after, ast.Expr) else None
+            found[statement.target.id] = str(value.value) if isinstance(value, ast.Constant) else ""
+    return found

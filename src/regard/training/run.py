@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import logging
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import islice
@@ -16,12 +17,13 @@ import torch
 from lightning.pytorch.callbacks import (
     Callback,
     EarlyStopping,
-    EMAWeightAveraging,
     LearningRateMonitor,
     ModelCheckpoint,
     RichProgressBar,
+    WeightAveraging,
 )
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from torch import Tensor
 from torch.utils.data import DataLoader
 
 from regard.data.batches import TextPairs, TokenBatches, collate
@@ -60,13 +62,14 @@ def train(
     Interrupting (Ctrl-C) ends the training early and saves what is there.
     """
     folder = Path(folder)
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     lightning.seed_everything(recipe.train.seed, verbose=False)
     train_pairs, valid_pairs, test_pairs = read_data(recipe.data)
     if start_from is None:
         source_tokenizer, target_tokenizer = make_tokenizers(recipe.data, train_pairs)
         model = Translator(recipe.model, source_tokenizer, target_tokenizer)
     else:
-        model = start_from.to("cpu")
+        model = start_from.to("cpu").train()
     loaders = _loaders(recipe, train_pairs, valid_pairs, model, folder)
     task = TranslationTask(model, recipe.train, total_steps=recipe.train.epochs * len(loaders[0]))
     best = ModelCheckpoint(folder / "checkpoints", "best", monitor="valid_bleu", mode="max", save_last=True)
@@ -194,6 +197,16 @@ class _NewOrderEachEpoch(Callback):
             loader.batch_sampler.set_epoch(trainer.current_epoch)
 
 
+def _running_average(decay: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """An exponential moving average that soon forgets where it began: over n steps it reaches back about n / 10."""
+
+    def average(averaged: Tensor, current: Tensor, steps: Tensor) -> Tensor:
+        keep = ((1 + steps) / (10 + steps)).clamp(max=decay)
+        return torch.lerp(current, averaged, keep.to(current.dtype))
+
+    return average
+
+
 def _trainer(recipe: Recipe, folder: Path, best: ModelCheckpoint, *, progress: bool) -> lightning.Trainer:
     config = recipe.train
     on_gpu = torch.cuda.is_available()
@@ -204,7 +217,7 @@ def _trainer(recipe: Recipe, folder: Path, best: ModelCheckpoint, *, progress: b
     if progress:
         callbacks.append(RichProgressBar())
     if config.average:
-        callbacks.append(EMAWeightAveraging(decay=config.average))
+        callbacks.append(WeightAveraging(avg_fn=_running_average(config.average)))
     if config.patience:
         callbacks.append(EarlyStopping("valid_bleu", mode="max", patience=config.patience))
     return lightning.Trainer(

@@ -16,6 +16,19 @@ from regard.systems.translator import Translator
 from regard.training.recipe import TrainConfig
 
 
+def step_size(schedule: str, done: float, warmup: float) -> float:
+    """The step size, as a share of the highest, when a share of the training is done: it rises, and then falls."""
+    rising = min(1.0, done / warmup)
+    match schedule:
+        case "one_cycle":
+            falling = max(0.0, done - warmup) / max(1e-9, 1 - warmup)
+            return rising * max(0.01, 0.5 * (1 + math.cos(math.pi * falling)))
+        case "inverse_sqrt":
+            return min(rising, math.sqrt(warmup / done))
+        case _:
+            return rising
+
+
 class TranslationTask(lightning.LightningModule):
     """What one step of training and of validation does."""
 
@@ -65,16 +78,14 @@ class TranslationTask(lightning.LightningModule):
         optimizer = torch.optim.AdamW(
             self.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=config.weight_decay
         )
-        warmup = max(1, round(config.warmup * self.total_steps))
+        began = time.perf_counter()
 
         def factor(step: int) -> float:
-            rising = min(1.0, (step + 1) / warmup)
-            if config.schedule == "constant":
-                return rising
-            if config.schedule == "inverse_sqrt":
-                return min(rising, math.sqrt(warmup / (step + 1)))
-            done = max(0.0, step - warmup) / max(1, self.total_steps - warmup)
-            return rising * max(0.01, 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
+            done = (step + 1) / self.total_steps
+            if config.minutes:
+                # With a time limit, whatever ends first: the steps or the time.
+                done = max(done, (time.perf_counter() - began) / (60 * config.minutes))
+            return step_size(config.schedule, min(1.0, done), max(config.warmup, 1 / self.total_steps))
 
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

@@ -39,7 +39,10 @@ def heat_map(trace: Trace, *, title: str | None = None) -> Figure:
     width = _room(trace.target) + wide * len(trace.source) + 0.6 * _room(trace.source)
     height = 0.9 * _room(trace.source) + high * len(trace.target) + (0.4 if title else 0)
     figure = Figure(figsize=(max(4.0, width), max(2.4, height)), layout="constrained")
-    _draw(figure.subplots(), trace, title=title, numbers=numbers)
+    axes = figure.subplots()
+    _draw(axes, trace, title=title, numbers=numbers)
+    if not numbers:
+        figure.colorbar(axes.images[0], ax=axes, shrink=0.6, aspect=30, pad=0.02).outline.set_visible(False)
     return figure
 
 
@@ -139,7 +142,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
 
 def _draw(axes: Axes, trace: Trace, *, title: str | None, numbers: bool) -> None:
     _can_draw(trace)
-    largest = _largest(trace)
+    largest = trace.largest()
     axes.imshow(trace.weights, cmap="Blues", vmin=0, vmax=largest, aspect="auto")
     size = 9 if numbers else 8
     source, target = ([shortened(word, _LONGEST_WORD) for word in words] for words in (trace.source, trace.target))
@@ -163,12 +166,12 @@ def _draw(axes: Axes, trace: Trace, *, title: str | None, numbers: bool) -> None
     for y, row in enumerate(trace.weights):
         for x, weight in enumerate(row):
             if abs(weight) >= 0.005:
-                ink = "white" if weight > 0.55 * largest else "0.25" if weight > 0.05 * largest else "0.6"
+                ink = "white" if weight > 0.65 * largest else "0.25" if weight > 0.05 * largest else "0.6"
                 axes.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=ink)
 
 
 def _links(trace: Trace, left: Sequence[float], right: Sequence[float]) -> LineCollection:
-    largest = _largest(trace)
+    largest = trace.largest()
     found = [
         (min(1.0, weight / largest), left[i], right[t])
         for t, row in enumerate(trace.weights)
@@ -185,10 +188,6 @@ def _links(trace: Trace, left: Sequence[float], right: Sequence[float]) -> LineC
         linewidths=[0.4 + 3.1 * share for share, _, _ in found],
         capstyle="round",
     )
-
-
-def _largest(trace: Trace) -> float:
-    return max([1.0, *(weight for row in trace.weights for weight in row)])
 
 
 def _room(words: Sequence[str]) -> float:

@@ -42,7 +42,7 @@ def heat_map(trace: Trace, *, title: str | None = None, width: int = 80) -> Tabl
     widths = [max(4, cell_len(head)) + 1 for head in heads]
     for head, column_width in zip(heads, widths, strict=True):
         table.add_column(Text(isolated(head)), justify="center", no_wrap=True, min_width=column_width)
-    largest = _largest(trace)
+    largest = trace.largest()
     for word, row in zip(targets, trace.weights, strict=True):
         cells = (_cell(weight / largest, weight, column) for weight, column in zip(row, widths, strict=True))
         table.add_row(Text(f"{isolated(word)} "), *cells)
@@ -66,7 +66,7 @@ def lines(trace: Trace, *, title: str | None = None, most: int = 3, least: float
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, overflow="ellipsis")
-    largest = _largest(trace)
+    largest = trace.largest()
     for t, (word, row) in enumerate(zip(trace.target, trace.weights, strict=True)):
         order = [i for i in sorted(range(len(row)), key=lambda i: -row[i])[:most] if row[i] >= least]
         links = [_shaded(f" {names[i]} {100 * row[i]:.0f} ", row[i] / largest) for i in order]
@@ -94,7 +94,7 @@ def length_table(curves: Mapping[str, Sequence[LengthBucket]], *, title: str | N
 def _add_strips(table: Table, trace: Trace, targets: Sequence[str], room: int) -> None:
     """Cells of one character under a ruler, `room` of them side by side, the rest below."""
     table.add_column("", no_wrap=True)
-    largest = _largest(trace)
+    largest = trace.largest()
     for start in range(0, len(trace.source), room):
         end = min(start + room, len(trace.source))
         table.add_row("", Text(f" {_ruler(start, end)}", style="dim"))
@@ -124,15 +124,11 @@ def _block(shade: float) -> Text:
 
 
 def _shaded(text: str, shade: float) -> Text:
-    return Text(text, style=f"{'white' if shade > 0.45 else 'black'} on {_colour(shade)}")
+    ink = "rgb(255,255,255)" if shade > 0.6 else "rgb(0,0,0)"
+    return Text(text, style=f"{ink} on {_colour(shade)}")
 
 
 def _colour(shade: float) -> str:
     shade = min(1.0, max(0.0, shade))
     red, green, blue = (round(low + (high - low) * shade) for low, high in zip(_LIGHT, _DARK, strict=True))
     return f"rgb({red},{green},{blue})"
-
-
-def _largest(trace: Trace) -> float:
-    # Weights need not sum to 1: the colours go up to the largest.
-    return max([1.0, *(weight for row in trace.weights for weight in row)])

@@ -1,0 +1,49 @@
+"""The models that come with regard, and loading by name or folder."""
+
+import difflib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.errors import ModelError
+from regard.systems.translator import Translator
+
+PRETRAINED = Path(__file__).parent.parent / "pretrained"
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A shipped model: its name, the first line of its card, its measured scores, its size."""
+
+    name: str
+    summary: str
+    metrics: dict[str, Any]
+    mebibytes: float
+
+
+def shipped_models() -> list[Shipped]:
+    """Every model that comes with regard."""
+    found = []
+    for folder in sorted(PRETRAINED.glob("*/config.json")):
+        folder = folder.parent
+        card = (folder / "MODEL_CARD.md").read_text(encoding="utf-8").splitlines()
+        summary = next((line for line in card if line and not line.startswith("#")), "")
+        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        size = sum(file.stat().st_size for file in folder.iterdir()) / 2**20
+        found.append(Shipped(folder.name, summary, metrics, size))
+    return found
+
+
+def load(name: str | os.PathLike[str], *, device: str | None = None) -> Translator:
+    """A shipped model by its name, or a saved one by its folder."""
+    folder = Path(name)
+    if folder.is_dir():
+        return Translator.load(folder, device=device)
+    if (PRETRAINED / name).is_dir():
+        return Translator.load(PRETRAINED / name, device=device)
+    names = [model.name for model in shipped_models()]
+    near = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else f" Shipped models: {', '.join(names) or 'none'}."
+    raise ModelError(f"There is no folder and no shipped model named {str(name)!r}.{hint}")

@@ -1,0 +1,166 @@
+"""Training: every architecture overfits ten examples, recipes are read, data is split and refused."""
+
+import pytest
+import torch
+
+from regard.data.batches import TextPairs, collate
+from regard.data.tokenizer import Tokenizer
+from regard.errors import DataError, OptionError
+from regard.systems.translator import Translator, TranslatorConfig
+from regard.training.recipe import TABLES, fields_of, read_overrides, read_recipe, recipe_names, recipe_summary
+from regard.training.run import hold_out, read_data, train
+from regard.training.translation import TranslationTask, step_size
+
+# Lightning's own use of torch; and workers, which ten sentences do not need.
+pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+
+TEN = [
+    ("one dog", "ein Hund"),
+    ("two dogs", "zwei Hunde"),
+    ("a red house", "ein rotes Haus"),
+    ("the sky is blue", "der Himmel ist blau"),
+    ("she sleeps", "sie schläft"),
+    ("he is eating bread", "er isst Brot"),
+    ("we see a tree", "wir sehen einen Baum"),
+    ("good night", "gute Nacht"),
+    ("the child laughs", "das Kind lacht"),
+    ("I do not know", "ich weiß es nicht"),
+]
+ARCHITECTURES = {
+    "plain": {"architecture": "plain"},
+    "rnnsearch": {},
+    "conditional": {"conditional": True},
+    "luong": {"architecture": "luong", "cell": "lstm", "score": "general"},
+    "local_p": {"architecture": "luong", "align": "local_p", "score": "general", "reach": 3},
+    "hard": {"align": "hard"},
+    "transformer": {"architecture": "transformer", "layers": 1, "heads": 2, "inner": 64},
+}
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_every_architecture_overfits_ten_examples(kind):
+    tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
+    config = TranslatorConfig(embedding=32, hidden=32, dropout=0.0, output_dropout=0.0, **ARCHITECTURES[kind])
+    model = Translator(config, tokenizer, tokenizer)
+    recipe = read_recipe(None, {"train": {"label_smoothing": 0.0}})
+    task = TranslationTask(model, recipe.train, total_steps=1000)
+    batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(150 if kind != "hard" else 400):
+        loss, _, _ = task._loss(batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    said = [found[0].text for found in model.translate([source for source, _ in TEN], beam=2)]
+    right = sum(text == target for text, (_, target) in zip(said, TEN, strict=True))
+    assert right >= (10 if kind != "hard" else 8), said
+
+
+def write(folder, name, lines):
+    (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(folder / name)
+
+
+def test_two_text_files_become_a_model(tmp_path):
+    source = write(tmp_path, "a.txt", [source for source, _ in TEN] * 3)
+    target = write(tmp_path, "b.txt", [target for _, target in TEN] * 3)
+    recipe = read_recipe(
+        None,
+        {
+            "data": {"source": source, "target": target, "vocabulary": 120, "held_out_test": 1},
+            "model": {"embedding": 8, "hidden": 8},
+            "train": {"epochs": 2, "average": 0.9, "max_tokens": 60},
+        },
+    )
+    trained = train(recipe, tmp_path / "run", progress=False)
+    assert trained.metrics["epochs"] == 2
+    assert {"valid_bleu", "test_bleu"} <= set(trained.metrics)
+    loaded = Translator.load(trained.folder, device="cpu")
+    assert loaded.translate(["one dog"])[0][0].text == trained.model.to("cpu").translate(["one dog"])[0][0].text
+    assert (tmp_path / "run" / "logs" / "metrics.csv").is_file()
+    again = train(recipe, tmp_path / "tuned", start_from=loaded, progress=False)
+    assert again.model.source_tokenizer.vocabulary_hash == loaded.source_tokenizer.vocabulary_hash
+
+
+def test_training_twice_gives_the_same_model(tmp_path):
+    pairs = [f"{source}\t{target}" for source, target in TEN]
+    recipe = read_recipe(
+        None,
+        {
+            "data": {"pairs": write(tmp_path, "pairs.tsv", pairs), "vocabulary": 120},
+            "model": {"embedding": 8, "hidden": 8},
+            "train": {"epochs": 1},
+        },
+    )
+    first, second = (train(recipe, tmp_path / name, progress=False).model.state_dict() for name in ("one", "two"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_sentences_are_held_out_with_all_their_translations():
+    pairs = [(f"sentence {i % 40}", f"satz {i}") for i in range(200)]
+    kept, held = hold_out(pairs, 5)
+    assert len(held) == 5
+    assert not {source for source, _ in kept} & {source for source, _ in held}
+    assert len(kept) == 200 - 5 * 5
+    assert {source for source, _ in hold_out(pairs[::-1], 5)[1]} == {source for source, _ in held}
+    with pytest.raises(OptionError, match="too few"):
+        hold_out([("a", "b")], 5)
+
+
+def test_every_packaged_recipe_can_be_read_and_says_what_it_trains():
+    assert len(recipe_names()) >= 6
+    for name in recipe_names():
+        assert read_recipe(name).model
+        assert recipe_summary(name).endswith("."), name
+
+
+def test_every_field_is_explained():
+    for table in TABLES:
+        for name, _, _, meaning in fields_of(table):
+            assert meaning.endswith("."), f"{table}.{name}"
+
+
+def test_overrides_have_the_types_of_their_fields():
+    given = {"model.score": "dot", "train.epochs": "5", "data.joint": "false", "train.learning-rate": "1e-3"}
+    assert read_overrides(given) == {
+        "model": {"score": "dot"},
+        "train": {"epochs": 5, "learning_rate": 0.001},
+        "data": {"joint": False},
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"model.scor": "dot"}, "no field 'scor'. Did you mean 'score'"),
+        ({"model.score": "dott"}, "--model.score is one of additive, .*; got 'dott'"),
+        ({"train.epochs": "many"}, "--train.epochs is of type int; got 'many'"),
+        ({"data.joint": "maybe"}, "true or false; got 'maybe'"),
+        ({"epochs": "5"}, "--data.NAME, --model.NAME or --train.NAME; got --epochs"),
+    ],
+)
+def test_wrong_overrides_are_explained(given, says):
+    with pytest.raises(OptionError, match=says):
+        read_overrides(given)
+
+
+def test_wrong_recipes_are_explained(tmp_path):
+    with pytest.raises(DataError, match="nor a packaged recipe"):
+        read_recipe("nothing")
+    with pytest.raises(OptionError, match="Did you mean 'epochs'"):
+        read_recipe(write(tmp_path, "r.toml", ["[train]", "epoch = 3"]))
+    with pytest.raises(OptionError, match="tables"):
+        read_recipe(write(tmp_path, "r.toml", ["[training]", "epochs = 3"]))
+    with pytest.raises(DataError, match="not a recipe"):
+        read_recipe(write(tmp_path, "r.toml", ["[train"]))
+    with pytest.raises(OptionError, match="Say what to train on"):
+        read_data(read_recipe(None).data)
+
+
+@pytest.mark.parametrize("schedule", ["one_cycle", "inverse_sqrt", "constant"])
+def test_the_step_size_rises_and_then_does_not(schedule):
+    sizes = [step_size(schedule, done / 100, 0.1) for done in range(1, 101)]
+    assert sizes[:10] == sorted(sizes[:10])
+    assert max(sizes) == pytest.approx(1)
+    assert sizes[10:] == sorted(sizes[10:], reverse=True)
+    assert all(0 < size <= 1 for size in sizes)
