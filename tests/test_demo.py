@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard import demo
+from regard.demo import attention as demo
 
 
 def test_the_look_ups_find_the_rows_that_sql_would():

@@ -59,9 +59,10 @@ def test_a_wrong_command_ends_with_an_error_not_a_traceback():
 
 
 def test_the_demo_writes_its_pictures(tmp_path):
-    result = command("demo", "--out", str(tmp_path / "new" / "pictures"), check=True)
+    result = command("demo", "--minutes", "0.05", "--out", str(tmp_path / "new" / "pictures"), check=True)
     assert "Where does 'it' look?" in result.stdout
-    for name in ("additive.png", "scores.png"):
+    assert "alignment error rate" in result.stdout
+    for name in ("additive.png", "scores.png", "babel.png", "en-fr.png", "en-fr-lines.png"):
         assert (tmp_path / "new" / "pictures" / name).read_bytes().startswith(b"\x89PNG")
     trace = regard.Trace.from_json((tmp_path / "new" / "pictures" / "additive.json").read_text())
     assert trace.source[1] == "animal"

@@ -19,19 +19,21 @@ app.command(data)
 
 
 @app.command
-def demo(*, out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo")) -> None:
-    """See attention work: a database look-up, and one sentence under every score.
+def demo(*, out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo"), minutes: float = 1.0) -> None:
+    """See attention work: as a look-up, under every score, and in translation.
 
-    Prints heat maps in the terminal and saves pictures.
+    Prints heat maps in the terminal and saves pictures. Trains a small translator on the way.
 
     Parameters
     ----------
     out
         Folder for the pictures; made if it does not exist.
+    minutes
+        Time to train the translator of the generated world.
     """
     from regard.demo import run
 
-    run(out)
+    run(out, minutes=minutes)
 
 
 @app.command
@@ -123,6 +125,70 @@ def translate(
             if show and translation.trace is not None:
                 console.print(heat_map(translation.trace, width=console.width))
         sys.stdout.flush()
+
+
+@app.command
+def evaluate(
+    model: str,
+    source: Path,
+    reference: Path,
+    *,
+    gold: Path | None = None,
+    beam: int = 5,
+    lowercase: bool = False,
+    compare: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    plot: Path | None = None,
+) -> None:
+    """Score a translator on a test set: BLEU, chrF, TER, perplexity, BLEU by length, and alignment error.
+
+    Parameters
+    ----------
+    model
+        A shipped model or a model folder.
+    source
+        Test sentences, one a line.
+    reference
+        Their translations, line by line.
+    gold
+        JSON lines with the right word links (src, tgt, sure, possible): gives the alignment error rate.
+    beam
+        How many hypotheses the search keeps.
+    lowercase
+        Compare in lower case.
+    compare
+        More models for the table and the plot of BLEU by length.
+    plot
+        Save the plot of BLEU against source length here (.png, .svg, .pdf).
+    """
+    from rich.console import Console
+
+    from regard.data.text import read_pairs
+    from regard.metrics.alignment import read_gold
+    from regard.systems.evaluation import alignment_error
+    from regard.systems.evaluation import evaluate as score
+    from regard.systems.shipped import load
+    from regard.viewing import picture, terminal
+
+    sources, references = (list(side) for side in zip(*read_pairs(source, reference), strict=True))
+    curves = {}
+    for name in (model, *compare):
+        loaded = load(name)
+        result = score(loaded, sources, references, beam=beam, lowercase=lowercase)
+        curves[name] = result.by_length
+        _print(f"{name}: {result.scores.count} sentences, beam {beam}")
+        for measure in ("bleu", "chrf", "ter"):
+            signed = getattr(result.scores, measure)
+            _print(f"  {measure:12} {signed.value:7.2f}  {signed.signature}")
+        _print(f"  {'exact match':12} {100 * result.scores.exact_match:7.2f}  percent")
+        _print(f"  {'perplexity':12} {result.perplexity:7.2f}")
+        if result.entropy is not None:
+            _print(f"  {'entropy':12} {result.entropy:7.2f}  nats, of the attention")
+        if gold is not None:
+            error = alignment_error(loaded, read_gold(gold))
+            _print(f"  {'AER':12} {error.error_rate:7.3f}  precision {error.precision:.3f}, recall {error.recall:.3f}")
+    Console().print(terminal.length_table(curves, title="BLEU by source length"))
+    if plot is not None:
+        _print(f"Wrote {picture.save(picture.length_curve(curves), plot)}")
 
 
 @app.command

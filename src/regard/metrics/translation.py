@@ -133,7 +133,8 @@ def perplexity(total_negative_log_likelihood: float, tokens: int) -> float:
 def _bleu(lowercase: bool, tokenize: str) -> BLEU:
     if tokenize not in BLEU.TOKENIZERS:
         raise OptionError(f"tokenize must be one of {', '.join(BLEU.TOKENIZERS)}; got {tokenize!r}.")
-    return BLEU(lowercase=lowercase, tokenize=tokenize)
+    # `force`: sentences that end in a space and a full stop may be meant so.
+    return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
 
 
 def _signed(metric: BLEU | CHRF | TER, hypotheses: list[str], references: list[str]) -> Signed:

@@ -1,6 +1,5 @@
-"""The demonstration: attention as a database look-up, and one sentence under every score."""
+"""Attention as a database look-up, and one sentence under every score."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -40,11 +39,8 @@ WORDS = [
 SENTENCE = [word for word, _, _ in WORDS]
 
 
-def run(folder: str | os.PathLike[str] = "regard-demo", console: Console | None = None) -> list[Path]:
-    """Show the look-ups and the sentence in the terminal, and save the pictures; gives the files written."""
-    console = console or Console(highlight=False)
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+def show_look_ups(console: Console) -> None:
+    """The table PERSONS, and what is read from it under each kind of match."""
     console.rule("[bold]Attention is a look-up")
     console.print(
         "In the table PERSONS each ID is a key and each row a value. A score says how well each key matches the "
@@ -52,6 +48,9 @@ def run(folder: str | os.PathLike[str] = "regard-demo", console: Console | None 
     )
     console.print(_persons_table(), "", _look_ups_table(), "")
 
+
+def show_scores(console: Console, folder: Path) -> list[Path]:
+    """One sentence attended to by itself under every score; gives the pictures that it drew."""
     console.rule("[bold]One sentence under every score")
     console.print(
         "Each word looks at the whole sentence. dot, scaled dot and cosine learn nothing: they show how alike the "
@@ -60,25 +59,20 @@ def run(folder: str | os.PathLike[str] = "regard-demo", console: Console | None 
     )
     traces = dict(track(traces_of_every_score(), "Teaching the scores", total=11, console=console, transient=True))
     looks_of_it = [trace.weights[SENTENCE.index("it")] for trace in traces.values()]
+    of_it = Trace.of(SENTENCE, list(traces), looks_of_it)
+    title = "Where does each word look, with the additive score?"
     console.print(
-        terminal.heat_map(
-            Trace.of(SENTENCE, list(traces), looks_of_it), title="Where does 'it' look?", width=console.width
-        ),
+        terminal.heat_map(of_it, title="Where does 'it' look?", width=console.width),
         "",
-        terminal.heat_map(
-            traces["additive"], title="Where does each word look, with the additive score?", width=console.width
-        ),
+        terminal.heat_map(traces["additive"], title=title, width=console.width),
         "",
     )
     title = "One sentence under every score: the words down the side look at the words along the top"
-    files = [
+    return [
         picture.save(picture.heat_map(traces["additive"], title="additive score"), folder / "additive.png"),
         picture.save(picture.heat_maps(list(traces.items()), title=title), folder / "scores.png"),
         traces["additive"].save(folder / "additive.json"),
     ]
-    for file in files:
-        console.print(f"Wrote {file}", soft_wrap=True)
-    return files
 
 
 def look_ups() -> Iterator[tuple[str, str, Attended]]:
