@@ -45,7 +45,7 @@ def train(
     out: Annotated[Path, Parameter(alias="-o")] = Path("regard-run"),
     start_from: Annotated[str | None, Parameter(name="--from")] = None,
     resume: bool = False,
-    **overrides: str,
+    **overrides: dict[str, str],
 ) -> None:
     """Train a translator on your own two text files, or from a recipe.
 
@@ -67,7 +67,7 @@ def train(
     resume
         Go on from the last checkpoint in the folder.
     overrides
-        Fields of the recipe.
+        Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
     """
     from regard.systems.shipped import load
     from regard.training.recipe import read_overrides, read_recipe

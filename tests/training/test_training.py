@@ -121,7 +121,11 @@ def test_every_field_is_explained():
 
 
 def test_overrides_have_the_types_of_their_fields():
-    given = {"model.score": "dot", "train.epochs": "5", "data.joint": "false", "train.learning-rate": "1e-3"}
+    given = {
+        "model": {"score": "dot"},
+        "train": {"epochs": "5", "learning-rate": "1e-3"},
+        "data": {"joint": "false"},
+    }
     assert read_overrides(given) == {
         "model": {"score": "dot"},
         "train": {"epochs": 5, "learning_rate": 0.001},
@@ -132,11 +136,11 @@ def test_overrides_have_the_types_of_their_fields():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"model.scor": "dot"}, "no field 'scor'. Did you mean 'score'"),
-        ({"model.score": "dott"}, "--model.score is one of additive, .*; got 'dott'"),
-        ({"train.epochs": "many"}, "--train.epochs is of type int; got 'many'"),
-        ({"data.joint": "maybe"}, "true or false; got 'maybe'"),
-        ({"epochs": "5"}, "--data.NAME, --model.NAME or --train.NAME; got --epochs"),
+        ({"model": {"scor": "dot"}}, "no field 'scor'. Did you mean 'score'"),
+        ({"model": {"score": "dott"}}, "--model.score is one of additive, .*; got 'dott'"),
+        ({"train": {"epochs": "many"}}, "--train.epochs is of type int; got 'many'"),
+        ({"data": {"joint": "maybe"}}, "true or false; got 'maybe'"),
+        ({"training": {"epochs": "5"}}, "--data.NAME, --model.NAME or --train.NAME; got --training"),
     ],
 )
 def test_wrong_overrides_are_explained(given, says):

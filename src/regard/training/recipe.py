@@ -161,19 +161,18 @@ def _find(name: str | Path) -> Path:
     raise DataError(f"There is no recipe file {str(name)!r}, nor a packaged recipe of that name: {recipe_names()}.")
 
 
-def read_overrides(given: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Overrides of the command line, {"model.score": "dot"}, as values of the fields' types."""
+def read_overrides(given: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
+    """Overrides of the command line, {"model": {"score": "dot"}}, as values of the fields' types."""
     overrides: dict[str, dict[str, Any]] = {}
-    for key, text in given.items():
-        table, _, name = key.partition(".")
-        config = TABLES.get(table)
-        if config is None or not name:
-            raise OptionError(f"An override is written --data.NAME, --model.NAME or --train.NAME; got --{key}.")
-        name = name.replace("-", "_")
-        known = get_type_hints(config)
-        if name not in known:
-            from_fields(config, {name: text}, f"--{key}")  # says what is near
-        overrides.setdefault(table, {})[name] = _parsed(text, known[name], f"--{key}")
+    for table, texts in given.items():
+        if table not in TABLES:
+            raise OptionError(f"A field is set with --data.NAME, --model.NAME or --train.NAME; got --{table}.")
+        known = get_type_hints(TABLES[table])
+        for key, text in texts.items():
+            name = key.replace("-", "_")
+            if name not in known:
+                from_fields(TABLES[table], {name: text}, f"--{table}.{key}")  # says what is near
+            overrides.setdefault(table, {})[name] = _parsed(text, known[name], f"--{table}.{key}")
     return overrides
 
 

@@ -1,0 +1,110 @@
+"""The command line on small files: translating, training, evaluating, and every wrong file explained."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+PAIRS = [
+    ("one dog", "un chien"),
+    ("two cats", "deux chats"),
+    ("a house", "une maison"),
+    ("good night", "bonne nuit"),
+] * 6
+
+
+def regard(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "regard", *arguments], capture_output=True, text=True, **options)
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def files(folder, source, target):
+    """Options for two files with a letter a line."""
+    paths = write(folder / "a", source), write(folder / "b", target)
+    return ["--source", paths[0], "--target", paths[1], "--out", str(folder / "out")]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A model trained for a moment on two text files, from the command line."""
+    folder = tmp_path_factory.mktemp("trained")
+    source = write(folder / "a.txt", [source for source, _ in PAIRS])
+    target = write(folder / "b.txt", [target for _, target in PAIRS])
+    small = ["--model.embedding", "8", "--model.hidden", "8", "--data.vocabulary", "60", "--train.epochs", "1"]
+    done = regard("train", "--source", source, "--target", target, "--out", str(folder / "run"), *small)
+    assert done.returncode == 0, done.stderr
+    assert "regard translate --model" in done.stdout
+    return folder
+
+
+def test_a_pipe_a_file_and_arguments_translate_the_same(tmp_path):
+    texts = ["A dog is running.", "Good night."]
+    piped = regard("translate", input="\n".join(texts) + "\n", check=True).stdout
+    assert piped == regard("translate", *texts, check=True).stdout
+    assert piped == regard("translate", "--file", write(tmp_path / "t.txt", texts), check=True).stdout
+    assert piped.splitlines()[0] == "Un chien court."
+
+
+def test_json_carries_score_and_attention():
+    lines = regard("translate", "--nbest", "2", "--json", "Good night.", check=True).stdout.splitlines()
+    first, second = map(json.loads, lines)
+    assert first["score"] >= second["score"]
+    assert len(first["trace"]["weights"]) == len(first["trace"]["target"])
+
+
+def test_a_trained_model_is_evaluated_with_its_curve(trained, tmp_path):
+    plot = tmp_path / "curve.png"
+    paths = str(trained / "run" / "model"), str(trained / "a.txt"), str(trained / "b.txt")
+    done = regard("evaluate", *paths, "--beam", "2", "--plot", str(plot))
+    assert done.returncode == 0, done.stderr
+    for measure in ("bleu", "chrf", "ter", "perplexity", "entropy", "exact match"):
+        assert measure in done.stdout
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_gold_links_give_an_alignment_error(trained, tmp_path):
+    gold = [{"src": ["one", "dog"], "tgt": ["un", "chien"], "sure": [[0, 0], [1, 1]], "possible": []}]
+    path = write(tmp_path / "gold.jsonl", map(json.dumps, gold))
+    paths = str(trained / "run" / "model"), str(trained / "a.txt"), str(trained / "b.txt")
+    assert "AER" in regard("evaluate", *paths, "--beam", "1", "--gold", path, check=True).stdout
+
+
+def test_lists_are_printed():
+    assert "en-fr" in regard("models", check=True).stdout
+    assert "multi30k-rnnsearch" in regard("recipes", check=True).stdout
+    assert "--train.epochs" in regard("recipes", "--fields", check=True, env={**os.environ, "COLUMNS": "200"}).stdout
+    assert "diagonal_error" in regard("data", "babel", "fa", "de", "--count", "50", check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda f: ["translate", "--model", "nowhere", "x"], "no shipped model named 'nowhere'"),
+        (lambda f: ["translate", "--model", str(f), "x"], "is not a model folder"),
+        (lambda f: ["translate", "--file", str(f / "no.txt")], "no.txt"),
+        (lambda f: ["train", *files(f, "xyz", "xy")], "3"),
+        (lambda f: ["train", *files(f, "", "")], "empty"),
+        (lambda f: ["train", "nothing"], "nor a packaged recipe"),
+        (lambda f: ["train", "--model.scor", "dot"], "Did you mean 'score'"),
+        (lambda f: ["train", "-o", str(f / "o")], "Say what to train on"),
+    ],
+)
+def test_what_is_wrong_is_explained_without_a_traceback(make, says, tmp_path):
+    done = regard(*make(tmp_path))
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("content", "says"), [(b"good\nb\xffd\n", "line 2"), (b"\x00\x01\x02", "binary")])
+def test_files_that_are_no_text_are_refused(content, says, tmp_path):
+    (tmp_path / "a").write_bytes(content)
+    done = regard("train", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "a"), "-o", str(tmp_path / "o"))
+    assert done.returncode == 1
+    assert says in done.stderr
