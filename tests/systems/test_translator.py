@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from regard import load
-from regard.data.tokenizer import Tokenizer
+from regard.data.tokenizer import UNKNOWN, Tokenizer
 from regard.errors import ModelError, OptionError
+from regard.search.hypothesis import Hypothesis
 from regard.systems.shipped import shipped_models
 from regard.systems.translator import Translator, TranslatorConfig
 
@@ -87,6 +88,18 @@ def test_a_translation_carries_its_attention(tokenizer):
     assert len(trace.weights) == len(trace.target)
     assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in trace.weights)
     assert make(tokenizer, "plain").translate(["a dog"], max_length=6)[0][0].trace is None
+
+
+def test_unknown_words_are_replaced_through_the_attention(monkeypatch):
+    words = Tokenizer.train(["the dog sees the cat"] * 3, kind="word", size=30)
+    model = make(words, "rnnsearch")
+    weights = torch.tensor([[0.1, 0.8, 0.1], [0.7, 0.2, 0.1], [0.0, 0.1, 0.9]])
+    hypothesis = Hypothesis([words.encode("the")[0], UNKNOWN], [-1.0, -1.0, -1.0], -1.0, True, weights)
+    monkeypatch.setattr(model, "search", lambda *args, **options: [[hypothesis]])
+    ((plain,),) = model.translate(["snark dog"])
+    ((replaced,),) = model.translate(["snark dog"], replace_unknown=True)
+    assert plain.text == "the ⁇"
+    assert replaced.text == "the snark"
 
 
 def test_translating_leaves_the_mode_as_it_was(tokenizer):

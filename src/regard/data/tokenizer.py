@@ -21,6 +21,9 @@ PAD, START, END, UNKNOWN = 0, 1, 2, 3
 INNER_UNKNOWN = 4
 """Among whole words: an unknown piece that does not begin a word (the snark of l'snark)."""
 
+UNKNOWN_MARK = "⁇"
+"""How an unknown word is written."""
+
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 FORMAT = 1
 
@@ -250,8 +253,8 @@ class Tokenizer:
         if number < UNKNOWN:
             return ""
         if number == UNKNOWN:
-            return "⁇" if self.kind == "bpe" else " ⁇"
-        return "⁇" if self.kind == "word" and number == INNER_UNKNOWN else piece
+            return UNKNOWN_MARK if self.kind == "bpe" else f" {UNKNOWN_MARK}"
+        return UNKNOWN_MARK if self.kind == "word" and number == INNER_UNKNOWN else piece
 
 
 def _numbers(ids: Ids) -> Iterable[int]:

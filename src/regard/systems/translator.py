@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from regard.attention import align, score
 from regard.attention.attend import Attention
-from regard.data.tokenizer import END, PAD, START, Tokenizer
+from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
 from regard.decoders.protocol import Decoder
 from regard.decoders.recurrent import Bahdanau, Luong
 from regard.decoders.transformer import TransformerDecoder
@@ -156,10 +156,19 @@ class Translator(nn.Module):
         return beam_search(self.decoder, self.encode(source, lengths), rules, size=beam, **options)
 
     def translate(
-        self, texts: Sequence[str], *, beam: int = 5, nbest: int = 1, batch: int = 64, **options: Any
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int = 5,
+        nbest: int = 1,
+        batch: int = 64,
+        replace_unknown: bool = False,
+        **options: Any,
     ) -> list[list[Translation]]:
         """For each text its `nbest` translations, best first; texts of similar length are decoded together.
 
+        `replace_unknown` writes the source word that was attended to most in the place of an unknown word, as Luong et
+        al. 2015 did; it is for models of whole words.
         Options of the search: max_length, min_length, length_penalty, coverage_penalty, block_ngrams.
         """
         if isinstance(texts, str):
@@ -176,7 +185,9 @@ class Translator(nn.Module):
                 rows = order[first : first + batch]
                 source, lengths = pad([ids[row] for row in rows], self.device)
                 for row, found in zip(rows, self.search(source, lengths, beam=beam, **options), strict=True):
-                    results[row] = [self._translation(texts[row], ids[row], one) for one in found[:nbest]]
+                    results[row] = [
+                        self._translation(texts[row], ids[row], one, replace_unknown) for one in found[:nbest]
+                    ]
             return results
         finally:
             self.train(was_training)
@@ -201,7 +212,7 @@ class Translator(nn.Module):
         weights.into(model)
         return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
-    def _translation(self, text: str, source: list[int], hypothesis: Hypothesis) -> Translation:
+    def _translation(self, text: str, source: list[int], hypothesis: Hypothesis, replace_unknown: bool) -> Translation:
         target = [*hypothesis.tokens, END] if hypothesis.finished else hypothesis.tokens
         trace = None
         if hypothesis.weights is not None:
@@ -209,6 +220,11 @@ class Translator(nn.Module):
             pieces = [*self.target_tokenizer.pieces(hypothesis.tokens), *(["</s>"] if hypothesis.finished else [])]
             trace = Trace.of(names, pieces, hypothesis.weights[: len(target), : len(source)].cpu())
         written = self.target_tokenizer.decode(hypothesis.tokens)
+        if replace_unknown and hypothesis.weights is not None and len(source) > 1:
+            words, word_of = text.split(), self.source_tokenizer.word_index(source[:-1])
+            for token, weights in zip(hypothesis.tokens, hypothesis.weights[:, : len(source) - 1], strict=False):
+                if token == UNKNOWN:
+                    written = written.replace(UNKNOWN_MARK, words[word_of[int(weights.argmax())]], 1)
         return Translation(text, written, hypothesis.score, hypothesis.finished, trace)
 
 

@@ -78,6 +78,7 @@ def train(
     with warnings.catch_warnings():
         # Small data needs no workers, and a validation of a few batches no more logging.
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
         warnings.filterwarnings("ignore", message=".*log_every_n_steps.*")
         trainer.fit(task, *loaders, ckpt_path=last if resume and last.is_file() else None, weights_only=True)
     if best.best_model_path:
