@@ -88,34 +88,14 @@ class LocalPredictive(Align):
         return Focus(masked_softmax(logits, allowed) * gaussian.to(logits.dtype), extras={"centre": window.centre})
 
 
-class Spatial(Align):
+class Spatial(LocalMonotonic):
     """The plain average of the keys within `reach` of the query's own position: average pooling as attention.
 
-    weight_ji = 1{|j - i| <= reach} / sum_k 1{|j - k| <= reach} (Fleuret, Deep Learning 13.1). No score is computed.
+    weight_ji = 1{|j - i| <= reach} / sum_k 1{|j - k| <= reach} (Fleuret, Deep Learning 13.1). That is local-m without
+    any score.
     """
 
-    equivariant = False
     uses_scores = False
-
-    def __init__(self, reach: int) -> None:
-        super().__init__()
-        self.reach = _check_reach(reach, at_least=0)
-
-    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
-        """Around the position of the query."""
-        return Window.around(_times(query, state), self.reach, num_keys)
-
-    def start_at(self, step: int) -> Any:
-        """The number of queries so far."""
-        return step
-
-    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
-        """So many queries more."""
-        return (state or 0) + weights.shape[-2]
-
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """Equal weights for all that may be attended to."""
-        return Focus(masked_softmax(torch.zeros_like(logits), allowed), state=(state or 0) + logits.shape[-3])
 
 
 def _times(query: Query, state: Any) -> Float[Tensor, "... q"]:
