@@ -2,7 +2,7 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-.PHONY: help demo test check bench format clean
+.PHONY: help demo test check bench gates format clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -22,6 +22,9 @@ check: $(READY)  ## what CI runs: format, lint, types, tests
 
 bench: $(READY)  ## measure side by side on this machine
 	.venv/bin/python benchmarks/attention_memory.py
+
+gates: $(READY)  ## train what must be learned, and measure it (an hour)
+	.venv/bin/python benchmarks/babel_gates.py
 
 format: $(READY)  ## put the format right
 	.venv/bin/ruff format
