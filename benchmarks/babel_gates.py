@@ -37,13 +37,13 @@ class Gate:
 
 
 GATES = {
-    "en-fr:softmax": Gate(4.5, 0.95, 0.12),
-    "fa-en:softmax": Gate(4.5, 0.95, 0.12),
-    "fa-de:softmax": Gate(4.5, 0.95, 0.12),
-    "fa-fr:softmax": Gate(4.5, 0.95, 0.12),
-    "en-fr:local_p": Gate(4.5, 0.90, None),
+    "en-fr:softmax": Gate(4.2, 0.95, 0.12),
+    "fa-en:softmax": Gate(4.2, 0.95, 0.12),
+    "fa-de:softmax": Gate(4.2, 0.95, 0.12),
+    "fa-fr:softmax": Gate(4.2, 0.95, 0.12),
+    "en-fr:local_p": Gate(4.2, 0.90, None),
     "en-fr:hard": Gate(9.5, 0.85, None),
-    "en-fr:uniform": Gate(4.5, None, None),
+    "en-fr:uniform": Gate(4.2, None, None),
 }
 
 

@@ -1,4 +1,4 @@
-"""A small form of the gates: RNNsearch learns short sentences of babel, and looks at the right words."""
+"""A small form of the gates: RNNsearch learns short Persian-English sentences, and looks at the right words."""
 
 from itertools import islice
 
@@ -15,18 +15,18 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*isinstance.treespec.*")
 
 def test_rnnsearch_learns_babel_and_where_to_look(tmp_path):
     overrides = {
-        "data": {"examples": 8000, "max_words": 7, "held_out": 50, "held_out_test": 0},
+        "data": {"world": "babel:fa-en", "examples": 8000, "max_words": 7, "held_out": 50, "held_out_test": 0},
         "model": {"embedding": 48, "hidden": 48, "dropout": 0.1, "state_dropout": 0.1},
-        "train": {"minutes": 0.0, "epochs": 6, "validate_every": 6, "max_tokens": 600, "learning_rate": 0.006}
+        "train": {"minutes": 0.0, "epochs": 5, "validate_every": 5, "max_tokens": 600, "learning_rate": 0.006}
         | {"average": 0.99},
     }
     model = train(read_recipe("babel-en-fr", overrides), tmp_path, progress=False).model.to("cpu")
-    test = list(islice(pairs("en", "fr", split="test", max_words=7), 200))
+    test = list(islice(pairs("fa", "en", split="test", max_words=7), 200))
     said = [found[0].text for found in model.translate([" ".join(pair.source) for pair in test], beam=2)]
     exact = sum(text == " ".join(pair.target) for text, pair in zip(said, test, strict=True)) / len(test)
     gold = [GoldAlignment(pair.source, pair.target, pair.sure, pair.possible) for pair in test]
     sure, possible = [one.sure for one in gold], [one.possible for one in gold]
     along = [diagonal(len(one.source), len(one.target)) for one in gold]
-    assert exact >= 0.6
+    assert exact >= 0.5
     assert alignment_error(model, gold).error_rate <= 0.33
-    assert alignment_error_rate(along, sure, possible).error_rate >= 0.4, "the diagonal is no answer"
+    assert alignment_error_rate(along, sure, possible).error_rate >= 0.6, "the diagonal is no answer"

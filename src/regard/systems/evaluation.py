@@ -21,6 +21,7 @@ from regard.metrics.attention import entropy
 from regard.metrics.translation import LengthBucket, TranslationScores, bleu_by_length, perplexity, translation_scores
 from regard.systems.translator import Translator, pad
 
+Losses = Float[np.ndarray, "m"]
 Weights = Float[np.ndarray, "m n"]
 
 
@@ -77,21 +78,26 @@ def alignment_error(model: Translator, gold: Sequence[GoldAlignment]) -> Alignme
     return alignment_error_rate(predicted, [one.sure for one in gold], [one.possible for one in gold])
 
 
-@torch.no_grad()
 def _forced(
     model: Translator, pairs: Sequence[tuple[str, str]], batch: int = 64
-) -> Iterator[tuple[Float[np.ndarray, "m"], Weights | None]]:
+) -> Iterator[tuple[Losses, Weights | None]]:
     """For each pair, the loss of each target piece and what was attended to for it, END included."""
     model.eval()
     for first in range(0, len(pairs), batch):
-        part = pairs[first : first + batch]
-        source, lengths = pad([[*model.source_tokenizer.encode(text), END] for text, _ in part], model.device)
-        target, target_lengths = pad(
-            [[START, *model.target_tokenizer.encode(text), END] for _, text in part], model.device
-        )
-        unrolled = model.decoder(model.encode(source, lengths), target[:, :-1], weights=True)
-        logits = model.decoder.output(unrolled.features).float()
-        losses = functional.cross_entropy(logits.mT, target[:, 1:], ignore_index=PAD, reduction="none")
-        for row, (n, m) in enumerate(zip(lengths.tolist(), target_lengths.tolist(), strict=True)):
-            weights = None if unrolled.weights is None else unrolled.weights[row, : m - 1, :n].float().cpu().numpy()
-            yield losses[row, : m - 1].cpu().numpy(), weights
+        yield from _force(model, pairs[first : first + batch])
+
+
+@torch.no_grad()
+def _force(model: Translator, pairs: Sequence[tuple[str, str]]) -> list[tuple[Losses, Weights | None]]:
+    source, lengths = pad([[*model.source_tokenizer.encode(text), END] for text, _ in pairs], model.device)
+    target, target_lengths = pad(
+        [[START, *model.target_tokenizer.encode(text), END] for _, text in pairs], model.device
+    )
+    unrolled = model.decoder(model.encode(source, lengths), target[:, :-1], weights=True)
+    logits = model.decoder.output(unrolled.features).float()
+    losses = functional.cross_entropy(logits.mT, target[:, 1:], ignore_index=PAD, reduction="none").cpu().numpy()
+    weights = None if unrolled.weights is None else unrolled.weights.float().cpu().numpy()
+    return [
+        (losses[row, : m - 1], None if weights is None else weights[row, : m - 1, :n])
+        for row, (n, m) in enumerate(zip(lengths.tolist(), target_lengths.tolist(), strict=True))
+    ]
