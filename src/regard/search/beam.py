@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.decoders.protocol import Decoder, select
@@ -30,6 +30,52 @@ class _Rows:
         )
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The outputs found so far, for each input at most `size`."""
+
+    size: int
+    length_penalty: float
+    coverage_penalty: float
+    sources: Bool[Tensor, "b 1 n"]
+    """Which source positions exist."""
+    outputs: list[list[Hypothesis]]
+
+    def is_full(self, owner: int) -> bool:
+        """Whether an input has all its outputs."""
+        return len(self.outputs[owner]) >= self.size
+
+    def add(self, owner: int, rows: _Rows, row: int, *, ended: bool) -> None:
+        """Keep a row as an output, ranked."""
+        log_probs, weights = rows.log_probs[row], rows.weights[row]
+        score = log_probs.sum().item() / max(1, len(log_probs)) ** self.length_penalty
+        if self.coverage_penalty:
+            covered = weights.sum(0)[self.sources[owner, 0]].clamp(1e-10, 1.0)
+            score += self.coverage_penalty * covered.log().sum().item()
+        tokens = rows.tokens[row, 1 : -1 if ended else None].tolist()
+        attention = None if weights.isnan().any() else weights
+        self.outputs[owner].append(Hypothesis(tokens, log_probs.tolist(), score, ended, attention))
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """For each input the best next tokens of all its rows, best first, twice as many as the beam keeps."""
+
+    totals: Float[Tensor, "i c"]
+    parents: Int[Tensor, "i c"]
+    """The row that each goes on from."""
+    tokens: Int[Tensor, "i c"]
+
+    @classmethod
+    def of(cls, scores: Float[Tensor, "i s"], log_probs: Float[Tensor, "r y"]) -> "_Candidates":
+        """The best of every row's every token."""
+        (inputs, size), vocabulary = scores.shape, log_probs.shape[-1]
+        totals = (scores.unsqueeze(-1) + log_probs.view(inputs, size, vocabulary)).flatten(1)
+        best, place = totals.topk(min(2 * size, totals.shape[1]))
+        first_row = torch.arange(inputs, device=scores.device).unsqueeze(1) * size
+        return cls(best, place // vocabulary + first_row, place % vocabulary)
+
+
 @torch.no_grad()
 def beam(
     decoder: Decoder,
@@ -50,7 +96,7 @@ def beam(
         raise OptionError(f"A beam keeps at least one hypothesis; got size={size}.")
     batch, device = encoded.states.shape[0], encoded.states.device
     inputs = list(range(batch))
-    found: list[list[Hypothesis]] = [[] for _ in inputs]
+    found = _Found(size, length_penalty, coverage_penalty, encoded.mask, [[] for _ in inputs])
     state = select(decoder.start(encoded), torch.arange(batch, device=device).repeat_interleave(size))
     rows = _Rows(
         torch.full((batch * size, 1), rules.start, device=device),
@@ -59,62 +105,53 @@ def beam(
     )
     # All rows of an input are alike at first, so only one of them counts.
     scores = torch.tensor([0.0] + [-torch.inf] * (size - 1), device=device).repeat(batch, 1)
-
-    def keep(grown: _Rows, row: int, *, ended: bool, owner: int) -> None:
-        log_probs, weights = grown.log_probs[row], grown.weights[row]
-        score = log_probs.sum().item() / max(1, len(log_probs)) ** length_penalty
-        if coverage_penalty:
-            covered = weights.sum(0)[encoded.mask[owner, 0]].clamp(1e-10, 1.0)
-            score += coverage_penalty * covered.log().sum().item()
-        tokens = grown.tokens[row, 1 : -1 if ended else None].tolist()
-        attention = None if weights.isnan().any() else weights
-        found[owner].append(Hypothesis(tokens, log_probs.tolist(), score, ended, attention))
-
     for length in range(rules.max_length + 1):
         step = decoder.step(rows.tokens[:, -1], state)
-        weights = _weights(step.attended, rows.weights)
-        owners = [owner for owner in inputs for _ in range(size)]
         plain = step.logits.float().log_softmax(-1)
-        ruled = rules.apply(plain, rows.tokens, None if prefixes is None else [prefixes[owner] for owner in owners])
-        vocabulary = ruled.shape[-1]
-        totals = (scores.unsqueeze(-1) + ruled.view(len(inputs), size, vocabulary)).flatten(1)
-        best, place = totals.topk(min(2 * size, totals.shape[1]))
-        parents = place // vocabulary + torch.arange(len(inputs), device=device).unsqueeze(1) * size
-        tokens = place % vocabulary
-        flat_parents, flat_tokens = parents.flatten(), tokens.flatten()
-        grown = rows.grown(flat_parents, flat_tokens, plain[flat_parents, flat_tokens], weights)
-
-        going_on: list[int] = []
-        still: list[int] = []
-        for group, (owner, group_tokens, group_best) in enumerate(
-            zip(inputs, tokens.tolist(), best.tolist(), strict=True)
-        ):
-            first = group * len(group_tokens)
-            kept: list[int] = []
-            cut: set[int] = set()
-            for rank, (token, total) in enumerate(zip(group_tokens, group_best, strict=True)):
-                possible = total > -torch.inf
-                if token == rules.end and possible:
-                    if rank < size and len(found[owner]) < size:
-                        keep(grown, first + rank, ended=True, owner=owner)
-                elif length == rules.max_length:
-                    parent = int(flat_parents[first + rank])
-                    if possible and parent not in cut and len(found[owner]) < size:
-                        cut.add(parent)
-                        keep(rows, parent, ended=False, owner=owner)
-                elif token != rules.end and len(kept) < size:
-                    kept.append(first + rank)
-            if len(found[owner]) < size and length < rules.max_length and len(kept) == size:
-                going_on += kept
-                still.append(owner)
-        if not still:
+        forced = None if prefixes is None else [prefixes[owner] for owner in inputs for _ in range(size)]
+        candidates = _Candidates.of(scores, rules.apply(plain, rows.tokens, forced))
+        parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
+        grown = rows.grown(parents, tokens, plain[parents, tokens], _weights(step.attended, rows.weights))
+        inputs, going_on = _sort_out(found, candidates, inputs, rows, grown, rules.end, cut=length == rules.max_length)
+        if not inputs:
             break
         chosen = torch.tensor(going_on, device=device)
-        scores = best.flatten()[chosen].view(len(still), size)
-        state = select(step.state, flat_parents[chosen])
+        scores = candidates.totals.flatten()[chosen].view(len(inputs), size)
+        state = select(step.state, parents[chosen])
         rows = _Rows(grown.tokens[chosen], grown.log_probs[chosen], grown.weights[chosen])
-        inputs = still
-    return [sorted(outputs, key=lambda output: output.score, reverse=True) for outputs in found]
+    return [sorted(outputs, key=lambda output: output.score, reverse=True) for outputs in found.outputs]
+
+
+def _sort_out(
+    found: _Found, candidates: _Candidates, inputs: list[int], rows: _Rows, grown: _Rows, end: int, *, cut: bool
+) -> tuple[list[int], list[int]]:
+    """Keep the candidates that end; give the inputs that go on, and for each the best `size` candidates that do not.
+
+    At the length limit nothing goes on: what has not ended is kept as it was before this step.
+    """
+    still: list[int] = []
+    going_on: list[int] = []
+    everything = zip(
+        inputs, candidates.tokens.tolist(), candidates.totals.tolist(), candidates.parents.tolist(), strict=True
+    )
+    for group, (owner, tokens, totals, parents) in enumerate(everything):
+        kept: list[int] = []
+        unfinished: set[int] = set()
+        for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
+            place, possible = group * len(tokens) + rank, total > -torch.inf
+            if token == end and possible:
+                if rank < found.size and not found.is_full(owner):
+                    found.add(owner, grown, place, ended=True)
+            elif cut:
+                if possible and parent not in unfinished and not found.is_full(owner):
+                    unfinished.add(parent)
+                    found.add(owner, rows, parent, ended=False)
+            elif token != end and len(kept) < found.size:
+                kept.append(place)
+        if not cut and not found.is_full(owner) and len(kept) == found.size:
+            still.append(owner)
+            going_on += kept
+    return still, going_on
 
 
 def _weights(attended: Any, so_far: Float[Tensor, "r s n"]) -> Float[Tensor, "r 1 n"]:
