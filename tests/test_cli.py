@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -66,6 +68,36 @@ def test_a_trained_model_is_evaluated_with_its_curve(trained, tmp_path):
     for measure in ("bleu", "chrf", "ter", "perplexity", "entropy", "exact match"):
         assert measure in done.stdout
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_ctrl_c_saves_the_model_and_resume_goes_on(trained, tmp_path):
+    out = tmp_path / "run"
+    settings = ["--model.embedding", "8", "--model.hidden", "8", "--data.vocabulary", "60", "--train.epochs", "100000"]
+    options = [
+        "train",
+        "--source",
+        str(trained / "a.txt"),
+        "--target",
+        str(trained / "b.txt"),
+        "--out",
+        str(out),
+        *settings,
+    ]
+    running = subprocess.Popen([sys.executable, "-m", "regard", *options], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (out / "checkpoints" / "best.ckpt").exists():
+        assert running.poll() is None, running.stderr.read()
+        assert time.monotonic() < deadline, "training did not begin"
+        time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 0, said
+    assert "the model will be saved" in said
+    assert regard("translate", "--model", str(out / "model"), "one dog", check=True).stdout
+    done = json.loads((out / "model" / "metrics.json").read_text())["epochs"]
+    options[options.index("100000")] = str(done + 3)
+    assert regard(*options, "--resume").returncode == 0
+    assert json.loads((out / "model" / "metrics.json").read_text())["epochs"] == done + 3
 
 
 def test_gold_links_give_an_alignment_error(trained, tmp_path):

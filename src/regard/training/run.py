@@ -4,6 +4,9 @@ import hashlib
 import json
 import logging
 import os
+import signal
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -198,6 +201,37 @@ class _NewOrderEachEpoch(Callback):
             loader.batch_sampler.set_epoch(trainer.current_epoch)
 
 
+class _StopWhenInterrupted(Callback):
+    """Ctrl-C ends the training after this batch, so that the model is saved; a second Ctrl-C ends it at once."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self.checkpoint = checkpoint
+        self._interrupted = False
+        self._before: Any = None
+
+    def on_fit_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        """Take over Ctrl-C, where this is allowed: in the main thread."""
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, lambda *_: self._stop(trainer))
+
+    def on_train_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        """Leave a checkpoint to resume from."""
+        if self._interrupted:
+            trainer.save_checkpoint(self.checkpoint)
+
+    def teardown(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, stage: str) -> None:
+        """Give Ctrl-C back."""
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+    def _stop(self, trainer: lightning.Trainer) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = trainer.should_stop = True
+        sys.stderr.write("\nStopping after this batch; the model will be saved. Once more to stop at once.\n")
+
+
 def _running_average(decay: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """An exponential moving average that soon forgets where it began: over n steps it reaches back about n / 10."""
 
@@ -214,7 +248,8 @@ def _trainer(recipe: Recipe, folder: Path, best: ModelCheckpoint, *, progress: b
     precision: Any = config.precision
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and recipe.model.architecture == "transformer" else "32-true"
-    callbacks: list[Callback] = [best, _NewOrderEachEpoch(), LearningRateMonitor("step")]
+    stop = _StopWhenInterrupted(folder / "checkpoints" / "last.ckpt")
+    callbacks: list[Callback] = [best, stop, _NewOrderEachEpoch(), LearningRateMonitor("step")]
     if progress:
         callbacks.append(RichProgressBar())
     if config.average:
