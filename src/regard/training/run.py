@@ -232,12 +232,13 @@ class _StopWhenInterrupted(Callback):
         sys.stderr.write("\nStopping after this batch; the model will be saved. Once more to stop at once.\n")
 
 
-def _running_average(decay: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+def _running_average(decay: float) -> Callable[[Any, Any, Tensor], None]:
     """An exponential moving average that soon forgets where it began: over n steps it reaches back about n / 10."""
 
-    def average(averaged: Tensor, current: Tensor, steps: Tensor) -> Tensor:
+    def average(averaged: list[Tensor], current: list[Tensor], steps: Tensor) -> None:
         keep = ((1 + steps) / (10 + steps)).clamp(max=decay)
-        return torch.lerp(current, averaged, keep.to(current.dtype))
+        torch._foreach_mul_(averaged, keep)
+        torch._foreach_add_(averaged, torch._foreach_mul(current, 1 - keep))
 
     return average
 
@@ -253,7 +254,7 @@ def _trainer(recipe: Recipe, folder: Path, best: ModelCheckpoint, *, progress: b
     if progress:
         callbacks.append(RichProgressBar())
     if config.average:
-        callbacks.append(WeightAveraging(avg_fn=_running_average(config.average)))
+        callbacks.append(WeightAveraging(multi_avg_fn=_running_average(config.average)))
     if config.patience:
         callbacks.append(EarlyStopping("valid_bleu", mode="max", patience=config.patience))
     return lightning.Trainer(
