@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.attention import contract
 from regard.attention.align import Softmax, softmax
@@ -26,6 +27,7 @@ from regard.errors import KernelError
 
 Kernel = Literal["auto", "reference", "fused"]
 ScoreLike = Score | Callable[[Tensor, Tensor], Tensor]
+SDPA_BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,9 @@ def recall(
         state = align.state_after(override, state)
         return Attended(override @ values, override if weights else None, state=state)
 
-    if not weights and kernel != "reference" and _is_fusable(score, align):
+    # A single query has no more scores than there are keys: there is nothing to save, and the plain steps are faster.
+    wants_fused = kernel == "fused" or (kernel == "auto" and query.shape[-2] > 1)
+    if not weights and wants_fused and _is_fusable(score, align):
         if causal:
             contract.check_past(query, memory)
         return Attended(_fused(projected, keys, values, score.scale(keys.shape[-1]), mask, causal=causal))
@@ -245,9 +249,15 @@ def _fused(query: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tens
         query, keys = (functional.pad(part, (0, max(0, value_width - width))) for part in (query, keys))
         values = functional.pad(values, (0, max(0, width - value_width)))
     query, keys, values = (_with_two_lead_axes(part) for part in (query, keys, values))
-    context = functional.scaled_dot_product_attention(query, keys, values, mask, is_causal=causal, scale=scale)
+    with _sdpa_backends(query.device):
+        context = functional.scaled_dot_product_attention(query, keys, values, mask, is_causal=causal, scale=scale)
     context = context[..., :value_width].reshape(*lead, num_queries, value_width).to(dtype)
     return context if is_open is None else context.masked_fill(~is_open, 0)
+
+
+def _sdpa_backends(device: torch.device) -> AbstractContextManager[object]:
+    """All but cuDNN's, which builds a plan for every new shape: with sentences as they come, that is most batches."""
+    return sdpa_kernel(SDPA_BACKENDS) if device.type == "cuda" else nullcontext()
 
 
 def _with_two_lead_axes(tensor: Tensor) -> Tensor:
