@@ -105,6 +105,17 @@ def test_gold_links_give_an_alignment_error(trained, tmp_path):
     path = write(tmp_path / "gold.jsonl", map(json.dumps, gold))
     paths = str(trained / "run" / "model"), str(trained / "a.txt"), str(trained / "b.txt")
     assert "AER" in regard("evaluate", *paths, "--beam", "1", "--gold", path, check=True).stdout
+    assert regard("align", paths[0], "--gold", path, "--reverse", paths[0], check=True).stdout.startswith("AER ")
+
+
+def test_words_are_linked_line_by_line(trained, tmp_path):
+    files = [write(tmp_path / name, lines) for name, lines in (("a", ["one dog", "", "two"]), ("b", ["x y", "", "z"]))]
+    said = regard("align", str(trained / "run" / "model"), *map(str, files), check=True).stdout.split("\n")
+    assert len(said) == 4
+    assert said[1] == ""
+    assert {link.split("-")[1] for link in said[0].split()} == {"0", "1"}, "each target word has a link"
+    assert said[2] == "0-0"
+    assert "SOURCE and TARGET" in regard("align", "en-fr").stderr
 
 
 def test_lists_are_printed():

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from regard import __version__
-from regard.errors import RegardError
+from regard.errors import OptionError, RegardError
 
 app = App(
     name="regard",
@@ -189,6 +189,51 @@ def evaluate(
     Console().print(terminal.length_table(curves, title="BLEU by source length"))
     if plot is not None:
         _print(f"Wrote {picture.save(picture.length_curve(curves), plot)}")
+
+
+@app.command
+def align(
+    model: str,
+    source: Path | None = None,
+    target: Path | None = None,
+    *,
+    reverse: str | None = None,
+    gold: Path | None = None,
+) -> None:
+    """Link the words of sentence pairs by what a translator attends to, or measure how right such links are.
+
+    Writes a line for each pair, 0-0 1-2 2-1: source word 1 goes with target word 2. Words are what spaces part.
+
+    Parameters
+    ----------
+    model
+        A shipped model or a model folder.
+    source
+        Source sentences, one a line.
+    target
+        Their translations, line by line.
+    reverse
+        A model of the other direction: links are then what both agree on, which is more often right.
+    gold
+        Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): gives the error rate.
+    """
+    from regard.data.text import read_pairs
+    from regard.metrics.alignment import read_gold
+    from regard.systems.evaluation import alignment_error, link_words
+    from regard.systems.lines import in_batches
+    from regard.systems.shipped import load
+
+    if (source is None or target is None) == (gold is None):
+        raise OptionError("Give the files SOURCE and TARGET to link their words, or --gold FILE to measure.")
+    forward, backward = load(model), None if reverse is None else load(reverse)
+    if gold is not None:
+        error = alignment_error(forward, read_gold(gold), backward)
+        _print(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")
+    elif source is not None and target is not None:
+        for few in in_batches(read_pairs(source, target)):
+            words = [(before.split(), after.split()) for before, after in few]
+            for links in link_words(forward, words, backward):
+                _print(" ".join(f"{i}-{j}" for i, j in sorted(links)))
 
 
 @app.command

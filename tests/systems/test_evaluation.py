@@ -9,7 +9,7 @@ import torch
 from regard.data.tokenizer import END, START, Tokenizer
 from regard.errors import OptionError
 from regard.metrics.alignment import GoldAlignment
-from regard.systems.evaluation import align_words, alignment_error, evaluate
+from regard.systems.evaluation import align_words, alignment_error, evaluate, link_words
 from regard.systems.translator import Translator, TranslatorConfig
 
 TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue ."]
@@ -50,6 +50,20 @@ def test_alignment_error_is_zero_for_the_links_of_the_model_itself(model):
     links = [frozenset((int(row.argmax()), t) for t, row in enumerate(w)) for w in align_words(model, words)]
     gold = [GoldAlignment(tuple(s), tuple(t), link, link) for (s, t), link in zip(words, links, strict=True)]
     assert alignment_error(model, gold).error_rate == 0
+
+
+def test_links_of_both_directions_are_those_that_choose_each_other(model):
+    pairs = [(text.split(), other.split()) for text, other in zip(TEXTS, TEXTS[::-1], strict=True)]
+    turned = [(target, source) for source, target in pairs]
+    found = link_words(model, pairs, model)
+    maps = zip(align_words(model, pairs), align_words(model, turned), strict=True)
+    for links, (forward, backward) in zip(found, maps, strict=True):
+        agreed = forward * backward.T
+        for t, row in enumerate(agreed):
+            for s, weight in enumerate(row):
+                assert ((s, t) in links) == (weight == row.max() == agreed[:, s].max())
+    assert [{(s, t) for t, s in links} for links in link_words(model, turned, model)] == found
+    assert link_words(model, [([], []), ([], ["a"])], model) == [set(), set()]
 
 
 def test_what_cannot_be_measured_is_explained(model):

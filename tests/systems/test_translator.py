@@ -23,6 +23,7 @@ KINDS = {
     "conditional": {"conditional": True},
     "luong": {"architecture": "luong", "cell": "lstm", "layers": 2, "score": "general"},
     "luong_dot": {"architecture": "luong", "score": "dot", "bidirectional": False},
+    "luong_dot_both_ways": {"architecture": "luong", "score": "dot", "encoder_hidden": 5},
     "luong_location": {"architecture": "luong", "score": "location"},
     "luong_local_m": {"architecture": "luong", "align": "local_m", "score": "general"},
     "luong_local_p": {"architecture": "luong", "align": "local_p", "score": "general", "input_feeding": False},

@@ -13,6 +13,7 @@ from regard.errors import OptionError
 from regard.metrics.alignment import (
     AlignmentScores,
     GoldAlignment,
+    Link,
     alignment_error_rate,
     links_from_weights,
     merge_subwords,
@@ -71,10 +72,26 @@ def align_words(model: Translator, pairs: Sequence[tuple[Sequence[str], Sequence
         yield merge_subwords(weights, source_words, target_words)
 
 
-def alignment_error(model: Translator, gold: Sequence[GoldAlignment]) -> AlignmentScores:
+def link_words(
+    model: Translator, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], reverse: Translator | None = None
+) -> list[set[Link]]:
+    """For each (source words, target words) the links between them, the target forced.
+
+    Each target word is linked with the source word that it attends to most. With `reverse`, a model of the other
+    direction, the maps of both are multiplied (and the root taken), and words are linked that choose each other there.
+    """
+    maps = align_words(model, pairs)
+    if reverse is None:
+        return [links_from_weights(weights) for weights in maps]
+    backward = align_words(reverse, [(target, source) for source, target in pairs])
+    return [links_from_weights(np.sqrt(one * other.T), "both") for one, other in zip(maps, backward, strict=True)]
+
+
+def alignment_error(
+    model: Translator, gold: Sequence[GoldAlignment], reverse: Translator | None = None
+) -> AlignmentScores:
     """The alignment error rate of the attention, where the right links are known."""
-    found = align_words(model, [(example.source, example.target) for example in gold])
-    predicted = [links_from_weights(weights) for weights in found]
+    predicted = link_words(model, [(example.source, example.target) for example in gold], reverse)
     return alignment_error_rate(predicted, [one.sure for one in gold], [one.possible for one in gold])
 
 

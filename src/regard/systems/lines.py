@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from regard.data.text import read_lines
 from regard.errors import OptionError
 from regard.systems.translator import Translation
 
+Item = TypeVar("Item")
 BATCH = 64
 """Lines that are translated together, and then written at once."""
 
@@ -25,8 +26,12 @@ def read_texts(texts: Sequence[str], file: Path | None, pipe: TextIO) -> Iterato
         lines = read_lines(file)
     else:
         lines = (line.rstrip("\n") for line in pipe)
-    waiting = iter(lines)
-    size = 1 if not texts and file is None and pipe.isatty() else BATCH
+    return in_batches(lines, 1 if not texts and file is None and pipe.isatty() else BATCH)
+
+
+def in_batches(items: Iterable[Item], size: int = BATCH) -> Iterator[list[Item]]:
+    """The items, some at a time."""
+    waiting = iter(items)
     while batch := list(islice(waiting, size)):
         yield batch
 

@@ -40,6 +40,8 @@ class TranslatorConfig:
     """Features of a word; of a Transformer, of every layer."""
     hidden: int = 256
     """Units of the recurrent layers, in each direction."""
+    encoder_hidden: int = 0
+    """Units of the encoder in each direction; 0 for as many as `hidden`. hidden / 2 makes dot products possible."""
     layers: int = 1
     """Layers of encoder and decoder (rnnsearch has one)."""
     cell: Literal["gru", "lstm"] = "gru"
@@ -114,7 +116,7 @@ class Translator(nn.Module):
         else:
             self.encoder = RecurrentEncoder(
                 source_embedding,
-                config.hidden,
+                config.encoder_hidden or config.hidden,
                 cell=config.cell,
                 num_layers=config.layers,
                 bidirectional=config.bidirectional,
@@ -260,7 +262,7 @@ def _attention(config: TranslatorConfig, query_dim: int, key_dim: int) -> Attent
             if query_dim != key_dim:
                 raise OptionError(
                     f"The {config.score} score needs encoder and decoder states of one size; here the encoder gives "
-                    f"{key_dim} and the decoder {query_dim}. Use score='general', or bidirectional=false."
+                    f"{key_dim} and the decoder {query_dim}. Use score='general', or another encoder_hidden."
                 )
             matched = score.SCORES[config.score]()
     match config.align:
@@ -280,7 +282,7 @@ def _recurrent_decoder(
         return Bahdanau(
             embedding,
             memory_dim=memory_dim,
-            summary_dim=config.hidden,
+            summary_dim=config.encoder_hidden or config.hidden,
             hidden=config.hidden,
             attention=attention,
             output=output,
