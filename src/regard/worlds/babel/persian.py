@@ -126,14 +126,18 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
         out.append((form, (node + VERB, *negation), dropped))
         return
     tense = "subjunctive" if clause.modal else mood or clause.tense
+    # In a compound verb the word has the meaning, and the light verb serves it as an auxiliary does.
+    says: tuple[int, ...] = (node + VERB,)
+    serves: tuple[int, ...] = ()
     if clause.verb.persian_word:
-        out.append((clause.verb.persian_word, (node + VERB,), ()))
+        out.append((clause.verb.persian_word, says, ()))
+        says, serves = serves, says
     forms = _finite(clause.verb, tense, clause.negative and not clause.modal, subject.person)
     if len(forms) > 1:
-        part = TENSE if tense == "future" else VERB
-        out.append((forms[0], (node + part, *negation), (node + VERB, *dropped)))
+        first = (node + TENSE,) if tense == "future" else says
+        out.append((forms[0], (*first, *negation), (node + VERB, *dropped)))
         negation = dropped = ()
-    out.append((forms[-1], (node + VERB, *negation), dropped))
+    out.append((forms[-1], (*says, *negation), (*serves, *dropped)))
 
 
 def _complements(out: list[Word], clause: Clause) -> None:
