@@ -1,7 +1,6 @@
 """The babel world: closed examples in four languages, and the gates that keep it from being learned by heart."""
 
 # Persian letters are not Latin ones written wrong.
-# ruff: noqa: RUF001
 
 from itertools import islice, permutations
 from random import Random
@@ -218,25 +217,6 @@ def test_a_dropped_pronoun_is_linked_to_the_verb_but_not_surely():
     they, verb_form = pair.source.index("they"), pair.target.index("دیدند")
     assert (they, verb_form) in pair.possible - pair.sure
     assert not [link for link in pair.sure if link[0] == they]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("man", "مرد مردها"),
-        ("book", "کتاب کتاب\u200cها"),
-        ("child", "بچه بچه\u200cها"),
-    ],
-)
-def test_persian_plurals_keep_their_letters_apart_only_where_they_would_join(name, expected):
-    assert " ".join(noun(name).persian) == expected
-
-
-@in_bulk
-def test_persian_is_written_in_persian_letters():
-    letters = {letter for pair in some("fa", "en", 2000) for word in pair.source for letter in word}
-    assert not letters & set("يكىة0123456789")
-    assert "\u200c" in letters
 
 
 @in_bulk
