@@ -56,6 +56,18 @@ def test_every_architecture_overfits_ten_examples(kind):
     assert right >= (10 if kind != "hard" else 8), said
 
 
+@pytest.mark.filterwarnings("ignore:.*self.log.*")
+def test_hard_attention_is_soft_for_a_share_of_the_training():
+    tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
+    model = Translator(TranslatorConfig(embedding=8, hidden=8, align="hard"), tokenizer, tokenizer)
+    recipe = read_recipe(None, {"train": {"soft": 0.25}})
+    task = TranslationTask(model, recipe.train, total_steps=8)
+    assert [task.is_soft(step) for step in range(8)] == [True, False, False, False, False, False, False, False]
+    batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
+    task.training_step(batch, 0)
+    assert task.baseline == 0, "no choice, no reward"
+
+
 def write(folder, name, lines):
     (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return str(folder / name)

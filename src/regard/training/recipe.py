@@ -98,6 +98,8 @@ class TrainConfig:
     """Hard attention: weight of the REINFORCE term."""
     entropy: float = 0.01
     """Hard attention: weight of the entropy bonus."""
+    soft: float = 0.5
+    """Hard attention: share of the training in which it still is soft, so that its first choices are worth a reward."""
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"] = "auto"
     """auto: bfloat16 for a Transformer on a GPU, float32 otherwise."""
     seed: int = 1

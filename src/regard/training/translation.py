@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from regard.attention.align import Hard
 from regard.data.batches import Batch
 from regard.data.tokenizer import END, PAD
 from regard.metrics.translation import corpus_bleu
@@ -39,12 +40,16 @@ class TranslationTask(lightning.LightningModule):
         super().__init__()
         self.model, self.config, self.total_steps = model, config, total_steps
         self.register_buffer("baseline", torch.zeros(()))
+        self._choosing = [module for module in model.modules() if isinstance(module, Hard)]
         self._said: list[str] = []
         self._wanted: list[str] = []
-        self._clock, self._tokens = time.perf_counter(), 0
+        self._began = self._clock = time.perf_counter()
+        self._tokens = 0
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
         """Cross-entropy of the next word; with hard attention, also the REINFORCE term."""
+        for align in self._choosing:
+            align.soft = self.is_soft(self.global_step)
         loss, nll, count = self._loss(batch)
         self._tokens += count
         if index % 20 == 19:
@@ -53,6 +58,10 @@ class TranslationTask(lightning.LightningModule):
             self._clock, self._tokens = now, 0
         self.log("loss", nll, prog_bar=True, batch_size=count)
         return loss
+
+    def is_soft(self, step: int) -> bool:
+        """Whether hard attention still is soft in this step."""
+        return self._done(step) < self.config.soft
 
     def validation_step(self, batch: Batch, index: int) -> None:
         """The loss of the given translations, and translations by decoding (never teacher-forced)."""
@@ -78,17 +87,20 @@ class TranslationTask(lightning.LightningModule):
         optimizer = torch.optim.AdamW(
             self.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=config.weight_decay
         )
-        began = time.perf_counter()
+        self._began = time.perf_counter()
 
         def factor(step: int) -> float:
-            done = (step + 1) / self.total_steps
-            if config.minutes:
-                # With a time limit, whatever ends first: the steps or the time.
-                done = max(done, (time.perf_counter() - began) / (60 * config.minutes))
-            return step_size(config.schedule, min(1.0, done), max(config.warmup, 1 / self.total_steps))
+            return step_size(config.schedule, self._done(step), max(config.warmup, 1 / self.total_steps))
 
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _done(self, step: int) -> float:
+        """The share of the training that is done after a step: with a time limit, whatever ends first."""
+        done = (step + 1) / self.total_steps
+        if self.config.minutes:
+            done = max(done, (time.perf_counter() - self._began) / (60 * self.config.minutes))
+        return min(1.0, done)
 
     def _loss(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
         """The loss to minimise, the plain cross-entropy per word, and the number of words."""
