@@ -32,6 +32,7 @@ ARCHITECTURES = {
     "conditional": {"conditional": True},
     "luong": {"architecture": "luong", "cell": "lstm", "score": "general"},
     "local_p": {"architecture": "luong", "align": "local_p", "score": "general", "reach": 3},
+    "coverage": {"coverage": True},
     "hard": {"align": "hard"},
     "transformer": {"architecture": "transformer", "layers": 1, "heads": 2, "inner": 64},
 }
@@ -42,7 +43,7 @@ def test_every_architecture_overfits_ten_examples(kind):
     tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
     config = TranslatorConfig(embedding=32, hidden=32, dropout=0.0, output_dropout=0.0, **ARCHITECTURES[kind])
     model = Translator(config, tokenizer, tokenizer)
-    recipe = read_recipe(None, {"train": {"label_smoothing": 0.0}})
+    recipe = read_recipe(None, {"train": {"label_smoothing": 0.0, "overlap": 0.1}})
     task = TranslationTask(model, recipe.train, total_steps=1000)
     batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -98,6 +98,8 @@ class TrainConfig:
     """Hard attention: weight of the REINFORCE term."""
     entropy: float = 0.01
     """Hard attention: weight of the entropy bonus."""
+    overlap: float = 0.0
+    """Coverage: weight of the loss for attending again to what was attended to (See et al. 2017, equation 12)."""
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"] = "auto"
     """auto: bfloat16 for a Transformer on a GPU, float32 otherwise."""
     seed: int = 1

@@ -105,4 +105,6 @@ class TranslationTask(lightning.LightningModule):
             self.baseline.lerp_((-nll.detach()).mean(), 0.1)
             loss = loss - self.config.reward * (advantage * unrolled.log_prob[real]).mean()
             loss = loss - self.config.entropy * unrolled.entropy[real].mean()
+        if unrolled.overlap is not None and self.config.overlap:
+            loss = loss + self.config.overlap * unrolled.overlap[real].mean()
         return loss, nll.detach().mean(), len(targets)
