@@ -9,7 +9,7 @@ from regard.errors import DataError, OptionError
 from regard.systems.translator import Translator, TranslatorConfig
 from regard.training.recipe import TABLES, fields_of, read_overrides, read_recipe, recipe_names, recipe_summary
 from regard.training.run import hold_out, read_data, train
-from regard.training.translation import TranslationTask, step_size
+from regard.training.translation import Plateau, TranslationTask, step_size
 
 # Lightning's own use of torch; and workers, which ten sentences do not need.
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
@@ -162,10 +162,44 @@ def test_wrong_recipes_are_explained(tmp_path):
         read_data(read_recipe(None).data)
 
 
-@pytest.mark.parametrize("schedule", ["one_cycle", "inverse_sqrt", "constant"])
+@pytest.mark.parametrize("schedule", ["one_cycle", "inverse_sqrt", "constant", "plateau"])
 def test_the_step_size_rises_and_then_does_not(schedule):
     sizes = [step_size(schedule, done / 100, 0.1) for done in range(1, 101)]
     assert sizes[:10] == sorted(sizes[:10])
     assert max(sizes) == pytest.approx(1)
     assert sizes[10:] == sorted(sizes[10:], reverse=True)
     assert all(0 < size <= 1 for size in sizes)
+
+
+def test_a_plateau_halves_the_step_size_after_the_warm_up_and_down_to_one_percent():
+    plateau = Plateau()
+    for bleu, warm, factor in [
+        (5, False, 1),
+        (4, False, 1),
+        (6, True, 1),
+        (6.0, True, 0.5),
+        (7.0, True, 0.5),
+        (1.0, True, 0.25),
+    ]:
+        plateau.after(bleu, warm=warm)
+        assert plateau.factor == factor
+    for _ in range(10):
+        plateau.after(0.0, warm=True)
+    assert plateau == Plateau(0.01, 7.0)
+
+
+def test_training_on_a_plateau_takes_smaller_steps_and_goes_on_with_them(tmp_path):
+    pairs = [f"{source}\t{target}" for source, target in TEN]
+    overrides = {
+        "data": {"pairs": write(tmp_path, "pairs.tsv", pairs), "vocabulary": 120},
+        "model": {"embedding": 8, "hidden": 8},
+        "train": {"epochs": 4, "schedule": "plateau", "warmup": 0.25, "learning_rate": 1e-3},
+    }
+    train(read_recipe(None, overrides), tmp_path, progress=False)
+    kept = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
+    # Too little is learned for any BLEU: no validation is better than the first.
+    assert kept["plateau"] == {"factor": 0.125, "best": 0.0}
+    assert kept["lr_schedulers"][0]["_last_lr"] == [1e-3 * 0.25]
+    task = TranslationTask(Translator.load(tmp_path / "model"), read_recipe(None, overrides).train, total_steps=4)
+    task.on_load_checkpoint(kept)
+    assert task.plateau == Plateau(0.125, 0.0)

@@ -75,7 +75,9 @@ def train(
         model = start_from.to("cpu").train()
     loaders = _loaders(recipe, train_pairs, valid_pairs, model, folder)
     task = TranslationTask(model, recipe.train, total_steps=recipe.train.epochs * len(loaders[0]))
-    best = ModelCheckpoint(folder / "checkpoints", "best", monitor="valid_bleu", mode="max", save_last=True)
+    best = ModelCheckpoint(
+        folder / "checkpoints", "best", monitor="valid_bleu", mode="max", enable_version_counter=False
+    )
     trainer = _trainer(recipe, folder, best, progress=progress)
     last = folder / "checkpoints" / "last.ckpt"
     with warnings.catch_warnings():
@@ -250,7 +252,9 @@ def _trainer(recipe: Recipe, folder: Path, best: ModelCheckpoint, *, progress: b
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and recipe.model.architecture == "transformer" else "32-true"
     stop = _StopWhenInterrupted(folder / "checkpoints" / "last.ckpt")
-    callbacks: list[Callback] = [best, stop, _NewOrderEachEpoch(), LearningRateMonitor("step")]
+    # Of its own: the `save_last` of a checkpoint that monitors a score keeps the last of the best, not the last.
+    last = ModelCheckpoint(folder / "checkpoints", "last", save_on_train_epoch_end=True, enable_version_counter=False)
+    callbacks: list[Callback] = [best, last, stop, _NewOrderEachEpoch(), LearningRateMonitor("step")]
     if progress:
         callbacks.append(RichProgressBar())
     if config.average:
