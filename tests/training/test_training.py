@@ -7,8 +7,9 @@ from regard.data.batches import TextPairs, collate
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
 from regard.systems.translator import Translator, TranslatorConfig
+from regard.training.material import read_data
 from regard.training.recipe import TABLES, fields_of, read_overrides, read_recipe, recipe_names, recipe_summary
-from regard.training.run import hold_out, read_data, train
+from regard.training.run import train
 from regard.training.translation import Plateau, TranslationTask, step_size
 
 # Lightning's own use of torch; and workers, which ten sentences do not need.
@@ -97,17 +98,6 @@ def test_training_twice_gives_the_same_model(tmp_path):
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_sentences_are_held_out_with_all_their_translations():
-    pairs = [(f"sentence {i % 40}", f"satz {i}") for i in range(200)]
-    kept, held = hold_out(pairs, 5)
-    assert len(held) == 5
-    assert not {source for source, _ in kept} & {source for source, _ in held}
-    assert len(kept) == 200 - 5 * 5
-    assert {source for source, _ in hold_out(pairs[::-1], 5)[1]} == {source for source, _ in held}
-    with pytest.raises(OptionError, match="too few"):
-        hold_out([("a", "b")], 5)
-
-
 def test_every_packaged_recipe_can_be_read_and_says_what_it_trains():
     assert len(recipe_names()) >= 6
     for name in recipe_names():
@@ -173,14 +163,8 @@ def test_the_step_size_rises_and_then_does_not(schedule):
 
 def test_a_plateau_halves_the_step_size_after_the_warm_up_and_down_to_one_percent():
     plateau = Plateau()
-    for bleu, warm, factor in [
-        (5, False, 1),
-        (4, False, 1),
-        (6, True, 1),
-        (6.0, True, 0.5),
-        (7.0, True, 0.5),
-        (1.0, True, 0.25),
-    ]:
+    rising = [(5.0, False, 1), (4.0, False, 1)]
+    for bleu, warm, factor in [*rising, (6.0, True, 1), (6.0, True, 0.5), (7.0, True, 0.5), (1.0, True, 0.25)]:
         plateau.after(bleu, warm=warm)
         assert plateau.factor == factor
     for _ in range(10):

@@ -13,7 +13,8 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.utils.data import Sampler
 
-from regard.data.tokenizer import END, PAD, START, Tokenizer
+from regard.data.corpus import Corpus
+from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, ShapeError
 
 
@@ -199,3 +200,45 @@ class TextPairs:
             for side, tokenizer in enumerate(self._tokenizers)
         )
         return list(zip(*encoded, strict=True))
+
+
+class DroppingCorpus:
+    """A corpus whose sentences are cut anew whenever they are asked for, with BPE dropout.
+
+    The text is what the ids decode to, so that the store is all that is needed. A sentence with something unknown comes
+    as it is stored: its ids no longer tell what was there. Otherwise as TextPairs: the dropout is not reproducible, and
+    `lengths` are those without it.
+    """
+
+    def __init__(
+        self, corpus: Corpus, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, dropout: float
+    ) -> None:
+        self._corpus, self._dropout = corpus, dropout
+        self._tokenizers = (source_tokenizer, target_tokenizer)
+        for tokenizer in self._tokenizers:
+            tokenizer.encode("", dropout=dropout)  # so that a wrong dropout is told here, not in a worker
+        self.report = corpus.report
+
+    def __len__(self) -> int:
+        return len(self._corpus)
+
+    def __getitem__(self, index: SupportsIndex) -> tuple[list[int], list[int]]:
+        return self.__getitems__([operator.index(index)])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+        """Several at once: a torch DataLoader asks for a batch in this way."""
+        sides = zip(*(self._corpus[index] for index in indices), strict=True)
+        cut = [self._cut(side, tokenizer) for side, tokenizer in zip(sides, self._tokenizers, strict=True)]
+        return list(zip(*cut, strict=True))
+
+    @property
+    def lengths(self) -> Int[np.ndarray, "n 2"]:
+        """The number of ids of source and target, for each pair, without dropout."""
+        return self._corpus.lengths
+
+    def _cut(self, side: Sequence[np.ndarray], tokenizer: Tokenizer) -> list[list[int]]:
+        stored: list[list[int]] = [ids.tolist() for ids in side]
+        texts = ["" if UNKNOWN in ids else tokenizer.decode(ids) for ids in stored]
+        return [
+            new or ids for new, ids in zip(tokenizer.encode_batch(texts, dropout=self._dropout), stored, strict=True)
+        ]

@@ -39,6 +39,13 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
     return _decode(_locate(Path(path)))
 
 
+def stamp(path: str | os.PathLike[str]) -> tuple[str, int, int]:
+    """Which text this is: its path, and the size and the time of the last change of the file it lies in."""
+    place = _locate(Path(path))
+    status = place.file.stat()
+    return str(Path(str(place)).resolve()), status.st_size, status.st_mtime_ns
+
+
 def read_pairs(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
     """Line i of one file with line i of the other."""
     return _pair(Path(source), Path(target), read_lines(source), read_lines(target))
