@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from regard.data.text import read_pairs, read_tsv, stamp
+from regard.data.text import read_dataset, read_pairs, read_tsv, stamp
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
 from regard.training.recipe import DataConfig
@@ -63,11 +63,7 @@ def read_data(config: DataConfig) -> Material:
     """One pass over the training pairs, to count them and to choose what is held out; valid and test are lists."""
     if config.world:
         return _world(config)
-    stream, folder = _stream(config), Path(config.folder)
-    valid, test = (
-        list(_filled(read_pairs(folder / source, folder / target))) if source and target else None
-        for source, target in [(config.valid_source, config.valid_target), (config.test_source, config.test_target)]
-    )
+    stream, valid, test = _stream(config), _given(config, "valid"), _given(config, "test")
     survey = Survey.of(
         stream,
         test=config.held_out_test if test is None else 0,
@@ -159,7 +155,26 @@ def _stream(config: DataConfig) -> Stream:
     if config.source and config.target:
         source, target = folder / config.source, folder / config.target
         return Stream(lambda: read_pairs(source, target), [stamp(source), stamp(target)])
-    raise OptionError("Say what to train on: source and target, or pairs, or world.")
+    if config.dataset:
+        return _dataset(config, config.dataset_split)
+    raise OptionError("Say what to train on: source and target, or pairs, or dataset, or world.")
+
+
+def _given(config: DataConfig, part: Literal["valid", "test"]) -> Pairs | None:
+    """The pairs to validate or to test with, where the recipe names some."""
+    source, target = getattr(config, f"{part}_source"), getattr(config, f"{part}_target")
+    if source and target:
+        return list(_filled(read_pairs(Path(config.folder) / source, Path(config.folder) / target)))
+    split = getattr(config, f"dataset_{part}")
+    return list(_filled(_dataset(config, split))) if config.dataset and split else None
+
+
+def _dataset(config: DataConfig, split: str) -> Stream:
+    place = Path(config.folder) / config.dataset
+    name = str(place) if place.exists() else config.dataset
+    # What the hub holds under a name may change, and a folder holds many files: neither is told by a stamp.
+    identity = [stamp(place), config.dataset_columns, split] if place.is_file() else None
+    return Stream(lambda: read_dataset(name, *config.dataset_columns, split=split), identity)
 
 
 def _filled(pairs: Iterable[Pair]) -> Iterator[Pair]:

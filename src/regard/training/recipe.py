@@ -32,6 +32,16 @@ class DataConfig:
     """Or both in one file: source<TAB>target."""
     columns: tuple[int, int] = (0, 1)
     """The columns of `pairs` that hold source and target."""
+    dataset: str = ""
+    """Or a Hugging Face dataset: NAME or NAME:CONFIGURATION of the hub, or a file or folder of one."""
+    dataset_columns: tuple[str, str] = ("source", "target")
+    """The columns of `dataset` that hold source and target, or the languages in its translation column."""
+    dataset_split: str = "train"
+    """The split of `dataset` to train on."""
+    dataset_valid: str = ""
+    """Its split to validate with; without one, a part of the training pairs is held out."""
+    dataset_test: str = ""
+    """Its split to test with."""
     world: str = ""
     """Or a generated world and direction, e.g. "babel:en-fr"."""
     examples: int = 50_000
@@ -135,8 +145,8 @@ def read_recipe(name: str | Path | None, overrides: Mapping[str, Mapping[str, An
             tables[table].update(values)
     for table, values in (overrides or {}).items():
         tables[table].update(values)
-    if "columns" in tables["data"]:
-        tables["data"]["columns"] = tuple(tables["data"]["columns"])
+    for name in {"columns", "dataset_columns"} & tables["data"].keys():
+        tables["data"][name] = tuple(tables["data"][name])
     return Recipe(
         from_fields(DataConfig, tables["data"], f"{place} [data]"),
         from_fields(TranslatorConfig, tables["model"], f"{place} [model]"),
@@ -200,7 +210,7 @@ def _parsed(text: str, kind: Any, place: str) -> Any:
         return text.lower() == "true"
     try:
         if get_origin(kind) is tuple:
-            return tuple(int(part) for part in text.split(","))
+            return tuple(get_args(kind)[0](part) for part in text.split(","))
         return kind(text)
     except ValueError:
         raise OptionError(f"{place} is of type {kind.__name__}; got {text!r}.") from None
