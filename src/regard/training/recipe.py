@@ -100,6 +100,8 @@ class TrainConfig:
     """Decay of the running average of the weights that is evaluated and kept; 0 for none. 0.999 suits most."""
     validate_every: int = 1
     """Epochs between validations, which decode the validation sentences."""
+    checkpoint_minutes: float = 30.0
+    """Minutes between checkpoints within an epoch, for --resume; 0 for only one after each epoch."""
     patience: int = 0
     """Validations without a better BLEU before training ends; 0 for no early end."""
     valid_beam: int = 1

@@ -26,12 +26,12 @@ from lightning.pytorch.callbacks import (
 )
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from torch import Tensor
-from torch.utils.data import DataLoader
 
-from regard.data.batches import DroppingCorpus, TextPairs, TokenBatches, collate
+from regard.data.batches import BatchLoader, DroppingCorpus, TextPairs, TokenBatches
 from regard.data.corpus import Corpus
 from regard.metrics.translation import corpus_bleu
 from regard.systems.translator import Translator
+from regard.training.checkpoints import KeepLast
 from regard.training.material import Material, Pairs, make_tokenizers, read_data
 from regard.training.recipe import Recipe
 from regard.training.translation import TranslationTask
@@ -59,7 +59,9 @@ def train(
     """Train a translator into a folder: the model, logs/ and checkpoints/.
 
     `start_from` goes on from a trained model, with its tokenizers. `resume` goes on from the folder's last checkpoint.
-    Interrupting (Ctrl-C) ends the training early and saves what is there.
+    Interrupting (Ctrl-C) ends the training early and saves what is there. A run that was interrupted and resumed gives,
+    on a CPU, the very weights that it would have given without; but not with BPE dropout, whose draws cannot be
+    repeated, nor with a time limit.
     """
     folder = Path(folder)
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
@@ -144,14 +146,11 @@ def _examples(recipe: Recipe, material: Material, model: Translator, folder: Pat
 
 def _loaders(
     recipe: Recipe, examples: Examples, valid_pairs: Pairs, model: Translator
-) -> tuple[DataLoader[Any], DataLoader[Any]]:
+) -> tuple[BatchLoader, BatchLoader]:
     batches = TokenBatches(examples.lengths, max_tokens=recipe.train.max_tokens, shuffle=True, seed=recipe.train.seed)
     valid = TextPairs(valid_pairs, model.source_tokenizer, model.target_tokenizer)
     valid_batches = TokenBatches(valid.lengths, max_tokens=recipe.train.max_tokens, shuffle=False, seed=0)
-    return (
-        DataLoader(examples, batch_sampler=batches, collate_fn=collate),  # type: ignore[arg-type]
-        DataLoader(valid, batch_sampler=valid_batches, collate_fn=collate),  # type: ignore[arg-type]
-    )
+    return BatchLoader(examples, batches), BatchLoader(valid, valid_batches)
 
 
 class _NewOrderEachEpoch(Callback):
@@ -166,8 +165,7 @@ class _NewOrderEachEpoch(Callback):
 class _StopWhenInterrupted(Callback):
     """Ctrl-C ends the training after this batch, so that the model is saved; a second Ctrl-C ends it at once."""
 
-    def __init__(self, checkpoint: Path) -> None:
-        self.checkpoint = checkpoint
+    def __init__(self) -> None:
         self._interrupted = False
         self._before: Any = None
 
@@ -175,11 +173,6 @@ class _StopWhenInterrupted(Callback):
         """Take over Ctrl-C, where this is allowed: in the main thread."""
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, lambda *_: self._stop(trainer))
-
-    def on_train_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Leave a checkpoint to resume from."""
-        if self._interrupted:
-            trainer.save_checkpoint(self.checkpoint)
 
     def teardown(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, stage: str) -> None:
         """Give Ctrl-C back."""
@@ -211,9 +204,9 @@ def _trainer(recipe: Recipe, folder: Path, best: ModelCheckpoint, *, progress: b
     precision: Any = config.precision
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and recipe.model.architecture == "transformer" else "32-true"
-    stop = _StopWhenInterrupted(folder / "checkpoints" / "last.ckpt")
     # Of its own: the `save_last` of a checkpoint that monitors a score keeps the last of the best, not the last.
-    last = ModelCheckpoint(folder / "checkpoints", "last", save_on_train_epoch_end=True, enable_version_counter=False)
+    last = KeepLast(folder / "checkpoints" / "last.ckpt", minutes=config.checkpoint_minutes)
+    stop = _StopWhenInterrupted()
     callbacks: list[Callback] = [best, last, stop, _NewOrderEachEpoch(), LearningRateMonitor("step")]
     if progress:
         callbacks.append(RichProgressBar())

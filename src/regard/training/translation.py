@@ -58,7 +58,8 @@ class TranslationTask(lightning.LightningModule):
         self.model, self.config, self.total_steps = model, config, total_steps
         self.register_buffer("baseline", torch.zeros(()))
         self.plateau = Plateau()
-        self._began = time.perf_counter()
+        self._random: dict[str, Any] | None = None
+        self._seconds, self._began = 0.0, time.perf_counter()
         self._said: list[str] = []
         self._wanted: list[str] = []
         self._clock, self._tokens = time.perf_counter(), 0
@@ -100,7 +101,7 @@ class TranslationTask(lightning.LightningModule):
         optimizer = torch.optim.AdamW(
             self.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=config.weight_decay
         )
-        self._began = time.perf_counter()
+        self._began = time.perf_counter() - self._seconds
 
         def factor(step: int) -> float:
             size = step_size(config.schedule, self._done(step + 1), max(config.warmup, 1 / self.total_steps))
@@ -110,12 +111,23 @@ class TranslationTask(lightning.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep how far the step size has been halved."""
+        """Keep what decides how training goes on: random numbers, the time spent, the halvings of the step size."""
         checkpoint["plateau"] = asdict(self.plateau)
+        checkpoint["seconds"] = time.perf_counter() - self._began
+        checkpoint["random"] = {"cpu": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all()}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Go on with that step size; a checkpoint from before there was a plateau has none to go on with."""
+        """Go on from there; a checkpoint of an earlier version may lack some of it."""
         self.plateau = Plateau(**checkpoint.get("plateau", {}))
+        self._seconds = checkpoint.get("seconds", 0.0)
+        self._random = checkpoint.get("random")
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        """The first batch after a resumption draws the numbers that it would have drawn without one."""
+        if self._random is not None:
+            torch.set_rng_state(self._random["cpu"].cpu())
+            torch.cuda.set_rng_state_all([state.cpu() for state in self._random["cuda"]])
+            self._random = None
 
     def _done(self, step: int) -> float:
         """The share of the training that is done: with a time limit, whatever ends first, the steps or the time."""
