@@ -71,12 +71,14 @@ def test_two_text_files_become_a_model(tmp_path):
         {
             "data": {"source": source, "target": target, "vocabulary": 120, "held_out_test": 1},
             "model": {"embedding": 8, "hidden": 8},
-            "train": {"epochs": 2, "average": 0.9, "max_tokens": 60},
+            "train": {"epochs": 2, "average": 0.9, "max_tokens": 60, "max_output": 2},
         },
     )
     trained = train(recipe, tmp_path / "run", progress=False)
     assert trained.metrics["epochs"] == 2
     assert {"valid_bleu", "test_bleu"} <= set(trained.metrics)
+    said = (tmp_path / "run" / "test.tsv").read_text().split("\t")[2]
+    assert len(trained.model.target_tokenizer.encode(said)) <= 2, "max_output"
     loaded = Translator.load(trained.folder, device="cpu")
     assert loaded.translate(["one dog"])[0][0].text == trained.model.to("cpu").translate(["one dog"])[0][0].text
     assert (tmp_path / "run" / "logs" / "metrics.csv").is_file()

@@ -106,6 +106,8 @@ class TrainConfig:
     """Validations without a better BLEU before training ends; 0 for no early end."""
     valid_beam: int = 1
     """Beam of these validations."""
+    max_output: int = 0
+    """Longest output in pieces, when validating and testing; 0 for twice the source and ten more."""
     reward: float = 1.0
     """Hard attention: weight of the REINFORCE term."""
     entropy: float = 0.01

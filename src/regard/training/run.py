@@ -92,7 +92,7 @@ def train(
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     metrics |= {f"train_{name}": count for name, count in asdict(examples.report).items()}
     if material.test:
-        metrics |= _test(model, material.test, folder, lowercase=recipe.data.lowercase)
+        metrics |= _test(model, material.test, folder, recipe)
     model.save(folder / "model", metrics=metrics)
     (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2) + "\n", encoding="utf-8")
     return Trained(folder / "model", model, metrics)
@@ -118,12 +118,13 @@ def _keep_earlier_log(logs: Path) -> None:
         (logs / "metrics.csv").replace(logs / f"metrics-{taken + 1}.csv")
 
 
-def _test(model: Translator, pairs: Pairs, folder: Path, *, lowercase: bool) -> dict[str, Any]:
+def _test(model: Translator, pairs: Pairs, folder: Path, recipe: Recipe) -> dict[str, Any]:
     """Translate the test sentences with a beam of 5; the translations are kept beside the model."""
-    said = [best[0].text for best in model.translate([source for source, _ in pairs], beam=5)]
+    sources = [source for source, _ in pairs]
+    said = [best[0].text for best in model.translate(sources, beam=5, max_length=recipe.train.max_output or None)]
     lines = [f"{source}\t{target}\t{text}\n" for (source, target), text in zip(pairs, said, strict=True)]
     (folder / "test.tsv").write_text("".join(lines), encoding="utf-8")
-    bleu = corpus_bleu(said, [target for _, target in pairs], lowercase=lowercase)
+    bleu = corpus_bleu(said, [target for _, target in pairs], lowercase=recipe.data.lowercase)
     return {"test_bleu": bleu.value, "test_signature": bleu.signature, "test_sentences": len(pairs)}
 
 

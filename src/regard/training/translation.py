@@ -80,7 +80,12 @@ class TranslationTask(lightning.LightningModule):
         _, nll, count = self._loss(batch)
         self.log("valid_loss", nll, batch_size=count)
         tokenizer = self.model.target_tokenizer
-        found = self.model.search(batch.source, batch.source_lengths, beam=self.config.valid_beam)
+        found = self.model.search(
+            batch.source,
+            batch.source_lengths,
+            beam=self.config.valid_beam,
+            max_length=self.config.max_output or None,
+        )
         self._said += [tokenizer.decode(outputs[0].tokens) for outputs in found]
         self._wanted += [
             tokenizer.decode([t for t in row if t not in (PAD, END)]) for row in batch.target[:, 1:].tolist()
