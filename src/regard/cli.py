@@ -322,6 +322,28 @@ def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] =
 
 
 @data.command
+def newsgroups(
+    *, source: Annotated[Path, Parameter(name="--from")], out: Annotated[Path, Parameter(alias="-o")], words: int = 100
+) -> None:
+    """Make text files of the 20 newsgroups: posts, and their subject lines to be found.
+
+    Parameters
+    ----------
+    source
+        A folder with *train*.jsonl and *test*.jsonl (maybe .xz), each line a post: {"text": ...}, with its headers.
+    out
+        Folder for train.body, train.subject, valid.body and so on.
+    words
+        Keep only so many words of each body; how many were cut is told.
+    """
+    from regard.data.newsgroups import prepare
+
+    for part, counts in prepare(source, out, words=words).items():
+        _print(f"{part}: {counts}")
+    _print(f"Wrote {out}. Train on it: regard train newsgroups-subject --data.folder {out}")
+
+
+@data.command
 def babel(source: str = "en", target: str = "fr", *, count: int = 2000, seed: int = 0, show: int = 5) -> None:
     """Statistics and examples of the generated world babel.
 
