@@ -1,6 +1,8 @@
 """Every signature of regard is checked while its tests run: shapes by jaxtyping, types by beartype."""
 
+import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -8,6 +10,12 @@ from jaxtyping import config, install_import_hook
 
 # Workers share the cores, and the tensors here are small.
 torch.set_num_threads(1)
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+if find_spec("triton"):
+    # Before the checks: Triton reads the source of its kernels, and its types are its own.
+    import regard.kernels.additive_triton  # noqa: F401
 
 install_import_hook("regard", "beartype.beartype")
 
