@@ -13,8 +13,10 @@ torch.set_num_threads(1)
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
+# Before the checks: torch.compile and Triton read the source of what they compile.
+import regard.kernels.additive_compiled  # noqa: E402
+
 if find_spec("triton"):
-    # Before the checks: Triton reads the source of its kernels, and its types are its own.
     import regard.kernels.additive_triton  # noqa: F401
 
 install_import_hook("regard", "beartype.beartype")

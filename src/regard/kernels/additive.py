@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.kernels.additive_compiled import compiling_pays, fractions, slopes
 from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
 
 
@@ -82,6 +83,8 @@ class _AdditiveLogits(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, direction)
         pairs = _pairs(query, key)
+        if pairs.rational and compiling_pays(query, key):
+            return fractions(pairs.query, pairs.key, direction).mul_(-2).add_(direction.sum())
         logits = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
         for block in blocks(query, key, features=query.shape[2]):
             logits[block] = pairs.complement(block) @ direction
@@ -94,6 +97,11 @@ class _AdditiveLogits(torch.autograd.Function):
             # The gradient is to be differentiated again, which the plain formula can do.
             return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
         pairs = _pairs(query, key)
+        if pairs.rational and compiling_pays(query, key):
+            grad_query, through_complement = slopes(pairs.query, pairs.key, grad)
+            grad_key, _ = slopes(pairs.key, pairs.query, grad.mT.contiguous())
+            grad_direction = grad.sum() - 2 * through_complement.sum((0, 1))
+            return grad_query.mul_(4 * direction), grad_key.mul_(4 * direction), grad_direction
         grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
         through_complement = torch.zeros_like(direction)
         for block in blocks(query, key, features=query.shape[2]):
