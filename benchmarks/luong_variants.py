@@ -21,8 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from regard.systems.evaluation import evaluate
+from regard.training.material import read_data
 from regard.training.recipe import read_recipe
-from regard.training.run import read_data, train
+from regard.training.run import train
 
 SCORES = ("dot", "general", "concat")
 GLOBAL_AND_LOCAL = [f"{score}:{align}" for align in ("softmax", "local_m", "local_p") for score in SCORES]
@@ -44,7 +45,7 @@ def measure(row: str, folder: str) -> dict[str, Any]:
         trained = train(recipe, run, progress=sys.stderr.isatty())
         with (Path(run) / "logs" / "metrics.csv").open() as log:
             speeds = [float(line["tokens/s"]) for line in csv.DictReader(log) if line.get("tokens/s")]
-    _, _, test = read_data(recipe.data)
+    test = read_data(recipe.data).test
     result = evaluate(trained.model, *zip(*test, strict=True), beam=5, lowercase=True)
     return {
         "row": row,

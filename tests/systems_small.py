@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from regard import Attention, align, score
+from regard.attention.coverage import Coverage
 from regard.decoders.protocol import Decoder
 from regard.decoders.recurrent import Bahdanau, Luong
 from regard.decoders.transformer import TransformerDecoder
@@ -18,6 +19,12 @@ PAD, START, END = 0, 1, 2
 
 def attention(alignment: align.Align = align.softmax) -> Attention:
     return Attention(score.Additive(HIDDEN, 2 * HIDDEN, 7), alignment)
+
+
+def coverage(alignment: align.Align = align.softmax) -> Coverage:
+    made = Coverage(score.Additive(HIDDEN, 2 * HIDDEN, 7), alignment, key_dim=2 * HIDDEN)
+    nn.init.normal_(made.direction)  # as if trained: at 0 it would not show
+    return made
 
 
 def bahdanau(embedding: nn.Embedding, output: nn.Module, **options: object) -> Decoder:
@@ -50,11 +57,15 @@ MAKE_DECODER: dict[str, Callable[[nn.Embedding, nn.Module], Decoder]] = {
     "bahdanau": bahdanau,
     "bahdanau_lstm": lambda e, o: bahdanau(e, o, cell="lstm"),
     "bahdanau_local_p": lambda e, o: bahdanau(e, o, attention=attention(align.LocalPredictive(HIDDEN, reach=2))),
+    "bahdanau_coverage": lambda e, o: bahdanau(e, o, attention=coverage()),
+    "bahdanau_coverage_hard": lambda e, o: bahdanau(e, o, attention=coverage(align.Hard())),
     "conditional": lambda e, o: bahdanau(e, o, conditional=True),
     "hard": lambda e, o: bahdanau(e, o, attention=attention(align.Hard())),
     "luong": lambda e, o: luong(e, o, num_layers=2),
     "luong_gru": lambda e, o: luong(e, o, cell="gru"),
     "luong_local_m": lambda e, o: luong(e, o, attention=attention(align.LocalMonotonic(1))),
+    "luong_coverage_local_m": lambda e, o: luong(e, o, attention=coverage(align.LocalMonotonic(1))),
+    "luong_coverage_without_feeding": lambda e, o: luong(e, o, attention=coverage(), input_feeding=False),
     "luong_without_feeding": lambda e, o: luong(e, o, input_feeding=False, num_layers=2),
     "luong_local_m_without_feeding": lambda e, o: luong(
         e, o, attention=attention(align.LocalMonotonic(1)), input_feeding=False

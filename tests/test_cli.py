@@ -125,6 +125,17 @@ def test_lists_are_printed():
     assert "diagonal_error" in regard("data", "babel", "fa", "de", "--count", "50", check=True).stdout
 
 
+def test_news_posts_become_text_files_and_are_counted(tmp_path):
+    for part in ("train", "test"):
+        post = {"text": f"Subject: Re: {part}\n\nSome words of {part}"}
+        write(tmp_path / f"{part}.jsonl", [json.dumps(post)])
+    done = regard("data", "newsgroups", "--from", str(tmp_path), "--out", str(tmp_path / "out"), "--words", "2")
+    assert done.returncode == 0, done.stderr
+    assert "1 bodies cut (2 words)" in done.stdout
+    assert (tmp_path / "out" / "test.subject").read_text() == "test\n"
+    assert (tmp_path / "out" / "test.body").read_text() == "Some words\n"
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [

@@ -107,3 +107,13 @@ def test_straight_through_gumbel_is_one_hot_forward_and_soft_backward():
 def test_a_temperature_must_be_positive():
     with pytest.raises(OptionError, match="above 0; got -1"):
         align.Hard(temperature=-1.0)
+
+
+def test_a_soft_start_is_soft_attention_in_training_and_hard_in_evaluation():
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    hard = align.Hard()
+    hard.soft = True
+    started = attend(query, key, align=hard, weights=True)
+    torch.testing.assert_close(started.weights, attend(query, key, weights=True).weights)
+    assert started.log_prob is None
+    assert (attend(query, key, align=hard.eval(), weights=True).weights.amax(-1) == 1).all()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from regard.data.batches import Batch, TextPairs, TokenBatches, collate
+from regard.data.batches import Batch, DroppingCorpus, TextPairs, TokenBatches, collate
 from regard.data.corpus import Corpus
 from regard.data.tokenizer import END, PAD, START, Tokenizer
 from regard.errors import DataError, OptionError, ShapeError
@@ -223,3 +223,31 @@ def test_a_wrong_dropout_is_told_before_any_worker_starts(tokenizer):
 def test_an_empty_side_is_refused(tokenizer):
     with pytest.raises(DataError, match=r"Pair 1 has an empty side: \('a', ' '\)"):
         TextPairs([("a", "b"), ("a", " ")], tokenizer, tokenizer)
+
+
+def test_a_corpus_with_dropout_is_cut_anew_each_time_and_says_the_same(tokenizer, tmp_path):
+    pairs = [("animal street animal", "street street")] * 5
+    corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
+    dropping = DroppingCorpus(corpus, tokenizer, tokenizer, dropout=0.5)
+    assert len(dropping) == 5
+    assert dropping.lengths.tolist() == corpus.lengths.tolist()
+    drawn = [dropping[0] for _ in range(20)]
+    assert len({tuple(source) for source, _ in drawn}) > 1
+    assert {(tokenizer.decode(source), tokenizer.decode(target)) for source, target in drawn} == {pairs[0]}
+    loader = DataLoader(
+        dropping, batch_sampler=batches_of(dropping.lengths, shuffle=False), collate_fn=collate, num_workers=1
+    )
+    assert sum(len(batch) for batch in loader) == 5
+
+
+def test_what_is_unknown_is_not_lost_under_dropout(tokenizer, tmp_path):
+    pairs = [("animal \u4e16\u754c street", "animal"), ("street", "\u4e16animal")]
+    corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
+    dropping = DroppingCorpus(corpus, tokenizer, tokenizer, dropout=0.9)
+    for _ in range(10):
+        (source, animal), (street, target) = dropping.__getitems__([0, 1])
+        assert source == corpus[0][0].tolist()
+        assert target == corpus[1][1].tolist()
+        assert (tokenizer.decode(animal), tokenizer.decode(street)) == ("animal", "street")
+    with pytest.raises(OptionError, match="between 0 and 1; got 2"):
+        DroppingCorpus(corpus, tokenizer, tokenizer, dropout=2.0)

@@ -117,6 +117,23 @@ def test_a_failed_build_leaves_the_old_store_and_no_drafts(tokenizer, folder):
     assert len(Corpus.open(folder)) == 101
 
 
+def test_a_store_of_the_same_is_used_again_and_of_anything_else_built_anew(tokenizer, folder):
+    def unread():
+        yield "the pairs", "were read"
+
+    build(PAIRS, tokenizer, folder, fingerprint="these")
+    assert as_lists(build(unread(), tokenizer, folder, fingerprint="these")) == as_lists(Corpus.open(folder))
+    other = Tokenizer.train(["the pairs were read"], kind="word", minimum_count=1)
+    for change in [{"fingerprint": "those"}, {"fingerprint": None}, {"max_length": 199}]:
+        build(PAIRS, tokenizer, folder, fingerprint="these")
+        assert len(build([("un", "dix")], tokenizer, folder, **{"fingerprint": "these"} | change)) == 1
+    build(PAIRS, tokenizer, folder, fingerprint="these")
+    assert len(build(unread(), other, folder, fingerprint="these")) == 1
+    build(PAIRS, tokenizer, folder, fingerprint="these")
+    (folder / "source.ids").write_bytes(b"damaged")
+    assert len(build(PAIRS[:3], tokenizer, folder, fingerprint="these")) == 3
+
+
 def test_a_rebuilt_store_replaces_the_old_one_which_stays_readable(tokenizer, folder):
     old = build(PAIRS, tokenizer, folder)
     new = build(PAIRS[:7], tokenizer, folder)

@@ -193,6 +193,37 @@ def test_a_dataset_is_read_by_language_or_by_column(monkeypatch):
         list(read_dataset("wmt", "de", "en"))
 
 
+def test_a_dataset_on_disk_is_read_as_what_it_is(monkeypatch, tmp_path):
+    asked = []
+
+    def load_dataset(*arguments, **options):
+        asked.append((*arguments, options["split"], options.get("data_files")))
+        return [{"a": "one", "b": "two"}]
+
+    def load_from_disk(name):
+        asked.append(name)
+        one = load_dataset("on disk", split="")
+        return {"test": one} if name.endswith("parts") else one
+
+    stub = types.SimpleNamespace(load_dataset=load_dataset, load_from_disk=load_from_disk)
+    monkeypatch.setitem(sys.modules, "datasets", stub)
+    for folder, file in [("whole", "state.json"), ("parts", "dataset_dict.json"), ("of:files", "a.parquet")]:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / file).touch()
+    file = write(tmp_path / "pairs.jsonl", b"{}")
+    for name in (file, tmp_path / "whole", tmp_path / "parts", tmp_path / "of:files"):
+        assert list(read_dataset(str(name), "a", "b", split="test")) == [("one", "two")]
+    on_disk = ("on disk", "", None)
+    assert asked == [
+        ("json", "test", {"test": str(file)}),
+        *(str(tmp_path / "whole"), on_disk),
+        *(str(tmp_path / "parts"), on_disk),
+        (str(tmp_path / "of:files"), None, "test", None),
+    ]
+    with pytest.raises(DataError, match=r"The split 'valid' of the dataset .*parts' cannot be read: 'valid'"):
+        read_dataset(str(tmp_path / "parts"), "a", "b", split="valid")
+
+
 def test_every_data_error_is_a_regard_error():
     assert issubclass(DataError, RegardError)
     assert issubclass(DataError, ValueError)

@@ -118,6 +118,8 @@ def test_wrong_calls_are_explained(tokenizer, as_a_user):
         model.translate(["a dog"], nbest=6)
     with pytest.raises(OptionError, match="the encoder gives 20 and the decoder 10"):
         Translator(dataclasses.replace(SMALL, architecture="luong", score="dot"), tokenizer, tokenizer)
+    with pytest.raises(OptionError, match="Coverage is for rnnsearch and luong; the architecture is transformer"):
+        Translator(dataclasses.replace(SMALL, architecture="transformer", coverage=True), tokenizer, tokenizer)
     other = Tokenizer.train(["quite other words here"] * 3, size=60)
     with pytest.raises(OptionError, match="one joint vocabulary"):
         Translator(dataclasses.replace(SMALL, share_embeddings="all"), tokenizer, other)

@@ -7,9 +7,10 @@ from regard.data.batches import TextPairs, collate
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
 from regard.systems.translator import Translator, TranslatorConfig
+from regard.training.material import read_data
 from regard.training.recipe import TABLES, fields_of, read_overrides, read_recipe, recipe_names, recipe_summary
-from regard.training.run import hold_out, read_data, train
-from regard.training.translation import TranslationTask, step_size
+from regard.training.run import train
+from regard.training.translation import Plateau, TranslationTask, step_size
 
 # Lightning's own use of torch; and workers, which ten sentences do not need.
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
@@ -32,6 +33,7 @@ ARCHITECTURES = {
     "conditional": {"conditional": True},
     "luong": {"architecture": "luong", "cell": "lstm", "score": "general"},
     "local_p": {"architecture": "luong", "align": "local_p", "score": "general", "reach": 3},
+    "coverage": {"coverage": True},
     "hard": {"align": "hard"},
     "transformer": {"architecture": "transformer", "layers": 1, "heads": 2, "inner": 64},
 }
@@ -42,7 +44,7 @@ def test_every_architecture_overfits_ten_examples(kind):
     tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
     config = TranslatorConfig(embedding=32, hidden=32, dropout=0.0, output_dropout=0.0, **ARCHITECTURES[kind])
     model = Translator(config, tokenizer, tokenizer)
-    recipe = read_recipe(None, {"train": {"label_smoothing": 0.0}})
+    recipe = read_recipe(None, {"train": {"label_smoothing": 0.0, "overlap": 0.1}})
     task = TranslationTask(model, recipe.train, total_steps=1000)
     batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -54,6 +56,18 @@ def test_every_architecture_overfits_ten_examples(kind):
     said = [found[0].text for found in model.translate([source for source, _ in TEN], beam=2)]
     right = sum(text == target for text, (_, target) in zip(said, TEN, strict=True))
     assert right >= (10 if kind != "hard" else 8), said
+
+
+@pytest.mark.filterwarnings("ignore:.*self.log.*")
+def test_hard_attention_is_soft_for_a_share_of_the_training():
+    tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
+    model = Translator(TranslatorConfig(embedding=8, hidden=8, align="hard"), tokenizer, tokenizer)
+    recipe = read_recipe(None, {"train": {"soft": 0.25}})
+    task = TranslationTask(model, recipe.train, total_steps=8)
+    assert [task.is_soft(step) for step in range(8)] == [True, False, False, False, False, False, False, False]
+    batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
+    task.training_step(batch, 0)
+    assert task.baseline == 0, "no choice, no reward"
 
 
 def write(folder, name, lines):
@@ -69,12 +83,14 @@ def test_two_text_files_become_a_model(tmp_path):
         {
             "data": {"source": source, "target": target, "vocabulary": 120, "held_out_test": 1},
             "model": {"embedding": 8, "hidden": 8},
-            "train": {"epochs": 2, "average": 0.9, "max_tokens": 60},
+            "train": {"epochs": 2, "average": 0.9, "max_tokens": 60, "max_output": 2},
         },
     )
     trained = train(recipe, tmp_path / "run", progress=False)
     assert trained.metrics["epochs"] == 2
     assert {"valid_bleu", "test_bleu"} <= set(trained.metrics)
+    said = (tmp_path / "run" / "test.tsv").read_text().split("\t")[2]
+    assert len(trained.model.target_tokenizer.encode(said)) <= 2, "max_output"
     loaded = Translator.load(trained.folder, device="cpu")
     assert loaded.translate(["one dog"])[0][0].text == trained.model.to("cpu").translate(["one dog"])[0][0].text
     assert (tmp_path / "run" / "logs" / "metrics.csv").is_file()
@@ -94,17 +110,6 @@ def test_training_twice_gives_the_same_model(tmp_path):
     )
     first, second = (train(recipe, tmp_path / name, progress=False).model.state_dict() for name in ("one", "two"))
     assert all(torch.equal(first[name], second[name]) for name in first)
-
-
-def test_sentences_are_held_out_with_all_their_translations():
-    pairs = [(f"sentence {i % 40}", f"satz {i}") for i in range(200)]
-    kept, held = hold_out(pairs, 5)
-    assert len(held) == 5
-    assert not {source for source, _ in kept} & {source for source, _ in held}
-    assert len(kept) == 200 - 5 * 5
-    assert {source for source, _ in hold_out(pairs[::-1], 5)[1]} == {source for source, _ in held}
-    with pytest.raises(OptionError, match="too few"):
-        hold_out([("a", "b")], 5)
 
 
 def test_every_packaged_recipe_can_be_read_and_says_what_it_trains():
@@ -161,10 +166,38 @@ def test_wrong_recipes_are_explained(tmp_path):
         read_data(read_recipe(None).data)
 
 
-@pytest.mark.parametrize("schedule", ["one_cycle", "inverse_sqrt", "constant"])
+@pytest.mark.parametrize("schedule", ["one_cycle", "inverse_sqrt", "constant", "plateau"])
 def test_the_step_size_rises_and_then_does_not(schedule):
     sizes = [step_size(schedule, done / 100, 0.1) for done in range(1, 101)]
     assert sizes[:10] == sorted(sizes[:10])
     assert max(sizes) == pytest.approx(1)
     assert sizes[10:] == sorted(sizes[10:], reverse=True)
     assert all(0 < size <= 1 for size in sizes)
+
+
+def test_a_plateau_halves_the_step_size_after_the_warm_up_and_down_to_one_percent():
+    plateau = Plateau()
+    rising = [(5.0, False, 1), (4.0, False, 1)]
+    for bleu, warm, factor in [*rising, (6.0, True, 1), (6.0, True, 0.5), (7.0, True, 0.5), (1.0, True, 0.25)]:
+        plateau.after(bleu, warm=warm)
+        assert plateau.factor == factor
+    for _ in range(10):
+        plateau.after(0.0, warm=True)
+    assert plateau == Plateau(0.01, 7.0)
+
+
+def test_training_on_a_plateau_takes_smaller_steps_and_goes_on_with_them(tmp_path):
+    pairs = [f"{source}\t{target}" for source, target in TEN]
+    overrides = {
+        "data": {"pairs": write(tmp_path, "pairs.tsv", pairs), "vocabulary": 120},
+        "model": {"embedding": 8, "hidden": 8},
+        "train": {"epochs": 4, "schedule": "plateau", "warmup": 0.25, "learning_rate": 1e-3},
+    }
+    train(read_recipe(None, overrides), tmp_path, progress=False)
+    kept = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
+    # Too little is learned for any BLEU: no validation is better than the first.
+    assert kept["plateau"] == {"factor": 0.125, "best": 0.0}
+    assert kept["lr_schedulers"][0]["_last_lr"] == [1e-3 * 0.25]
+    task = TranslationTask(Translator.load(tmp_path / "model"), read_recipe(None, overrides).train, total_steps=4)
+    task.on_load_checkpoint(kept)
+    assert task.plateau == Plateau(0.125, 0.0)

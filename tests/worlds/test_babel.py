@@ -1,7 +1,6 @@
 """The babel world: closed examples in four languages, and the gates that keep it from being learned by heart."""
 
 # Persian letters are not Latin ones written wrong.
-# ruff: noqa: RUF001
 
 from itertools import islice, permutations
 from random import Random
@@ -64,7 +63,7 @@ MEANINGS = {
         clause(3, "eat", phrase(1, "man"), phrase(2, "apple", determiner="a"), negative=True)
     ),
     "pronouns are dropped and participles agree": sentence(
-        clause(3, "see", pronoun(1, "he"), pronoun(2, "she"), tense="past")
+        clause(3, "see", pronoun(1, "they"), pronoun(2, "she"), tense="past")
     ),
     "a verb splits, and is last in a subordinate clause": sentence(
         clause(2, "announce", phrase(1, "minister", plural=True)),
@@ -102,10 +101,10 @@ SENTENCES = {
         "fa": "مرد سیبی نمی‌خورد .",
     },
     "pronouns are dropped and participles agree": {
-        "en": "he saw her .",
-        "fr": "il l' a vue .",
-        "de": "er hat sie gesehen .",
-        "fa": "او را دید .",
+        "en": "they saw her .",
+        "fr": "ils l' ont vue .",
+        "de": "sie haben sie gesehen .",
+        "fa": "آن زن را دیدند .",
     },
     "a verb splits, and is last in a subordinate clause": {
         "en": "the ministers announce that the pupil invites my neighbour .",
@@ -143,12 +142,17 @@ LINKS = [
     ("adjectives pile up in mirrored order", "en", "fr", "0-0 1-3 2-2 3-1 4-4 5-5 6-6 |"),
     ("adjectives pile up in mirrored order", "en", "de", "0-0 1-1 2-2 3-3 4-4 5-5 6-6 |"),
     ("adjectives pile up in mirrored order", "en", "fa", "1-2 2-1 3-0 4-4 5-3 6-5 | 0-0"),
-    ("not is two words, one, an article or a prefix", "en", "fr", "0-0 1-1 3-2 3-4 4-3 6-6 7-7 | 2-3 5-5 5-6 6-5"),
-    ("not is two words, one, an article or a prefix", "en", "de", "0-0 1-1 3-3 4-2 5-3 6-4 7-5 | 2-2"),
+    (
+        "not is two words, one, an article or a prefix",
+        "en",
+        "fr",
+        "0-0 1-1 3-2 3-4 4-3 6-6 7-7 | 2-2 2-3 2-4 5-5 5-6 6-5",
+    ),
+    ("not is two words, one, an article or a prefix", "en", "de", "0-0 1-1 3-3 4-2 5-3 6-4 7-5 | 2-2 2-3"),
     ("not is two words, one, an article or a prefix", "en", "fa", "1-0 3-2 4-2 6-1 7-3 | 0-0 2-2 5-1"),
     ("pronouns are dropped and participles agree", "en", "fr", "0-0 1-3 2-1 3-4 | 1-2"),
     ("pronouns are dropped and participles agree", "en", "de", "0-0 1-3 2-2 3-4 | 1-1"),
-    ("pronouns are dropped and participles agree", "en", "fa", "1-2 2-0 3-3 | 0-2 2-1"),
+    ("pronouns are dropped and participles agree", "en", "fa", "1-3 2-1 3-4 | 0-3 2-0 2-2"),
     ("a verb splits, and is last in a subordinate clause", "en", "fr", "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-7 8-8 9-9 |"),
     (
         "a verb splits, and is last in a subordinate clause",
@@ -160,11 +164,11 @@ LINKS = [
         "a verb splits, and is last in a subordinate clause",
         "en",
         "fa",
-        "1-0 2-1 2-2 3-3 5-4 6-8 6-9 7-6 8-5 9-10 | 0-0 4-4 8-7",
+        "1-0 2-1 3-3 5-4 6-8 7-6 8-5 9-10 | 0-0 2-2 4-4 6-9 8-7",
     ),
     ("a relative clause stands inside", "en", "fr", "0-0 1-1 2-2 3-3 4-4 5-5 6-6 |"),
     ("a relative clause stands inside", "en", "de", "0-0 1-1 2-3 3-4 4-5 5-7 6-8 | 2-2 2-6"),
-    ("a relative clause stands inside", "en", "fa", "1-0 2-1 4-2 4-3 5-4 6-5 | 0-0 3-3"),
+    ("a relative clause stands inside", "en", "fa", "1-0 2-1 4-2 5-4 6-5 | 0-0 3-3 4-3"),
     ("owners and recipients change places", "en", "fr", "0-0 1-1 2-2 3-9 4-10 5-11 6-7 7-6 7-8 8-5 9-4 10-12 | 9-3"),
     ("owners and recipients change places", "en", "de", "0-0 1-1 2-2 3-3 4-4 5-5 6-9 7-10 8-7 9-8 10-11 | 9-6"),
     ("owners and recipients change places", "en", "fa", "1-0 2-8 4-7 5-6 7-3 8-2 9-1 10-9 | 0-0 3-5 3-6 5-5 6-3 9-4"),
@@ -173,11 +177,11 @@ LINKS = [
     ("time and modals make a bracket", "en", "fa", "1-1 2-8 3-4 4-6 5-5 6-2 8-3 9-0 10-9 | 0-8 5-7 7-3"),
     ("a condition comes first in three languages", "en", "fr", "0-5 1-6 3-7 4-0 5-1 6-2 7-3 8-8 | 2-7 4-4"),
     ("a condition comes first in three languages", "en", "de", "0-6 1-7 2-5 3-8 4-0 5-1 6-2 7-3 8-9 | 4-4"),
-    ("a condition comes first in three languages", "en", "fa", "1-4 2-6 3-5 3-7 4-0 6-1 7-2 8-8 | 0-4 4-3 5-1"),
+    ("a condition comes first in three languages", "en", "fa", "1-4 2-6 3-5 4-0 6-1 7-2 8-8 | 0-4 3-7 4-3 5-1"),
     ("adjectives pile up in mirrored order", "fr", "fa", "1-0 2-1 3-2 4-4 5-3 6-5 | 0-0"),
     ("not is two words, one, an article or a prefix", "de", "fa", "1-0 2-2 3-2 4-1 5-3 | 0-0"),
     ("pronouns are dropped and participles agree", "fr", "de", "0-0 1-2 2-1 3-3 4-4 |"),
-    ("a condition comes first in three languages", "de", "fa", "0-0 2-1 3-2 4-3 5-6 7-4 8-5 8-7 9-8 | 1-1 6-4"),
+    ("a condition comes first in three languages", "de", "fa", "0-0 2-1 3-2 4-3 5-6 7-4 8-5 9-8 | 1-1 6-4 8-7"),
 ]
 
 
@@ -210,28 +214,9 @@ def test_words_are_linked_by_what_they_say(name, source, target, links):
 
 def test_a_dropped_pronoun_is_linked_to_the_verb_but_not_surely():
     pair = translate(MEANINGS["pronouns are dropped and participles agree"], "en", "fa")
-    he, verb_form = pair.source.index("he"), pair.target.index("دید")
-    assert (he, verb_form) in pair.possible - pair.sure
-    assert not [link for link in pair.sure if link[0] == he]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("man", "مرد مردها"),
-        ("book", "کتاب کتاب\u200cها"),
-        ("child", "بچه بچه\u200cها"),
-    ],
-)
-def test_persian_plurals_keep_their_letters_apart_only_where_they_would_join(name, expected):
-    assert " ".join(noun(name).persian) == expected
-
-
-@in_bulk
-def test_persian_is_written_in_persian_letters():
-    letters = {letter for pair in some("fa", "en", 2000) for word in pair.source for letter in word}
-    assert not letters & set("يكىة0123456789")
-    assert "\u200c" in letters
+    they, verb_form = pair.source.index("they"), pair.target.index("دیدند")
+    assert (they, verb_form) in pair.possible - pair.sure
+    assert not [link for link in pair.sure if link[0] == they]
 
 
 @in_bulk

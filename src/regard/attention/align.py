@@ -98,6 +98,9 @@ class Hard(Align):
 
     With `temperature`, training is straight-through Gumbel-softmax instead (Jang et al. 2017): one-hot weights forward,
     the gradient of the tempered softmax backward.
+
+    While `soft` is True, training reads with the whole softmax, as soft attention does: a warm start, since choices
+    made before anything is known earn no reward to learn from. Evaluation is hard all the same.
     """
 
     def __init__(
@@ -111,10 +114,13 @@ class Hard(Align):
         if temperature is not None and temperature <= 0:
             raise OptionError(f"The temperature of Gumbel-softmax must be above 0; got {temperature}.")
         self.sample, self.temperature, self.generator = sample, temperature, generator
+        self.soft = False
         self.differentiable = temperature is not None
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """The chosen index, or one-hot weights with a gradient."""
+        if self.soft and self.training:
+            return Focus(masked_softmax(logits, allowed))
         if allowed is not None:
             logits = logits.masked_fill(~allowed, -math.inf)
         is_open = logits.detach().amax(-1) > -math.inf

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from torch.utils.data import Sampler
+from torch.utils.data import DataLoader, Sampler
 
-from regard.data.tokenizer import END, PAD, START, Tokenizer
+from regard.data.corpus import Corpus
+from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, ShapeError
 
 
@@ -109,6 +110,11 @@ class TokenBatches(Sampler[list[int]]):
         self._position = start
         return self._run(self._order(), start)
 
+    @property
+    def start(self) -> int:
+        """The batch that the next pass begins with: 0, or where a loaded state stands."""
+        return self._resume_at
+
     def state_dict(self, batches_done: int | None = None) -> dict[str, Any]:
         """Where the epoch stands. A loader with workers asks for batches ahead: then say how many were trained on."""
         position = self._position if batches_done is None else batches_done
@@ -151,6 +157,34 @@ def _cut(longest: Int[np.ndarray, "n"], max_tokens: int) -> list[int]:
         fitting = np.count_nonzero(widest * np.arange(1, len(widest) + 1) <= max_tokens)
         cuts.append(start + max(1, int(fitting)))
     return cuts
+
+
+class BatchLoader(DataLoader[Any]):
+    """Batches as tensors, and where in the epoch they stand: Lightning keeps that in its checkpoints.
+
+    Workers may fetch ahead; what counts is what was handed out. The loader draws no numbers from torch's generator, so
+    that making one anew in the middle of an epoch changes nothing.
+    """
+
+    def __init__(self, examples: Any, batches: TokenBatches, **options: Any) -> None:
+        super().__init__(examples, batch_sampler=batches, collate_fn=collate, generator=torch.Generator(), **options)
+        self._batches, self._done = batches, 0
+
+    # The type of an iterator of torch's own is promised by DataLoader, and needed by nobody.
+    def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
+        # As a generator, this begins with the first batch: Lightning says which epoch it is after it has asked for one.
+        self._done = self._batches.start
+        for batch in super().__iter__():
+            self._done += 1
+            yield batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the epoch stands."""
+        return self._batches.state_dict(batches_done=self._done)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next pass goes on from there."""
+        self._batches.load_state_dict(state)
 
 
 class TextPairs:
@@ -199,3 +233,45 @@ class TextPairs:
             for side, tokenizer in enumerate(self._tokenizers)
         )
         return list(zip(*encoded, strict=True))
+
+
+class DroppingCorpus:
+    """A corpus whose sentences are cut anew whenever they are asked for, with BPE dropout.
+
+    The text is what the ids decode to, so that the store is all that is needed. A sentence with something unknown comes
+    as it is stored: its ids no longer tell what was there. Otherwise as TextPairs: the dropout is not reproducible, and
+    `lengths` are those without it.
+    """
+
+    def __init__(
+        self, corpus: Corpus, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, dropout: float
+    ) -> None:
+        self._corpus, self._dropout = corpus, dropout
+        self._tokenizers = (source_tokenizer, target_tokenizer)
+        for tokenizer in self._tokenizers:
+            tokenizer.encode("", dropout=dropout)  # so that a wrong dropout is told here, not in a worker
+        self.report = corpus.report
+
+    def __len__(self) -> int:
+        return len(self._corpus)
+
+    def __getitem__(self, index: SupportsIndex) -> tuple[list[int], list[int]]:
+        return self.__getitems__([operator.index(index)])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+        """Several at once: a torch DataLoader asks for a batch in this way."""
+        sides = zip(*(self._corpus[index] for index in indices), strict=True)
+        cut = [self._cut(side, tokenizer) for side, tokenizer in zip(sides, self._tokenizers, strict=True)]
+        return list(zip(*cut, strict=True))
+
+    @property
+    def lengths(self) -> Int[np.ndarray, "n 2"]:
+        """The number of ids of source and target, for each pair, without dropout."""
+        return self._corpus.lengths
+
+    def _cut(self, side: Sequence[np.ndarray], tokenizer: Tokenizer) -> list[list[int]]:
+        stored: list[list[int]] = [ids.tolist() for ids in side]
+        texts = ["" if UNKNOWN in ids else tokenizer.decode(ids) for ids in stored]
+        return [
+            new or ids for new, ids in zip(tokenizer.encode_batch(texts, dropout=self._dropout), stored, strict=True)
+        ]

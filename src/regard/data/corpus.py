@@ -3,7 +3,7 @@
 import json
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain, compress, islice
@@ -65,8 +65,12 @@ class Corpus:
         *,
         max_length: int = 200,
         progress: bool = True,
+        fingerprint: str | None = None,
     ) -> "Corpus":
         """Encode the pairs into a folder, a few thousand at a time; a store that is already there is replaced.
+
+        `fingerprint` says which pairs these are. With one, a complete store that was built with the same fingerprint,
+        tokenizers and `max_length` is opened instead, and the pairs are not read.
 
         Nothing is cut: a pair with an empty side, or with one of more than `max_length` ids, is left out and counted in
         `report`. An interrupted build leaves no store that opens.
@@ -75,6 +79,9 @@ class Corpus:
             raise OptionError(f"max_length is 1 or more; got {max_length}.")
         tokenizers = (source_tokenizer, target_tokenizer)
         folder = Path(folder)
+        wanted = {"max_length": max_length, "fingerprint": fingerprint}
+        if fingerprint is not None and (found := cls._found(folder, tokenizers, wanted)) is not None:
+            return found
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             drafts = [stack.enter_context(_Draft(folder, *side)) for side in zip(SIDES, tokenizers, strict=True)]
@@ -85,7 +92,7 @@ class Corpus:
                 draft.close()
             meta = {
                 "regard_corpus": FORMAT,
-                "max_length": max_length,
+                **wanted,
                 "report": asdict(report),
                 "sides": {draft.side: draft.describe() for draft in drafts},
             }
@@ -123,6 +130,18 @@ class Corpus:
         corpus = cls(ids, offsets, report)
         corpus.folder = folder
         return corpus
+
+    @classmethod
+    def _found(cls, folder: Path, tokenizers: Sequence[Tokenizer], wanted: Mapping[str, Any]) -> "Corpus | None":
+        """The store in a folder, where it is whole and has just what is wanted."""
+        if not (folder / "meta.json").is_file():
+            return None
+        try:
+            found = cls.open(folder, *tokenizers)
+        except DataError:  # damaged, or of other tokenizers: then it is built anew, as it would be without this look
+            return None
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        return found if all(meta.get(name) == value for name, value in wanted.items()) else None
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> "Corpus":

@@ -7,13 +7,13 @@ import os
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from regard.errors import DataError, OptionError
 
@@ -39,6 +39,13 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
     return _decode(_locate(Path(path)))
 
 
+def stamp(path: str | os.PathLike[str]) -> tuple[str, int, int]:
+    """Which text this is: its path, and the size and the time of the last change of the file it lies in."""
+    place = _locate(Path(path))
+    status = place.file.stat()
+    return str(Path(str(place)).resolve()), status.st_size, status.st_mtime_ns
+
+
 def read_pairs(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
     """Line i of one file with line i of the other."""
     return _pair(Path(source), Path(target), read_lines(source), read_lines(target))
@@ -52,21 +59,40 @@ def read_tsv(path: str | os.PathLike[str], columns: tuple[int, int] = (0, 1)) ->
 
 
 def read_dataset(name: str, source: str, target: str, split: str = "train") -> Iterator[tuple[str, str]]:
-    """Pairs from a dataset of the Hugging Face hub, streamed: `read_dataset("wmt/wmt14:fr-en", "en", "fr")`.
+    """Pairs from a Hugging Face dataset, streamed: `read_dataset("wmt/wmt14:fr-en", "en", "fr")`.
 
-    After a colon stands the dataset's configuration. `source` and `target` are columns, or languages in its
+    `name` is a dataset of the hub, with its configuration after a colon; or a file (.json, .jsonl, .csv, .parquet); or
+    a folder, with such files or written by `save_to_disk`. `source` and `target` are columns, or languages in its
     `translation` column.
     """
     try:
         datasets = import_module("datasets")
     except ImportError:
         raise OptionError(
-            f"Reading {name!r} from the Hugging Face hub needs the package datasets: pip install datasets. "
-            "Files on disk are read without it, with read_pairs and read_tsv."
+            f"Reading {name!r} as a Hugging Face dataset needs the package datasets: pip install datasets. "
+            "Text files are read without it, with read_pairs and read_tsv."
         ) from None
-    path, _, configuration = name.partition(":")
-    rows = datasets.load_dataset(path, configuration or None, split=split, streaming=True)
-    return (_pick(row, name, source, target) for row in rows)
+    return (_pick(row, name, source, target) for row in _rows(datasets, name, split))
+
+
+def _rows(datasets: Any, name: str, split: str) -> Iterable[dict[str, object]]:
+    place = Path(name)
+    try:
+        if place.is_file():
+            kind = {".jsonl": "json"}.get(place.suffix.lower(), place.suffix.lower().removeprefix("."))
+            rows = datasets.load_dataset(kind, data_files={split: name}, split=split, streaming=True)
+        elif (place / "dataset_dict.json").is_file():
+            rows = datasets.load_from_disk(name)[split]
+        elif (place / "state.json").is_file():
+            rows = datasets.load_from_disk(name)
+        else:
+            path, _, configuration = (name, "", "") if place.is_dir() else name.partition(":")
+            rows = datasets.load_dataset(path, configuration or None, split=split, streaming=True)
+    # What it raises for a dataset, a split or a builder that is not there, and where there is no network.
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise DataError(f"The split {split!r} of the dataset {name!r} cannot be read: {error}") from error
+    found: Iterable[dict[str, object]] = rows
+    return found
 
 
 @dataclass(frozen=True)

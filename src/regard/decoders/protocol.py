@@ -39,6 +39,8 @@ class Unrolled:
     log_prob: Float[Tensor, "b m"] | None = None
     """Of hard attention: the log-probability of each choice."""
     entropy: Float[Tensor, "b m"] | None = None
+    overlap: Float[Tensor, "b m"] | None = None
+    """Of coverage: how much of what each step attends to was attended to before."""
 
 
 class Decoder(nn.Module):

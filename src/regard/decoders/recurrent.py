@@ -118,6 +118,7 @@ def _unrolled(features: Tensor, steps: list[Attended | None]) -> Unrolled:
         joined([step.weights for step in attended]),
         joined([step.log_prob for step in attended]),
         joined([step.extras.get("entropy") for step in attended]),
+        joined([step.extras.get("overlap") for step in attended]),
     )
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.attention import align, score
 from regard.attention.attend import Attention
+from regard.attention.coverage import Coverage
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
 from regard.decoders.protocol import Decoder
 from regard.decoders.recurrent import Bahdanau, Luong
@@ -58,6 +59,8 @@ class TranslatorConfig:
     """How matches become a focus; uniform is the control without any."""
     reach: int = 10
     """How far a local window reaches to each side."""
+    coverage: bool = False
+    """rnnsearch, luong: the attention sees how much each source word was attended to so far."""
     max_positions: int = 200
     """Source positions that the location score can tell apart."""
     heads: int = 4
@@ -109,6 +112,8 @@ class Translator(nn.Module):
             nn.init.normal_(output.weight, std=config.embedding**-0.5)
         else:
             output.weight = target_embedding.weight
+        if config.coverage and config.architecture not in ("rnnsearch", "luong"):
+            raise OptionError(f"Coverage is for rnnsearch and luong; the architecture is {config.architecture}.")
         self.encoder: RecurrentEncoder | TransformerEncoder
         self.decoder: Decoder
         if config.architecture == "transformer":
@@ -265,13 +270,15 @@ def _attention(config: TranslatorConfig, query_dim: int, key_dim: int) -> Attent
                     f"{key_dim} and the decoder {query_dim}. Use score='general', or another encoder_hidden."
                 )
             matched = score.SCORES[config.score]()
+    aligned: align.Align
     match config.align:
         case "local_m":
-            return Attention(matched, align.LocalMonotonic(config.reach))
+            aligned = align.LocalMonotonic(config.reach)
         case "local_p":
-            return Attention(matched, align.LocalPredictive(query_dim, reach=config.reach))
+            aligned = align.LocalPredictive(query_dim, reach=config.reach)
         case _:
-            return Attention(matched, align.ALIGNMENTS[config.align]())
+            aligned = align.ALIGNMENTS[config.align]()
+    return Coverage(matched, aligned, key_dim=key_dim) if config.coverage else Attention(matched, aligned)
 
 
 def _recurrent_decoder(

@@ -32,6 +32,16 @@ class DataConfig:
     """Or both in one file: source<TAB>target."""
     columns: tuple[int, int] = (0, 1)
     """The columns of `pairs` that hold source and target."""
+    dataset: str = ""
+    """Or a Hugging Face dataset: NAME or NAME:CONFIGURATION of the hub, or a file or folder of one."""
+    dataset_columns: tuple[str, str] = ("source", "target")
+    """The columns of `dataset` that hold source and target, or the languages in its translation column."""
+    dataset_split: str = "train"
+    """The split of `dataset` to train on."""
+    dataset_valid: str = ""
+    """Its split to validate with; without one, a part of the training pairs is held out."""
+    dataset_test: str = ""
+    """Its split to test with."""
     world: str = ""
     """Or a generated world and direction, e.g. "babel:en-fr"."""
     examples: int = 50_000
@@ -76,8 +86,8 @@ class TrainConfig:
     """Tokens in a batch, padding counted."""
     learning_rate: float = 1e-3
     """The highest step size."""
-    schedule: Literal["one_cycle", "inverse_sqrt", "constant"] = "one_cycle"
-    """How the step size rises and falls."""
+    schedule: Literal["one_cycle", "inverse_sqrt", "constant", "plateau"] = "one_cycle"
+    """How the step size rises and falls; plateau: halved after each validation without a better BLEU, down to 1 %."""
     warmup: float = 0.1
     """Share of the steps in which the step size rises."""
     label_smoothing: float = 0.1
@@ -90,14 +100,22 @@ class TrainConfig:
     """Decay of the running average of the weights that is evaluated and kept; 0 for none. 0.999 suits most."""
     validate_every: int = 1
     """Epochs between validations, which decode the validation sentences."""
+    checkpoint_minutes: float = 30.0
+    """Minutes between checkpoints within an epoch, for --resume; 0 for only one after each epoch."""
     patience: int = 0
     """Validations without a better BLEU before training ends; 0 for no early end."""
     valid_beam: int = 1
     """Beam of these validations."""
+    max_output: int = 0
+    """Longest output in pieces, when validating and testing; 0 for twice the source and ten more."""
     reward: float = 1.0
     """Hard attention: weight of the REINFORCE term."""
     entropy: float = 0.01
     """Hard attention: weight of the entropy bonus."""
+    soft: float = 0.5
+    """Hard attention: share of the training in which it still is soft, so that its first choices are worth a reward."""
+    overlap: float = 0.0
+    """Coverage: weight of the loss for attending again to what was attended to (See et al. 2017, equation 12)."""
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"] = "auto"
     """auto: bfloat16 for a Transformer on a GPU, float32 otherwise."""
     seed: int = 1
@@ -133,8 +151,8 @@ def read_recipe(name: str | Path | None, overrides: Mapping[str, Mapping[str, An
             tables[table].update(values)
     for table, values in (overrides or {}).items():
         tables[table].update(values)
-    if "columns" in tables["data"]:
-        tables["data"]["columns"] = tuple(tables["data"]["columns"])
+    for name in {"columns", "dataset_columns"} & tables["data"].keys():
+        tables["data"][name] = tuple(tables["data"][name])
     return Recipe(
         from_fields(DataConfig, tables["data"], f"{place} [data]"),
         from_fields(TranslatorConfig, tables["model"], f"{place} [model]"),
@@ -198,7 +216,7 @@ def _parsed(text: str, kind: Any, place: str) -> Any:
         return text.lower() == "true"
     try:
         if get_origin(kind) is tuple:
-            return tuple(int(part) for part in text.split(","))
+            return tuple(get_args(kind)[0](part) for part in text.split(","))
         return kind(text)
     except ValueError:
         raise OptionError(f"{place} is of type {kind.__name__}; got {text!r}.") from None

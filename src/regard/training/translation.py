@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import lightning.pytorch as lightning
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from regard.attention.align import Hard
 from regard.data.batches import Batch
 from regard.data.tokenizer import END, PAD
 from regard.metrics.translation import corpus_bleu
@@ -29,6 +31,23 @@ def step_size(schedule: str, done: float, warmup: float) -> float:
             return rising
 
 
+@dataclass
+class Plateau:
+    """Halves the step size whenever a validation is not better than the best before it, down to 1 %.
+
+    Luong et al. 2015 (section 4.1) halve it after each epoch from a fixed one on; here BLEU says when.
+    """
+
+    factor: float = 1.0
+    best: float = -math.inf
+
+    def after(self, value: float, *, warm: bool) -> None:
+        """Take note of a validation; while the step size still rises, nothing is halved."""
+        if warm and value <= self.best:
+            self.factor = max(0.01, self.factor / 2)
+        self.best = max(self.best, value)
+
+
 class TranslationTask(lightning.LightningModule):
     """What one step of training and of validation does."""
 
@@ -39,12 +58,19 @@ class TranslationTask(lightning.LightningModule):
         super().__init__()
         self.model, self.config, self.total_steps = model, config, total_steps
         self.register_buffer("baseline", torch.zeros(()))
+        self._choosing = [module for module in model.modules() if isinstance(module, Hard)]
+        self.plateau = Plateau()
+        self._random: dict[str, Any] | None = None
+        self._seconds = 0.0
         self._said: list[str] = []
         self._wanted: list[str] = []
-        self._clock, self._tokens = time.perf_counter(), 0
+        self._began = self._clock = time.perf_counter()
+        self._tokens = 0
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
         """Cross-entropy of the next word; with hard attention, also the REINFORCE term."""
+        for align in self._choosing:
+            align.soft = self.is_soft(self.global_step)
         loss, nll, count = self._loss(batch)
         self._tokens += count
         if index % 20 == 19:
@@ -54,12 +80,21 @@ class TranslationTask(lightning.LightningModule):
         self.log("loss", nll, prog_bar=True, batch_size=count)
         return loss
 
+    def is_soft(self, step: int) -> bool:
+        """Whether hard attention still is soft in this step."""
+        return self._done(step + 1) < self.config.soft
+
     def validation_step(self, batch: Batch, index: int) -> None:
         """The loss of the given translations, and translations by decoding (never teacher-forced)."""
         _, nll, count = self._loss(batch)
         self.log("valid_loss", nll, batch_size=count)
         tokenizer = self.model.target_tokenizer
-        found = self.model.search(batch.source, batch.source_lengths, beam=self.config.valid_beam)
+        found = self.model.search(
+            batch.source,
+            batch.source_lengths,
+            beam=self.config.valid_beam,
+            max_length=self.config.max_output or None,
+        )
         self._said += [tokenizer.decode(outputs[0].tokens) for outputs in found]
         self._wanted += [
             tokenizer.decode([t for t in row if t not in (PAD, END)]) for row in batch.target[:, 1:].tolist()
@@ -68,7 +103,9 @@ class TranslationTask(lightning.LightningModule):
     def on_validation_epoch_end(self) -> None:
         """BLEU and exact match of the decoded translations."""
         exact = sum(said == wanted for said, wanted in zip(self._said, self._wanted, strict=True)) / len(self._said)
-        self.log("valid_bleu", corpus_bleu(self._said, self._wanted, lowercase=True).value, prog_bar=True)
+        bleu = corpus_bleu(self._said, self._wanted, lowercase=True).value
+        self.plateau.after(bleu, warm=self._done(self.global_step) > self.config.warmup)
+        self.log("valid_bleu", bleu, prog_bar=True)
         self.log("valid_exact", exact, prog_bar=True)
         self._said, self._wanted = [], []
 
@@ -78,17 +115,40 @@ class TranslationTask(lightning.LightningModule):
         optimizer = torch.optim.AdamW(
             self.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=config.weight_decay
         )
-        began = time.perf_counter()
+        self._began = time.perf_counter() - self._seconds
 
         def factor(step: int) -> float:
-            done = (step + 1) / self.total_steps
-            if config.minutes:
-                # With a time limit, whatever ends first: the steps or the time.
-                done = max(done, (time.perf_counter() - began) / (60 * config.minutes))
-            return step_size(config.schedule, min(1.0, done), max(config.warmup, 1 / self.total_steps))
+            size = step_size(config.schedule, self._done(step + 1), max(config.warmup, 1 / self.total_steps))
+            return size * self.plateau.factor if config.schedule == "plateau" else size
 
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep what decides how training goes on: random numbers, the time spent, the halvings of the step size."""
+        checkpoint["plateau"] = asdict(self.plateau)
+        checkpoint["seconds"] = time.perf_counter() - self._began
+        checkpoint["random"] = {"cpu": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all()}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Go on from there; a checkpoint of an earlier version may lack some of it."""
+        self.plateau = Plateau(**checkpoint.get("plateau", {}))
+        self._seconds = checkpoint.get("seconds", 0.0)
+        self._random = checkpoint.get("random")
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        """The first batch after a resumption draws the numbers that it would have drawn without one."""
+        if self._random is not None:
+            torch.set_rng_state(self._random["cpu"].cpu())
+            torch.cuda.set_rng_state_all([state.cpu() for state in self._random["cuda"]])
+            self._random = None
+
+    def _done(self, step: int) -> float:
+        """The share of the training that is done: with a time limit, whatever ends first, the steps or the time."""
+        done = step / self.total_steps
+        if self.config.minutes:
+            done = max(done, (time.perf_counter() - self._began) / (60 * self.config.minutes))
+        return min(1.0, done)
 
     def _loss(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
         """The loss to minimise, the plain cross-entropy per word, and the number of words."""
@@ -105,4 +165,6 @@ class TranslationTask(lightning.LightningModule):
             self.baseline.lerp_((-nll.detach()).mean(), 0.1)
             loss = loss - self.config.reward * (advantage * unrolled.log_prob[real]).mean()
             loss = loss - self.config.entropy * unrolled.entropy[real].mean()
+        if unrolled.overlap is not None and self.config.overlap:
+            loss = loss + self.config.overlap * unrolled.overlap[real].mean()
         return loss, nll.detach().mean(), len(targets)

@@ -7,6 +7,16 @@ A sentence is words apart by spaces, lower case but for names and German nouns (
 and French elided words (l', n', qu') are words of their own, and a Persian form keeps its zero-width non-joiner.
 """
 
-from regard.worlds.babel.corpus import LANGUAGES, Links, Pair, Statistics, crossing, diagonal, pairs, statistics
+from regard.worlds.babel.corpus import (
+    LANGUAGES,
+    Links,
+    Pair,
+    Statistics,
+    ambiguity,
+    crossing,
+    diagonal,
+    pairs,
+    statistics,
+)
 
-__all__ = ["LANGUAGES", "Links", "Pair", "Statistics", "crossing", "diagonal", "pairs", "statistics"]
+__all__ = ["LANGUAGES", "Links", "Pair", "Statistics", "ambiguity", "crossing", "diagonal", "pairs", "statistics"]

@@ -8,6 +8,7 @@ from random import Random
 
 from regard.errors import OptionError
 from regard.worlds.babel import english, french, german, persian
+from regard.worlds.babel.ambiguity import neighbours
 from regard.worlds.babel.drawing import Draw
 from regard.worlds.babel.meaning import SPLITS, Sentence, split_of, template
 from regard.worlds.babel.words import Word
@@ -57,6 +58,8 @@ class Statistics:
     """The alignment error rate of linking source word i of n to target word round(i * m / n) of m."""
     overlap: int
     """Source sentences of the test sample that are in the training sample."""
+    ambiguity: float
+    """The share of meanings that sound like another one in the source language, and unlike it in the target."""
 
 
 def pairs(
@@ -67,7 +70,8 @@ def pairs(
     The same seed gives the same pairs. A meaning belongs to one split only, whatever the seed.
     """
     _check(source, target, split, min_words, max_words)
-    return (link(*each) for each in _rendered(source, target, split, seed, min_words, max_words))
+    drawn = _drawn(source, split, seed, min_words, max_words)
+    return (link(words, _RENDER[target](meaning)) for meaning, words in drawn)
 
 
 def translate(meaning: Sentence, source: str, target: str) -> Pair:
@@ -141,7 +145,33 @@ def statistics(source: str, target: str, *, count: int = 2000, seed: int = 0) ->
         crossing=sum(crossing(pair.sure) for pair in sample) / sure,
         diagonal_error=1 - hit / (guessed + sure),
         overlap=sum(pair.source in sources for pair in test),
+        ambiguity=ambiguity(source, target, count=count, seed=seed),
     )
+
+
+def ambiguity(source: str, target: str, *, count: int = 500, seed: int = 0) -> float:
+    """The share of meanings whose source sentence can also mean something that the target language says otherwise.
+
+    What it can also mean is looked for among the meanings of the world that differ in one attribute. A share of 0 says
+    that a translator can be right every time; the others are the share that no translator can be sure of.
+    """
+    render = _RENDER[target]
+    alike = _alike(source, count, seed)
+    return sum(any(_forms(render, other) != _forms(render, each) for other in others) for each, others in alike) / count
+
+
+@cache
+def _alike(language: str, count: int, seed: int) -> list[tuple[Sentence, list[Sentence]]]:
+    """Meanings, each with its neighbours that sound the same."""
+    found = []
+    for meaning, words in islice(_drawn(language, "train", seed, 3, 20), count):
+        said = [form for form, _, _ in words]
+        found.append((meaning, [each for each in neighbours(meaning) if _forms(_RENDER[language], each) == said]))
+    return found
+
+
+def _forms(render: Callable[[Sentence], list[Word]], meaning: Sentence) -> list[str]:
+    return [form for form, _, _ in render(meaning)]
 
 
 @cache
@@ -150,18 +180,17 @@ def _templates(seed: int) -> int:
     return len({template(draw.sentence(1 + each % 3)) for each in range(_MEANINGS)})
 
 
-def _rendered(
-    source: str, target: str, split: str, seed: int, min_words: int, max_words: int
-) -> Iterator[tuple[list[Word], list[Word]]]:
+def _drawn(source: str, split: str, seed: int, min_words: int, max_words: int) -> Iterator[tuple[Sentence, list[Word]]]:
+    """Meanings, each with its words in the source language."""
     chance = Random(seed)  # noqa: S311
     draw = Draw(chance)
-    render_source, render_target = _RENDER[source], _RENDER[target]
+    render = _RENDER[source]
     while True:
         wanted = min_words + chance.random() * (max_words - min_words)
         meaning = draw.sentence(max(1, round((wanted - _FRAME) / _CLAUSE)))
-        words = render_source(meaning)
+        words = render(meaning)
         if min_words <= len(words) <= max_words and split_of(meaning) == split:
-            yield words, render_target(meaning)
+            yield meaning, words
 
 
 def _check(source: str, target: str, split: str, min_words: int, max_words: int) -> None:

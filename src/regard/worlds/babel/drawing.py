@@ -42,6 +42,20 @@ _DONE_TO: dict[Noun, tuple[Verb, ...]] = {
 }
 
 
+def can_be_done(verb: Verb | None, subject: Phrase, direct: Phrase) -> bool:
+    """Whether these two can be who does it and who or what it is done to."""
+    done_to = _DONE_TO[direct.noun or _PEOPLE[0]]
+    return verb in done_to and (subject.noun is None or subject.noun in _PEOPLE)
+
+
+def negatable(clause: Clause) -> bool:
+    """Whether "not" means the same in every language: nothing is counted or joined, or new as a subject."""
+    subject, direct = clause.subject, clause.direct
+    if subject and (subject.indefinite or subject.second):
+        return False
+    return direct is None or (direct.second is None and direct.determiner not in NUMERALS)
+
+
 class Draw:
     """Draws sentences from a source of chance; the same chance gives the same sentences."""
 
@@ -101,7 +115,7 @@ class Draw:
             return self._finish(self._ditransitive(relatives), timed, tense, modal)
         if kind < 0.48 and tense in (None, "present"):
             clause = self._transitive(relatives, _STATIVE)
-            return clause._replace(place=None, negative=self._negatable(clause) and self._chance() < 0.3)
+            return clause._replace(place=None, negative=negatable(clause) and self._chance() < 0.3)
         return self._finish(self._transitive(relatives, _TRANSITIVE), timed, tense, modal)
 
     def _state(self, relatives: int, tense: str | None) -> Clause:
@@ -153,7 +167,7 @@ class Draw:
             tense, modal = "present", self._pick(MODALS)
         tense = tense or self._pick(TENSES)
         chance = self._chance()
-        negative = chance < 0.22 and self._negatable(clause)
+        negative = chance < 0.22 and negatable(clause)
         # A habit of the past has a tense of its own in French.
         often = self._pick(FREQUENCIES) if chance > 0.75 and tense != "past" else None
         time: Adverb | None = None
@@ -161,13 +175,6 @@ class Draw:
             # "Not every day" and "every day not" are apart in some languages and not in others.
             time = self._pick(TIMES["present"][:2] if negative and tense == "present" else TIMES[tense])
         return clause._replace(tense=tense, modal=modal or "", negative=negative, often=often, time=time)
-
-    def _negatable(self, clause: Clause) -> bool:
-        """Whether "not" means the same in every language: nothing is counted or joined, or new as a subject."""
-        subject, direct = clause.subject, clause.direct
-        if subject and (subject.indefinite or subject.second):
-            return False
-        return direct is None or (direct.second is None and direct.determiner not in NUMERALS)
 
     def _subject(self, nouns: tuple[Noun, ...], relatives: int = 0) -> Phrase:
         chance = self._chance()

@@ -82,13 +82,13 @@ def _verb(out: list[Word], clause: Clause, person: int) -> None:
         finite = (_BE[clause.tense][person], (node + VERB,), ())
     elif clause.modal == "want":
         wants: Word = ("wants" if person == 1 else "want", (node + MODAL,), ())
-        finite = wants if not clause.negative else (does, (), (node + MODAL,))
+        finite = wants if not clause.negative else (does, (), (node + MODAL, node + NEGATION))
     elif clause.modal:
         finite = (clause.modal, (node + MODAL,), (node + VERB,))
     elif clause.tense == "future":
         finite = ("will", (node + TENSE,), (node + VERB,))
     elif clause.negative:
-        finite = ("did" if clause.tense == "past" else does, (), (node + VERB,))
+        finite = ("did" if clause.tense == "past" else does, (), (node + VERB, node + NEGATION))
     often: list[Word] = [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["en"]] if clause.often else []
     if clause.modal == "want":
         out += often
@@ -101,7 +101,7 @@ def _verb(out: list[Word], clause: Clause, person: int) -> None:
     if clause.modal == "want":
         if clause.negative:
             out.append(("want", (node + MODAL,), ()))
-        out.append(("to", (), (node + VERB,)))
+        out.append(("to", (), (node + MODAL, node + VERB)))
     else:
         out += often
     if verb is None:

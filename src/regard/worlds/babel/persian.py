@@ -1,4 +1,7 @@
-"""Persian: the verb last, subject pronouns dropped, no article; ezafe binds the noun to what follows it."""
+"""Persian: the verb last, subject pronouns dropped, no article; ezafe binds the noun to what follows it.
+
+Persian has one pronoun for he and she. Where the one of whom it is said matters, it says "that man" and "that woman".
+"""
 
 # Persian letters are not Latin ones written wrong.
 # ruff: noqa: RUF001
@@ -38,7 +41,8 @@ _LINKS = {
     "if": ("اگر",),
     "that": ("که",),
 }
-_PRONOUNS = {"I": "من", "he": "او", "she": "او", "we": "ما", "they": "آن‌ها", "my": "من", "our": "ما"}
+_PRONOUNS = {"I": "من", "we": "ما", "they": "آن‌ها", "my": "من", "our": "ما"}
+_PEOPLE = {"he": "مرد", "she": "زن"}
 _DETERMINERS = {
     "a": "یک",
     "this": "این",
@@ -103,10 +107,11 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
     subject = clause.subject or antecedent
     if subject is None:
         raise LookupError("A clause has a subject, or belongs to a phrase.")
-    dropped = (subject.node + HEAD,) if clause.subject and clause.subject.pronoun else ()
+    drops = clause.subject is not None and clause.subject.pronoun in _PRONOUNS
+    dropped = (subject.node + HEAD,) if drops else ()
     if clause.time:
         out += timed(clause.time.words["fa"], node + TIME)
-    if clause.subject and not clause.subject.pronoun:
+    if clause.subject and not drops:
         _phrase(out, clause.subject)
     if clause.often:
         out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["fa"]]
@@ -121,14 +126,18 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
         out.append((form, (node + VERB, *negation), dropped))
         return
     tense = "subjunctive" if clause.modal else mood or clause.tense
+    # In a compound verb the word has the meaning, and the light verb serves it as an auxiliary does.
+    says: tuple[int, ...] = (node + VERB,)
+    serves: tuple[int, ...] = ()
     if clause.verb.persian_word:
-        out.append((clause.verb.persian_word, (node + VERB,), ()))
+        out.append((clause.verb.persian_word, says, ()))
+        says, serves = serves, says
     forms = _finite(clause.verb, tense, clause.negative and not clause.modal, subject.person)
     if len(forms) > 1:
-        part = TENSE if tense == "future" else VERB
-        out.append((forms[0], (node + part, *negation), (node + VERB, *dropped)))
+        first = (node + TENSE,) if tense == "future" else says
+        out.append((forms[0], (*first, *negation), (node + VERB, *dropped)))
         negation = dropped = ()
-    out.append((forms[-1], (node + VERB, *negation), dropped))
+    out.append((forms[-1], (*says, *negation), (*serves, *dropped)))
 
 
 def _complements(out: list[Word], clause: Clause) -> None:
@@ -190,7 +199,9 @@ def _phrase(out: list[Word], phrase: Phrase, *, marked: bool = False, none: bool
     """A phrase, `marked` as an object; `none` is "not any"."""
     node = phrase.node
     last = phrase
-    if phrase.pronoun:
+    if phrase.pronoun in _PEOPLE:
+        out += [("آن", (), (node + HEAD,)), (_PEOPLE[phrase.pronoun], (node + HEAD,), ())]
+    elif phrase.pronoun:
         out.append((_PRONOUNS[phrase.pronoun], (node + HEAD,), ()))
     else:
         _nominal(out, phrase, none)

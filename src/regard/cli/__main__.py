@@ -1,0 +1,5 @@
+"""python -m regard.cli is the command line."""
+
+from regard.cli import main
+
+main()

@@ -1,0 +1,73 @@
+"""Commands about data to learn from."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from regard.cli.output import say
+
+
+def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] = None, out: Path | None = None) -> None:
+    """Download a data set with its checksum, or take it from a folder.
+
+    Parameters
+    ----------
+    name
+        multi30k, tatoeba-fra or tatoeba-deu.
+    source
+        A folder that holds the files already, where there is no network.
+    out
+        Where to put them; by default a cache of your user.
+    """
+    from regard.data.download import get as download
+
+    say(f"{name} is in {download(name, out, source=source)}")
+
+
+def newsgroups(
+    *, source: Annotated[Path, Parameter(name="--from")], out: Annotated[Path, Parameter(alias="-o")], words: int = 100
+) -> None:
+    """Make text files of the 20 newsgroups: posts, and their subject lines to be found.
+
+    Parameters
+    ----------
+    source
+        A folder with *train*.jsonl and *test*.jsonl (maybe .xz), each line a post: {"text": ...}, with its headers.
+    out
+        Folder for train.body, train.subject, valid.body and so on.
+    words
+        Keep only so many words of each body; how many were cut is told.
+    """
+    from regard.data.newsgroups import prepare
+
+    for part, counts in prepare(source, out, words=words).items():
+        say(f"{part}: {counts}")
+    say(f"Wrote {out}. Train on it: regard train newsgroups-subject --data.folder {out}")
+
+
+def babel(source: str = "en", target: str = "fr", *, count: int = 2000, seed: int = 0, show: int = 5) -> None:
+    """Statistics and examples of the generated world babel.
+
+    Parameters
+    ----------
+    source
+        en, fr, de or fa.
+    target
+        Another of these.
+    count
+        Sentence pairs to count in.
+    seed
+        Which pairs.
+    show
+        Examples to print.
+    """
+    from dataclasses import asdict
+    from itertools import islice
+
+    from regard.worlds.babel import pairs, statistics
+
+    for name, value in asdict(statistics(source, target, count=count, seed=seed)).items():
+        say(f"{name:24} {value if not isinstance(value, float) else round(value, 3)}")
+    for pair in islice(pairs(source, target, seed=seed), show):
+        say(f"\n{' '.join(pair.source)}\n{' '.join(pair.target)}")

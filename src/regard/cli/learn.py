@@ -1,0 +1,81 @@
+"""Commands about training."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from regard.cli.output import say
+
+
+def train(
+    recipe: str | None = None,
+    *,
+    source: Path | None = None,
+    target: Path | None = None,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("regard-run"),
+    start_from: Annotated[str | None, Parameter(name="--from")] = None,
+    resume: bool = False,
+    **overrides: dict[str, str],
+) -> None:
+    """Train a translator on your own two text files, or from a recipe.
+
+    Any field of a recipe can be set: --model.score dot --train.epochs 5. `regard recipes --fields` lists them all.
+    Ctrl-C ends the training and saves the model as it is.
+
+    Parameters
+    ----------
+    recipe
+        A TOML file, or the name of a packaged recipe (`regard recipes` lists them).
+    source
+        Source sentences, one a line (plain, .gz, .xz, .zip).
+    target
+        Target sentences, line by line parallel to the source.
+    out
+        Folder for the model, logs and checkpoints.
+    start_from
+        A shipped model or a model folder to go on from, with its vocabulary.
+    resume
+        Go on from the last checkpoint in the folder.
+    overrides
+        Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
+    """
+    from regard.systems.shipped import load
+    from regard.training.recipe import read_overrides, read_recipe
+    from regard.training.run import train as run
+
+    fields = read_overrides(overrides)
+    files = {"source": source, "target": target}
+    fields.setdefault("data", {}).update({name: str(path) for name, path in files.items() if path is not None})
+    base = None if start_from is None else load(start_from, device="cpu")
+    trained = run(read_recipe(recipe, fields), out, start_from=base, resume=resume)
+    scores = {name: value for name, value in trained.metrics.items() if name in ("valid_bleu", "test_bleu")}
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in scores.items())
+    say(f"Wrote {trained.folder} ({shown}). Try it: regard translate --model {trained.folder} 'A sentence.'")
+
+
+def recipes(*, fields: bool = False) -> None:
+    """List the packaged recipes, complete experiments each.
+
+    Parameters
+    ----------
+    fields
+        List the fields of a recipe instead, with their defaults.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from regard.training.recipe import TABLES, fields_of, recipe_names, recipe_summary
+
+    console = Console()
+    if not fields:
+        table = Table("name", "what it trains")
+        for name in recipe_names():
+            table.add_row(name, recipe_summary(name))
+        console.print(table)
+        return
+    for name in TABLES:
+        table = Table("field", "type", "default", "meaning", title=f"[{name}]", title_justify="left")
+        for field, kind, default, meaning in fields_of(name):
+            table.add_row(f"--{name}.{field}", kind, str(default), meaning)
+        console.print(table)

@@ -1,0 +1,206 @@
+"""What a recipe learns from: streamed, split by source sentence, and never all in memory."""
+
+import hashlib
+import json
+import sys
+import tracemalloc
+import types
+from itertools import islice
+
+import pytest
+
+from regard.data.corpus import Corpus
+from regard.data.text import read_tsv
+from regard.errors import DataError, OptionError
+from regard.training import material as material_module
+from regard.training.material import Material, Stream, Survey, make_tokenizers, read_data
+from regard.training.recipe import DataConfig, read_overrides, read_recipe
+from regard.training.run import train
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+
+PAIRS = [(f"sentence {i % 400}", f"satz {i}") for i in range(2000)]
+
+
+def number(source: str) -> bytes:
+    return hashlib.sha256(source.encode()).digest()
+
+
+def write(path, pairs) -> str:
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("seen", [PAIRS, PAIRS[::-1], PAIRS * 3])
+def test_the_sentences_with_the_smallest_numbers_are_held_out_with_their_first_translation(seen):
+    test, valid = Survey.of(seen, test=5, valid=7).held_out()
+    order = sorted({source for source, _ in PAIRS}, key=number)
+    first = dict(reversed(seen))
+    assert test == sorted((source, first[source]) for source in order[:5])
+    assert valid == sorted((source, first[source]) for source in order[5:12])
+
+
+@pytest.mark.parametrize(("test", "valid"), [(0, 3), (5, 0), (5, 7), (39, 1), (40, 41), (100, 100), (1000, 1000)])
+def test_at_most_a_tenth_and_one_more_is_held_out(test, valid):
+    held = Survey.of(PAIRS, test=test, valid=valid).held_out()
+    of_test = min(test, 400 // 10 + 1)
+    assert [len(part) for part in held] == [of_test, min(valid, (400 - of_test) // 10 + 1)]
+
+
+def test_training_pairs_are_those_whose_source_is_not_held_out(tmp_path):
+    with_blanks = [*PAIRS, ("", "nothing"), ("sentence 3", " ")]
+    config = DataConfig(pairs=write(tmp_path / "pairs.tsv", with_blanks), held_out=5, held_out_test=7)
+    material = read_data(config)
+    assert (len(material.valid), len(material.test), material.pairs) == (5, 7, 2000)
+    held = {source for source, _ in [*material.valid, *material.test]}
+    assert len(held) == 12
+    assert list(material.train) == [pair for pair in with_blanks if pair[0] not in held]
+    assert list(material.train) == list(material.train), "it can be read again"
+
+
+def test_too_few_sentences_to_hold_some_out_are_told(tmp_path):
+    with pytest.raises(OptionError, match="1 different source sentences are too few"):
+        read_data(DataConfig(pairs=write(tmp_path / "one.tsv", [("a", "b")] * 3)))
+    with pytest.raises(DataError, match="no pair has words on both sides"):
+        read_data(DataConfig(pairs=write(tmp_path / "none.tsv", [("a", ""), ("", "b")])))
+
+
+def test_files_of_their_own_for_validation_leave_the_training_pairs_whole(tmp_path):
+    for side in ("a", "b"):
+        (tmp_path / side).write_text("one\ntwo\n")
+    files = {"valid_source": "a", "valid_target": "b", "test_source": "b", "test_target": "a"}
+    config = DataConfig(folder=str(tmp_path), pairs="p.tsv", **files)
+    write(tmp_path / "p.tsv", PAIRS[:2])
+    material = read_data(config)
+    assert list(material.train) == PAIRS[:2]
+    assert material.valid == material.test == [("one", "one"), ("two", "two")]
+
+
+def test_the_fingerprint_changes_with_the_file_the_columns_and_what_is_held_out(tmp_path):
+    path = write(tmp_path / "p.tsv", PAIRS)
+
+    def print_of(**options) -> str | None:
+        return read_data(DataConfig(pairs=path, **options)).train.fingerprint
+
+    first = print_of()
+    assert print_of() == first
+    assert len({first, print_of(held_out=4), print_of(columns=(1, 0))}) == 3
+    write(tmp_path / "p.tsv", [*PAIRS, ("more", "mehr")])
+    assert print_of() != first
+
+
+def test_a_tokenizer_is_trained_on_an_even_sample_of_a_large_corpus(monkeypatch):
+    monkeypatch.setattr(material_module, "TOKENIZER_PAIRS", 10)
+    read = []
+
+    def pairs():
+        for i in range(35):
+            read.append(i)
+            yield f"word{i % 4}", "wort"
+
+    source, _ = make_tokenizers(
+        DataConfig(tokens="word", joint=False, vocabulary=50), Material(Stream(pairs, None), 35, [], [])
+    )
+    assert len(read) == 2 * 35, "one pass for each side"
+    assert {f"word{i % 4}" for i in range(0, 35, 4)} == {"word0"}
+    assert source.encode("word0") != source.encode("word1")
+    assert source.encode("word1") == source.encode("word2"), "they are not in the sample"
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(material_module, "TOKENIZER_PAIRS", 1000)
+    words = [f"w{i}" for i in range(50)]
+
+    def pairs(count: int):
+        for i in range(count):
+            yield " ".join(words[(i * 7 + j) % 50] for j in range(i % 9 + 3)), words[i % 50] * 5
+
+    def peak(count: int) -> int:
+        config = DataConfig(vocabulary=100, held_out=10, held_out_test=10)
+        tracemalloc.start()
+        stream = Stream(lambda: pairs(count), None)
+        survey = Survey.of(stream, test=10, valid=10)
+        train_on = stream.leaving_out(source for part in survey.held_out() for source, _ in part)
+        tokenizers = make_tokenizers(config, Material(train_on, survey.pairs, [], []))
+        corpus = Corpus.build(train_on, *tokenizers, tmp_path / str(count), progress=False)
+        assert len(corpus) > 0.8 * count
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    few, many = peak(12_000), peak(60_000)
+    assert many - few < 300_000, f"{(many - few) / 48_000:.1f} bytes for each pair more"
+
+
+def test_training_reports_what_was_left_out_and_uses_its_store_again(tmp_path, capsys):
+    pairs = [*PAIRS[:200], ("sentence", ""), ("a " * 30, "long")]
+    recipe = read_recipe(
+        None,
+        {
+            "data": {"pairs": write(tmp_path / "p.tsv", pairs), "vocabulary": 100, "held_out": 5, "max_length": 20}
+            | {"bpe_dropout": 0.1},
+            "model": {"embedding": 8, "hidden": 8},
+            "train": {"epochs": 1},
+        },
+    )
+    metrics = train(recipe, tmp_path / "run", progress=False).metrics
+    assert (metrics["train_kept"], metrics["train_empty"], metrics["train_over_long"]) == (195, 1, 1)
+    assert json.loads((tmp_path / "run" / "model" / "metrics.json").read_text())["train_over_long"] == 1
+    built = (tmp_path / "run" / "corpus" / "source.ids").stat().st_mtime_ns
+    train(recipe, tmp_path / "run", progress=True)
+    assert (tmp_path / "run" / "corpus" / "source.ids").stat().st_mtime_ns == built
+    assert "Training pairs: 195 kept, 1 empty, 1 over-long" in capsys.readouterr().err
+    assert (tmp_path / "run" / "logs" / "metrics-1.csv").is_file(), "the log of the first run is kept"
+
+
+def test_a_world_is_a_list_that_can_be_read_again():
+    material = read_data(DataConfig(world="babel:en-fr", examples=20, held_out=3, held_out_test=2))
+    assert [material.pairs, len(list(material.train)), len(material.valid), len(material.test)] == [20, 20, 3, 2]
+    assert material.train.fingerprint
+    with pytest.raises(OptionError, match="written babel:en-fr; got 'bable:en-fr'"):
+        read_data(DataConfig(world="bable:en-fr"))
+
+
+def test_a_recipe_names_a_dataset_with_its_columns_and_splits(tmp_path, monkeypatch):
+    splits = {"train": PAIRS, "dev": PAIRS[:3], "test": PAIRS[3:5]}
+
+    def load_dataset(name, configuration=None, *, split, streaming, data_files=None):
+        return ({"en": source, "de": target} for source, target in splits[split])
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    table = {"dataset": "some/name", "dataset_columns": ["en", "de"], "dataset_valid": "dev", "dataset_test": "test"}
+    material = read_data(read_recipe(None, {"data": table}).data)
+    assert list(material.train) == list(material.train) == PAIRS
+    assert (material.valid, material.test) == (PAIRS[:3], PAIRS[3:5])
+    assert material.train.fingerprint is None, "what the hub holds may change"
+    held = read_data(DataConfig(dataset="some/name", dataset_columns=("en", "de"), held_out=3))
+    assert len(held.valid) == 3
+    (tmp_path / "local.json").touch()
+    local = DataConfig(folder=str(tmp_path), dataset="local.json", dataset_columns=("en", "de"))
+    assert read_data(local).train.fingerprint
+    assert read_overrides({"data": {"dataset_columns": "en,de", "columns": "1,0"}}) == {
+        "data": {"dataset_columns": ("en", "de"), "columns": (1, 0)}
+    }
+
+
+def test_a_dataset_without_the_package_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(OptionError, match="pip install datasets"):
+        read_data(DataConfig(dataset="some/name"))
+
+
+def test_a_real_dataset_on_disk_is_read_where_the_package_is_there(tmp_path):
+    pytest.importorskip("datasets")
+    rows = [{"translation": {"en": source, "de": target}} for source, target in PAIRS]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    material = read_data(DataConfig(folder=str(tmp_path), dataset="pairs.jsonl", dataset_columns=("en", "de")))
+    assert len(list(material.train)) == 2000 - 5 * 41
+    with pytest.raises(DataError, match="'nowhere' of the dataset"):
+        read_data(DataConfig(folder=str(tmp_path), dataset=".", dataset_split="nowhere"))
+
+
+def test_a_stream_reads_only_what_is_asked_for(tmp_path):
+    path = write(tmp_path / "p.tsv", PAIRS)
+    stream = Stream(lambda: read_tsv(path), None)
+    assert list(islice(stream, 2)) == PAIRS[:2]
+    assert stream.fingerprint is None
