@@ -56,7 +56,7 @@ def test_second_derivatives_are_right():
 
 
 def test_the_rational_form_is_taken_in_its_range_only():
-    inside, outside = torch.randn(1, 2, 3), torch.full((1, 2, 3), 50.0)
+    inside, outside = torch.randn(1, 4, 3), torch.full((1, 4, 3), 50.0)
     assert _pairs(inside, inside).rational
     assert not _pairs(inside, outside).rational
     assert not _pairs(outside, inside).rational

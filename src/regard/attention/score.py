@@ -15,6 +15,7 @@ from regard.attention.focus import widen
 from regard.attention.match import Keys, Logits, Product, Queries, Score
 from regard.errors import OptionError, ShapeError
 from regard.kernels.additive import additive_logits, additive_logits_reference, has_gpu_kernels
+from regard.kernels.hoisted import Hoisted
 from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 
 __all__ = [
@@ -164,7 +165,7 @@ class Additive(TanhSum):
 
     def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
         super().__init__(query_dim, key_dim, dim)
-        self.query_layer = nn.Linear(query_dim, dim, bias=False)
+        self.query_layer = Hoisted(query_dim, dim, bias=False)
         self.key_layer = nn.Linear(key_dim, dim, bias=False)
 
     def project_query(self, query: Queries) -> Queries:

@@ -53,6 +53,9 @@ def _has_triton() -> bool:
     return find_spec("triton") is not None
 
 
+FEW = 4
+
+
 class _Pairs(NamedTuple):
     """The two sides of every pair, prepared once: exponentials where they are finite, else the inputs themselves."""
 
@@ -70,8 +73,9 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(query: Tensor, key: Tensor) -> _Pairs:
-    # On the CPU the range is checked; on other devices the check would stop the queue, and tanh is cheap there.
-    if query.device.type == "cpu" and query.numel() and key.numel():
+    # On the CPU the range is checked; on other devices the check would stop the queue, and tanh is cheap there. A few
+    # queries, as in decoding, share the exponentials of the keys with too few others.
+    if query.device.type == "cpu" and query.shape[1] >= FEW and query.numel() and key.numel():
         largest = 0.49 * math.log(torch.finfo(query.dtype).max)
         if max(query.abs().amax().item(), key.abs().amax().item()) < largest:
             return _Pairs((2 * query).exp_(), (2 * key).exp_(), rational=True)
