@@ -32,14 +32,9 @@ def additive_logits_reference(
 def additive_logits(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], direction: Float[Tensor, "d"]
 ) -> Float[Tensor, "... q k"]:
-    """The same numbers from blocks: extra memory is one block, whatever the sizes; on a GPU, from its own kernels."""
+    """The same numbers from blocks: extra memory is one block, whatever the sizes."""
     query, key, lead = flatten_lead(query, key)
-    if has_gpu_kernels(query):
-        from regard.kernels.additive_gpu import additive_logits as on_gpu
-
-        logits = on_gpu(query, key, direction)
-    else:
-        logits = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
+    logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits.view(*lead, *logits.shape[1:])
 
 
