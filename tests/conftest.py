@@ -1,6 +1,8 @@
 """Every signature of regard is checked while its tests run: shapes by jaxtyping, types by beartype."""
 
+import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -8,6 +10,14 @@ from jaxtyping import config, install_import_hook
 
 # Workers share the cores, and the tensors here are small.
 torch.set_num_threads(1)
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+# Before the checks: torch.compile and Triton read the source of what they compile.
+import regard.kernels.additive_compiled  # noqa: E402
+
+if find_spec("triton"):
+    import regard.kernels.additive_triton  # noqa: F401
 
 install_import_hook("regard", "beartype.beartype")
 

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.kernels import additive_compiled
 from regard.kernels import blocks as blocks_module
 from regard.kernels.additive import _pairs, additive_logits, additive_logits_reference
 from regard.kernels.blocks import blocks
@@ -55,7 +56,7 @@ def test_second_derivatives_are_right():
 
 
 def test_the_rational_form_is_taken_in_its_range_only():
-    inside, outside = torch.randn(1, 2, 3), torch.full((1, 2, 3), 50.0)
+    inside, outside = torch.randn(1, 4, 3), torch.full((1, 4, 3), 50.0)
     assert _pairs(inside, inside).rational
     assert not _pairs(inside, outside).rational
     assert not _pairs(outside, inside).rational
@@ -105,3 +106,25 @@ def test_blocks_cover_every_pair_once(batch, queries, keys, features, size):
     finally:
         blocks_module.CPU_BLOCK = original
     assert seen.eq(1).all()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+@pytest.mark.skipif(not additive_compiled._has_compiler(), reason="there is no C++ compiler")
+def test_the_compiled_loops_give_the_same(monkeypatch):
+    inputs = [torch.randn(size) for size in [(2, 5, 7), (2, 11, 7), (7,)]]
+    upstream = torch.randn(2, 5, 11)
+    blocked, blocked_grads = grads(additive_logits, *inputs, upstream=upstream)
+    assert not additive_compiled.compiling_pays(*inputs[:2])
+    monkeypatch.setattr(additive_compiled, "PAYS", 1)
+    taken = []
+    monkeypatch.setattr(
+        "regard.kernels.additive.fractions", lambda *given: taken.append(1) or additive_compiled.fractions(*given)
+    )
+    compiled, compiled_grads = grads(additive_logits, *inputs, upstream=upstream)
+    assert taken
+    torch.testing.assert_close(compiled, blocked)
+    torch.testing.assert_close(compiled_grads, blocked_grads)
+    far = [100 * tensor for tensor in inputs[:2]]
+    plain = additive_logits_reference(*far, inputs[2])
+    torch.testing.assert_close(additive_logits(*far, inputs[2]), plain, rtol=1e-5, atol=1e-5)
+    assert len(taken) == 1, "out of range, tanh itself"

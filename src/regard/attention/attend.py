@@ -167,15 +167,25 @@ def recall(
         if causal:
             contract.check_past(query, memory)
         return Attended(_fused(projected, keys, values, score.scale(keys.shape[-1]), mask, causal=causal))
+    if not weights and kernel == "fused" and type(align) is Softmax:
+        visible = _both(mask, _causal(query, memory)) if causal else mask
+        context = score.read(projected, keys, values, visible)
+        if context is not None:
+            return Attended(context)
     if kernel == "fused" and not score.lean:
         raise KernelError(_why_not_fused(score, align, weights=weights))
     if causal:
-        past = contract.check_past(query, memory)
-        mask = _both(mask, causal_mask(query.shape[-2], past=past, device=values.device))
-        state = align.start_at(past) if state is None else state
+        mask = _both(mask, _causal(query, memory))
+        state = align.start_at(len(memory) - query.shape[-2]) if state is None else state
     compare = score.reference if kernel == "reference" else score.compare
     window = align.look(query, len(memory), mask, state)
     return _score_align_read(projected, keys, values, score, compare, align, mask, state, window, weights=weights)
+
+
+def _causal(query: Tensor, memory: Memory) -> Tensor:
+    """Which keys each query may see, where the last query lines up with the last key."""
+    past = contract.check_past(query, memory)
+    return causal_mask(query.shape[-2], past=past, device=memory.values.device)
 
 
 def _is_fusable(score: Score, align: Align) -> TypeGuard[Product]:

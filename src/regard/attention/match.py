@@ -10,7 +10,7 @@ faster or leaner way where there is one.
 
 from collections.abc import Callable
 
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from regard.errors import ShapeError
@@ -54,6 +54,12 @@ class Score(nn.Module):
     def compare(self, query: Queries, key: Keys) -> Logits:
         """The logits of projected queries and keys."""
         return self.reference(query, key)
+
+    def read(
+        self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
+    ) -> Float[Tensor, "... q v"] | None:
+        """softmax(compare(query, key)) values by one kernel, of a score that has one for these tensors."""
+        return None
 
     def forward(self, query: Queries, key: Keys) -> Logits:
         """The logits of queries and keys as they are."""

@@ -7,14 +7,15 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention.focus import widen
 from regard.attention.match import Keys, Logits, Product, Queries, Score
 from regard.errors import OptionError, ShapeError
-from regard.kernels.additive import additive_logits, additive_logits_reference
+from regard.kernels.additive import additive_logits, additive_logits_reference, has_gpu_kernels
+from regard.kernels.hoisted import Hoisted
 from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 
 __all__ = [
@@ -133,6 +134,22 @@ class TanhSum(Score):
         """The same without a tensor of all pairs' features."""
         return additive_logits(query, key, self.direction.to(query.dtype))
 
+    def read(
+        self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
+    ) -> Float[Tensor, "... q v"] | None:
+        """softmax(v' tanh(query + key)) values in one pass over the keys, on a GPU."""
+        if not has_gpu_kernels(query) or not has_gpu_kernels(values):
+            return None
+        from regard.kernels.additive_gpu import additive_attention
+
+        lead = query.shape[:-2]
+        if mask is not None:
+            mask = mask.expand(*lead, *mask.shape[-2:]).reshape(lead.numel(), *mask.shape[-2:])
+        query, key, values = (side.reshape(lead.numel(), *side.shape[-2:]) for side in (query, key, values))
+        return additive_attention(query, key, values, self.direction, mask).view(
+            *lead, query.shape[-2], values.shape[-1]
+        )
+
     def check_query(self, size: int, projected_key_size: int) -> None:
         """Refuse a memory that another score has projected, too."""
         super().check_query(size, projected_key_size)
@@ -148,7 +165,7 @@ class Additive(TanhSum):
 
     def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
         super().__init__(query_dim, key_dim, dim)
-        self.query_layer = nn.Linear(query_dim, dim, bias=False)
+        self.query_layer = Hoisted(query_dim, dim, bias=False)
         self.key_layer = nn.Linear(key_dim, dim, bias=False)
 
     def project_query(self, query: Queries) -> Queries:

@@ -18,6 +18,8 @@ from regard.encoders.encoded import Encoded
 
 Override = Float[Tensor, "b 1 n"] | None
 State = TypeVar("State")
+OF_INPUT = {"of_input": True}
+"""Marks a field of a state that belongs to the input, such as its memory: the same for all hypotheses about it."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,21 @@ class Decoder(nn.Module):
         raise TypeError(f"{type(self).__name__} does not define forward(encoded, target).")
 
 
-def select(state: State, rows: Int[Tensor, "r"]) -> State:
-    """The state of these rows of the batch, in this order; how search drops, repeats and reorders hypotheses."""
-    selected: State = _map_tensors(state, lambda tensor: tensor.index_select(0, rows))
+def select(state: State, rows: Int[Tensor, "r"], *, same_inputs: bool = False) -> State:
+    """The state of these rows of the batch, in this order; how search drops, repeats and reorders hypotheses.
+
+    With `same_inputs`, each new row is about the same input as the row in its place was: fields OF_INPUT stay.
+    """
+    selected: State = _select(state, rows, same_inputs)
     return selected
 
 
-def _map_tensors(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
+def _select(value: Any, rows: Tensor, same_inputs: bool) -> Any:
     if isinstance(value, Tensor):
-        return function(value)
+        return value.index_select(0, rows)
     if isinstance(value, tuple):
-        return tuple(_map_tensors(part, function) for part in value)
+        return tuple(_select(part, rows, same_inputs) for part in value)
     if is_dataclass(value) and not isinstance(value, type):
-        changed = {part.name: _map_tensors(getattr(value, part.name), function) for part in fields(value)}
-        return replace(value, **changed)
+        moving = [part.name for part in fields(value) if not (same_inputs and part.metadata == OF_INPUT)]
+        return replace(value, **{name: _select(getattr(value, name), rows, same_inputs) for name in moving})
     return value

@@ -1,11 +1,12 @@
 """Recurrent decoders: plain, Bahdanau's (attention before the step) and Luong's (attention after it).
 
 All share one shape. What does not depend on the recurrence is computed for the whole target at once: the projections of
-the embedded words before the loop, and the features for the output layer after it. `advance` is the loop's body, for
+the embedded words before the loop, the features for the output layer after it, and the gradients of the weights that
+the loop uses (see kernels/hoisted.py). `advance` is the loop's body, for
 teacher forcing and for decoding alike, so that both give the same numbers.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -14,8 +15,9 @@ from torch import Tensor, nn
 
 from regard.attention.attend import Attended, Attention
 from regard.attention.memory import Memory
-from regard.decoders.protocol import Decoder, Override, Step, Unrolled
+from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled
 from regard.encoders.encoded import Encoded
+from regard.kernels.hoisted import Hoisted, hoisting
 from regard.layers.cells import CELLS, uniform_
 
 Pieces = tuple[Float[Tensor, "b _"], ...]
@@ -27,7 +29,7 @@ class RecurrentState:
 
     cells: tuple[tuple[Float[Tensor, "b h"], ...], ...]
     """The state of each layer."""
-    memory: Memory | None
+    memory: Memory | None = field(metadata=OF_INPUT)
     align_state: Any = None
     fed: Float[Tensor, "b f"] | None = None
     """Luong's input feeding: the attentional vector of the last step."""
@@ -88,10 +90,11 @@ class RecurrentDecoder(Decoder):
         embedded = self.dropout(self.embedding(target))
         state = self.start(encoded)
         pieces, steps = [], []
-        for inputs in self.project(embedded).unbind(1):
-            state, piece, attended = self.advance(inputs, state, None, weights=weights)
-            pieces.append(piece)
-            steps.append(attended)
+        with hoisting(self):
+            for inputs in self.project(embedded).unbind(1):
+                state, piece, attended = self.advance(inputs, state, None, weights=weights)
+                pieces.append(piece)
+                steps.append(attended)
         stacked = [torch.stack(parts, dim=1) for parts in zip(*pieces, strict=True)]
         return _unrolled(self.features(embedded, *stacked), steps)
 
@@ -162,7 +165,7 @@ class Bahdanau(RecurrentDecoder):
         self.second_cell = CELLS[cell](hidden) if conditional else None
         gates = self.cell.num_gates * hidden
         self.word_layer = uniform_(nn.Linear(embedding.embedding_dim, gates))
-        self.context_layer = uniform_(nn.Linear(memory_dim, gates, bias=conditional))
+        self.context_layer = uniform_(Hoisted(memory_dim, gates, bias=conditional))
         self.deep_state = uniform_(nn.Linear(hidden, 2 * output_dim))
         self.deep_word = uniform_(nn.Linear(embedding.embedding_dim, 2 * output_dim, bias=False))
         self.deep_context = uniform_(nn.Linear(memory_dim, 2 * output_dim, bias=False))
@@ -236,9 +239,9 @@ class Luong(RecurrentDecoder):
         self.cells = nn.ModuleList(CELLS[cell](hidden) for _ in range(num_layers))
         gates = CELLS[cell].num_gates * hidden
         self.word_layer = uniform_(nn.Linear(embedding.embedding_dim, gates))
-        self.upper_layers = nn.ModuleList(uniform_(nn.Linear(hidden, gates)) for _ in range(num_layers - 1))
-        self.feeding = uniform_(nn.Linear(output_dim, gates, bias=False)) if input_feeding and attention else None
-        self.combine = uniform_(nn.Linear(hidden + (memory_dim if attention else 0), output_dim))
+        self.upper_layers = nn.ModuleList(uniform_(Hoisted(hidden, gates)) for _ in range(num_layers - 1))
+        self.feeding = uniform_(Hoisted(output_dim, gates, bias=False)) if input_feeding and attention else None
+        self.combine = uniform_(Hoisted(hidden + (memory_dim if attention else 0), output_dim))
         self.output_dim = output_dim
         self.output_dropout = nn.Dropout(output_dropout)
 
@@ -276,9 +279,10 @@ class Luong(RecurrentDecoder):
             return super().forward(encoded, target, weights=weights)
         state = self.start(encoded)
         states = []
-        for inputs in self.project(self.dropout(self.embedding(target))).unbind(1):
-            hidden, state = self._through_layers(inputs, state)
-            states.append(hidden)
+        with hoisting(self):
+            for inputs in self.project(self.dropout(self.embedding(target))).unbind(1):
+                hidden, state = self._through_layers(inputs, state)
+                states.append(hidden)
         hidden = torch.stack(states, dim=1)
         attended = self.attention(hidden, state.memory, weights=weights)
         return _unrolled(self._combine(torch.cat([attended.context, hidden], dim=-1)), [attended])

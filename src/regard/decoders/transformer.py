@@ -1,6 +1,6 @@
 """The decoder of the Transformer, with its caches as an explicit state (Vaswani et al. 2017, section 3.1)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.attention.attend import Attended
 from regard.attention.heads import MultiHead
 from regard.attention.memory import Memory
-from regard.decoders.protocol import Decoder, Override, Step, Unrolled
+from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled
 from regard.encoders.encoded import Encoded
 from regard.encoders.transformer import embed_with_positions
 from regard.layers.feedforward import FeedForward, Residual
@@ -19,7 +19,7 @@ class TransformerState:
     """For each layer, what of the target has been seen, and the source."""
 
     seen: tuple[Memory | None, ...]
-    source: tuple[Memory, ...]
+    source: tuple[Memory, ...] = field(metadata=OF_INPUT)
     length: int = 0
     """How many tokens have been seen."""
 

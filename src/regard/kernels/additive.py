@@ -9,13 +9,16 @@ so that the exponentials are taken once per query and once per key instead of on
 product, one sum and one reciprocal. exp(2a) must stay finite: inputs beyond the range take tanh itself, block by block.
 """
 
+import functools
 import math
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.kernels.additive_compiled import compiling_pays, fractions, slopes
 from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
 
 
@@ -35,6 +38,19 @@ def additive_logits(
     return logits.view(*lead, *logits.shape[1:])
 
 
+def has_gpu_kernels(tensor: Tensor) -> bool:
+    """Whether the kernels of additive_gpu.py serve this tensor: on a CUDA GPU, with Triton, up to float32."""
+    return tensor.is_cuda and tensor.dtype != torch.float64 and tensor.numel() > 0 and _has_triton()
+
+
+@functools.cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
+
+
+FEW = 4
+
+
 class _Pairs(NamedTuple):
     """The two sides of every pair, prepared once: exponentials where they are finite, else the inputs themselves."""
 
@@ -52,8 +68,9 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(query: Tensor, key: Tensor) -> _Pairs:
-    # On the CPU the range is checked; on other devices the check would stop the queue, and tanh is cheap there.
-    if query.device.type == "cpu" and query.numel() and key.numel():
+    # On the CPU the range is checked; on other devices the check would stop the queue, and tanh is cheap there. A few
+    # queries, as in decoding, share the exponentials of the keys with too few others.
+    if query.device.type == "cpu" and query.shape[1] >= FEW and query.numel() and key.numel():
         largest = 0.49 * math.log(torch.finfo(query.dtype).max)
         if max(query.abs().amax().item(), key.abs().amax().item()) < largest:
             return _Pairs((2 * query).exp_(), (2 * key).exp_(), rational=True)
@@ -65,6 +82,8 @@ class _AdditiveLogits(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, direction)
         pairs = _pairs(query, key)
+        if pairs.rational and compiling_pays(query, key):
+            return fractions(pairs.query, pairs.key, direction).mul_(-2).add_(direction.sum())
         logits = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
         for block in blocks(query, key, features=query.shape[2]):
             logits[block] = pairs.complement(block) @ direction
@@ -77,6 +96,11 @@ class _AdditiveLogits(torch.autograd.Function):
             # The gradient is to be differentiated again, which the plain formula can do.
             return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
         pairs = _pairs(query, key)
+        if pairs.rational and compiling_pays(query, key):
+            grad_query, through_complement = slopes(pairs.query, pairs.key, grad)
+            grad_key, _ = slopes(pairs.key, pairs.query, grad.mT.contiguous())
+            grad_direction = grad.sum() - 2 * through_complement.sum((0, 1))
+            return grad_query.mul_(4 * direction), grad_key.mul_(4 * direction), grad_direction
         grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
         through_complement = torch.zeros_like(direction)
         for block in blocks(query, key, features=query.shape[2]):

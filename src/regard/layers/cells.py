@@ -3,11 +3,16 @@
 A cell's gates are `inputs + U hidden`, where `inputs` (W x_t + b, and whatever else enters) come from outside.
 """
 
+from typing import TypeVar
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.kernels.hoisted import Hoisted
+
 Hidden = Float[Tensor, "b h"]
+Linear = TypeVar("Linear", bound=nn.Linear)
 
 
 class GRU(nn.Module):
@@ -21,8 +26,8 @@ class GRU(nn.Module):
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.gates = nn.Linear(hidden, 2 * hidden, bias=False)
-        self.candidate = nn.Linear(hidden, hidden, bias=False)
+        self.gates = Hoisted(hidden, 2 * hidden, bias=False)
+        self.candidate = Hoisted(hidden, hidden, bias=False)
         for layer in (self.gates, self.candidate):
             _orthogonal(layer)
 
@@ -46,7 +51,7 @@ class LSTM(nn.Module):
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.gates = nn.Linear(hidden, 4 * hidden, bias=False)
+        self.gates = Hoisted(hidden, 4 * hidden, bias=False)
         _orthogonal(self.gates)
 
     def start(self, hidden: Hidden) -> tuple[Hidden, ...]:
@@ -67,7 +72,7 @@ def _orthogonal(layer: nn.Linear) -> None:
             nn.init.orthogonal_(block)
 
 
-def uniform_(layer: nn.Linear) -> nn.Linear:
+def uniform_(layer: Linear) -> Linear:
     """Glorot's initialisation with a zero bias."""
     nn.init.xavier_uniform_(layer.weight)
     if layer.bias is not None:

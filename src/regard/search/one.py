@@ -91,10 +91,11 @@ def _one_by_one(
                 weights[sentence].append(step.attended.weights[row, 0])
             if token != rules.end:
                 going_on.append(row)
-        rows = torch.tensor(going_on, device=device, dtype=torch.long)
-        alive = [alive[row] for row in going_on]
-        state = select(step.state, rows)
-        tokens = torch.cat([tokens, new.unsqueeze(1)], dim=1)[rows]
+        state, tokens = step.state, torch.cat([tokens, new.unsqueeze(1)], dim=1)
+        if len(going_on) < len(alive):
+            rows = torch.tensor(going_on, device=device, dtype=torch.long)
+            alive = [alive[row] for row in going_on]
+            state, tokens = select(state, rows), tokens[rows]
     return [
         Hypothesis(
             tokens=[token for token in output if token != rules.end],
