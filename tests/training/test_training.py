@@ -1,5 +1,7 @@
 """Training: every architecture overfits ten examples, recipes are read, data is split and refused."""
 
+import os
+
 import pytest
 import torch
 
@@ -98,18 +100,22 @@ def test_two_text_files_become_a_model(tmp_path):
     assert again.model.source_tokenizer.vocabulary_hash == loaded.source_tokenizer.vocabulary_hash
 
 
-def test_training_twice_gives_the_same_model(tmp_path):
+def test_training_twice_gives_the_same_model_with_workers_too(tmp_path):
     pairs = [f"{source}\t{target}" for source, target in TEN]
-    recipe = read_recipe(
-        None,
-        {
-            "data": {"pairs": write(tmp_path, "pairs.tsv", pairs), "vocabulary": 120},
+    data = {"pairs": write(tmp_path, "pairs.tsv", pairs), "vocabulary": 120}
+
+    def weights(name, workers):
+        overrides = {
+            "data": data,
             "model": {"embedding": 8, "hidden": 8},
-            "train": {"epochs": 1},
-        },
-    )
-    first, second = (train(recipe, tmp_path / name, progress=False).model.state_dict() for name in ("one", "two"))
-    assert all(torch.equal(first[name], second[name]) for name in first)
+            "train": {"epochs": 2, "max_tokens": 30, "workers": workers},
+        }
+        return train(read_recipe(None, overrides), tmp_path / name, progress=False).model.state_dict()
+
+    first, *others = weights("one", 0), weights("two", 0), weights("three", 1)
+    for other in others:
+        assert all(torch.equal(first[name], other[name]) for name in first)
+    assert "TOKENIZERS_PARALLELISM" not in os.environ
 
 
 def test_every_packaged_recipe_can_be_read_and_says_what_it_trains():

@@ -2,7 +2,9 @@
 
 import hashlib
 import operator
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -174,7 +176,9 @@ class BatchLoader(DataLoader[Any]):
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
         # As a generator, this begins with the first batch: Lightning says which epoch it is after it has asked for one.
         self._done = self._batches.start
-        for batch in super().__iter__():
+        with _one_thread_for_tokenizers():
+            batches = super().__iter__()
+        for batch in batches:
             self._done += 1
             yield batch
 
@@ -185,6 +189,20 @@ class BatchLoader(DataLoader[Any]):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next pass goes on from there."""
         self._batches.load_state_dict(state)
+
+
+@contextmanager
+def _one_thread_for_tokenizers() -> Iterator[None]:
+    """For workers that are forked off meanwhile: the threads of the tokenizers stay behind, and would be waited for."""
+    before = os.environ.get("TOKENIZERS_PARALLELISM")
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TOKENIZERS_PARALLELISM"]
+        else:
+            os.environ["TOKENIZERS_PARALLELISM"] = before
 
 
 class TextPairs:

@@ -116,6 +116,8 @@ class TrainConfig:
     """Hard attention: share of the training in which it still is soft, so that its first choices are worth a reward."""
     overlap: float = 0.0
     """Coverage: weight of the loss for attending again to what was attended to (See et al. 2017, equation 12)."""
+    workers: int = -1
+    """Processes that prepare batches; 0 for none, -1 for two where a GPU would wait for BPE dropout."""
     precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"] = "auto"
     """auto: bfloat16 for a Transformer on a GPU, float32 otherwise."""
     seed: int = 1

@@ -151,7 +151,15 @@ def _loaders(
     batches = TokenBatches(examples.lengths, max_tokens=recipe.train.max_tokens, shuffle=True, seed=recipe.train.seed)
     valid = TextPairs(valid_pairs, model.source_tokenizer, model.target_tokenizer)
     valid_batches = TokenBatches(valid.lengths, max_tokens=recipe.train.max_tokens, shuffle=False, seed=0)
-    return BatchLoader(examples, batches), BatchLoader(valid, valid_batches)
+    return BatchLoader(examples, batches, **_workers(recipe)), BatchLoader(valid, valid_batches)
+
+
+def _workers(recipe: Recipe) -> dict[str, Any]:
+    """How many processes prepare batches beside this one."""
+    count = recipe.train.workers
+    if count < 0:
+        count = 2 if recipe.data.bpe_dropout and torch.cuda.is_available() else 0
+    return {"num_workers": count, "persistent_workers": True} if count else {}
 
 
 class _NewOrderEachEpoch(Callback):
