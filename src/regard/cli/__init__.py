@@ -5,7 +5,7 @@ import sys
 from cyclopts import App
 
 from regard import __version__
-from regard.cli import data, learn, look, translation
+from regard.cli import bench, data, learn, look, translation
 from regard.errors import RegardError
 
 app = App(
@@ -22,6 +22,7 @@ for command in (
     look.view,
     translation.models,
     learn.recipes,
+    bench.bench,
 ):
     app.command(command)
 about_data = App(name="data", help="Get data sets to train on, and look at generated worlds.")

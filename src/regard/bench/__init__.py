@@ -1,0 +1,1 @@
+"""Benchmarks that run on your own machine: `regard bench`."""

@@ -1,0 +1,119 @@
+"""Attention side by side: the formula as it is written, torch's own, and regard's."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.attention import align, score
+from regard.attention.align import Align
+from regard.attention.attend import Attention, attend
+from regard.attention.match import Score
+from regard.bench.contest import Contest, device
+
+ON_CPU = [(4, 500, 500, 256), (8, 64, 64, 256)]
+ON_GPU = [(64, 64, 64, 1024), (8, 1024, 1024, 512)]
+
+
+def contests() -> list[Contest]:
+    """Additive attention against its formula, products against torch, a window against everything, one against all."""
+    where = device()
+    sizes = ON_GPU if where.type == "cuda" else ON_CPU
+    rows = [_additive(size, where, both=both) for size in sizes for both in (False, True)]
+    rows += [_product(name, sizes[0], where) for name in ("dot", "scaled_dot", "general", "cosine")]
+    return [*rows, _window(where), _hard(where)]
+
+
+def _tensors(size: tuple[int, int, int, int], where: torch.device) -> list[Tensor]:
+    batch, queries, keys, dim = size
+    torch.manual_seed(0)
+    shapes = [(batch, queries, dim), (batch, keys, dim), (batch, keys, dim)]
+    return [torch.randn(shape, device=where, requires_grad=True) for shape in shapes]
+
+
+def _both(run: Callable[[], Tensor], inputs: list[Tensor]) -> Callable[[], object]:
+    return lambda: torch.autograd.grad(run().sum(), inputs)
+
+
+def _inference(run: Callable[[], Tensor]) -> Callable[[], object]:
+    def inside() -> Tensor:
+        with torch.no_grad():
+            return run()
+
+    return inside
+
+
+def _additive(size: tuple[int, int, int, int], where: torch.device, *, both: bool) -> Contest:
+    query, key, values = _tensors(size, where)
+    additive = score.Additive(size[3], size[3], size[3]).to(where)
+    with torch.no_grad():
+        query.copy_(additive.project_query(query))
+        key.copy_(additive.project_key(key))
+
+    def plain() -> Tensor:
+        logits = torch.tanh(query.unsqueeze(2) + key.unsqueeze(1)) @ additive.direction
+        return logits.softmax(-1) @ values
+
+    def ours(kernel: str) -> Tensor:
+        compare = _Projected(additive)
+        return attend(query, key, values, score=compare, kernel=kernel).context  # type: ignore[arg-type]
+
+    kernels = ["auto", *(["fused"] if where.type == "cuda" else [])]
+    rivals = {"formula": plain} | {f"regard, {kernel}": lambda kernel=kernel: ours(kernel) for kernel in kernels}
+    inputs = [query, key, values, additive.direction]
+    name = f"additive {'both passes' if both else 'forward'}, b q k d = {' '.join(map(str, size))}"
+    return Contest(name, {who: _both(run, inputs) if both else _inference(run) for who, run in rivals.items()})
+
+
+class _Projected(score.TanhSum):
+    """The additive score of queries and keys that are projected already, so that only the attention is timed."""
+
+    def __init__(self, additive: score.Additive) -> None:
+        size = len(additive.direction)
+        super().__init__(size, size, size)
+        self.direction = additive.direction
+
+
+def _product(name: str, size: tuple[int, int, int, int], where: torch.device) -> Contest:
+    query, key, values = _tensors(size, where)
+    scored: Score = score.General(size[3], size[3]).to(where) if name == "general" else score.SCORES[name]()
+
+    def theirs() -> Tensor:
+        asked, kept = scored.project_query(query), scored.project_key(key)
+        factor = scored.scale(size[3])  # type: ignore[operator]
+        return functional.scaled_dot_product_attention(asked[:, None], kept[:, None], values[:, None], scale=factor)
+
+    def ours() -> Tensor:
+        return attend(query, key, values, score=scored).context
+
+    rivals = {"torch": _both(theirs, [query, key, values]), "regard": _both(ours, [query, key, values])}
+    return Contest(f"{name} both passes, b q k d = {' '.join(map(str, size))}", rivals)
+
+
+def _window(where: torch.device) -> Contest:
+    keys = 16_384
+    query, states, _ = _tensors((4, 1, keys, 128), where)
+    rivals = {}
+    for name, alignment in (
+        ("global", align.softmax),
+        ("local-p, 10 to each side", align.LocalPredictive(128, reach=10)),
+    ):
+        attention = Attention(score.General(128, 128), alignment).to(where)
+        memory = attention.remember(states)
+        rivals[name] = _asking(attention, query, memory)
+    return Contest(f"one query, {keys} keys", rivals)
+
+
+def _hard(where: torch.device) -> Contest:
+    query, states, _ = _tensors((16, 64, 256, 256), where)
+    rivals = {}
+    kinds: list[tuple[str, Align]] = [("soft", align.softmax), ("hard", align.Hard())]
+    for name, alignment in kinds:
+        attention = Attention(score.Additive(256, 256, 256), alignment).to(where).eval()
+        rivals[name] = _asking(attention, query, attention.remember(states))
+    return Contest("reading one key or all, b q k d = 16 64 256 256", rivals)
+
+
+def _asking(attention: Attention, query: Tensor, memory: object) -> Callable[[], object]:
+    return _inference(lambda: attention(query, memory).context)
