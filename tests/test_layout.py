@@ -10,7 +10,7 @@ import regard
 ROOT = Path(regard.__file__).parent
 ORDER = [
     "errors", "trace", "kernels", "attention", "layers", "encoders", "decoders", "search", "metrics", "data", "worlds",
-    "systems", "training", "viewing", "serving", "demo", "cli", "__main__",
+    "systems", "training", "viewing", "serving", "bench", "demo", "cli", "__main__",
 ]  # fmt: skip
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -21,8 +21,8 @@ class Contest:
 
     name: str
     rivals: Mapping[str, Callable[[], object]]
-    unit: float = 0.0
-    """Things (sentences, tokens) that one run gets done, for a rate; 0 for none."""
+    things: int = 0
+    """How many things (sentences, tokens) one run gets done, for a rate; 0 for none."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _compared(contest: Contest, times: Mapping[str, list[float]], memory: Mappin
             min(taken),
             max(taken),
             first / medians[name],
-            contest.unit / medians[name] if contest.unit else None,
+            contest.things / medians[name] if contest.things else None,
             memory[name],
         )
         for name, taken in times.items()

@@ -42,7 +42,7 @@ def decoding() -> list[Contest]:
         Contest(
             f"{'greedy' if beam == 1 else f'beam {beam}'}, {batch} at a time",
             {name: run(model, beam, batch, count) for name, model in models.items()},
-            unit=count,
+            things=count,
         )
         for beam in (1, 5)
         for batch, count in ((64, 64), (1, 8))
@@ -55,7 +55,7 @@ def training() -> list[Contest]:
     ids = [tokenizer.encode(sentence) for sentence in sentences]
     batch = collate(list(zip(ids, reversed(ids), strict=True))).to(device())
     rivals = {name: _step(_model(config, tokenizer).train(), batch) for name, config in KINDS.items()}
-    return [Contest(f"one step, {len(ids)} sentences of {LENGTH} words", rivals, unit=len(ids) * (LENGTH + 1))]
+    return [Contest(f"one step, {len(ids)} sentences of {LENGTH} words", rivals, things=len(ids) * (LENGTH + 1))]
 
 
 def _language() -> tuple[Tokenizer, list[str]]:
