@@ -25,6 +25,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -97,7 +98,7 @@ def make_ready(names: list[str], material: Material, plan: Plan, cache: Path) ->
                 peer = kind(environment(kind.name, cache / "environments"), material, plan)
                 peer.make_model()
                 toolkits.append(peer)
-            except (FailedError, OSError) as error:
+            except (FailedError, OSError, subprocess.SubprocessError) as error:
                 errors[f"{kind.name}: setting up"] = str(error)
     return toolkits, errors
 
