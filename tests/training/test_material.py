@@ -190,7 +190,7 @@ def test_a_dataset_without_the_package_says_what_to_install(monkeypatch):
 
 
 def test_a_real_dataset_on_disk_is_read_where_the_package_is_there(tmp_path):
-    pytest.importorskip("datasets")
+    pytest.importorskip("datasets", reason="it is an extra of regard; the tests above stand in for it")
     rows = [{"translation": {"en": source, "de": target}} for source, target in PAIRS]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     material = read_data(DataConfig(folder=str(tmp_path), dataset="pairs.jsonl", dataset_columns=("en", "de")))
