@@ -1,9 +1,12 @@
 """Translation: learn a generated language pair from nothing, measure its attention, and use a shipped model."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -38,7 +41,8 @@ def show_babel(console: Console, folder: Path, *, minutes: float) -> list[Path]:
         "model": {"embedding": 64, "hidden": 96},
         "train": {"minutes": minutes, "epochs": 8, "validate_every": 8},
     }
-    model = train(read_recipe("babel-en-fr", overrides), folder / "babel").model.to("cpu")
+    with _one_thread():
+        model = train(read_recipe("babel-en-fr", overrides), folder / "babel").model.to("cpu")
     test = list(islice(pairs("en", "fr", split="test", max_words=12), TESTED))
     console.print(_scores(model, test), "")
     pair = max(test[:50], key=lambda one: len(one.source))
@@ -63,6 +67,17 @@ def show_shipped(console: Console, folder: Path) -> list[Path]:
         picture.save(picture.heat_map(trace, title=found[1].text), folder / "en-fr.png"),
         picture.save(picture.lines(trace, title=found[1].text), folder / "en-fr-lines.png"),
     ]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Steps as small as these gain nothing from more threads, and lose much where other work shares the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _scores(model: Translator, test: list[Pair]) -> Table:
