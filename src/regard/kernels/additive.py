@@ -9,9 +9,7 @@ so that the exponentials are taken once per query and once per key instead of on
 product, one sum and one reciprocal. exp(2a) must stay finite: inputs beyond the range take tanh itself, block by block.
 """
 
-import functools
 import math
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
@@ -36,16 +34,6 @@ def additive_logits(
     query, key, lead = flatten_lead(query, key)
     logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits.view(*lead, *logits.shape[1:])
-
-
-def has_gpu_kernels(tensor: Tensor) -> bool:
-    """Whether the kernels of additive_gpu.py serve this tensor: on a CUDA GPU, with Triton, up to float32."""
-    return tensor.is_cuda and tensor.dtype != torch.float64 and tensor.numel() > 0 and _has_triton()
-
-
-@functools.cache
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
 
 
 FEW = 4

@@ -4,6 +4,7 @@ Nothing of size (batch, query, key, feature) is ever held, and of size (batch, q
 that are asked for; the backward pass holds SCRATCH pairs at a time. additive_triton.py has the kernels and their idea.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ from regard.kernels.blocks import plain_gradients
 
 SCRATCH = 1 << 24
 """Most pairs (batch x query x key) whose weights and gradients are held at a time in the backward pass."""
+PROGRAMS = 2048
+"""How many programs of one warp fill a GPU."""
 TILE: int = kernels.PEAK_TILE.value
 
 
@@ -46,7 +49,7 @@ def additive_attention_reference(
     return _reference_weights(query, key, direction, mask) @ values
 
 
-class _Sides:
+class Sides:
     """Queries and keys made ready for the kernels."""
 
     def __init__(self, query: Tensor, key: Tensor, direction: Tensor, mask: Tensor | None) -> None:
@@ -60,6 +63,7 @@ class _Sides:
         self.mask = query if mask is None else mask
         self.mask_strides = (0, 0, 0) if mask is None else mask.stride()
         self.has_mask = mask is not None
+        self.fast = query.is_cuda and torch.version.hip is None
 
     def _exponentials(self, side: Tensor) -> tuple[Tensor, Tensor]:
         batch, count, _ = side.shape
@@ -95,6 +99,7 @@ class _Sides:
             value_dim,
             *self.mask_strides,
             HAS_MASK=self.has_mask,
+            FAST=self.fast,
             PRECISION="tf32x3" if values.dtype == torch.float32 else "tf32",
             BLOCK_Q=block_q,
             BLOCK_K=block_k,
@@ -124,6 +129,7 @@ class _Sides:
             self.padded_dim,
             *self.mask_strides,
             HAS_MASK=self.has_mask,
+            FAST=self.fast,
             AS_WEIGHTS=normalisers is not None,
             BLOCK_Q=block_q,
             BLOCK_K=block_k,
@@ -132,41 +138,49 @@ class _Sides:
 
     def backward(self, upstream: Tensor, grad_query: Tensor, grad_key: Tensor) -> Tensor:
         """Add what reaches queries and keys through the logits (b, q, k); gives the gradient of the direction."""
-        block, block_dim = 16, min(128, max(16, triton.next_power_of_2(self.dim)))
-        dims = triton.cdiv(self.dim, block_dim)
-        fractions = torch.empty(
-            self.batch, triton.cdiv(self.num_queries, block), self.dim, device=upstream.device, dtype=torch.float32
+        block_q, block_dim = 16, 32
+        blocks = self.batch * triton.cdiv(self.dim, block_dim)
+        share = _share(self.num_queries, self.num_keys, PROGRAMS // blocks)
+        query_shares, key_shares = triton.cdiv(self.num_queries, share), triton.cdiv(self.num_keys, share)
+        query_parts = upstream.new_empty(key_shares, *self.query.shape)
+        key_parts = upstream.new_zeros(query_shares, *self.key.shape)
+        fractions = upstream.new_empty(query_shares * key_shares, self.batch, self.dim)
+        kernels.slopes[(query_shares * key_shares, triton.cdiv(self.dim, block_dim), self.batch)](
+            self.query,
+            self.key,
+            self.query_peaks,
+            self.key_peaks,
+            self.direction,
+            upstream,
+            query_parts,
+            key_parts,
+            fractions,
+            self.num_queries,
+            self.num_keys,
+            self.dim,
+            *upstream.stride(),
+            SHARE=share,
+            FAST=self.fast,
+            BLOCK_Q=block_q,
+            BLOCK_DIM=block_dim,
+            num_warps=1,
         )
-        sides = [
-            (self.query, self.key, self.query_peaks, self.key_peaks, grad_query, upstream.stride(), True),
-            (self.key, self.query, self.key_peaks, self.query_peaks, grad_key, upstream.mT.stride(), False),
-        ]
-        for inputs, others, peaks, other_peaks, gradient, strides, with_fractions in sides:
-            kernels.slopes[(triton.cdiv(inputs.shape[1], block), dims, self.batch)](
-                inputs,
-                others,
-                peaks,
-                other_peaks,
-                self.direction,
-                upstream,
-                gradient,
-                fractions,
-                inputs.shape[1],
-                others.shape[1],
-                self.dim,
-                *strides,
-                WITH_FRACTIONS=with_fractions,
-                BLOCK=block,
-                BLOCK_DIM=block_dim,
-            )
+        grad_query += query_parts.sum(0)
+        grad_key += key_parts.sum(0)
         return upstream.sum() - 2 * fractions.sum((0, 1))
+
+
+def _share(num_queries: int, num_keys: int, programs: int) -> int:
+    """How many queries, and how many keys, one program takes, so that about so many share the work of an example."""
+    share: int = triton.next_power_of_2(math.isqrt(num_queries * num_keys // max(1, programs)))
+    return max(TILE, share)
 
 
 class _AdditiveAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
         query, key, values = query.contiguous(), key.contiguous(), values.contiguous()
-        context, normalisers = _Sides(query, key, direction, mask).attend(values)
+        context, normalisers = Sides(query, key, direction, mask).attend(values)
         ctx.save_for_backward(query, key, values, direction, mask, context, normalisers)
         return context.to(values.dtype)
 
@@ -186,7 +200,7 @@ class _AdditiveAttention(torch.autograd.Function):
         upstream = grad.float()
         common = (upstream * context).sum(-1, keepdim=True)
         for b, q in _chunks(len(query), query.shape[1], key.shape[1]):
-            sides = _Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
+            sides = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
             weights = sides.weigh(normalisers[b, q].contiguous())
             grad_values[b] += weights.mT @ upstream[b, q]
             through_weights = upstream[b, q] @ values[b].float().mT
@@ -206,7 +220,7 @@ class _AdditiveLogits(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         query, key = query.contiguous(), key.contiguous()
         ctx.save_for_backward(query, key, direction)
-        return _Sides(query, key, direction, None).weigh().to(query.dtype)
+        return Sides(query, key, direction, None).weigh().to(query.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -217,7 +231,7 @@ class _AdditiveLogits(torch.autograd.Function):
         grad_query, grad_key = (
             torch.zeros(side.shape, device=side.device, dtype=torch.float32) for side in (query, key)
         )
-        grad_direction = _Sides(query, key, direction, None).backward(grad.float(), grad_query, grad_key)
+        grad_direction = Sides(query, key, direction, None).backward(grad.float(), grad_query, grad_key)
         return grad_query.to(query.dtype), grad_key.to(key.dtype), grad_direction.to(direction.dtype)
 
 

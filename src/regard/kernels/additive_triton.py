@@ -42,6 +42,15 @@ def prepare(inputs, exponentials, peaks, count, dim, padded_dim, BLOCK_DIM: tl.c
 
 
 @triton.jit
+def _reciprocal(x, FAST: tl.constexpr):
+    """1 / x; FAST is the instruction of NVIDIA's GPUs that is right to the last bit or one beside it."""
+    if FAST:
+        return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+    else:
+        return 1.0 / x
+
+
+@triton.jit
 def _logits(
     query,
     key,
@@ -55,6 +64,7 @@ def _logits(
     dim,
     padded_dim,
     peak,
+    FAST: tl.constexpr,
     BLOCK_Q: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
@@ -80,7 +90,7 @@ def _logits(
             d3 = a3[:, None] * b3[None, :] + 1.0
             d01, d23 = d0 * d1, d2 * d3
             above = (v0 * d1 + v1 * d0) * d23 + (v2 * d3 + v3 * d2) * d01
-            fractions += above / (d01 * d23)
+            fractions += above * _reciprocal(d01 * d23, FAST)
             total += (v0 + v1) + (v2 + v3)
     else:
         for d in range(0, dim):
@@ -124,6 +134,7 @@ def attend(
     mask_q,
     mask_k,
     HAS_MASK: tl.constexpr,
+    FAST: tl.constexpr,
     PRECISION: tl.constexpr,
     BLOCK_Q: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -160,6 +171,7 @@ def attend(
             dim,
             padded_dim,
             peak,
+            FAST,
             BLOCK_Q,
             BLOCK_K,
         )
@@ -205,6 +217,7 @@ def weigh(
     mask_q,
     mask_k,
     HAS_MASK: tl.constexpr,
+    FAST: tl.constexpr,
     AS_WEIGHTS: tl.constexpr,
     BLOCK_Q: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -230,6 +243,7 @@ def weigh(
         dim,
         padded_dim,
         query_peak + key_peak,
+        FAST,
         BLOCK_Q,
         BLOCK_K,
     )
@@ -243,80 +257,102 @@ def weigh(
 
 @triton.jit
 def slopes(
-    inputs,
-    others,
-    input_peaks,
-    other_peaks,
+    query,
+    key,
+    query_peaks,
+    key_peaks,
     direction,
     upstream,
-    gradient,
+    query_parts,
+    key_parts,
     fractions,
-    count,
-    other_count,
+    num_queries,
+    num_keys,
     dim,
     stride_b,
-    stride_i,
-    stride_j,
-    WITH_FRACTIONS: tl.constexpr,
-    BLOCK: tl.constexpr,
+    stride_q,
+    stride_k,
+    SHARE: tl.constexpr,
+    FAST: tl.constexpr,
+    BLOCK_Q: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """gradient_id += 4 v_d sum_j upstream_ij (u - u^2): of the queries, or with the sides exchanged of the keys.
+    """4 v_d sum_j g_ij (u - u^2) for the queries i and 4 v_d sum_i g_ij (u - u^2) for the keys j; also sum_ij g_ij u.
 
-    With `fractions`, also sum_ij upstream_ij u for each tile, of which the gradient of v is made.
+    A program takes SHARE queries, SHARE keys and BLOCK_DIM features, and one warp runs it, so that a thread
+    holds all queries of its features and sums over them by itself. What several programs add to the same query or key
+    goes to a part of its own, (share of the other side, batch, row, feature), to be summed afterwards.
     """
     batch = tl.program_id(2).to(tl.int64)
-    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    batches = tl.num_programs(2)
+    shares_of_keys = tl.cdiv(num_keys, SHARE)
+    query_share, key_share = tl.program_id(0) // shares_of_keys, tl.program_id(0) % shares_of_keys
     dims = tl.program_id(1) * BLOCK_DIM + tl.arange(0, BLOCK_DIM)
-    is_row, is_dim = rows < count, dims < dim
-    inside = is_row[:, None] & is_dim[None, :]
-    at = (batch * count + rows[:, None]) * dim + dims[None, :]
-    own = tl.load(inputs + at, mask=inside, other=0.0).to(tl.float32)
-    others += batch * other_count * dim
-    upstream += batch * stride_b + rows.to(tl.int64) * stride_i
-    own_peak = tl.load(input_peaks + batch * tl.cdiv(count, PEAK_TILE) + tl.program_id(0) * BLOCK // PEAK_TILE)
-    other_tiles = tl.cdiv(other_count, PEAK_TILE)
-    total = tl.zeros([BLOCK, BLOCK_DIM], tl.float32)
-    shares = tl.zeros([BLOCK, BLOCK_DIM], tl.float32)
-    for tile in range(0, other_tiles):
-        first = tile * PEAK_TILE
-        last = tl.minimum(first + PEAK_TILE, other_count)
-        if own_peak + tl.load(other_peaks + batch * other_tiles + tile) < LIMIT:
-            grown = tl.exp(2.0 * own)
-            for j in range(first, last, 4):
-                b0 = tl.load(others + j * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
-                b1 = tl.load(others + (j + 1) * dim + dims, mask=is_dim & (j + 1 < last), other=0.0).to(tl.float32)
-                b2 = tl.load(others + (j + 2) * dim + dims, mask=is_dim & (j + 2 < last), other=0.0).to(tl.float32)
-                b3 = tl.load(others + (j + 3) * dim + dims, mask=is_dim & (j + 3 < last), other=0.0).to(tl.float32)
-                g0 = tl.load(upstream + j * stride_j, mask=is_row, other=0.0)[:, None]
-                g1 = tl.load(upstream + (j + 1) * stride_j, mask=is_row & (j + 1 < last), other=0.0)[:, None]
-                g2 = tl.load(upstream + (j + 2) * stride_j, mask=is_row & (j + 2 < last), other=0.0)[:, None]
-                g3 = tl.load(upstream + (j + 3) * stride_j, mask=is_row & (j + 3 < last), other=0.0)[:, None]
-                d0 = grown * tl.exp(2.0 * b0)[None, :] + 1.0
-                d1 = grown * tl.exp(2.0 * b1)[None, :] + 1.0
-                d2 = grown * tl.exp(2.0 * b2)[None, :] + 1.0
-                d3 = grown * tl.exp(2.0 * b3)[None, :] + 1.0
-                d01, d23 = d0 * d1, d2 * d3
-                shared = 1.0 / (d01 * d23)
-                s01, s23 = shared * d23, shared * d01
-                u0, u1, u2, u3 = s01 * d1, s01 * d0, s23 * d3, s23 * d2
-                total += g0 * (u0 - u0 * u0)
-                total += g1 * (u1 - u1 * u1)
-                total += g2 * (u2 - u2 * u2)
-                total += g3 * (u3 - u3 * u3)
-                if WITH_FRACTIONS:
-                    shares += (g0 * u0 + g1 * u1) + (g2 * u2 + g3 * u3)
-        else:
-            for j in range(first, last):
-                b = tl.load(others + j * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
-                g = tl.load(upstream + j * stride_j, mask=is_row, other=0.0)[:, None]
-                u = 1.0 / (1.0 + tl.exp(2.0 * (own + b[None, :])))
-                total += g * (u - u * u)
-                if WITH_FRACTIONS:
-                    shares += g * u
-    v = tl.load(direction + dims, mask=is_dim, other=0.0)
-    before = tl.load(gradient + at, mask=inside, other=0.0)
-    tl.store(gradient + at, before + 4.0 * v[None, :] * total, mask=inside)
-    if WITH_FRACTIONS:
-        to = (batch * tl.num_programs(0) + tl.program_id(0)) * dim + dims
-        tl.store(fractions + to, tl.sum(shares, 0), mask=is_dim)
+    is_dim = dims < dim
+    v = 4.0 * tl.load(direction + dims, mask=is_dim, other=0.0)
+    query += batch * num_queries * dim
+    key += batch * num_keys * dim
+    upstream += batch * stride_b
+    query_parts += (key_share * batches + batch) * num_queries * dim
+    key_parts += (query_share * batches + batch) * num_keys * dim
+    query_peaks += batch * tl.cdiv(num_queries, PEAK_TILE)
+    key_peaks += batch * tl.cdiv(num_keys, PEAK_TILE)
+    taken = tl.zeros([BLOCK_DIM], tl.float32)
+    first_key = key_share * SHARE
+    last_key = tl.minimum(first_key + SHARE, num_keys)
+    first_query = query_share * SHARE
+    for at_query in range(first_query, tl.minimum(first_query + SHARE, num_queries), BLOCK_Q):
+        rows = at_query + tl.arange(0, BLOCK_Q)
+        is_row = rows < num_queries
+        inside = is_row[:, None] & is_dim[None, :]
+        own = tl.load(query + rows[:, None] * dim + dims[None, :], mask=inside, other=0.0).to(tl.float32)
+        grown = tl.exp(2.0 * own)
+        own_peak = tl.load(query_peaks + at_query // PEAK_TILE)
+        incoming = upstream + rows.to(tl.int64) * stride_q
+        total = tl.zeros([BLOCK_Q, BLOCK_DIM], tl.float32)
+        for first in range(first_key, last_key, PEAK_TILE):
+            last = tl.minimum(first + PEAK_TILE, last_key)
+            if own_peak + tl.load(key_peaks + first // PEAK_TILE) < LIMIT:
+                for j in range(first, last, 4):
+                    in1, in2, in3 = j + 1 < last, j + 2 < last, j + 3 < last
+                    at = j * dim + dims
+                    b0 = tl.load(key + at, mask=is_dim, other=0.0).to(tl.float32)
+                    b1 = tl.load(key + at + dim, mask=is_dim & in1, other=0.0).to(tl.float32)
+                    b2 = tl.load(key + at + 2 * dim, mask=is_dim & in2, other=0.0).to(tl.float32)
+                    b3 = tl.load(key + at + 3 * dim, mask=is_dim & in3, other=0.0).to(tl.float32)
+                    g0 = tl.load(incoming + j * stride_k, mask=is_row, other=0.0)[:, None]
+                    g1 = tl.load(incoming + (j + 1) * stride_k, mask=is_row & in1, other=0.0)[:, None]
+                    g2 = tl.load(incoming + (j + 2) * stride_k, mask=is_row & in2, other=0.0)[:, None]
+                    g3 = tl.load(incoming + (j + 3) * stride_k, mask=is_row & in3, other=0.0)[:, None]
+                    d0 = grown * tl.exp(2.0 * b0)[None, :] + 1.0
+                    d1 = grown * tl.exp(2.0 * b1)[None, :] + 1.0
+                    d2 = grown * tl.exp(2.0 * b2)[None, :] + 1.0
+                    d3 = grown * tl.exp(2.0 * b3)[None, :] + 1.0
+                    d01, d23 = d0 * d1, d2 * d3
+                    shared = _reciprocal(d01 * d23, FAST)
+                    s01, s23 = shared * d23, shared * d01
+                    u0, u1, u2, u3 = s01 * d1, s01 * d0, s23 * d3, s23 * d2
+                    f0, f1, f2, f3 = g0 * u0, g1 * u1, g2 * u2, g3 * u3
+                    taken += tl.sum((f0 + f1) + (f2 + f3), 0)
+                    s0, s1, s2, s3 = f0 - f0 * u0, f1 - f1 * u1, f2 - f2 * u2, f3 - f3 * u3
+                    total += (s0 + s1) + (s2 + s3)
+                    _add(key_parts + at, v * tl.sum(s0, 0), is_dim)
+                    _add(key_parts + at + dim, v * tl.sum(s1, 0), is_dim & in1)
+                    _add(key_parts + at + 2 * dim, v * tl.sum(s2, 0), is_dim & in2)
+                    _add(key_parts + at + 3 * dim, v * tl.sum(s3, 0), is_dim & in3)
+            else:
+                for j in range(first, last):
+                    b = tl.load(key + j * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
+                    g = tl.load(incoming + j * stride_k, mask=is_row, other=0.0)[:, None]
+                    u = 1.0 / (1.0 + tl.exp(2.0 * (own + b[None, :])))
+                    taken += tl.sum(g * u, 0)
+                    slope = g * (u - u * u)
+                    total += slope
+                    _add(key_parts + j * dim + dims, v * tl.sum(slope, 0), is_dim)
+        tl.store(query_parts + rows[:, None] * dim + dims[None, :], v[None, :] * total, mask=inside)
+    tl.store(fractions + (tl.program_id(0) * batches + batch) * dim + dims, taken, mask=is_dim)
+
+
+@triton.jit
+def _add(pointers, more, inside):
+    tl.store(pointers, tl.load(pointers, mask=inside, other=0.0) + more, mask=inside)
