@@ -18,6 +18,7 @@ from torch import Tensor
 
 from regard.kernels.additive_compiled import compiling_pays, fractions, slopes
 from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
+from regard.kernels.gpu import has_gpu_kernels
 
 
 def additive_logits_reference(
@@ -32,11 +33,16 @@ def additive_logits(
 ) -> Float[Tensor, "... q k"]:
     """The same numbers from blocks: extra memory is one block, whatever the sizes."""
     query, key, lead = flatten_lead(query, key)
+    if query.shape[1] >= FEW and has_gpu_kernels(query) and has_gpu_kernels(key):
+        from regard.kernels.additive_gpu import additive_logits as by_gpu
+
+        return by_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
     logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits.view(*lead, *logits.shape[1:])
 
 
 FEW = 4
+"""With fewer queries, as in decoding, there is little to share between them."""
 
 
 class _Pairs(NamedTuple):

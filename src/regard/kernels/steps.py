@@ -78,7 +78,7 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *unused: Tensor | None) -> tuple[Tensor | None, ...]:
         taken = ctx.notes.take()
         if not taken:
             return None, None, None, None
@@ -87,10 +87,8 @@ class _Gather(torch.autograd.Function):
         grad_values = (weights.mT @ upstream.float()).to(upstream.dtype)
         if direction is None:
             return (slopes.mT @ queries.float()).to(keys.dtype), grad_values, None, None
-        sides = Sides(queries, keys, direction, None)
-        grad_queries, grad_keys = (torch.zeros_like(side, dtype=torch.float32) for side in (queries, keys))
-        grad_direction = sides.backward(slopes, grad_queries, grad_keys)
-        return grad_keys.to(keys.dtype), grad_values, grad_direction.to(direction.dtype), None
+        of_keys, of_direction = Sides(queries, keys, direction, None).backward(slopes)[1:]
+        return of_keys.to(keys.dtype), grad_values, of_direction.to(direction.dtype), None
 
 
 class _Look(torch.autograd.Function):

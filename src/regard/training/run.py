@@ -210,6 +210,9 @@ def _running_average(decay: float) -> Callable[[Any, Any, Tensor], None]:
 def _trainer(recipe: Recipe, folder: Path, best: ModelCheckpoint, *, progress: bool) -> lightning.Trainer:
     config = recipe.train
     on_gpu = torch.cuda.is_available()
+    if on_gpu:
+        # Products of float32 matrices round their factors to TF32, which no recipe has been seen to notice.
+        torch.set_float32_matmul_precision("high")
     precision: Any = config.precision
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and recipe.model.architecture == "transformer" else "32-true"
