@@ -6,7 +6,7 @@ read(weights, value) ->  context (..., q, v)    the weighted average, or the one
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeGuard
 
@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.attention import contract
 from regard.attention.align import Softmax, softmax
@@ -27,7 +26,6 @@ from regard.errors import KernelError
 
 Kernel = Literal["auto", "reference", "fused"]
 ScoreLike = Score | Callable[[Tensor, Tensor], Tensor]
-SDPA_BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,8 @@ def recall(
     lead = contract.lead_of(query, memory.keys, memory.values)
     projected = score.project_query(query)
     query, projected, keys, values = (
-        part.expand(*lead, *part.shape[-2:]) for part in (query, projected, memory.keys, memory.values)
+        part if part.shape[:-2] == lead else part.expand(*lead, *part.shape[-2:])
+        for part in (query, projected, memory.keys, memory.values)
     )
     for part in (mask, memory.mask):
         if part is not None:
@@ -259,19 +258,30 @@ def _fused(query: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tens
         query, keys = (functional.pad(part, (0, max(0, value_width - width))) for part in (query, keys))
         values = functional.pad(values, (0, max(0, width - value_width)))
     query, keys, values = (_with_two_lead_axes(part) for part in (query, keys, values))
-    with _sdpa_backends(query.device):
+    with _without_cudnn(query.device):
         context = functional.scaled_dot_product_attention(query, keys, values, mask, is_causal=causal, scale=scale)
-    context = context[..., :value_width].reshape(*lead, num_queries, value_width).to(dtype)
+    context = context if width <= value_width else context[..., :value_width]
+    context = context.reshape(*lead, num_queries, value_width).to(dtype)
     return context if is_open is None else context.masked_fill(~is_open, 0)
 
 
-def _sdpa_backends(device: torch.device) -> AbstractContextManager[object]:
-    """All but cuDNN's, which builds a plan for every new shape: with sentences as they come, that is most batches."""
-    return sdpa_kernel(SDPA_BACKENDS) if device.type == "cuda" else nullcontext()
+@contextmanager
+def _without_cudnn(device: torch.device) -> Iterator[None]:
+    """cuDNN's attention builds a plan for every new shape: with sentences as they come, that is most batches."""
+    if device.type != "cuda" or not torch.backends.cuda.cudnn_sdp_enabled():
+        yield
+        return
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(True)
 
 
 def _with_two_lead_axes(tensor: Tensor) -> Tensor:
     """(b, h, ..., ...), which is what torch's fused kernels take; whatever the leading axes are."""
+    if tensor.ndim in (3, 4):
+        return tensor if tensor.ndim == 4 else tensor.unsqueeze(0)
     lead = tensor.shape[:-2]
     return tensor.reshape(lead[:-1].numel(), lead[-1] if lead else 1, *tensor.shape[-2:])
 

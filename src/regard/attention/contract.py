@@ -62,6 +62,9 @@ def check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Score
 
 def lead_of(query: Tensor, keys: Tensor, values: Tensor) -> torch.Size:
     """The leading axes that all three broadcast to."""
+    lead = query.shape[:-2]
+    if lead == keys.shape[:-2] and lead == values.shape[:-2]:
+        return lead
     try:
         return torch.Size(torch.broadcast_shapes(query.shape[:-2], keys.shape[:-2], values.shape[:-2]))
     except RuntimeError:

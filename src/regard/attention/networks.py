@@ -14,7 +14,7 @@ from torch.nn import functional
 from regard.attention.match import Keys, Logits, Queries, Score
 from regard.errors import OptionError, ShapeError
 from regard.kernels.additive import additive_logits, additive_logits_reference
-from regard.kernels.gpu import has_gpu_kernels
+from regard.kernels.gpu import has_gpu_kernels, kernels_pay
 from regard.kernels.hoisted import Hoisted
 from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 
@@ -40,8 +40,8 @@ class TanhSum(Score):
     def read(
         self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
     ) -> Float[Tensor, "... q v"] | None:
-        """softmax(v' tanh(query + key)) values in one pass over the keys, on a GPU."""
-        if not has_gpu_kernels(query) or not has_gpu_kernels(values):
+        """softmax(v' tanh(query + key)) values by kernels for a GPU, where they pay."""
+        if not has_gpu_kernels(query) or not has_gpu_kernels(values) or not kernels_pay(query, key):
             return None
         from regard.kernels.additive_gpu import additive_attention
 

@@ -21,7 +21,7 @@ def contests(*, compiled: bool = False) -> list[Contest]:
     where = device()
     sizes = ON_GPU if where.type == "cuda" else ON_CPU
     rows = [_additive(size, where, both=both, compiled=compiled) for size in sizes for both in (False, True)]
-    rows += [_product(name, sizes[0], where) for name in ("dot", "scaled_dot", "general", "cosine")]
+    rows += [_product(name, size, where) for name in ("dot", "scaled_dot", "general", "cosine") for size in sizes]
     return [*rows, _window(where), _hard(where)]
 
 

@@ -148,8 +148,8 @@ class RecurrentDecoder(Decoder):
             return self._loop(body, inputs, here, weights=False)[0]
 
         outside = ("embedding.", "output.")
-        weights = [weight for name, weight in self.named_parameters() if not name.startswith(outside)]
-        return tuple(piece[:batch, :length] for piece in self._replay(loop, tensors, weights))
+        weights = {name: weight for name, weight in self.named_parameters() if not name.startswith(outside)}
+        return tuple(piece[:batch, :length] for piece in self._replay(self, loop, tensors, weights))
 
     def look(
         self, query: Float[Tensor, "b h"], state: RecurrentState, override: Override, *, weights: bool

@@ -7,12 +7,12 @@ multiples of STEPS and KEYS; what is added is masked and cut off again. Forward 
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 ROWS, STEPS, KEYS = 16, 4, 8
 MOST = 128
@@ -21,19 +21,38 @@ MOST = 128
 Loop = Callable[..., tuple[Tensor, ...]]
 
 
+class _Loop(nn.Module):
+    """A loop and the module whose weights it uses, so that others can stand in for them."""
+
+    def __init__(self, module: nn.Module, loop: Loop) -> None:
+        super().__init__()
+        self.module, self.loop = module, loop
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """The loop."""
+        return self.loop(*inputs)
+
+
 class _Recording:
     """One loop at one shape: its inputs and outputs lie at fixed places, between which the graphs compute."""
 
-    def __init__(self, loop: Loop, inputs: Sequence[Tensor], grads: dict[Tensor, Tensor], pool: Any) -> None:
+    def __init__(self, loop: "_Loop", inputs: Sequence[Tensor], grads: dict[str, Tensor], pool: Any) -> None:
         self.inputs = [tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in inputs]
         self.weight_grads = list(grads.values())
-        sources = [*(place for place in self.inputs if place.requires_grad), *grads]
+        # The weights by other names, which no graph of the training knows: theirs would drag its stream in.
+        weights = {name: weight.detach().requires_grad_() for name, weight in loop.named_parameters() if name in grads}
+        sources = [*(place for place in self.inputs if place.requires_grad), *weights.values()]
+
+        def run() -> tuple[Tensor, ...]:
+            outputs: tuple[Tensor, ...] = torch.func.functional_call(loop, weights, tuple(self.inputs))
+            return outputs
+
         # Recording draws random numbers; the training is not to notice.
         with torch.random.fork_rng([self.inputs[0].device]), _uncached_autocast():
-            _warm_up(loop, self.inputs, sources)
+            _warm_up(run, sources)
             self.forward_graph, self.backward_graph = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.forward_graph, pool=pool):
-                outputs = loop(*self.inputs)
+                outputs = run()
             self.upstream = [torch.empty_like(output) for output in outputs]
             with torch.cuda.graph(self.backward_graph, pool=pool):
                 found = torch.autograd.grad(outputs, sources, self.upstream, allow_unused=True)
@@ -76,7 +95,7 @@ class Replay:
     def __init__(self) -> None:
         self._recordings: dict[tuple[Any, ...], _Recording] = {}
         self._seen: Counter[tuple[Any, ...]] = Counter()
-        self._grads: dict[Tensor, Tensor] = {}
+        self._grads: dict[str, Tensor] = {}
         self._pool: Any = None
         self._waiting: Callable[[], _Pass | None] = lambda: None
 
@@ -86,28 +105,30 @@ class Replay:
     def __reduce__(self) -> tuple[type["Replay"], tuple[()]]:
         return Replay, ()
 
-    def __call__(self, loop: Loop, inputs: Sequence[Tensor], weights: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """loop(*inputs), with gradients for inputs and weights."""
-        key = (*map(_described, inputs), *(weight.data_ptr() for weight in weights), _autocast_dtype())
+    def __call__(
+        self, module: nn.Module, loop: Loop, inputs: Sequence[Tensor], weights: Mapping[str, Tensor]
+    ) -> tuple[Tensor, ...]:
+        """loop(*inputs), with gradients for the inputs and for these weights of the module."""
+        key = (*map(_described, inputs), *(weight.data_ptr() for weight in weights.values()), _autocast_dtype())
         self._seen[key] += 1
         if self._waiting() is not None or self._seen[key] == 1:
             return loop(*inputs)
         if key not in self._recordings:
             if len(self._recordings) == MOST:
                 return loop(*inputs)
-            self._recordings[key] = self._record(loop, inputs, weights)
+            self._recordings[key] = self._record(_Loop(module, loop), inputs, weights)
         held = _Pass()
         self._waiting = weakref.ref(held)
         outputs: tuple[Tensor, ...] = _Replayed.apply(  # type: ignore[no-untyped-call]
-            self._recordings[key], held, len(inputs), *inputs, *weights
+            self._recordings[key], held, len(inputs), *inputs, *weights.values()
         )
         return outputs
 
-    def _record(self, loop: Loop, inputs: Sequence[Tensor], weights: Sequence[Tensor]) -> _Recording:
+    def _record(self, loop: _Loop, inputs: Sequence[Tensor], weights: Mapping[str, Tensor]) -> _Recording:
         if self._pool is None:
             self._pool = torch.cuda.graph_pool_handle()
-        if list(self._grads) != list(weights):
-            self._grads = {weight: torch.empty_like(weight) for weight in weights}
+        if not self._grads:
+            self._grads = {f"module.{name}": torch.empty_like(weight) for name, weight in weights.items()}
         return _Recording(loop, inputs, self._grads, self._pool)
 
 
@@ -126,14 +147,13 @@ class _Replayed(torch.autograd.Function):
         return None, None, None, *ctx.recording.backward(upstream)
 
 
-def _warm_up(loop: Loop, inputs: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+def _warm_up(run: Callable[[], tuple[Tensor, ...]], sources: Sequence[Tensor]) -> None:
     """Run the loop as it is, on a stream of its own, so that libraries set themselves up outside of the graph."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for _ in range(2):
-            outputs = loop(*inputs)
-            torch.autograd.grad(outputs, sources, outputs, allow_unused=True)
+        outputs = run()
+        torch.autograd.grad(outputs, sources, outputs, allow_unused=True)
     torch.cuda.current_stream().wait_stream(stream)
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard.kernels.additive_compiled import compiling_pays, fractions, slopes
 from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
-from regard.kernels.gpu import has_gpu_kernels
+from regard.kernels.gpu import has_gpu_kernels, kernels_pay
 
 
 def additive_logits_reference(
@@ -32,8 +32,10 @@ def additive_logits(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], direction: Float[Tensor, "d"]
 ) -> Float[Tensor, "... q k"]:
     """The same numbers from blocks: extra memory is one block, whatever the sizes."""
+    if has_gpu_kernels(query) and has_gpu_kernels(key) and not kernels_pay(query, key):
+        return additive_logits_reference(query, key, direction)
     query, key, lead = flatten_lead(query, key)
-    if query.shape[1] >= FEW and has_gpu_kernels(query) and has_gpu_kernels(key):
+    if has_gpu_kernels(query) and has_gpu_kernels(key):
         from regard.kernels.additive_gpu import additive_logits as by_gpu
 
         return by_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
@@ -42,7 +44,7 @@ def additive_logits(
 
 
 FEW = 4
-"""With fewer queries, as in decoding, there is little to share between them."""
+"""With fewer queries, as in decoding, the exponentials of the keys are shared by too few."""
 
 
 class _Pairs(NamedTuple):

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from regard.kernels import additive_triton as kernels
 from regard.kernels.additive import additive_logits_reference
+from regard.kernels.additive_slopes_triton import slopes
 from regard.kernels.blocks import plain_gradients
 
 SCRATCH = 1 << 24
@@ -67,16 +68,18 @@ class Sides:
         padded_dim = triton.cdiv(self.dim, 4) * 4
         exp_query, query_peaks = _exponentials(self.query, padded_dim, transposed=False)
         exp_key, key_peaks = _exponentials(self.key, padded_dim, transposed=True)
+        direction = functional.pad(self.direction, (0, padded_dim - self.dim))
         output = torch.empty(self.batch, self.num_queries, self.num_keys, device=self.query.device, dtype=torch.float32)
         block = min(128, max(32, triton.next_power_of_2(self.num_keys)))
         kernels.score[(triton.cdiv(self.num_queries, 8), triton.cdiv(self.num_keys, block), self.batch)](
             self.query,
             self.key,
-            exp_query,
+            exp_query.view(torch.int64),
             exp_key,
             query_peaks,
             key_peaks,
-            functional.pad(self.direction, (0, padded_dim - self.dim)),
+            direction,
+            direction.view(torch.int64),
             self.mask,
             output,
             self.num_queries,
@@ -93,19 +96,18 @@ class Sides:
 
     def backward(self, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """From the gradient of the logits (b, q, k) to those of queries, keys and direction, in float32."""
-        block = 128 if self.dim > 64 else 64 if self.dim > 32 else 32
+        block = 64 if self.dim > 32 else 32
         blocks = triton.cdiv(self.dim, block)
         share = _share(self.num_queries, self.num_keys, PROGRAMS // (self.batch * blocks))
         query_shares, key_shares = triton.cdiv(self.num_queries, share), triton.cdiv(self.num_keys, share)
         query_parts = upstream.new_empty(key_shares, *self.query.shape)
         key_parts = upstream.new_zeros(query_shares, *self.key.shape)
         fractions = upstream.new_empty(query_shares * key_shares, self.batch, self.dim)
-        kernels.slopes[(query_shares * key_shares, blocks, self.batch)](
+        filled = functional.pad(upstream, (0, -self.num_keys % 2, 0, -self.num_queries % 8))
+        slopes[(query_shares * key_shares, blocks, self.batch)](
             self.query,
             self.key,
-            _peaks(self.query),
-            _peaks(self.key),
-            upstream.contiguous(),
+            filled.contiguous().view(torch.int64),
             query_parts,
             key_parts,
             fractions,
@@ -135,13 +137,6 @@ def _exponentials(side: Tensor, padded_dim: int, *, transposed: bool) -> tuple[T
     return exponentials, peaks
 
 
-def _peaks(side: Tensor) -> Tensor:
-    """The largest |x| of each tile of rows, (b, tiles)."""
-    batch, count, _ = side.shape
-    largest = side.abs().amax(-1).float()
-    return functional.pad(largest, (0, -count % TILE)).view(batch, -1, TILE).amax(-1)
-
-
 def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
     """The softmax over the keys in place; `normalisers` (b, q) are filled, or given."""
     block = min(4096, triton.next_power_of_2(logits.shape[-1]))
@@ -151,8 +146,8 @@ def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
 
 def _share(num_queries: int, num_keys: int, programs: int) -> int:
     """How many queries, and how many keys, one program takes, so that about so many share the work of an example."""
-    share: int = triton.next_power_of_2(math.isqrt(num_queries * num_keys // max(1, programs)))
-    return max(TILE, share)
+    ideal = max(1, math.isqrt(num_queries * num_keys // max(1, programs)))
+    return max(TILE, 1 << ideal.bit_length() - 1)
 
 
 class _AdditiveAttention(torch.autograd.Function):
