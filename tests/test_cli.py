@@ -123,6 +123,7 @@ def test_lists_are_printed():
     assert "multi30k-rnnsearch" in regard("recipes", check=True).stdout
     assert "--train.epochs" in regard("recipes", "--fields", check=True, env={**os.environ, "COLUMNS": "200"}).stdout
     assert "diagonal_error" in regard("data", "babel", "fa", "de", "--count", "50", check=True).stdout
+    assert "gold_share" in regard("data", "scenes", "--count", "50", check=True).stdout
 
 
 def test_news_posts_become_text_files_and_are_counted(tmp_path):

@@ -156,7 +156,7 @@ class Draw:
     def _scatter(self, number: int, group: Group, area: tuple[float, float, float, float]) -> list[Thing] | None:
         left, top, right, bottom = area
         things: list[Thing] = []
-        for _ in range(group.count):
+        for _ in range(group.number):
             radius = self._radius(group)
             if min(right - left, bottom - top) < 2 * radius:
                 return None

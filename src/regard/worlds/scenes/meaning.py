@@ -1,6 +1,6 @@
 """Meanings: what a caption says, and the English words that say it.
 
-Group   = count, size, colour, shape          "two small red stars"
+Group   = number, size, colour, shape          "two small red stars"
 Meaning = relation, (group, ...)              "two small red stars left of a blue circle"
 """
 
@@ -33,7 +33,11 @@ SPLITS = {"train": range(0, 90), "valid": range(90, 95), "test": range(95, 100)}
 VOCABULARY = tuple(
     dict.fromkeys(
         [*NUMBERS, "an", *SIZES[::2], *COLOURS, *SHAPES, *SHAPES.values(), "and"]
-        + [word for form in [*BESIDE, INSIDE, BETWEEN, *(place for row in PLACES for place in row)] for word in form.split()]
+        + [
+            word
+            for form in [*BESIDE, INSIDE, BETWEEN, *(place for row in PLACES for place in row)]
+            for word in form.split()
+        ]
     )
 )
 """Every word that a caption can hold."""
@@ -42,7 +46,7 @@ VOCABULARY = tuple(
 class Group(NamedTuple):
     """Things of one kind: how many, how large (an index of SIZES), and what they are."""
 
-    count: int
+    number: int
     size: int
     colour: str
     shape: str
@@ -77,9 +81,9 @@ def split_of(meaning: Meaning) -> str:
 
 def _phrase(group: Group, number: int) -> list[Word]:
     size = "" if SIZES[group.size] == "medium" else SIZES[group.size]
-    noun = group.shape if group.count == 1 else SHAPES[group.shape]
+    noun = group.shape if group.number == 1 else SHAPES[group.shape]
     described: list[Word] = [(word, number) for word in (size, group.colour, noun) if word]
-    if group.count > 1:
-        return [(NUMBERS[group.count - 1], number), *described]
+    if group.number > 1:
+        return [(NUMBERS[group.number - 1], number), *described]
     # An article is no number: it says nothing that can be seen.
     return [("an" if described[0][0][0] in "aeiou" else "a", None), *described]

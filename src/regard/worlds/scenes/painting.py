@@ -26,7 +26,9 @@ TILTS = (-10, 0, 10)
 Canvas = Float[np.ndarray, "side side 3"]
 
 
-def paint(groups: Sequence[Group], things: Sequence[Thing], side: int, random: Random) -> UInt8[np.ndarray, "side side 3"]:
+def paint(
+    groups: Sequence[Group], things: Sequence[Thing], side: int, random: Random
+) -> UInt8[np.ndarray, "side side 3"]:
     """The picture of these things, `side` pixels wide and high."""
     canvas, tone = _background(side, random)
     for _ in range(random.randint(3, 7)):
@@ -46,7 +48,7 @@ def _ramps(side: int) -> Float[np.ndarray, "2 side side"]:
 
 def _background(side: int, random: Random) -> tuple[Canvas, Float[np.ndarray, "3"]]:
     """A slope between two pale tones, and the tone halfway."""
-    level = random.uniform(196, 236)
+    level = random.uniform(192, 226)
     tone = np.array([level + random.uniform(-14, 14) for _ in range(3)], dtype=np.float32)
     slope = np.array([random.uniform(4, 14) for _ in range(3)], dtype=np.float32)
     angle = random.uniform(0, 2 * pi)
@@ -64,7 +66,10 @@ def _thing(canvas: Canvas, thing: Thing, group: Group, random: Random) -> None:
     whole, core = masks(group.shape, radius, x - column, y - row, random.choice(TILTS))
     top, left = max(0, row - half), max(0, column - half)
     part = canvas[top : row + half, left : column + half]
-    cut = slice(top - row + half, top - row + half + len(part)), slice(left - column + half, left - column + half + part.shape[1])
+    cut = (
+        slice(top - row + half, top - row + half + len(part)),
+        slice(left - column + half, left - column + half + part.shape[1]),
+    )
     whole, core = whole[cut][:, :, None], core[cut][:, :, None]
     colour = np.array([min(255, max(0, level + random.uniform(-9, 9))) for level in PAINT[group.colour]], np.float32)
     # A little lighter at the top, and with a darker rim.

@@ -33,7 +33,7 @@ _STAR = [(r * sin(k * pi / 5), 0.06 - r * cos(k * pi / 5)) for k in range(10) fo
 INSIDE: dict[str, Callable[[Plane, Plane], Bool[np.ndarray, "_ _"]]] = {
     "circle": lambda x, y: x * x + y * y < 0.96,
     "square": lambda x, y: np.maximum(abs(x), abs(y)) < 0.88,
-    "triangle": _polygon([(0, -0.95), (1, 0.85), (-1, 0.85)]),
+    "triangle": _polygon([(0.0, -0.95), (1.0, 0.85), (-1.0, 0.85)]),
     "star": _polygon(_STAR),
     "cross": lambda x, y: (np.minimum(abs(x), abs(y)) < 0.32) & (np.maximum(abs(x), abs(y)) < 0.96),
     "heart": lambda x, y: _heart(1.15 * x, 0.22 - 1.15 * y),
@@ -64,7 +64,7 @@ def masks(shape: str, radius: float, shift_x: float, shift_y: float, tilt: int) 
     # A rim never reaches beyond the shape, though a hole in it may.
     both[1] &= both[0]
     side = 2 * half
-    return both.reshape(2, side, _SAMPLES, side, _SAMPLES).mean((2, 4), dtype=np.float32)
+    return np.asarray(both.reshape(2, side, _SAMPLES, side, _SAMPLES).mean((2, 4), dtype=np.float32))
 
 
 def window(radius: float) -> int:
