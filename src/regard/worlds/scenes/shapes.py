@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float
 
 # Samples along each side of a pixel.
 _SAMPLES = 4
-RIM = 1.1
-"""Pixels of the darker edge of a thing."""
+RIM = 0.13
+"""The darker edge of a thing, as a share of its radius."""
 
 Plane = Float[np.ndarray, "_ _"]
 
@@ -60,7 +60,7 @@ def masks(shape: str, radius: float, shift_x: float, shift_y: float, tilt: int) 
     turn = radians(tilt)
     x, y = x * cos(turn) + y * sin(turn), y * cos(turn) - x * sin(turn)
     inside = INSIDE[shape]
-    both = np.stack([inside(x / radius, y / radius), inside(x / (radius - RIM), y / (radius - RIM))])
+    both = np.stack([inside(x / size, y / size) for size in (radius, (1 - RIM) * radius)])
     # A rim never reaches beyond the shape, though a hole in it may.
     both[1] &= both[0]
     side = 2 * half
