@@ -144,7 +144,7 @@ def test_the_gates_hold():
     assert measured.things > 2.4
     assert measured.places > 1.9, "captions must look at several places"
     assert 0.6 < measured.content < 0.7
-    assert measured.gold_share < 0.16, "pointing at random hits seldom"
+    assert measured.gold_share < 0.18, "pointing at random hits seldom"
     assert measured.likeliest < 0.005
     assert measured.overlap == 0
 
@@ -204,6 +204,13 @@ def test_clutter_lies_behind_things():
     group, thing = Group(1, 2, "red", "square"), Thing(0, 0.5, 0.5, 0.17)
     centres = {tuple(paint([group], [thing], 64, Random(seed))[28:36, 28:36].std((0, 1)) < 6) for seed in range(50)}  # noqa: S311
     assert centres == {(True, True, True)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_brightest_paint_does_not_overflow(shape):
+    for seed in range(30):
+        image = paint([Group(1, 2, "yellow", shape)], [Thing(0, 0.5, 0.5, 0.185)], 64, Random(seed))  # noqa: S311
+        assert image[:, :, 0].min() > 90, "yellow and the background are bright in red"
 
 
 def test_shapes_are_smooth_and_differ():

@@ -19,11 +19,13 @@ from regard.worlds.scenes.meaning import (
 )
 
 # Half the side of a thing of each size, as a share of the picture; each thing differs from it by up to JITTER.
-RADII = (0.08, 0.12, 0.172)
-JITTER = 0.05
+RADII = (0.09, 0.13, 0.185)
+JITTER = 0.04
 MARGIN, GAP = 0.02, 0.03
 # Where the centre of a thing may lie for it to be at the left, in the middle, or at the right; also from the top.
-_THIRDS = ((0.0, 0.3), (0.44, 0.56), (0.7, 1.0))
+_THIRDS = ((0.0, 0.28), (0.45, 0.55), (0.72, 1.0))
+# Groups are beside one another along an axis when their centres are farther apart along it, by this much at least.
+_CLEAR = 1.6
 _SHAPES = tuple(SHAPES)
 
 
@@ -56,7 +58,7 @@ class Draw:
         if kind < 0.45:
             sizes = [self._random.randrange(3) for _ in range(3)]
             # Three in a row must fit into the picture.
-            return Meaning(BETWEEN, self._groups([(1, min(size, 1) if sum(sizes) > 4 else size) for size in sizes]))
+            return Meaning(BETWEEN, self._groups([(1, min(size, 1) if sum(sizes) > 3 else size) for size in sizes]))
         # A large thing stands alone: two would not leave room for others beside them.
         kinds = sorted((self._kind() for _ in range(2)), key=lambda kind: kind[1])
         same = kinds[0][1] == kinds[1][1]
@@ -87,7 +89,7 @@ class Draw:
     def _try(self, meaning: Meaning) -> list[Thing] | None:
         groups = meaning.groups
         if meaning.relation == SEVERAL:
-            return self._scatter(0, groups[0], (MARGIN, MARGIN, 1 - MARGIN, 1 - MARGIN))
+            return self._together(0, groups[0], (MARGIN, MARGIN, 1 - MARGIN, 1 - MARGIN))
         if meaning.relation == INSIDE:
             return self._inside(groups)
         if meaning.relation == BETWEEN:
@@ -141,31 +143,44 @@ class Draw:
         before = 0 if relation in ("left of", "above") else 1
         sides = [2 * (1 + JITTER) * RADII[groups[number].size] + MARGIN for number in (before, 1 - before)]
         line = self._random.uniform(sides[0] + GAP, 1 - sides[1] - GAP)
+        areas = {before: (MARGIN, line - GAP / 2), 1 - before: (line + GAP / 2, 1 - MARGIN)}
         things: list[Thing] = []
-        spans = []
-        for number, (start, end) in ((before, (MARGIN, line - GAP / 2)), (1 - before, (line + GAP / 2, 1 - MARGIN))):
+        boxes = []
+        for number, (start, end) in areas.items():
             area = (MARGIN, start, 1 - MARGIN, end) if upright else (start, MARGIN, end, 1 - MARGIN)
-            if (placed := self._scatter(number, groups[number], area)) is None:
+            if (placed := self._together(number, groups[number], area)) is None:
                 return None
-            across = [(thing.x if upright else thing.y, thing.radius) for thing in placed]
-            spans.append((min(at - radius for at, radius in across), max(at + radius for at, radius in across)))
             things += placed
-        shared = min(end for _, end in spans) - max(start for start, _ in spans)
-        return things if shared > 0.5 * min(end - start for start, end in spans) else None
+            box = [_span(placed, axis) for axis in ("x", "y")]
+            boxes.append(box[::-1] if upright else box)
+        (one_along, one_across), (two_along, two_across) = boxes
+        shared = min(one_across[1], two_across[1]) - max(one_across[0], two_across[0])
+        enough = 0.5 * min(end - start for start, end in (one_across, two_across))
+        along = abs(sum(one_along) - sum(two_along))
+        across = abs(sum(one_across) - sum(two_across))
+        return things if shared > enough and along > _CLEAR * across else None
 
-    def _scatter(self, number: int, group: Group, area: tuple[float, float, float, float]) -> list[Thing] | None:
+    def _together(self, number: int, group: Group, area: tuple[float, float, float, float]) -> list[Thing] | None:
+        """The things of a group close to one another somewhere in an area: in a row or a column, four in a square."""
         left, top, right, bottom = area
-        things: list[Thing] = []
-        for _ in range(group.number):
-            radius = self._radius(group)
-            if min(right - left, bottom - top) < 2 * radius:
-                return None
-            for _ in range(8):
-                x = self._random.uniform(left + radius, right - radius)
-                y = self._random.uniform(top + radius, bottom - radius)
-                if all(max(abs(x - o.x), abs(y - o.y)) > radius + o.radius + GAP for o in things):
-                    things.append(Thing(number, x, y, radius))
-                    break
-            else:
-                return None
-        return things
+        radii = [self._radius(group) for _ in range(group.number)]
+        step = 2 * max(radii) + GAP
+        columns = 2 if group.number == 4 else self._random.choice((1, group.number))
+        rows = group.number // columns
+        free_x, free_y = right - left - columns * step + GAP, bottom - top - rows * step + GAP
+        if min(free_x, free_y) < 0:
+            return None
+        x, y = (
+            start + step / 2 - GAP / 2 + self._random.uniform(0, free)
+            for start, free in ((left, free_x), (top, free_y))
+        )
+        return [
+            Thing(number, x + place % columns * step, y + place // columns * step, radius)
+            for place, radius in enumerate(radii)
+        ]
+
+
+def _span(things: Sequence[Thing], axis: str) -> tuple[float, float]:
+    """From where to where things reach."""
+    places = [(getattr(thing, axis), thing.radius) for thing in things]
+    return min(at - radius for at, radius in places), max(at + radius for at, radius in places)

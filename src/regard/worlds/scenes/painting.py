@@ -75,7 +75,7 @@ def _thing(canvas: Canvas, thing: Thing, group: Group, random: Random) -> None:
     # A little lighter at the top, and with a darker rim.
     light = np.linspace(1.06, 0.92, len(part), dtype=np.float32)[:, None, None]
     part *= 1 - whole
-    part += np.minimum(255, (0.62 * whole + 0.38 * core) * colour * light)
+    part += (0.62 * whole + 0.38 * core) * np.minimum(255, colour * light)
 
 
 def _clutter(canvas: Canvas, tone: Float[np.ndarray, "3"], random: Random) -> None:
