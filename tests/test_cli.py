@@ -126,6 +126,12 @@ def test_lists_are_printed():
     assert "gold_share" in regard("data", "scenes", "--count", "50", check=True).stdout
 
 
+def test_a_contact_sheet_of_scenes_is_written(tmp_path):
+    sheet = str(tmp_path / "new" / "sheet.png")
+    assert f"Wrote {sheet}" in regard("data", "scenes", "--count", "20", "-o", sheet, check=True).stdout
+    assert (tmp_path / "new" / "sheet.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_news_posts_become_text_files_and_are_counted(tmp_path):
     for part in ("train", "test"):
         post = {"text": f"Subject: Re: {part}\n\nSome words of {part}"}
@@ -147,6 +153,7 @@ def test_news_posts_become_text_files_and_are_counted(tmp_path):
         (lambda f: ["train", *files(f, "", "")], "empty"),
         (lambda f: ["train", "nothing"], "nor a packaged recipe"),
         (lambda f: ["train", "--model.scor", "dot"], "Did you mean 'score'"),
+        (lambda f: ["data", "scenes", "-o", str(f / "a.bmp")], "saved as .png; got 'a.bmp'"),
         (lambda f: ["train", "-o", str(f / "o")], "Say what to train on"),
     ],
 )

@@ -46,9 +46,8 @@ def test_rouge_by_hand():
     # "a dog on grass" is common to both: 4 of 5 words said, 4 of 6 wanted.
     precision, recall = 4 / 5, 4 / 6
     wanted = (1 + 1.44) * precision * recall / (recall + 1.44 * precision)
-    assert rouge_l(["a", "dog", "runs", "on", "grass"], [["a", "brown", "dog", "on", "the", "grass"]]) == pytest.approx(
-        wanted
-    )
+    said, reference = ["a", "dog", "runs", "on", "grass"], ["a", "brown", "dog", "on", "the", "grass"]
+    assert rouge_l(said, [reference]) == pytest.approx(wanted)
     # A second reference gives a better recall, and the precision of the first is kept.
     both = rouge_l(said, [reference, ["a"]])
     assert both == pytest.approx((1 + 1.44) * precision / (1 + 1.44 * precision))
@@ -85,7 +84,6 @@ def test_scores_stay_in_their_bounds_and_references_may_change_places(corpus):
     assert all(0 <= score <= 100 + 1e-9 for score in (*scores.bleu, scores.rouge_l))
     assert 0 <= scores.cider_d <= 10 + 1e-9
     assert 0 <= scores.exact_match <= 1
-    # BLEU-n falls with n wherever the shares of right n-grams do; that of no n-grams at all is 0.
     turned = caption_scores(captions[::-1], [each[::-1] for each in references[::-1]], meteor=False)
     assert turned.bleu == pytest.approx(scores.bleu)
     assert turned.rouge_l == pytest.approx(scores.rouge_l)
