@@ -123,6 +123,13 @@ def test_lists_are_printed():
     assert "multi30k-rnnsearch" in regard("recipes", check=True).stdout
     assert "--train.epochs" in regard("recipes", "--fields", check=True, env={**os.environ, "COLUMNS": "200"}).stdout
     assert "diagonal_error" in regard("data", "babel", "fa", "de", "--count", "50", check=True).stdout
+    assert "gold_share" in regard("data", "scenes", "--count", "50", check=True).stdout
+
+
+def test_a_contact_sheet_of_scenes_is_written(tmp_path):
+    sheet = str(tmp_path / "new" / "sheet.png")
+    assert f"Wrote {sheet}" in regard("data", "scenes", "--count", "20", "-o", sheet, check=True).stdout
+    assert (tmp_path / "new" / "sheet.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_news_posts_become_text_files_and_are_counted(tmp_path):
@@ -146,6 +153,7 @@ def test_news_posts_become_text_files_and_are_counted(tmp_path):
         (lambda f: ["train", *files(f, "", "")], "empty"),
         (lambda f: ["train", "nothing"], "nor a packaged recipe"),
         (lambda f: ["train", "--model.scor", "dot"], "Did you mean 'score'"),
+        (lambda f: ["data", "scenes", "-o", str(f / "a.bmp")], "saved as .png; got 'a.bmp'"),
         (lambda f: ["train", "-o", str(f / "o")], "Say what to train on"),
     ],
 )

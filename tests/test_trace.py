@@ -1,9 +1,13 @@
 """Traces: made of any weights, written and read back."""
 
+import base64
+import io
 import json
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from regard import RegardError, Trace
 from regard.errors import NonFiniteError, ShapeError
@@ -108,3 +112,35 @@ def test_a_later_version_is_refused():
     text = Trace.of("a", "b", [[1.0]]).to_json().replace('"version": 1', '"version": 99')
     with pytest.raises(RegardError, match="version 99; this regard reads version 1"):
         Trace.from_json(text)
+
+
+def test_a_trace_of_a_picture_carries_it_and_survives_the_way_to_json_and_back():
+    image = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+    weights = torch.rand(2, 15)
+    trace = Trace.of_picture(
+        image, ["a", "dog"], weights, grid=(3, 5), gates=torch.tensor([0.25, 0.5]), choices=[3, 14], scores=[-1.0, -2.0]
+    )
+    assert trace.kind == "picture"
+    assert trace.source[:6] == ("1,1", "1,2", "1,3", "1,4", "1,5", "2,1")
+    assert trace.gates == (0.25, 0.5)
+    assert trace.choices == (3, 14)
+    assert Trace.from_json(trace.to_json()) == trace
+    assert json.loads(trace.to_json())["version"] == 1
+    kept = base64.b64decode(trace.picture.removeprefix("data:image/png;base64,"))
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(kept))), image), "a small picture is kept exactly"
+    photograph = Trace.of_picture(Image.new("RGBA", (300, 200)), ["a"], [[1.0]])
+    assert photograph.picture.startswith("data:image/jpeg;base64,")
+    assert photograph.grid == (1, 1)
+
+
+def test_what_does_not_fit_a_picture_is_refused():
+    with pytest.raises(ShapeError, match=r"15 cells do not make a grid of 3 x 3: give grid=\(rows, columns\)"):
+        Trace.of_picture(None, "ab", torch.rand(2, 15))
+    with pytest.raises(ShapeError, match="2 targets here, but 1 gates"):
+        Trace.of_picture(None, "ab", torch.rand(2, 9), gates=[0.5])
+    with pytest.raises(ShapeError, match="numbers from 0 to 8; got 9"):
+        Trace.of_picture(None, "ab", torch.rand(2, 9), choices=[0, 9])
+    with pytest.raises(NonFiniteError, match="gates of a trace must be finite"):
+        Trace.of_picture(None, "a", torch.rand(1, 9), gates=[float("nan")])
+    with pytest.raises(ShapeError, match=r"a cell per source: 2 here, but it is \(2, 2\)"):
+        Trace(("a", "b"), ("c",), ((0.5, 0.5),), grid=(2, 2))

@@ -1,5 +1,7 @@
 """Trace: what a result carries and every view reads."""
 
+import base64
+import io
 import json
 import math
 import os
@@ -11,6 +13,8 @@ from typing import Any
 from regard.errors import NonFiniteError, RegardError, ShapeError
 
 VERSION = 1
+# Pixels up to which a picture is kept exactly.
+_SMALL = 128 * 128
 Map = tuple[tuple[float, ...], ...]
 
 
@@ -36,6 +40,14 @@ class Trace:
     """The source as it was given, before it was cut into tokens."""
     target_text: str | None = None
     """The target as it is read, its tokens put together."""
+    grid: tuple[int, int] | None = None
+    """Of a picture: the rows and columns of its cells, which are the source, row by row."""
+    picture: str | None = None
+    """The picture itself, as a data URI (PNG or JPEG), so that a trace can be drawn wherever it is sent."""
+    gates: tuple[float, ...] | None = None
+    """How much of what it saw each target token let in: beta of Xu et al. 2015, section 4.2.1."""
+    choices: tuple[int, ...] | None = None
+    """Hard attention: the number of the source that was chosen for each target token; `weights` are its chances."""
 
     def __post_init__(self) -> None:
         self._check("weights", self.weights)
@@ -46,13 +58,20 @@ class Trace:
                 f"A trace needs a name for each head: {len(self.heads)} heads here, but head_names are "
                 f"{list(self.head_names)}."
             )
-        if self.scores is not None and len(self.scores) != len(self.target):
+        for name, each in (("score", self.scores), ("gate", self.gates), ("choice", self.choices)):
+            if each is not None and len(each) != len(self.target):
+                raise ShapeError(
+                    f"A trace needs one {name} per target: {len(self.target)} targets here, but {len(each)} {name}s."
+                )
+            # JSON has no NaN, and a browser would refuse the whole file.
+            if not all(map(math.isfinite, each or ())):
+                raise NonFiniteError(f"The {name}s of a trace must be finite; got {each}.")
+        if self.grid is not None and math.prod(self.grid) != len(self.source):
             raise ShapeError(
-                f"A trace needs one score per target: {len(self.target)} targets here, but {len(self.scores)} scores."
+                f"The grid of a trace has a cell per source: {len(self.source)} here, but it is {self.grid}."
             )
-        # JSON has no NaN, and a browser would refuse the whole file.
-        if not all(map(math.isfinite, self.scores or ())):
-            raise NonFiniteError(f"The scores of a trace must be finite; got {self.scores}.")
+        if wrong := [choice for choice in self.choices or () if not 0 <= choice < len(self.source)]:
+            raise ShapeError(f"The choices of a trace are numbers from 0 to {len(self.source) - 1}; got {wrong[0]}.")
 
     @classmethod
     def of(
@@ -96,6 +115,38 @@ class Trace:
             target_text,
         )
 
+    @classmethod
+    def of_picture(
+        cls,
+        picture: Any,
+        target: Sequence[str],
+        weights: Any,
+        *,
+        grid: tuple[int, int] | None = None,
+        gates: Any = None,
+        choices: Any = None,
+        **more: Any,
+    ) -> "Trace":
+        """A trace of a captioner: weights is (target, cells), the cells of the picture row by row.
+
+        `picture` is a Pillow picture, a uint8 (h, w, 3) array, or None to leave it out. `grid` is (rows, columns), and
+        may be left out where it is square. `more` is what `Trace.of` takes.
+        """
+        rows = [_plain(row) for row in _plain(weights)]
+        cells = len(rows[0]) if rows and hasattr(rows[0], "__len__") else 0
+        if grid is None:
+            grid = (math.isqrt(cells), math.isqrt(cells))
+        if math.prod(grid) != cells:
+            raise ShapeError(f"{cells} cells do not make a grid of {grid[0]} x {grid[1]}: give grid=(rows, columns).")
+        places = [f"{row},{column}" for row in range(1, grid[0] + 1) for column in range(1, grid[1] + 1)]
+        return replace(
+            cls.of(places, target, rows, kind="picture", **more),
+            grid=(int(grid[0]), int(grid[1])),
+            picture=None if picture is None else _data_uri(picture),
+            gates=None if gates is None else tuple(float(gate) for gate in _plain(gates)),
+            choices=None if choices is None else tuple(int(choice) for choice in _plain(choices)),
+        )
+
     def by_head(self) -> list[tuple[str, "Trace"]]:
         """A trace of each head alone, under its name: what `picture.heat_maps` draws side by side."""
         return [
@@ -118,6 +169,10 @@ class Trace:
             "scores": self.scores,
             "source_text": self.source_text,
             "target_text": self.target_text,
+            "grid": self.grid,
+            "picture": self.picture,
+            "gates": self.gates,
+            "choices": self.choices,
         }
         fields |= {name: value for name, value in optional.items() if value is not None}
         return json.dumps(fields, ensure_ascii=False)
@@ -130,7 +185,8 @@ class Trace:
             version = fields["version"]
             if version != VERSION:
                 raise RegardError(f"This trace has version {version}; this regard reads version {VERSION}.")
-            scores = fields.get("scores")
+            numbers = {name: fields.get(name) for name in ("scores", "gates", "choices", "grid")}
+            scores, gates, choices, grid = (None if each is None else tuple(each) for each in numbers.values())
             return cls(
                 tuple(fields["source"]),
                 tuple(fields["target"]),
@@ -139,9 +195,13 @@ class Trace:
                 fields["extras"],
                 tuple(_map(table) for table in fields.get("heads", ())),
                 tuple(fields.get("head_names", ())),
-                None if scores is None else tuple(float(score) for score in scores),
+                None if scores is None else tuple(map(float, scores)),
                 fields.get("source_text"),
                 fields.get("target_text"),
+                None if grid is None else (int(grid[0]), int(grid[1])),
+                fields.get("picture"),
+                None if gates is None else tuple(map(float, gates)),
+                None if choices is None else tuple(map(int, choices)),
             )
         except (json.JSONDecodeError, TypeError, KeyError) as error:
             raise RegardError(f"Not a trace: {error!r}. A trace is the JSON that Trace.to_json() writes.") from error
@@ -173,6 +233,17 @@ class Trace:
         for word, row in zip(self.target, table, strict=True):
             if not all(map(math.isfinite, row)):
                 raise NonFiniteError(f"The weights of a trace must be finite; for {word!r} the {name} are {row}.")
+
+
+def _data_uri(picture: Any) -> str:
+    """A small picture as PNG, exactly; a photograph as JPEG."""
+    from PIL import Image
+
+    image = picture if isinstance(picture, Image.Image) else Image.fromarray(picture)
+    kind = "png" if image.width * image.height <= _SMALL else "jpeg"
+    stream = io.BytesIO()
+    image.convert("RGB").save(stream, kind, **({"quality": 90} if kind == "jpeg" else {}))
+    return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
 def _plain(numbers: Any) -> Any:

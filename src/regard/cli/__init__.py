@@ -26,7 +26,7 @@ for command in (
 ):
     app.command(command)
 about_data = App(name="data", help="Get data sets to train on, and look at generated worlds.")
-for about in (data.get, data.newsgroups, data.babel):
+for about in (data.get, data.newsgroups, data.babel, data.scenes):
     about_data.command(about)
 app.command(about_data)
 

@@ -71,3 +71,38 @@ def babel(source: str = "en", target: str = "fr", *, count: int = 2000, seed: in
         say(f"{name:24} {value if not isinstance(value, float) else round(value, 3)}")
     for pair in islice(pairs(source, target, seed=seed), show):
         say(f"\n{' '.join(pair.source)}\n{' '.join(pair.target)}")
+
+
+def scenes(
+    *, count: int = 2000, seed: int = 0, show: int = 5, out: Annotated[Path | None, Parameter(alias="-o")] = None
+) -> None:
+    """Statistics and examples of the generated world scenes.
+
+    Parameters
+    ----------
+    count
+        Pictures to count in.
+    seed
+        Which pictures.
+    show
+        Examples: captions to print, or pictures on the contact sheet.
+    out
+        Save a contact sheet of the examples here (.png), with their captions.
+    """
+    from dataclasses import asdict
+    from itertools import islice
+
+    from regard.errors import OptionError
+    from regard.worlds.scenes import contact_sheet, pictures, statistics
+
+    if out is not None and out.suffix.lower() != ".png":
+        raise OptionError(f"A contact sheet is saved as .png; got {out.name!r}.")
+    for name, value in asdict(statistics(count=count, seed=seed)).items():
+        say(f"{name:24} {value if not isinstance(value, float) else round(value, 3)}")
+    examples = list(islice(pictures(seed=seed), show))
+    if out is None:
+        say("".join(f"\n{picture.caption}" for picture in examples))
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        contact_sheet(examples).save(out)
+        say(f"Wrote {out}")

@@ -25,24 +25,35 @@ def demo(*, out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo"), m
     run(out, minutes=minutes)
 
 
-def view(trace: Path, *, out: Annotated[Path | None, Parameter(alias="-o")] = None) -> None:
-    """Show a trace, the JSON file of what a model attended to, as a heat map.
+def view(trace: Path, *, out: Annotated[Path | None, Parameter(alias="-o")] = None, cells: bool = False) -> None:
+    """Show a trace, the JSON file of what a model attended to: a heat map, or a caption word by word over its picture.
 
     Parameters
     ----------
     trace
         A file that Trace.save wrote.
     out
-        Save a picture here (.png, .svg or .pdf) instead of drawing in the terminal.
+        Save a picture here (.png, .svg or .pdf; of a caption also .gif) instead of drawing in the terminal.
+    cells
+        Over a picture, show the weights as they are, cell by cell, instead of a soft light.
     """
     from rich.console import Console
 
     from regard.trace import Trace
-    from regard.viewing import picture, terminal
+    from regard.viewing import halfblocks, overlay, picture, terminal
 
     loaded = Trace.load(trace)
     if out is None:
         console = Console()
-        console.print(terminal.heat_map(loaded, width=console.width))
-    else:
+        shown = (
+            terminal.heat_map(loaded, width=console.width)
+            if loaded.grid is None
+            else halfblocks.strip(loaded, width=console.width, cells=cells, colour=console.color_system is not None)
+        )
+        console.print(shown)
+    elif loaded.grid is None:
         say(f"Wrote {picture.save(picture.heat_map(loaded), out)}")
+    elif out.suffix.lower() == ".gif":
+        say(f"Wrote {overlay.save_film(loaded, out, cells=cells)}")
+    else:
+        say(f"Wrote {picture.save(overlay.strip(loaded, cells=cells, title=loaded.target_text), out)}")

@@ -1,1 +1,1 @@
-"""Text for training: files to sentences, sentences to ids, ids to a store on disk, and from there to batches."""
+"""Text and pictures for training: from files to sentences, ids and features, to stores on disk, and to batches."""

@@ -29,6 +29,9 @@ _SIGNATURES = {
     b"\xfe\xff": "It looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.",
 }
 
+# RuntimeError: zipfile refuses an archive that needs a password.
+_UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
     r"""The lines of a text file, without their ends: plain, .gz, .xz, .zip, or `archive.zip/member.txt`.
@@ -37,6 +40,16 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
     is put into NFC, which keeps the zero-width non-joiner that Persian needs.
     """
     return _decode(_locate(Path(path)))
+
+
+def read_all(path: str | os.PathLike[str]) -> bytes:
+    """All of a file at once, decompressed as by `read_lines`: for JSON, which may be one line of any length."""
+    place = _locate(Path(path))
+    try:
+        with _open(place) as stream:
+            return stream.read()
+    except _UNREADABLE as error:
+        raise DataError(f"{place} cannot be read: {error}. Fetch or compress it again.") from error
 
 
 def stamp(path: str | os.PathLike[str]) -> tuple[str, int, int]:
@@ -180,8 +193,7 @@ def _decode(place: _Place) -> Iterator[str]:
             while line := stream.readline(MAX_LINE_BYTES):
                 number += 1
                 yield _text(line, place, number)
-    # RuntimeError: zipfile refuses an archive that needs a password.
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+    except _UNREADABLE as error:
         raise DataError(f"{place} cannot be read past line {number}: {error}. Fetch or compress it again.") from error
 
 

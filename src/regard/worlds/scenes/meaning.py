@@ -1,0 +1,89 @@
+"""Meanings: what a caption says, and the English words that say it.
+
+Group   = number, size, colour, shape          "two small red stars"
+Meaning = relation, (group, ...)              "two small red stars left of a blue circle"
+"""
+
+from hashlib import blake2b
+from typing import NamedTuple
+
+SIZES = ("small", "medium", "large")
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "black")
+SHAPES = {
+    "circle": "circles",
+    "square": "squares",
+    "triangle": "triangles",
+    "star": "stars",
+    "cross": "crosses",
+    "heart": "hearts",
+    "ring": "rings",
+    "moon": "moons",
+}
+NUMBERS = ("a", "two", "three", "four")
+PLACES = (
+    ("at the top left", "at the top", "at the top right"),
+    ("on the left", "in the middle", "on the right"),
+    ("at the bottom left", "at the bottom", "at the bottom right"),
+)
+BESIDE = ("left of", "right of", "above", "below")
+INSIDE, BETWEEN, SEVERAL = "inside", "between", ""
+# What a smaller shape can lie in.
+HOLLOWS = ("circle", "square")
+SPLITS = {"train": range(0, 90), "valid": range(90, 95), "test": range(95, 100)}
+VOCABULARY = tuple(
+    dict.fromkeys(
+        [*NUMBERS, "an", *SIZES[::2], *COLOURS, *SHAPES, *SHAPES.values(), "and"]
+        + [
+            word
+            for form in [*BESIDE, INSIDE, BETWEEN, *(place for row in PLACES for place in row)]
+            for word in form.split()
+        ]
+    )
+)
+"""Every word that a caption can hold."""
+
+
+class Group(NamedTuple):
+    """Things of one kind: how many, how large (an index of SIZES), and what they are."""
+
+    number: int
+    size: int
+    colour: str
+    shape: str
+
+
+class Meaning(NamedTuple):
+    """Groups in the order in which they are told, and how they stand: a place, one of BESIDE, or another relation."""
+
+    relation: str
+    groups: tuple[Group, ...]
+
+
+# A word, and the number of the group that it speaks of; None for the words that say how things stand.
+Word = tuple[str, int | None]
+
+
+def say(meaning: Meaning) -> list[Word]:
+    """The caption."""
+    relation: list[Word] = [(word, None) for word in meaning.relation.split()]
+    phrases = [_phrase(group, number) for number, group in enumerate(meaning.groups)]
+    if meaning.relation == BETWEEN:
+        return [*phrases[0], *relation, *phrases[1], ("and", None), *phrases[2]]
+    return [*phrases[0], *relation, *(phrases[1] if len(phrases) > 1 else ())]
+
+
+def split_of(meaning: Meaning) -> str:
+    """The split that a meaning belongs to, from a hash of its caption alone: 90 % train, 5 % valid, 5 % test."""
+    caption = " ".join(word for word, _ in say(meaning))
+    place = int.from_bytes(blake2b(caption.encode(), digest_size=4).digest()) % 100
+    return next(split for split, places in SPLITS.items() if place in places)
+
+
+def _phrase(group: Group, number: int) -> list[Word]:
+    size = "" if SIZES[group.size] == "medium" else SIZES[group.size]
+    noun = group.shape if group.number == 1 else SHAPES[group.shape]
+    described: list[Word] = [(word, number) for word in (size, group.colour, noun) if word]
+    if group.number > 1:
+        return [(NUMBERS[group.number - 1], number), *described]
+    # An article is no number: it says nothing that can be seen.
+    return [("an" if described[0][0][0] in "aeiou" else "a", None), *described]

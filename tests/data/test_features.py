@@ -1,0 +1,172 @@
+"""Features on disk: the encoder's own, gone on with after a kill, and never mixed with another's."""
+
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from regard.data.features import FeatureStore
+from regard.data.images import Images, Square
+from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
+
+SIDE = 12
+
+
+def encode(pixels):
+    """Four cells of five features, from the means of the quarters."""
+    quarters = pixels.reshape(len(pixels), 2, SIDE // 2, 2, SIDE // 2, 3).mean((2, 4)).reshape(len(pixels), 4, 3)
+    return np.concatenate([quarters / 255, quarters[:, :, :2] ** 2 / 9e4], -1)
+
+
+@pytest.fixture
+def images(tmp_path):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for n in range(11):
+        Image.new("RGB", (20, 16), (20 * n, 3, 250 - n)).save(folder / f"{n}.png")
+    (folder / "bad.jpg").write_bytes(b"nothing")
+    return Images(folder)
+
+
+NAMES = [f"{n}.png" for n in range(11)]
+KIND = {"encoder": "means of quarters", "prepare": Square(SIDE), "batch": 3, "progress": False}
+
+
+def test_features_are_those_of_the_encoder(tmp_path, images):
+    store = FeatureStore.build(tmp_path / "store", images, NAMES, encode, **KIND)
+    assert len(store) == 11
+    assert store.shape == (4, 5)
+    assert store.names == NAMES
+    for name in NAMES:
+        wanted = encode(Square(SIDE)(images.open(name))[None])[0]
+        np.testing.assert_allclose(store[name], wanted, atol=1e-3)
+    assert store.batch(["3.png", "0.png"]).dtype == np.float16
+    assert np.array_equal(store.batch(["3.png", "0.png"])[1], store["0.png"])
+    again = pickle.loads(pickle.dumps(store))  # noqa: S301
+    assert np.array_equal(again["7.png"], store["7.png"])
+    assert "11 pictures of 4 x 5 by means of quarters" in repr(again)
+
+
+def test_tensors_are_taken_too(tmp_path, images):
+    kind = KIND | {"progress": True}
+    store = FeatureStore.build(tmp_path / "s", images, NAMES, lambda p: torch.tensor(encode(p)).bfloat16(), **kind)
+    assert len(store) == 11
+
+
+def test_what_cannot_be_read_is_left_out_and_tried_again(tmp_path, images):
+    store = FeatureStore.build(tmp_path / "store", images, [*NAMES, "bad.jpg", "nowhere.jpg"], encode, **KIND)
+    assert len(store) == 11
+    assert list(store.failed) == ["bad.jpg", "nowhere.jpg"]
+    assert "bad.jpg" not in store
+    with pytest.raises(DataError, match=r"no features of bad\.jpg: bad\.jpg is no picture"):
+        store["bad.jpg"]
+    with pytest.raises(DataError, match="no features of other: it is not one of its 11 pictures"):
+        store.batch(["0.png", "other"])
+    Image.new("RGB", (20, 16)).save(images.places[0] / "bad.jpg")
+    again = FeatureStore.build(tmp_path / "store", images, [*NAMES, "bad.jpg", "nowhere.jpg"], encode, **KIND)
+    assert "bad.jpg" in again
+    assert list(again.failed) == ["nowhere.jpg"]
+
+
+def test_a_run_that_was_ended_goes_on_where_it_stood(tmp_path, images):
+    seen = []
+
+    def breaking(pixels, limit=3):
+        seen.append(len(pixels))
+        if len(seen) > limit:
+            raise KeyboardInterrupt
+        return encode(pixels)
+
+    with pytest.raises(KeyboardInterrupt):
+        FeatureStore.build(tmp_path / "store", images, NAMES, breaking, **KIND)
+    with pytest.raises(DataError, match=r"features of 6 of 11 pictures\. Build it again"):
+        FeatureStore.open(tmp_path / "store")
+    seen.clear()
+    store = FeatureStore.build(tmp_path / "store", images, NAMES, lambda p: breaking(p, 99), **KIND)
+    assert seen == [2, 3, 2], "the test picture, and the five that were left"
+    whole = FeatureStore.build(tmp_path / "whole", images, NAMES, encode, **KIND)
+    assert np.array_equal(store.batch(NAMES), whole.batch(NAMES))
+    seen.clear()
+    FeatureStore.build(tmp_path / "store", images, NAMES, lambda p: breaking(p, 99), **KIND)
+    assert seen == [2], "a complete store encodes the test picture alone"
+
+
+KILLED = """
+import sys, time
+import numpy as np
+from regard.data.features import FeatureStore
+from regard.data.images import Images, Square
+
+def encode(pixels):
+    if len(pixels) == 1:
+        time.sleep(0.2)
+    return pixels.reshape(len(pixels), 4, -1) / 255
+
+folder = sys.argv[1]
+names = [f"{n}.png" for n in range(11)]
+FeatureStore.build(folder + "/s", Images(folder + "/pictures"), names, encode, encoder="e", prepare=Square(12), batch=1)
+"""
+
+
+def test_a_killed_process_leaves_a_store_that_can_be_gone_on_with(tmp_path, images):
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    state = tmp_path / "s" / "state.u8"
+    deadline = time.monotonic() + 60
+    while not (state.is_file() and sum(state.read_bytes()) >= 3):
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    assert 3 <= sum(state.read_bytes()) < 11
+
+    def flat(pixels):
+        return pixels.reshape(len(pixels), 4, -1) / 255
+
+    store = FeatureStore.build(tmp_path / "s", images, NAMES, flat, encoder="e", prepare=Square(SIDE), progress=False)
+    for name in NAMES:
+        np.testing.assert_allclose(store[name], flat(Square(SIDE)(images.open(name))[None])[0], atol=1e-3)
+
+
+def test_another_encoder_list_or_preparation_is_refused(tmp_path, images):
+    folder = tmp_path / "store"
+    FeatureStore.build(folder, images, NAMES, encode, **KIND)
+    with pytest.raises(DataError, match=r"another encoder or preparation than 'means of quarters'.*differ by up to"):
+        FeatureStore.build(folder, images, NAMES, lambda p: 1.1 * encode(p), **KIND)
+    with pytest.raises(DataError, match="encoder 'means of quarters', not 'other'"):
+        FeatureStore.build(folder, images, NAMES, encode, **KIND | {"encoder": "other"})
+    with pytest.raises(DataError, match="another list of pictures"):
+        FeatureStore.build(folder, images, NAMES[::-1], encode, **KIND)
+    with pytest.raises(DataError, match=r"prepare 'Square\(side=12\)', not 'Square\(side=24\)'"):
+        FeatureStore.build(folder, images, NAMES, lambda p: encode(p[:, ::2, ::2]), **KIND | {"prepare": Square(24)})
+    # What rounds a little otherwise, as another device does, is the same encoder.
+    FeatureStore.build(folder, images, NAMES, lambda p: 1.0005 * encode(p), **KIND)
+
+
+def test_features_that_are_none_are_explained(tmp_path, images):
+    with pytest.raises(ShapeError, match=r"here 2 pictures; got \(2, 20\)"):
+        FeatureStore.build(tmp_path / "a", images, NAMES, lambda p: encode(p).reshape(len(p), -1), **KIND)
+    with pytest.raises(NonFiniteError, match="not finite in float16"):
+        FeatureStore.build(tmp_path / "b", images, NAMES, lambda p: 1e9 * encode(p), **KIND)
+    with pytest.raises(OptionError, match="one or more pictures; got 0"):
+        FeatureStore.build(tmp_path / "c", images, [], encode, **KIND)
+    with pytest.raises(DataError, match="no feature store"):
+        FeatureStore.open(tmp_path / "nowhere")
+
+
+def test_a_damaged_store_is_not_opened(tmp_path, images):
+    folder = tmp_path / "store"
+    FeatureStore.build(folder, images, NAMES, encode, **KIND)
+    (folder / "features.f16").write_bytes(b"\0" * 7)
+    with pytest.raises(DataError, match="has 7 bytes"):
+        FeatureStore.open(folder)
+    (folder / "meta.json").write_text('{"regard_features": 99}')
+    with pytest.raises(DataError, match="feature format 99; this regard reads format 1"):
+        FeatureStore.open(folder)

@@ -1,0 +1,72 @@
+"""Attention on pictures against gold regions: by hand, and far above its shuffled control when it is right."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from regard.errors import OptionError
+from regard.metrics.attention import attention_correctness, pointing_game
+from regard.metrics.regions import distinct_cells, map_scores, region_scores, shuffled
+
+# Five words over seven cells; the first word, an article, has no gold, and the last two share a region.
+GOLD = np.zeros((5, 7), dtype=bool)
+GOLD[1, :2] = GOLD[2, 2:4] = GOLD[3, 4:] = GOLD[4, 4:] = True
+RIGHT = np.array(
+    [[0, 0, 0, 0, 0, 0, 1.0], [1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 0], [0] * 6 + [1]]
+)
+
+
+def test_the_control_is_the_mean_over_every_way_to_deal_the_maps(rng):
+    weights = rng.dirichlet(np.ones(7), size=5)
+    for measure in (pointing_game, attention_correctness):
+        dealt = [measure(weights[[0, *order]], GOLD) for order in permutations(range(1, 5))]
+        assert shuffled(measure, [weights], [GOLD]) == pytest.approx(np.mean(dealt))
+
+
+def test_right_maps_score_all_and_shuffled_ones_what_shared_regions_give():
+    scores = region_scores([RIGHT, RIGHT], [GOLD, GOLD])
+    assert scores.pointing == scores.correctness == 1
+    # Of the 16 pairs of a map and a word, 1 + 1 + 4 belong together.
+    assert scores.pointing_shuffled == scores.correctness_shuffled == pytest.approx(6 / 16)
+    assert scores.chance == pytest.approx((2 + 2 + 3 + 3) / 4 / 7)
+    assert scores.words == 8
+
+
+def test_maps_that_stand_still_score_as_much_as_their_control():
+    still = np.tile(RIGHT[1], (5, 1))
+    scores = region_scores([still], [GOLD])
+    assert scores.pointing == scores.pointing_shuffled == 1 / 4
+    moved = map_scores([still])
+    assert (moved.variation, moved.entropy, moved.distinct_cells, moved.captions) == (0, 0, 1, 1)
+
+
+def test_captions_of_several_lengths_are_one_corpus(rng):
+    maps = [rng.dirichlet(np.ones(7), size=5), RIGHT[1:3], RIGHT[:1]]
+    masks = [GOLD, GOLD[1:3], GOLD[:1]]
+    scores = region_scores(maps, masks)
+    assert scores.words == 6
+    assert scores.pointing == pointing_game(maps, masks)
+    parts = [shuffled(pointing_game, maps[n : n + 1], masks[n : n + 1]) for n in (0, 1)]
+    assert scores.pointing_shuffled == pytest.approx((4 * parts[0] + 2 * parts[1]) / 6)
+
+
+def test_leaping_maps_vary_and_visit_many_cells():
+    scores = map_scores([RIGHT, np.eye(3)])
+    assert scores.variation == pytest.approx(1)
+    assert scores.distinct_cells == (4 + 3) / 2
+    assert map_scores([np.full((4, 7), 1 / 7)]).entropy == pytest.approx(np.log(7))
+
+
+def test_a_word_that_attends_to_nothing_visits_no_cell():
+    assert distinct_cells(np.array([[0.0, 0, 0], [0, 1, 0]])) == 1
+    assert distinct_cells(np.zeros((2, 3))) == 0
+
+
+def test_what_cannot_be_measured_is_explained():
+    with pytest.raises(OptionError, match="at least one caption"):
+        map_scores([])
+    with pytest.raises(OptionError, match="No row has gold"):
+        region_scores([RIGHT], [np.zeros_like(GOLD)])
+    with pytest.raises(OptionError, match="No row has gold"):
+        shuffled(pointing_game, [], [])
