@@ -95,7 +95,8 @@ class LeNet5(ConvNet):
 class AlexNet(ConvNet):
     """AlexNet (Krizhevsky et al. 2012, section 3.5), in two halves that meet in the third convolution.
 
-    The paper says 224 x 224 pixels, with which 11 x 11 windows at stride 4 do not come out even; 227 x 227 do.
+    The paper says 224 x 224 pixels, with which 11 x 11 windows at stride 4 do not come out even; 227 x 227 do, and give
+    6 x 6 cells in the end. Those of other pictures are averaged to as many.
     """
 
     def __init__(self, classes: int = 1000, *, channels: int = 3, dropout: float = 0.5) -> None:
@@ -112,7 +113,7 @@ class AlexNet(ConvNet):
             nn.Conv2d(384, 256, 3, padding=1, groups=2), nn.ReLU(), nn.MaxPool2d(3, 2),
         )  # fmt: skip
         self.classifier = nn.Sequential(
-            nn.Flatten(),
+            nn.AdaptiveAvgPool2d(6), nn.Flatten(),
             nn.Dropout(dropout), nn.Linear(256 * 6 * 6, 4096), nn.ReLU(),
             nn.Dropout(dropout), nn.Linear(4096, 4096), nn.ReLU(),
             nn.Linear(4096, classes),

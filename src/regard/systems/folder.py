@@ -78,7 +78,9 @@ def write_model(
     fields = {"system": system, "version": __version__, "config": dataclasses.asdict(config)}
     (draft / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
     (draft / "metrics.json").write_text(json.dumps(dict(metrics), indent=2) + "\n", encoding="utf-8")
-    (draft / "MODEL_CARD.md").write_text(card or f"# A {system}\n\nNo card was written.\n", encoding="utf-8")
+    (draft / "MODEL_CARD.md").write_text(
+        card or f"# {_a(system).capitalize()}\n\nNo card was written.\n", encoding="utf-8"
+    )
     state = model.state_dict()
     first = set(_first_names(state).values())
     kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
@@ -139,7 +141,7 @@ def read_config_and_weights(
     folder = Path(folder)
     found = system_of(folder)
     if found != system:
-        raise ModelError(f"{folder} holds a {found}, not a {system}.")
+        raise ModelError(f"{folder} holds {_a(found)}, not {_a(system)}.")
     try:
         tensors = load_file(folder / "model.safetensors")
     except SafetensorError as error:
@@ -155,6 +157,10 @@ def _fields(folder: Path) -> dict[str, Any]:
         return {"system": fields["system"], "config": fields["config"]}
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise ModelError(f"{path} cannot be read: {error!r}.") from error
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def from_fields(config_class: type[Config], values: Mapping[str, Any], place: str) -> Config:

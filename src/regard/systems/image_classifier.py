@@ -18,7 +18,7 @@ from regard.encoders.networks import make_net
 from regard.errors import OptionError
 from regard.systems.folder import read_config_and_weights, read_labels, write_model
 
-SYSTEM = "image classifier"
+SYSTEM = "image-classifier"
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def load(name: str | os.PathLike[str], *, device: str | None = None) -> Any:
     folder = _find(name)
     system = system_of(folder)
     if system not in SYSTEMS:
-        raise ModelError(f"{folder} holds a {system}; this version of regard knows {', '.join(SYSTEMS)}.")
+        raise ModelError(f"{folder} is for another system: {system}; this version knows {', '.join(SYSTEMS)}.")
     return SYSTEMS[system].load(folder, device=device)
 
 
