@@ -106,7 +106,7 @@ def _from_array(array: np.ndarray) -> Image.Image:
     elif array.dtype.kind not in "ui" or (array.size and (array.min() < 0 or array.max() > 255)):
         raise ShapeError(f"An array holds pixels from 0 to 255, or from 0.0 to 1.0; got {array.dtype}.")
     array = array.astype(np.uint8)
-    if array.ndim == 3 and array.shape[0] in (1, 3) and array.shape[2] not in (1, 3, 4):
+    if array.ndim == 3 and (array.shape[0] == 1 or (array.shape[0] == 3 and array.shape[2] not in (1, 3, 4))):
         array = array.transpose(1, 2, 0)
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]

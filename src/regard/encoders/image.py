@@ -87,9 +87,13 @@ class LeNet5(ConvNet):
         self.features = nn.Sequential(
             nn.Conv2d(channels, 6, 5, padding=2), squash(), pool(2),
             nn.Conv2d(6, 16, 5), squash(), pool(2),
-            nn.Conv2d(16, 120, 5), squash(),
         )  # fmt: skip
-        self.classifier = nn.Sequential(nn.Flatten(), nn.Linear(120, 84), squash(), nn.Linear(84, classes))
+        # C5 is a convolution in the paper too, though on digits one window is all there is.
+        self.classifier = nn.Sequential(
+            nn.Conv2d(16, 120, 5), squash(), nn.Flatten(),
+            nn.Linear(120, 84), squash(),
+            nn.Linear(84, classes),
+        )  # fmt: skip
 
 
 class AlexNet(ConvNet):

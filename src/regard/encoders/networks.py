@@ -36,6 +36,8 @@ class TimmNet(ConvNet):
     def maps(self, images: Images, stride: int) -> Float[Tensor, "b d gh gw"]:
         """The deepest maps of which one cell stands for stride x stride pixels."""
         place = self._place(stride)
+        if not hasattr(self.model, "forward_intermediates"):
+            raise OptionError(f"timm gives no maps of {type(self.model).__name__}; it can only tell classes.")
         found: list[Tensor] = self.model.forward_intermediates(images, indices=[place], intermediates_only=True)
         return found[0]
 
