@@ -81,7 +81,7 @@ def test_cells_are_in_reading_order_and_their_mean_is_the_summary():
     assert maps.shape == (2, 512, 8, 8)
     assert torch.equal(encoded.states[1, 3 * 8 + 5], maps[1, :, 3, 5])
     torch.testing.assert_close(encoded.summary, maps.mean((2, 3)))
-    torch.testing.assert_close(net.classifier(net.maps(images, 8)), net(images))
+    torch.testing.assert_close(net.classifier(net.maps(images, 16)), net(images))
 
 
 def test_attention_reads_the_grid():

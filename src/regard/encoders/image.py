@@ -150,7 +150,7 @@ VGG_FILTERS: dict[int, tuple[int, ...]] = {
     16: (64, 64, POOL, 128, 128, POOL, *[256] * 3, POOL, *[512] * 3, POOL, *[512] * 3, POOL),
     19: (64, 64, POOL, 128, 128, POOL, *[256] * 4, POOL, *[512] * 4, POOL, *[512] * 4, POOL),
 }
-SMALL_VGG_FILTERS = (64, 128, POOL, 256, 256, POOL, 512, 512, POOL)
+SMALL_VGG_FILTERS = (64, 128, POOL, 256, 256, POOL, 512, 512, POOL, 512, 512, POOL)
 
 
 def vgg_features(filters: Sequence[int], channels: int, *, batch_norm: bool) -> nn.Sequential:

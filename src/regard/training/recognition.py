@@ -16,7 +16,7 @@ from regard.encoders.networks import TimmNet
 from regard.errors import DataError, OptionError
 from regard.systems.image_classifier import ImageClassifier
 from regard.training.fitting import fit
-from regard.training.image_recipe import ImageDataConfig, ImageRecipe, ImageTrainConfig
+from regard.training.image_recipe import ImageRecipe, ImageTrainConfig
 from regard.training.task import Task
 
 PictureBatch = tuple[UInt8[Tensor, "b c h w"], Int[Tensor, "b"]]
@@ -81,7 +81,7 @@ def train_classifier(
 ) -> tuple[ImageClassifier, dict[str, Any]]:
     """Train a classifier, and test it on pictures that nothing was chosen by."""
     config, device = recipe.train, "cuda" if torch.cuda.is_available() else "cpu"
-    train, valid, test = read_pictures(recipe.data, recipe)
+    train, valid, test = read_pictures(recipe)
     model = _model(recipe, train) if start_from is None else start_from.to("cpu").train()
     if model.labels != list(train.classes):
         raise DataError(f"The model tells {model.labels} apart, and the pictures show {list(train.classes)}.")
@@ -93,7 +93,6 @@ def train_classifier(
     if device == "cuda":
         # As channels_last, torch's convolutions run without changing the layout of each map.
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        torch.backends.cudnn.benchmark = True
     task = RecognitionTask(model, config, total_steps=config.epochs * len(loaders[0]))
     metrics = fit(task, loaders, folder, score="valid_accuracy", half_on_gpu=True, resume=resume, progress=progress)
     model.to(device).eval()
@@ -105,9 +104,9 @@ def train_classifier(
     return model, metrics
 
 
-def read_pictures(config: ImageDataConfig, recipe: ImageRecipe) -> tuple[Pictures, Pictures, Pictures]:
+def read_pictures(recipe: ImageRecipe) -> tuple[Pictures, Pictures, Pictures]:
     """The pictures to train on, to validate with, and to test with; of the last maybe none."""
-    size, channels = recipe.model.size, recipe.model.channels
+    config, size, channels = recipe.data, recipe.model.size, recipe.model.channels
     if config.format == "folders":
         train = read_picture_folder(config.folder, size=size, channels=channels)
         if config.test_folder:
@@ -146,4 +145,4 @@ def _model(recipe: ImageRecipe, train: Pictures) -> ImageClassifier:
             )
         case _:
             raise OptionError(f"There are no published weights of {recipe.model.architecture} to begin with.")
-    return model
+    return model.train()

@@ -80,7 +80,7 @@ def train(
         wanted, run = ImageClassifier, train_classifier
     if start_from is not None and not isinstance(start_from, wanted):
         raise OptionError(
-            f"This recipe trains a {wanted.__name__}; it cannot go on from a {type(start_from).__name__}."
+            f"This recipe goes on from models of type {wanted.__name__}; got one of {type(start_from).__name__}."
         )
     begin(recipe.train)
     model, metrics = run(recipe, folder, start_from, resume=resume, progress=progress)
