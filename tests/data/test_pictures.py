@@ -105,6 +105,9 @@ def test_mosaics_are_cut_into_tiles(tmp_path):
     train, test = read_cifar10(tmp_path)
     assert train.images.shape == (12, 3, 32, 32)
     assert [round(float(image.float().mean()) / 40) for image in test.images] == [0, 1, 2, 3, 4, 5]
+    (tmp_path / "test_labels.npy").write_bytes(b"no numbers")
+    with pytest.raises(DataError, match=r"test_labels\.npy is not a file of numbers"):
+        read_cifar10(tmp_path)
     Image.new("RGB", (64, 40)).save(tmp_path / "test_batch.jpg")
     with pytest.raises(DataError, match="64 x 40 pixels, which are no tiles of 32 x 32"):
         read_cifar10(tmp_path)
@@ -153,6 +156,8 @@ def test_what_is_held_out_does_not_change_with_the_order_and_is_on_one_side_only
     assert not {image.numpy().tobytes() for image in train.images} & {image.numpy().tobytes() for image in held.images}
     with pytest.raises(OptionError, match="but not 101"):
         some.held_out(101)
+    with pytest.raises(DataError, match="the 7 pictures are the same"):
+        some[torch.zeros(7, dtype=torch.long)].held_out(2)
 
 
 def test_a_loader_gives_every_picture_once_in_an_order_of_each_epoch():

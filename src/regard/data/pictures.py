@@ -67,6 +67,8 @@ class Pictures:
         hashes = np.array([int.from_bytes(digest[:8]) for digest in digests], dtype=np.uint64)
         limit = np.sort(hashes)[count - 1]
         chosen = torch.from_numpy(hashes <= limit)
+        if bool(chosen.all()):
+            raise DataError(f"Nothing is left to train on: the {len(self)} pictures are the same again and again.")
         return self[~chosen], self[chosen]
 
 
@@ -135,7 +137,10 @@ def read_mosaics(folder: str | os.PathLike[str], *, size: int = 32) -> tuple[Pic
 
     def part(files: list[Path], labels: Path) -> Pictures:
         images = np.concatenate([_tiles(file, size) for file in files])
-        numbers = np.load(labels, allow_pickle=False)
+        try:
+            numbers = np.load(labels, allow_pickle=False)
+        except ValueError as error:
+            raise DataError(f"{labels} is not a file of numbers: {error}.") from error
         return Pictures(torch.from_numpy(images), torch.from_numpy(numbers).long(), CIFAR10_CLASSES)
 
     return (
