@@ -17,7 +17,9 @@ if not torch.cuda.is_available():
 import regard.kernels.additive_compiled  # noqa: E402
 
 if find_spec("triton"):
-    import regard.kernels.additive_triton  # noqa: F401
+    import regard.kernels.additive_triton
+    import regard.kernels.cells_triton
+    import regard.kernels.steps_triton  # noqa: F401
 
 install_import_hook("regard", "beartype.beartype")
 

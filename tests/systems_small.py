@@ -7,8 +7,9 @@ from torch import nn
 
 from regard import Attention, align, score
 from regard.attention.coverage import Coverage
+from regard.decoders.bahdanau import Bahdanau
+from regard.decoders.luong import Luong
 from regard.decoders.protocol import Decoder
-from regard.decoders.recurrent import Bahdanau, Luong
 from regard.decoders.transformer import TransformerDecoder
 from regard.encoders.recurrent import RecurrentEncoder
 from regard.encoders.transformer import TransformerEncoder

@@ -167,7 +167,7 @@ def recall(
         if causal:
             contract.check_past(query, memory)
         return Attended(_fused(projected, keys, values, score.scale(keys.shape[-1]), mask, causal=causal))
-    if not weights and kernel == "fused" and type(align) is Softmax:
+    if not weights and wants_fused and type(align) is Softmax:
         visible = _both(mask, _causal(query, memory)) if causal else mask
         context = score.read(projected, keys, values, visible)
         if context is not None:

@@ -13,7 +13,8 @@ from torch.nn import functional
 
 from regard.attention.match import Keys, Logits, Queries, Score
 from regard.errors import OptionError, ShapeError
-from regard.kernels.additive import additive_logits, additive_logits_reference, has_gpu_kernels
+from regard.kernels.additive import additive_logits, additive_logits_reference
+from regard.kernels.gpu import has_gpu_kernels
 from regard.kernels.hoisted import Hoisted
 from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 

@@ -16,11 +16,11 @@ ON_CPU = [(4, 500, 500, 256), (8, 64, 64, 256)]
 ON_GPU = [(64, 64, 64, 1024), (8, 1024, 1024, 512)]
 
 
-def contests() -> list[Contest]:
+def contests(*, compiled: bool = False) -> list[Contest]:
     """Additive attention against its formula, products against torch, a window against everything, one against all."""
     where = device()
     sizes = ON_GPU if where.type == "cuda" else ON_CPU
-    rows = [_additive(size, where, both=both) for size in sizes for both in (False, True)]
+    rows = [_additive(size, where, both=both, compiled=compiled) for size in sizes for both in (False, True)]
     rows += [_product(name, sizes[0], where) for name in ("dot", "scaled_dot", "general", "cosine")]
     return [*rows, _window(where), _hard(where)]
 
@@ -44,7 +44,7 @@ def _inference(run: Callable[[], Tensor]) -> Callable[[], object]:
     return inside
 
 
-def _additive(size: tuple[int, int, int, int], where: torch.device, *, both: bool) -> Contest:
+def _additive(size: tuple[int, int, int, int], where: torch.device, *, both: bool, compiled: bool) -> Contest:
     query, key, values = _tensors(size, where)
     additive = score.Additive(size[3], size[3], size[3]).to(where)
     with torch.no_grad():
@@ -55,12 +55,10 @@ def _additive(size: tuple[int, int, int, int], where: torch.device, *, both: boo
         logits = torch.tanh(query.unsqueeze(2) + key.unsqueeze(1)) @ additive.direction
         return logits.softmax(-1) @ values
 
-    def ours(kernel: str) -> Tensor:
-        compare = _Projected(additive)
-        return attend(query, key, values, score=compare, kernel=kernel).context  # type: ignore[arg-type]
+    def ours() -> Tensor:
+        return attend(query, key, values, score=_Projected(additive)).context
 
-    kernels = ["auto", *(["fused"] if where.type == "cuda" else [])]
-    rivals = {"formula": plain} | {f"regard, {kernel}": lambda kernel=kernel: ours(kernel) for kernel in kernels}
+    rivals = {"formula": plain} | ({"torch.compile": torch.compile(plain)} if compiled else {}) | {"regard": ours}
     inputs = [query, key, values, additive.direction]
     name = f"additive {'both passes' if both else 'forward'}, b q k d = {' '.join(map(str, size))}"
     return Contest(name, {who: _both(run, inputs) if both else _inference(run) for who, run in rivals.items()})

@@ -9,9 +9,7 @@ so that the exponentials are taken once per query and once per key instead of on
 product, one sum and one reciprocal. exp(2a) must stay finite: inputs beyond the range take tanh itself, block by block.
 """
 
-import functools
 import math
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
@@ -20,6 +18,7 @@ from torch import Tensor
 
 from regard.kernels.additive_compiled import compiling_pays, fractions, slopes
 from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
+from regard.kernels.gpu import has_gpu_kernels
 
 
 def additive_logits_reference(
@@ -34,21 +33,16 @@ def additive_logits(
 ) -> Float[Tensor, "... q k"]:
     """The same numbers from blocks: extra memory is one block, whatever the sizes."""
     query, key, lead = flatten_lead(query, key)
+    if query.shape[1] >= FEW and has_gpu_kernels(query) and has_gpu_kernels(key):
+        from regard.kernels.additive_gpu import additive_logits as by_gpu
+
+        return by_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
     logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits.view(*lead, *logits.shape[1:])
 
 
-def has_gpu_kernels(tensor: Tensor) -> bool:
-    """Whether the kernels of additive_gpu.py serve this tensor: on a CUDA GPU, with Triton, up to float32."""
-    return tensor.is_cuda and tensor.dtype != torch.float64 and tensor.numel() > 0 and _has_triton()
-
-
-@functools.cache
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
-
-
 FEW = 4
+"""With fewer queries, as in decoding, there is little to share between them."""
 
 
 class _Pairs(NamedTuple):

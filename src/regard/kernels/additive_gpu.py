@@ -1,9 +1,11 @@
-"""Additive attention on a GPU: scores, softmax and read in one pass over the keys, forward and backward.
+"""Additive attention on a GPU, forward and backward; additive_triton.py has the kernels and their idea.
 
-Nothing of size (batch, query, key, feature) is ever held, and of size (batch, query, key) only the logits or weights
-that are asked for; the backward pass holds SCRATCH pairs at a time. additive_triton.py has the kernels and their idea.
+Nothing of size (batch, query, key, feature) is ever held. The logits of SCRATCH pairs (batch x query x key) exist at a
+time, normalised in place and read with by a matrix product. A call of no more pairs than that keeps its weights for the
+backward pass; a larger one keeps the logarithms of their divisors alone, and computes the weights again.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -16,7 +18,9 @@ from regard.kernels.additive import additive_logits_reference
 from regard.kernels.blocks import plain_gradients
 
 SCRATCH = 1 << 24
-"""Most pairs (batch x query x key) whose weights and gradients are held at a time in the backward pass."""
+"""Pairs whose weights are held at a time: 64 MiB."""
+PROGRAMS = 2048
+"""How many programs of one warp fill a GPU."""
 TILE: int = kernels.PEAK_TILE.value
 
 
@@ -46,133 +50,132 @@ def additive_attention_reference(
     return _reference_weights(query, key, direction, mask) @ values
 
 
-class _Sides:
+class Sides:
     """Queries and keys made ready for the kernels."""
 
     def __init__(self, query: Tensor, key: Tensor, direction: Tensor, mask: Tensor | None) -> None:
-        self.query, self.key = query, key
+        self.query, self.key, self.direction = query, key, direction.float()
         self.batch, self.num_queries, self.dim = query.shape
         self.num_keys = key.shape[1]
-        self.padded_dim = triton.cdiv(self.dim, 4) * 4
-        self.direction = functional.pad(direction.float(), (0, self.padded_dim - self.dim))
-        self.exp_query, self.query_peaks = self._exponentials(query)
-        self.exp_key, self.key_peaks = self._exponentials(key)
         self.mask = query if mask is None else mask
         self.mask_strides = (0, 0, 0) if mask is None else mask.stride()
         self.has_mask = mask is not None
+        self.fast = query.is_cuda and torch.version.hip is None
 
-    def _exponentials(self, side: Tensor) -> tuple[Tensor, Tensor]:
-        batch, count, _ = side.shape
-        tiles = triton.cdiv(count, TILE)
-        exponentials = torch.empty(batch, self.padded_dim, count, device=side.device, dtype=torch.float32)
-        peaks = torch.empty(batch, tiles, device=side.device, dtype=torch.float32)
-        kernels.prepare[(tiles, batch)](side, exponentials, peaks, count, self.dim, self.padded_dim, BLOCK_DIM=32)
-        return exponentials, peaks
-
-    def attend(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The context, in float32, and the logarithm of the divisor of each query's weights."""
-        value_dim = values.shape[-1]
-        block_v = max(16, triton.next_power_of_2(value_dim))
-        block_q, block_k = 16, 64 if block_v <= 256 else 32 if block_v <= 1024 else 16
-        context = torch.empty(self.batch, self.num_queries, value_dim, device=values.device, dtype=torch.float32)
-        normalisers = torch.empty(self.batch, self.num_queries, device=values.device, dtype=torch.float32)
-        kernels.attend[(triton.cdiv(self.num_queries, block_q), self.batch)](
-            self.query,
-            self.key,
-            self.exp_query,
-            self.exp_key,
-            self.query_peaks,
-            self.key_peaks,
-            self.direction,
-            values,
-            self.mask,
-            context,
-            normalisers,
-            self.num_queries,
-            self.num_keys,
-            self.dim,
-            self.padded_dim,
-            value_dim,
-            *self.mask_strides,
-            HAS_MASK=self.has_mask,
-            PRECISION="tf32x3" if values.dtype == torch.float32 else "tf32",
-            BLOCK_Q=block_q,
-            BLOCK_K=block_k,
-            BLOCK_V=block_v,
-            num_warps=4 if block_v <= 256 else 8 if block_v <= 1024 else 16,
-        )
-        return context, normalisers
-
-    def weigh(self, normalisers: Tensor | None = None) -> Tensor:
-        """The weights (b, q, k) in float32; without normalisers, the logits."""
+    def logits(self) -> Tensor:
+        """v' tanh(query + key), (b, q, k) in float32; -inf where the mask is False."""
+        padded_dim = triton.cdiv(self.dim, 4) * 4
+        exp_query, query_peaks = _exponentials(self.query, padded_dim, transposed=False)
+        exp_key, key_peaks = _exponentials(self.key, padded_dim, transposed=True)
         output = torch.empty(self.batch, self.num_queries, self.num_keys, device=self.query.device, dtype=torch.float32)
-        block_q, block_k = min(32, triton.next_power_of_2(self.num_queries)), 64
-        kernels.weigh[(triton.cdiv(self.num_keys, block_k), triton.cdiv(self.num_queries, block_q), self.batch)](
+        block = min(128, max(32, triton.next_power_of_2(self.num_keys)))
+        kernels.score[(triton.cdiv(self.num_queries, 8), triton.cdiv(self.num_keys, block), self.batch)](
             self.query,
             self.key,
-            self.exp_query,
-            self.exp_key,
-            self.query_peaks,
-            self.key_peaks,
-            self.direction,
+            exp_query,
+            exp_key,
+            query_peaks,
+            key_peaks,
+            functional.pad(self.direction, (0, padded_dim - self.dim)),
             self.mask,
-            self.query if normalisers is None else normalisers,
             output,
             self.num_queries,
             self.num_keys,
             self.dim,
-            self.padded_dim,
+            padded_dim,
             *self.mask_strides,
             HAS_MASK=self.has_mask,
-            AS_WEIGHTS=normalisers is not None,
-            BLOCK_Q=block_q,
-            BLOCK_K=block_k,
+            FAST=self.fast,
+            BLOCK=block,
+            num_warps=1,
         )
         return output
 
-    def backward(self, upstream: Tensor, grad_query: Tensor, grad_key: Tensor) -> Tensor:
-        """Add what reaches queries and keys through the logits (b, q, k); gives the gradient of the direction."""
-        block, block_dim = 16, min(128, max(16, triton.next_power_of_2(self.dim)))
-        dims = triton.cdiv(self.dim, block_dim)
-        fractions = torch.empty(
-            self.batch, triton.cdiv(self.num_queries, block), self.dim, device=upstream.device, dtype=torch.float32
+    def backward(self, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """From the gradient of the logits (b, q, k) to those of queries, keys and direction, in float32."""
+        block = 128 if self.dim > 64 else 64 if self.dim > 32 else 32
+        blocks = triton.cdiv(self.dim, block)
+        share = _share(self.num_queries, self.num_keys, PROGRAMS // (self.batch * blocks))
+        query_shares, key_shares = triton.cdiv(self.num_queries, share), triton.cdiv(self.num_keys, share)
+        query_parts = upstream.new_empty(key_shares, *self.query.shape)
+        key_parts = upstream.new_zeros(query_shares, *self.key.shape)
+        fractions = upstream.new_empty(query_shares * key_shares, self.batch, self.dim)
+        kernels.slopes[(query_shares * key_shares, blocks, self.batch)](
+            self.query,
+            self.key,
+            _peaks(self.query),
+            _peaks(self.key),
+            upstream.contiguous(),
+            query_parts,
+            key_parts,
+            fractions,
+            self.num_queries,
+            self.num_keys,
+            self.dim,
+            SHARE=share,
+            FAST=self.fast,
+            BLOCK=block,
+            num_warps=1,
         )
-        sides = [
-            (self.query, self.key, self.query_peaks, self.key_peaks, grad_query, upstream.stride(), True),
-            (self.key, self.query, self.key_peaks, self.query_peaks, grad_key, upstream.mT.stride(), False),
-        ]
-        for inputs, others, peaks, other_peaks, gradient, strides, with_fractions in sides:
-            kernels.slopes[(triton.cdiv(inputs.shape[1], block), dims, self.batch)](
-                inputs,
-                others,
-                peaks,
-                other_peaks,
-                self.direction,
-                upstream,
-                gradient,
-                fractions,
-                inputs.shape[1],
-                others.shape[1],
-                self.dim,
-                *strides,
-                WITH_FRACTIONS=with_fractions,
-                BLOCK=block,
-                BLOCK_DIM=block_dim,
-            )
-        return upstream.sum() - 2 * fractions.sum((0, 1))
+        factor = 4 * self.direction
+        grad_direction = upstream.sum() - 2 * fractions.sum((0, 1))
+        return query_parts.sum(0).mul_(factor), key_parts.sum(0).mul_(factor), grad_direction
+
+
+def _exponentials(side: Tensor, padded_dim: int, *, transposed: bool) -> tuple[Tensor, Tensor]:
+    """exp(2x) as (b, row, feature), or transposed as (b, feature, row); and the largest |x| of each tile of rows."""
+    batch, count, dim = side.shape
+    exponentials = torch.empty(batch, count, padded_dim, device=side.device, dtype=torch.float32)
+    tiles = triton.cdiv(count, TILE)
+    peaks = torch.empty(batch, tiles, device=side.device, dtype=torch.float32)
+    strides = (1, count) if transposed else (padded_dim, 1)
+    kernels.prepare[(tiles, batch)](
+        side, exponentials, peaks, count, dim, padded_dim, *strides, TILE=TILE, BLOCK=32, num_warps=4
+    )
+    return exponentials, peaks
+
+
+def _peaks(side: Tensor) -> Tensor:
+    """The largest |x| of each tile of rows, (b, tiles)."""
+    batch, count, _ = side.shape
+    largest = side.abs().amax(-1).float()
+    return functional.pad(largest, (0, -count % TILE)).view(batch, -1, TILE).amax(-1)
+
+
+def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
+    """The softmax over the keys in place; `normalisers` (b, q) are filled, or given."""
+    block = min(4096, triton.next_power_of_2(logits.shape[-1]))
+    kernels.normalise[(normalisers.numel(),)](logits, normalisers, logits.shape[-1], GIVEN=given, BLOCK=block)
+    return logits
+
+
+def _share(num_queries: int, num_keys: int, programs: int) -> int:
+    """How many queries, and how many keys, one program takes, so that about so many share the work of an example."""
+    share: int = triton.next_power_of_2(math.isqrt(num_queries * num_keys // max(1, programs)))
+    return max(TILE, share)
 
 
 class _AdditiveAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
         query, key, values = query.contiguous(), key.contiguous(), values.contiguous()
-        context, normalisers = _Sides(query, key, direction, mask).attend(values)
-        ctx.save_for_backward(query, key, values, direction, mask, context, normalisers)
-        return context.to(values.dtype)
+        batch, num_queries, num_keys = len(query), query.shape[1], key.shape[1]
+        context = torch.empty(batch, num_queries, values.shape[-1], device=values.device, dtype=values.dtype)
+        normalisers = torch.empty(batch, num_queries, device=values.device, dtype=torch.float32)
+        kept = None
+        chunks = _chunks(batch, num_queries, num_keys)
+        for b, q in chunks:
+            logits = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q]).logits()
+            found = torch.empty_like(normalisers[b, q], memory_format=torch.contiguous_format)
+            kept = _normalise(logits, found, given=False)
+            context[b, q] = kept @ values[b].float()
+            normalisers[b, q] = found
+        ctx.save_for_backward(query, key, values, direction, mask, normalisers, kept if len(chunks) == 1 else None)
+        return context
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, values, direction, mask, context, normalisers = ctx.saved_tensors
+        query, key, values, direction, mask, normalisers, kept = ctx.saved_tensors
         if torch.is_grad_enabled():
             # The gradient is to be differentiated again, which the plain formula can do.
             needed = ctx.needs_input_grad[:4]
@@ -183,15 +186,19 @@ class _AdditiveAttention(torch.autograd.Function):
             torch.zeros(side.shape, device=side.device, dtype=torch.float32) for side in (query, key, values)
         )
         grad_direction = torch.zeros(direction.shape, device=direction.device, dtype=torch.float32)
-        upstream = grad.float()
-        common = (upstream * context).sum(-1, keepdim=True)
         for b, q in _chunks(len(query), query.shape[1], key.shape[1]):
-            sides = _Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
-            weights = sides.weigh(normalisers[b, q].contiguous())
-            grad_values[b] += weights.mT @ upstream[b, q]
-            through_weights = upstream[b, q] @ values[b].float().mT
-            grad_logits = through_weights.sub_(common[b, q]).mul_(weights)
-            grad_direction += sides.backward(grad_logits, grad_query[b, q], grad_key[b])
+            sides = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
+            weights = (
+                kept if kept is not None else _normalise(sides.logits(), normalisers[b, q].contiguous(), given=True)
+            )
+            upstream = grad[b, q].float()
+            grad_values[b] += weights.mT @ upstream
+            grad_logits = (upstream @ values[b].float().mT).mul_(weights)
+            grad_logits.sub_(grad_logits.sum(-1, keepdim=True) * weights)
+            of_query, of_key, of_direction = sides.backward(grad_logits)
+            grad_query[b, q] = of_query
+            grad_key[b] += of_key
+            grad_direction += of_direction
         return (
             grad_query.to(query.dtype),
             grad_key.to(key.dtype),
@@ -206,7 +213,7 @@ class _AdditiveLogits(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         query, key = query.contiguous(), key.contiguous()
         ctx.save_for_backward(query, key, direction)
-        return _Sides(query, key, direction, None).weigh().to(query.dtype)
+        return Sides(query, key, direction, None).logits().to(query.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -214,11 +221,8 @@ class _AdditiveLogits(torch.autograd.Function):
         if torch.is_grad_enabled():
             # The gradient is to be differentiated again, which the plain formula can do.
             return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
-        grad_query, grad_key = (
-            torch.zeros(side.shape, device=side.device, dtype=torch.float32) for side in (query, key)
-        )
-        grad_direction = _Sides(query, key, direction, None).backward(grad.float(), grad_query, grad_key)
-        return grad_query.to(query.dtype), grad_key.to(key.dtype), grad_direction.to(direction.dtype)
+        grads = Sides(query, key, direction, None).backward(grad.float())
+        return tuple(found.to(side.dtype) for found, side in zip(grads, ctx.saved_tensors, strict=True))
 
 
 def _chunks(batch: int, num_queries: int, num_keys: int) -> list[tuple[slice, slice]]:

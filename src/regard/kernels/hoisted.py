@@ -17,34 +17,31 @@ from torch import Tensor, nn
 
 
 @dataclass
-class _Notes:
-    """Inputs and output gradients of the steps of one backward pass; those of another pass are dropped."""
+class Notes:
+    """What the steps of one backward pass leave for its end; that of another pass is dropped."""
 
     task: int = -1
-    steps: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    steps: list[tuple[Tensor, ...]] = field(default_factory=list)
 
-    def add(self, inputs: Tensor, grad: Tensor) -> None:
+    def add(self, *noted: Tensor) -> None:
+        """Note some tensors of a step."""
         task = torch._C._current_graph_task_id()
         if task != self.task:
             self.task, self.steps = task, []
-        self.steps.append((inputs, grad))
+        self.steps.append(noted)
 
-    def take(self) -> tuple[Tensor, Tensor] | None:
+    def take(self) -> list[tuple[Tensor, ...]]:
+        """For each of the tensors noted, those of all steps; nothing when there was no step."""
         mine = self.steps if self.task == torch._C._current_graph_task_id() else []
         self.task, self.steps = -1, []
-        if not mine:
-            return None
-        inputs, grads = (
-            torch.cat([part.reshape(-1, part.shape[-1]) for part in side]) for side in zip(*mine, strict=True)
-        )
-        return inputs, grads
+        return list(zip(*mine, strict=True))
 
 
 @dataclass(frozen=True)
 class _Shared:
     weight: Tensor
     bias: Tensor | None
-    notes: _Notes
+    notes: Notes
 
 
 class Hoisted(nn.Linear):
@@ -54,10 +51,12 @@ class Hoisted(nn.Linear):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """inputs weight' + bias."""
-        if self._shared is None or torch.is_autocast_enabled(inputs.device.type):
+        if self._shared is None:
             return super().forward(inputs)
         shared = self._shared
-        output: Tensor = _Step.apply(inputs, shared.weight, shared.bias, shared.notes)  # type: ignore[no-untyped-call]
+        output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
+            inputs.to(shared.weight.dtype), shared.weight, shared.bias, shared.notes
+        )
         return output
 
 
@@ -66,8 +65,9 @@ def hoisting(module: nn.Module) -> Iterator[None]:
     """For the steps of one recurrence: every Hoisted layer of the module takes its gradients at once."""
     layers = [layer for layer in module.modules() if isinstance(layer, Hoisted)] if torch.is_grad_enabled() else []
     for layer in layers:
-        notes = _Notes()
-        weight, bias = _Collect.apply(layer.weight, layer.bias, notes)  # type: ignore[no-untyped-call]
+        notes = Notes()
+        weight, bias = (_as_computed(part) for part in (layer.weight, layer.bias))
+        weight, bias = _Collect.apply(weight, bias, notes)  # type: ignore[no-untyped-call]
         layer._shared = _Shared(weight, bias, notes)
     try:
         yield
@@ -76,11 +76,18 @@ def hoisting(module: nn.Module) -> Iterator[None]:
             layer._shared = None
 
 
+def _as_computed(weight: Tensor | None) -> Tensor | None:
+    """In the type that autocast computes with: once for all steps."""
+    if weight is None or not torch.is_autocast_enabled(weight.device.type):
+        return weight
+    return weight.to(torch.get_autocast_dtype(weight.device.type))
+
+
 class _Collect(torch.autograd.Function):
     """The weights as they are; backward, when every step has had its turn, their gradients from the notes."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, notes: _Notes) -> tuple[Tensor, Tensor | None]:
+    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, notes: Notes) -> tuple[Tensor, Tensor | None]:
         ctx.notes = notes
         ctx.set_materialize_grads(False)
         return weight.view_as(weight), None if bias is None else bias.view_as(bias)
@@ -88,8 +95,8 @@ class _Collect(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_weight: Tensor | None, grad_bias: Tensor | None) -> tuple[Tensor | None, ...]:
         taken = ctx.notes.take()
-        if taken is not None:
-            inputs, grads = taken
+        if taken:
+            inputs, grads = (torch.cat([part.reshape(-1, part.shape[-1]) for part in side]) for side in taken)
             through_weight, through_bias = grads.mT @ inputs, grads.sum(0)
             grad_weight = through_weight if grad_weight is None else grad_weight + through_weight
             grad_bias = through_bias if grad_bias is None else grad_bias + through_bias
@@ -98,7 +105,7 @@ class _Collect(torch.autograd.Function):
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, notes: _Notes) -> Tensor:
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, notes: Notes) -> Tensor:
         ctx.save_for_backward(inputs, weight)
         ctx.notes = notes
         return nn.functional.linear(inputs, weight, bias)

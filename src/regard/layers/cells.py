@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.kernels.cells import gru_blend, gru_gates, lstm
 from regard.kernels.hoisted import Hoisted
 
 Hidden = Float[Tensor, "b h"]
@@ -39,9 +40,8 @@ class GRU(nn.Module):
         """The next state."""
         (hidden,) = state
         for_gates, for_candidate = inputs.split([2 * hidden.shape[-1], hidden.shape[-1]], dim=-1)
-        update, reset = torch.sigmoid(for_gates + self.gates(hidden)).chunk(2, dim=-1)
-        candidate = torch.tanh(for_candidate + self.candidate(reset * hidden))
-        return (torch.lerp(hidden, candidate, update),)
+        update, kept = gru_gates(for_gates, self.gates(hidden), hidden)
+        return (gru_blend(for_candidate, self.candidate(kept), hidden, update),)
 
 
 class LSTM(nn.Module):
@@ -61,9 +61,7 @@ class LSTM(nn.Module):
     def forward(self, inputs: Float[Tensor, "b g"], state: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
         """The next state."""
         hidden, cell = state
-        entry, forget, new, out = (inputs + self.gates(hidden)).chunk(4, dim=-1)
-        cell = torch.sigmoid(forget + 1) * cell + torch.sigmoid(entry) * torch.tanh(new)
-        return torch.sigmoid(out) * torch.tanh(cell), cell
+        return lstm(inputs, self.gates(hidden), cell)
 
 
 def _orthogonal(layer: nn.Linear) -> None:

@@ -16,8 +16,9 @@ from regard.attention import align, score
 from regard.attention.attend import Attention
 from regard.attention.coverage import Coverage
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
+from regard.decoders.bahdanau import Bahdanau
+from regard.decoders.luong import Luong
 from regard.decoders.protocol import Decoder
-from regard.decoders.recurrent import Bahdanau, Luong
 from regard.decoders.transformer import TransformerDecoder
 from regard.encoders.encoded import Encoded
 from regard.encoders.recurrent import RecurrentEncoder

@@ -136,6 +136,9 @@ def _trainer(
     config: Settings, folder: Path, best: ModelCheckpoint, *, half_on_gpu: bool, progress: bool
 ) -> lightning.Trainer:
     on_gpu = torch.cuda.is_available()
+    if on_gpu:
+        # Products of float32 matrices round their factors to TF32, which no recipe has been seen to notice.
+        torch.set_float32_matmul_precision("high")
     precision: Any = config.precision
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and half_on_gpu else "32-true"

@@ -60,7 +60,12 @@ class Task(lightning.LightningModule):
         """Adam, as Vaswani et al. 2017 set it."""
         config = self.settings
         return torch.optim.AdamW(
-            self.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=config.weight_decay
+            self.parameters(),
+            lr=config.learning_rate,
+            betas=(0.9, 0.98),
+            eps=1e-9,
+            weight_decay=config.weight_decay,
+            fused=self.device.type == "cuda",
         )
 
     def note_validation(self, score: float) -> None:

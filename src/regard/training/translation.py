@@ -81,8 +81,10 @@ class TranslationTask(Task):
         # Padding gets no logits: the output layer is the largest product.
         logits = self.model.decoder.output(unrolled.features[real]).float()
         targets = wanted[real]
-        nll = functional.cross_entropy(logits, targets, reduction="none")
-        loss = functional.cross_entropy(logits, targets, label_smoothing=self.config.label_smoothing)
+        log_probs = functional.log_softmax(logits, dim=-1)
+        nll = functional.nll_loss(log_probs, targets, reduction="none")
+        smoothing = self.config.label_smoothing
+        loss = nll.mean() if not smoothing else (1 - smoothing) * nll.mean() - smoothing * log_probs.mean()
         if unrolled.log_prob is not None and unrolled.entropy is not None and self.training:
             advantage = -nll.detach() - self.baseline
             self.baseline.lerp_((-nll.detach()).mean(), 0.1)

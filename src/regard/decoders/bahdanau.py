@@ -1,0 +1,90 @@
+"""RNNsearch: the attention comes before the step."""
+
+from dataclasses import replace
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.attend import Attended, Attention
+from regard.decoders.protocol import Override
+from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState
+from regard.kernels.hoisted import Hoisted
+from regard.layers.cells import CELLS, uniform_
+
+
+class Bahdanau(RecurrentDecoder):
+    """RNNsearch (Bahdanau et al. 2015, appendix A.2.2): the attention comes before the step.
+
+    alpha_t from s_(t-1); s_t = GRU(y_(t-1), c_t, s_(t-1)), where c_t enters reset, update and candidate; the deep
+    output is a maxout of U s_(t-1) + V y_(t-1) + C c_t; s_0 = tanh(W h_1 backward), so that `summary_dim` is the size
+    of the backward state, the last part of the encoder's summary.
+
+    `conditional` is the variant of later systems (Sennrich et al. 2017, appendix A): one GRU reads the word, its state
+    asks, and a second GRU reads the context; the output sees the new state.
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        memory_dim: int,
+        summary_dim: int,
+        hidden: int,
+        attention: Attention,
+        output: nn.Module,
+        output_dim: int,
+        cell: str = "gru",
+        conditional: bool = False,
+        dropout: float = 0.0,
+        output_dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            embedding,
+            summary_dim=summary_dim,
+            hidden=hidden,
+            num_layers=1,
+            attention=attention,
+            output=output,
+            dropout=dropout,
+        )
+        self.conditional = conditional
+        self.cell = CELLS[cell](hidden)
+        self.second_cell = CELLS[cell](hidden) if conditional else None
+        gates = self.cell.num_gates * hidden
+        self.word_layer = uniform_(nn.Linear(embedding.embedding_dim, gates))
+        self.context_layer = uniform_(Hoisted(memory_dim, gates, bias=conditional))
+        self.deep_state = uniform_(nn.Linear(hidden, 2 * output_dim))
+        self.deep_word = uniform_(nn.Linear(embedding.embedding_dim, 2 * output_dim, bias=False))
+        self.deep_context = uniform_(nn.Linear(memory_dim, 2 * output_dim, bias=False))
+        self.output_dropout = nn.Dropout(output_dropout)
+
+    def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
+        """W y, for all gates."""
+        projected: Tensor = self.word_layer(embedded)
+        return projected
+
+    def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
+        """One layer."""
+        return (self.cell.start(hidden[0]),)
+
+    def advance(
+        self, inputs: Float[Tensor, "b g"], state: RecurrentState, override: Override, *, weights: bool
+    ) -> tuple[RecurrentState, Pieces, Attended | None]:
+        """Look, then step; or, conditional, step, look, step."""
+        (cell_state,) = state.cells
+        if self.second_cell is not None:
+            cell_state = self.cell(inputs, cell_state)
+            context, state, attended = self.look(cell_state[0], state, override, weights=weights)
+            cell_state = self.second_cell(self.context_layer(context), cell_state)
+            return replace(state, cells=(cell_state,)), (cell_state[0], context), attended
+        last = cell_state[0]
+        context, state, attended = self.look(last, state, override, weights=weights)
+        cell_state = self.cell(inputs + self.context_layer(context), cell_state)
+        return replace(state, cells=(cell_state,)), (last, context), attended
+
+    def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
+        """The deep output: the larger of each two of U s + V y + C c."""
+        hidden, context = pieces
+        deep = self.deep_state(hidden) + self.deep_word(embedded) + self.deep_context(context)
+        dropped: Tensor = self.output_dropout(deep.unflatten(-1, (-1, 2)).amax(-1))
+        return dropped

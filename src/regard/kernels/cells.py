@@ -1,0 +1,135 @@
+"""What recurrent cells do between their matrix products: plain formulas, and on a GPU one kernel for each stretch.
+
+The kernels' gradients can not be differentiated again.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.kernels.gpu import has_gpu_kernels
+
+MOST_UNITS = 1024
+"""Units that one program takes."""
+
+
+def gru_gates_reference(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    """z, r = sigmoid(inputs + product), side by side in (b, 2 h); gives z and r h."""
+    update, reset = torch.sigmoid(inputs + product).chunk(2, dim=-1)
+    return update, reset * hidden
+
+
+def gru_blend_reference(inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
+    """(1 - z) h + z tanh(inputs + product)."""
+    return torch.lerp(hidden, torch.tanh(inputs + product), update)
+
+
+def lstm_reference(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """The hidden vector and the cell from the gates inputs + product, (b, 4 h): entry, forget, new, out."""
+    entry, forget, new, out = (inputs + product).chunk(4, dim=-1)
+    cell = torch.sigmoid(forget + 1) * cell + torch.sigmoid(entry) * torch.tanh(new)
+    return torch.sigmoid(out) * torch.tanh(cell), cell
+
+
+def gru_gates(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    """The same as its reference."""
+    if not has_gpu_kernels(hidden):
+        return gru_gates_reference(inputs, product, hidden)
+    found: tuple[Tensor, Tensor] = _GRUGates.apply(inputs, product, hidden)  # type: ignore[no-untyped-call]
+    return found
+
+
+def gru_blend(inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
+    """The same as its reference."""
+    if not has_gpu_kernels(hidden):
+        return gru_blend_reference(inputs, product, hidden, update)
+    found: Tensor = _GRUBlend.apply(inputs, product, hidden, update)  # type: ignore[no-untyped-call]
+    return found
+
+
+def lstm(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """The same as its reference."""
+    if not has_gpu_kernels(cell):
+        return lstm_reference(inputs, product, cell)
+    found: tuple[Tensor, Tensor] = _LSTM.apply(inputs, product, cell)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _GRUGates(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        inputs, product, hidden = _in_rows(inputs), product.contiguous(), hidden.contiguous()
+        update, reset, kept = (torch.empty_like(hidden) for _ in range(3))
+        _launch("gru_gates", hidden, inputs, inputs.stride(0), product, hidden, update, reset, kept)
+        ctx.save_for_backward(update, reset, hidden)
+        ctx.dtypes = inputs.dtype, product.dtype
+        return update, kept
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_update: Tensor, grad_kept: Tensor) -> tuple[Tensor, ...]:
+        update, reset, hidden = ctx.saved_tensors
+        grad_hidden = torch.empty_like(hidden)
+        grad_gates = hidden.new_empty(len(hidden), 2 * hidden.shape[1], dtype=ctx.dtypes[1])
+        grads = grad_update.contiguous(), grad_kept.contiguous()
+        _launch("gru_gates_back", hidden, update, reset, hidden, *grads, grad_gates, grad_hidden)
+        return grad_gates.to(ctx.dtypes[0]), grad_gates, grad_hidden
+
+
+class _GRUBlend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
+        inputs, product, hidden = _in_rows(inputs), product.contiguous(), hidden.contiguous()
+        candidate, output = torch.empty_like(hidden), torch.empty_like(hidden)
+        _launch("gru_blend", hidden, inputs, inputs.stride(0), product, hidden, update, candidate, output)
+        ctx.save_for_backward(candidate, hidden, update)
+        ctx.dtypes = inputs.dtype, product.dtype
+        return output
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        candidate, hidden, update = ctx.saved_tensors
+        grad_sum = torch.empty_like(hidden, dtype=ctx.dtypes[1])
+        grad_hidden, grad_update = torch.empty_like(hidden), torch.empty_like(hidden)
+        saved = candidate, hidden, update, grad.contiguous()
+        _launch("gru_blend_back", hidden, *saved, grad_sum, grad_hidden, grad_update)
+        return grad_sum.to(ctx.dtypes[0]), grad_sum, grad_hidden, grad_update
+
+
+class _LSTM(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        inputs, product, cell = _in_rows(inputs), product.contiguous(), cell.contiguous()
+        gates = cell.new_empty(len(cell), 4 * cell.shape[1])
+        new_cell, output = torch.empty_like(cell), torch.empty_like(cell)
+        _launch("lstm", cell, inputs, inputs.stride(0), product, cell, gates, new_cell, output)
+        ctx.save_for_backward(gates, cell, new_cell)
+        ctx.dtypes = inputs.dtype, product.dtype
+        return output, new_cell
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, grad_new_cell: Tensor) -> tuple[Tensor, ...]:
+        gates, cell, new_cell = ctx.saved_tensors
+        grad_sum, grad_cell = torch.empty_like(gates, dtype=ctx.dtypes[1]), torch.empty_like(cell)
+        saved = gates, cell, new_cell, grad.contiguous(), grad_new_cell.contiguous()
+        _launch("lstm_back", cell, *saved, grad_sum, grad_cell)
+        return grad_sum.to(ctx.dtypes[0]), grad_sum, grad_cell
+
+
+def _launch(name: str, hidden: Tensor, *arguments: Any) -> None:
+    import triton
+
+    from regard.kernels import cells_triton
+
+    batch, size = hidden.shape
+    block = min(MOST_UNITS, triton.next_power_of_2(size))
+    getattr(cells_triton, name)[(batch, triton.cdiv(size, block))](*arguments, size, BLOCK=block)
+
+
+def _in_rows(tensor: Tensor) -> Tensor:
+    """As it is where each row lies in one piece: a step of a longer tensor, or some of its gates, is not copied."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()

@@ -1,0 +1,107 @@
+"""What recurrent cells do between their matrix products, a kernel for each stretch; cells.py calls these.
+
+Rows hold `size` units; gates of one row lie side by side, as the cells' products give them.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _sigmoid(x):
+    return 1.0 / (1.0 + tl.exp(-x))
+
+
+@triton.jit
+def _tanh(x):
+    return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * x))
+
+
+@triton.jit
+def _load(pointers, inside):
+    return tl.load(pointers, mask=inside, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def gru_gates(inputs, inputs_stride, product, hidden, update, reset, kept, size, BLOCK: tl.constexpr):
+    """z and r from inputs + product (z and r side by side), and r h."""
+    row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside, at = units < size, row * size + units
+    own = inputs + row * inputs_stride + units
+    z = _sigmoid(_load(own, inside) + _load(product + 2 * row * size + units, inside))
+    r = _sigmoid(_load(own + size, inside) + _load(product + 2 * row * size + size + units, inside))
+    tl.store(update + at, z, mask=inside)
+    tl.store(reset + at, r, mask=inside)
+    tl.store(kept + at, r * _load(hidden + at, inside), mask=inside)
+
+
+@triton.jit
+def gru_gates_back(update, reset, hidden, grad_update, grad_kept, grad_gates, grad_hidden, size, BLOCK: tl.constexpr):
+    """The gradients of inputs and product (the same), and of h."""
+    row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside, at = units < size, row * size + units
+    z, r, through = _load(update + at, inside), _load(reset + at, inside), _load(grad_kept + at, inside)
+    grad_z = _load(grad_update + at, inside) * z * (1.0 - z)
+    grad_r = through * _load(hidden + at, inside) * r * (1.0 - r)
+    tl.store(grad_gates + 2 * row * size + units, grad_z, mask=inside)
+    tl.store(grad_gates + 2 * row * size + size + units, grad_r, mask=inside)
+    tl.store(grad_hidden + at, through * r, mask=inside)
+
+
+@triton.jit
+def gru_blend(inputs, inputs_stride, product, hidden, update, candidate, output, size, BLOCK: tl.constexpr):
+    """h + z (tanh(inputs + product) - h)."""
+    row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside, at = units < size, row * size + units
+    new = _tanh(_load(inputs + row * inputs_stride + units, inside) + _load(product + at, inside))
+    h = _load(hidden + at, inside)
+    tl.store(candidate + at, new, mask=inside)
+    tl.store(output + at, h + _load(update + at, inside) * (new - h), mask=inside)
+
+
+@triton.jit
+def gru_blend_back(candidate, hidden, update, grad, grad_sum, grad_hidden, grad_update, size, BLOCK: tl.constexpr):
+    """The gradients of inputs and product (the same), of h and of z."""
+    row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside, at = units < size, row * size + units
+    new, z, g = _load(candidate + at, inside), _load(update + at, inside), _load(grad + at, inside)
+    tl.store(grad_sum + at, g * z * (1.0 - new * new), mask=inside)
+    tl.store(grad_hidden + at, g * (1.0 - z), mask=inside)
+    tl.store(grad_update + at, g * (new - _load(hidden + at, inside)), mask=inside)
+
+
+@triton.jit
+def lstm(inputs, inputs_stride, product, cell, gates, new_cell, output, size, BLOCK: tl.constexpr):
+    """The new cell and the hidden vector; the four gates after their functions, for the way back."""
+    row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside, at, four = units < size, row * size + units, 4 * row * size + units
+    own, other = inputs + row * inputs_stride + units, product + four
+    entry = _sigmoid(_load(own, inside) + _load(other, inside))
+    forget = _sigmoid(_load(own + size, inside) + _load(other + size, inside) + 1.0)
+    new = _tanh(_load(own + 2 * size, inside) + _load(other + 2 * size, inside))
+    out = _sigmoid(_load(own + 3 * size, inside) + _load(other + 3 * size, inside))
+    carried = forget * _load(cell + at, inside) + entry * new
+    tl.store(gates + four, entry, mask=inside)
+    tl.store(gates + four + size, forget, mask=inside)
+    tl.store(gates + four + 2 * size, new, mask=inside)
+    tl.store(gates + four + 3 * size, out, mask=inside)
+    tl.store(new_cell + at, carried, mask=inside)
+    tl.store(output + at, out * _tanh(carried), mask=inside)
+
+
+@triton.jit
+def lstm_back(gates, cell, new_cell, grad, grad_new_cell, grad_sum, grad_cell, size, BLOCK: tl.constexpr):
+    """The gradients of inputs and product (the same), and of the old cell."""
+    row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside, at, four = units < size, row * size + units, 4 * row * size + units
+    entry, forget = _load(gates + four, inside), _load(gates + four + size, inside)
+    new, out = _load(gates + four + 2 * size, inside), _load(gates + four + 3 * size, inside)
+    g, shown = _load(grad + at, inside), _tanh(_load(new_cell + at, inside))
+    carried = _load(grad_new_cell + at, inside) + g * out * (1.0 - shown * shown)
+    tl.store(grad_sum + four, carried * new * entry * (1.0 - entry), mask=inside)
+    tl.store(grad_sum + four + size, carried * _load(cell + at, inside) * forget * (1.0 - forget), mask=inside)
+    tl.store(grad_sum + four + 2 * size, carried * entry * (1.0 - new * new), mask=inside)
+    tl.store(grad_sum + four + 3 * size, g * shown * out * (1.0 - out), mask=inside)
+    tl.store(grad_cell + at, carried * forget, mask=inside)

@@ -1,0 +1,159 @@
+"""A memory that a recurrence asks one query a step, on a GPU: one kernel a step forward, and one backward.
+
+A step backward gives the gradient of its query alone, and notes the rest. When all steps have had their turn, keys and
+values get their gradients from products over all steps: with weights w_t, gradients g_t of the logits and c_t of what
+was read,
+
+    grad values = sum_t w_t c_t',    grad keys = sum_t g_t q_t'    (of additive scores, as in additive_triton.py).
+
+The gradients can not be differentiated again.
+"""
+
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.kernels import steps_triton as kernels
+from regard.kernels.additive_gpu import Sides
+from regard.kernels.hoisted import Notes
+
+MOST_KEYS = 1024
+TILE = 4096
+"""Elements of a memory that a program looks at together."""
+SPLITS = 4
+"""Programs that share the features of one example."""
+
+
+class Steps:
+    """softmax(v' tanh(query + keys)) values, or without a direction softmax(scale query' keys) values, step by step."""
+
+    def __init__(
+        self, keys: Tensor, values: Tensor, mask: Tensor | None, direction: Tensor | None = None, scale: float = 1.0
+    ) -> None:
+        self.mask, self.scale, self.notes = mask, scale, Notes()
+        self.keys, self.values, self.direction = _Gather.apply(  # type: ignore[no-untyped-call]
+            keys.contiguous(), values.contiguous(), direction, self.notes
+        )
+
+    def __call__(self, query: Tensor) -> Tensor:
+        """What the query (b, d) reads, (b, v)."""
+        context: Tensor = _Look.apply(  # type: ignore[no-untyped-call]
+            query.contiguous(), self.keys, self.values, self.direction, self.mask, self.scale, self.notes
+        )
+        return context
+
+
+def steps_reference(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None = None,
+    direction: Tensor | None = None,
+    scale: float = 1.0,
+) -> Tensor:
+    """One step by the plain formula."""
+    asked = query.unsqueeze(1)
+    logits = scale * (asked * keys).sum(-1) if direction is None else torch.tanh(asked + keys) @ direction
+    if mask is None:
+        return (logits.softmax(-1).unsqueeze(1) @ values).squeeze(1)
+    closed = ~mask.any(-1, keepdim=True)
+    weights = logits.masked_fill(~(mask | closed), float("-inf")).softmax(-1).masked_fill(closed, 0)
+    return (weights.unsqueeze(1) @ values).squeeze(1)
+
+
+class _Gather(torch.autograd.Function):
+    """Keys, values and v as they are; backward, their gradients from what the steps noted."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, keys: Tensor, values: Tensor, direction: Tensor | None, notes: Notes
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        ctx.notes = notes
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(keys, direction)
+        return keys.view_as(keys), values.view_as(values), None if direction is None else direction.view_as(direction)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *unused: Tensor | None) -> tuple[Tensor | None, ...]:
+        taken = ctx.notes.take()
+        if not taken:
+            return None, None, None, None
+        keys, direction = ctx.saved_tensors
+        queries, weights, slopes, upstream = (torch.stack(part, dim=1) for part in taken)
+        grad_values = (weights.mT @ upstream.float()).to(upstream.dtype)
+        if direction is None:
+            return (slopes.mT @ queries.float()).to(keys.dtype), grad_values, None, None
+        of_keys, of_direction = Sides(queries, keys, direction, None).backward(slopes)[1:]
+        return of_keys.to(keys.dtype), grad_values, of_direction.to(direction.dtype), None
+
+
+class _Look(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        direction: Tensor | None,
+        mask: Tensor | None,
+        scale: float,
+        notes: Notes,
+    ) -> Tensor:
+        (batch, num_keys, dim), value_dim = keys.shape, values.shape[-1]
+        context = values.new_empty(batch, value_dim)
+        weights = values.new_empty(batch, num_keys, dtype=torch.float32)
+        kernels.look[(batch, SPLITS)](
+            query,
+            keys,
+            values,
+            query if direction is None else direction,
+            query if mask is None else mask,
+            context,
+            weights,
+            num_keys,
+            dim,
+            value_dim,
+            scale,
+            *((0, 0) if mask is None else mask.stride()),
+            ADDITIVE=direction is not None,
+            HAS_MASK=mask is not None,
+            **_blocks(num_keys),
+        )
+        ctx.save_for_backward(query, keys, values, direction, weights)
+        ctx.scale, ctx.notes = scale, notes
+        return context
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        query, keys, values, direction, weights = ctx.saved_tensors
+        batch, num_keys, dim = keys.shape
+        upstream = upstream.contiguous()
+        slopes, grad_query = torch.empty_like(weights), torch.empty_like(query)
+        kernels.look_back[(batch, SPLITS)](
+            query,
+            keys,
+            values,
+            query if direction is None else direction,
+            weights,
+            upstream,
+            slopes,
+            grad_query,
+            num_keys,
+            dim,
+            values.shape[-1],
+            ctx.scale,
+            ADDITIVE=direction is not None,
+            **_blocks(num_keys),
+        )
+        ctx.notes.add(query, weights, slopes, upstream)
+        return grad_query, *(None,) * 6
+
+
+def _blocks(num_keys: int) -> dict[str, int]:
+    block = triton.next_power_of_2(num_keys)
+    return {"BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": 4 if num_keys <= 256 else 8}

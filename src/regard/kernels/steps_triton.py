@@ -1,0 +1,112 @@
+"""One query a step: attention inside a recurrence, in Triton; steps.py calls these.
+
+Each program serves one example: it compares the query with the keys, takes the softmax and reads its part of the
+values. Where the features are split among programs, each compares anew: that is cheaper than waiting for the others.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def look(
+    query,
+    keys,
+    values,
+    direction,
+    mask,
+    context,
+    weights,
+    num_keys,
+    dim,
+    value_dim,
+    scale,
+    mask_b,
+    mask_k,
+    ADDITIVE: tl.constexpr,
+    HAS_MASK: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """softmax(v' tanh(query + key)), or softmax(scale query' key), and what it reads."""
+    batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
+    columns = tl.arange(0, BLOCK_K)
+    is_key = columns < num_keys
+    logits = tl.zeros([BLOCK_K], tl.float32)
+    for first in range(0, dim, BLOCK_DIM):
+        dims = first + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < dim
+        q = tl.load(query + batch * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
+        at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
+        k = tl.load(keys + at, mask=is_key[:, None] & is_dim[None, :], other=0.0).to(tl.float32)
+        if ADDITIVE:
+            v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
+            logits += tl.sum(v[None, :] * (1.0 - 2.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))), 1)
+        else:
+            logits += tl.sum(q[None, :] * k, 1)
+    allowed = is_key
+    if HAS_MASK:
+        allowed = is_key & (tl.load(mask + batch * mask_b + columns * mask_k, mask=is_key, other=0) != 0)
+    logits = tl.where(allowed, logits * scale, float("-inf"))
+    largest = tl.max(logits, 0)
+    found = tl.exp(logits - tl.where(largest == float("-inf"), 0.0, largest))
+    divisor = tl.sum(found, 0)
+    found = found / tl.where(divisor > 0, divisor, 1.0)
+    tl.store(weights + batch * num_keys + columns, found, mask=is_key & (part == 0))
+    for first in range(part * BLOCK_DIM, value_dim, parts * BLOCK_DIM):
+        features = first + tl.arange(0, BLOCK_DIM)
+        is_feature = features < value_dim
+        at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
+        tile = tl.load(values + at, mask=is_key[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
+        read = tl.sum(found[:, None] * tile, 0)
+        tl.store(context + batch * value_dim + features, read, mask=is_feature)
+
+
+@triton.jit
+def look_back(
+    query,
+    keys,
+    values,
+    direction,
+    weights,
+    upstream,
+    grad_logits,
+    grad_query,
+    num_keys,
+    dim,
+    value_dim,
+    scale,
+    ADDITIVE: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """The gradients of the logits and of the query; those of keys, values and v are taken for all steps at once."""
+    batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
+    columns = tl.arange(0, BLOCK_K)
+    is_key = columns < num_keys
+    through_weights = tl.zeros([BLOCK_K], tl.float32)
+    for first in range(0, value_dim, BLOCK_DIM):
+        features = first + tl.arange(0, BLOCK_DIM)
+        is_feature = features < value_dim
+        at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
+        tile = tl.load(values + at, mask=is_key[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
+        incoming = tl.load(upstream + batch * value_dim + features, mask=is_feature, other=0.0).to(tl.float32)
+        through_weights += tl.sum(tile * incoming[None, :], 1)
+    weight = tl.load(weights + batch * num_keys + columns, mask=is_key, other=0.0)
+    slope = weight * (through_weights - tl.sum(weight * through_weights, 0)) * scale
+    tl.store(grad_logits + batch * num_keys + columns, slope, mask=is_key & (part == 0))
+    for first in range(part * BLOCK_DIM, dim, parts * BLOCK_DIM):
+        dims = first + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < dim
+        at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
+        k = tl.load(keys + at, mask=is_key[:, None] & is_dim[None, :], other=0.0).to(tl.float32)
+        if ADDITIVE:
+            q = tl.load(query + batch * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
+            v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
+            u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
+            total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
+        else:
+            total = tl.sum(slope[:, None] * k, 0)
+        tl.store(grad_query + batch * dim + dims, total, mask=is_dim)

@@ -1,0 +1,77 @@
+"""Attention step by step against the plain formula; without a GPU, Triton's interpreter runs the kernels."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is there on Linux only")
+
+from regard.kernels.steps import Steps, steps_reference
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:Conversion of an array with ndim > 0:DeprecationWarning"),
+]
+
+SIZES = {"small": (2, 5, 6, 3), "one": (1, 1, 1, 1), "odd": (3, 37, 33, 141)}
+
+
+def tensors(size, *, additive, dtype=torch.float32):
+    batch, keys, dim, values = size
+    shapes = [(batch, 4, dim), (batch, keys, dim), (batch, keys, values), *([(dim,)] if additive else [])]
+    return [torch.randn(shape, device=DEVICE).to(dtype).requires_grad_() for shape in shapes]
+
+
+def recurrence(step, queries):
+    """Each query takes something from what the last one read, as in a decoder."""
+    read, carried = [], 0.0
+    for query in queries.unbind(1):
+        read.append(step(query + carried))
+        carried = 0.1 * read[-1].mean(-1, keepdim=True)
+    return torch.stack(read, 1)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("additive", [False, True])
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_contexts_and_gradients_equal_the_reference(size, additive, masked):
+    inputs = tensors(size, additive=additive)
+    exact_inputs = [tensor.detach().double().requires_grad_() for tensor in inputs]
+    mask = None
+    if masked:
+        mask = torch.rand(size[:2], device=DEVICE) < 0.7
+        mask[0] = False
+    queries, keys, values, *direction = inputs
+    ours = recurrence(Steps(keys, values, mask, *direction, scale=1.0 if additive else 0.5), queries)
+    queries, keys, values, *direction = exact_inputs
+    exact = recurrence(
+        lambda q: steps_reference(q, keys, values, mask, *direction, scale=1.0 if additive else 0.5), queries
+    )
+    torch.testing.assert_close(ours.double(), exact, rtol=2e-6, atol=2e-6)
+    upstream = torch.randn_like(ours)
+    found = torch.autograd.grad(ours, inputs, upstream)
+    for grad, wanted in zip(found, torch.autograd.grad(exact, exact_inputs, upstream.double()), strict=True):
+        torch.testing.assert_close(grad.double(), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_near(dtype):
+    inputs = tensors(SIZES["odd"], additive=True, dtype=dtype)
+    queries, keys, values, direction = inputs
+    ours = recurrence(Steps(keys, values, None, direction), queries)
+    assert ours.dtype == dtype
+    exact = [tensor.double() for tensor in inputs]
+    wanted = recurrence(lambda q: steps_reference(q, exact[1], exact[2], None, exact[3]), exact[0])
+    torch.testing.assert_close(ours.double(), wanted, rtol=0.02, atol=0.02)
+    for grad, tensor in zip(torch.autograd.grad(ours.sum(), inputs), inputs, strict=True):
+        assert grad.dtype == dtype
+        assert grad.shape == tensor.shape
+
+
+def test_each_backward_pass_counts_its_own_steps():
+    queries, keys, values, direction = tensors(SIZES["small"], additive=True)
+    steps = Steps(keys, values, None, direction)
+    first, second = steps(queries[:, 0]).sum(), steps(queries[:, 1]).sum()
+    both = torch.autograd.grad(first + second, keys, retain_graph=True)[0]
+    apart = [torch.autograd.grad(part, keys, retain_graph=True)[0] for part in (first, second)]
+    torch.testing.assert_close(both, sum(apart))
