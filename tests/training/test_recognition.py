@@ -56,6 +56,8 @@ def test_a_classifier_learns_and_is_tested(folder, tmp_path):
     assert trained.metrics["test_pictures"] == 50
     assert trained.metrics["train_pictures"] + trained.metrics["valid_pictures"] == 600
     assert json.loads((tmp_path / "model" / "metrics.json").read_text()) == trained.metrics
+    kept = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
+    assert kept["plateau"]["best"] == trained.metrics["valid_accuracy"]
     loaded = ImageClassifier.load(trained.folder, device="cpu")
     images = torch.from_numpy(squares(5, 3)[0]).unsqueeze(1)
     torch.testing.assert_close(loaded.probabilities(images), trained.model.to("cpu").probabilities(images))
