@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from PIL import Image, ImageDraw
 
 PAIRS = [
     ("one dog", "un chien"),
@@ -118,8 +119,25 @@ def test_words_are_linked_line_by_line(trained, tmp_path):
     assert "SOURCE and TARGET" in regard("align", "en-fr").stderr
 
 
+def test_pictures_are_recognized(tmp_path):
+    for name, box in (("one", (50, 10, 60, 90)), ("empty", (0, 0, 0, 0))):
+        picture = Image.new("L", (110, 100), 255)
+        ImageDraw.Draw(picture).rectangle(box, fill=0)
+        picture.save(tmp_path / f"{name}.png")
+    paths = [str(tmp_path / "one.png"), str(tmp_path / "empty.png")]
+    first, second = regard("recognize", *paths, "--top", "2", check=True).stdout.splitlines()
+    assert first.startswith(f"{paths[0]}: 1 ")
+    assert len(second.removeprefix(f"{paths[1]}: ").split(",")) == 2
+    (line,) = regard("recognize", "--model", "digits", "--json", paths[0], check=True).stdout.splitlines()
+    guesses = json.loads(line)["guesses"]
+    assert guesses[0]["label"] == "1"
+    assert len(guesses) == 5
+
+
 def test_lists_are_printed():
-    assert "en-fr" in regard("models", check=True).stdout
+    models = regard("models", check=True, env={**os.environ, "COLUMNS": "200"}).stdout
+    assert "en-fr" in models
+    assert "% right" in models
     assert "multi30k-rnnsearch" in regard("recipes", check=True).stdout
     assert "--train.epochs" in regard("recipes", "--fields", check=True, env={**os.environ, "COLUMNS": "200"}).stdout
     assert "diagonal_error" in regard("data", "babel", "fa", "de", "--count", "50", check=True).stdout
@@ -149,6 +167,8 @@ def test_news_posts_become_text_files_and_are_counted(tmp_path):
         (lambda f: ["translate", "--model", "nowhere", "x"], "no shipped model named 'nowhere'"),
         (lambda f: ["translate", "--model", str(f), "x"], "is not a model folder"),
         (lambda f: ["translate", "--file", str(f / "no.txt")], "no.txt"),
+        (lambda f: ["recognize", write(f / "text.png", "ab")], "is not a picture"),
+        (lambda f: ["train", "mnist-lenet", "--data.folder", str(f), "-o", str(f / "o")], "lacks train-images"),
         (lambda f: ["train", *files(f, "xyz", "xy")], "3"),
         (lambda f: ["train", *files(f, "", "")], "empty"),
         (lambda f: ["train", "nothing"], "nor a packaged recipe"),

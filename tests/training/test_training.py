@@ -12,7 +12,8 @@ from regard.systems.translator import Translator, TranslatorConfig
 from regard.training.material import read_data
 from regard.training.recipe import TABLES, fields_of, read_overrides, read_recipe, recipe_names, recipe_summary
 from regard.training.run import train
-from regard.training.translation import Plateau, TranslationTask, step_size
+from regard.training.task import Plateau, step_size
+from regard.training.translation import TranslationTask
 
 # Lightning's own use of torch; and workers, which ten sentences do not need.
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")

@@ -14,7 +14,7 @@ def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] =
     Parameters
     ----------
     name
-        multi30k, tatoeba-fra or tatoeba-deu.
+        multi30k, tatoeba-fra, tatoeba-deu, mnist or cifar10.
     source
         A folder that holds the files already, where there is no network.
     out

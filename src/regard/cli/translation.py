@@ -41,10 +41,11 @@ def translate(
     from rich.console import Console
 
     from regard.systems.lines import as_json, read_texts
-    from regard.systems.shipped import load
+    from regard.systems.shipped import load_as
+    from regard.systems.translator import Translator
     from regard.viewing.terminal import heat_map
 
-    translator, console = load(model), Console()
+    translator, console = load_as(Translator, model), Console()
     for batch in read_texts(texts, file, sys.stdin):
         for translation in (best for found in translator.translate(batch, beam=beam, nbest=nbest) for best in found):
             say(as_json(translation) if json else translation.text)
@@ -91,13 +92,14 @@ def evaluate(
     from regard.metrics.alignment import read_gold
     from regard.systems.evaluation import alignment_error
     from regard.systems.evaluation import evaluate as score
-    from regard.systems.shipped import load
+    from regard.systems.shipped import load_as
+    from regard.systems.translator import Translator
     from regard.viewing import picture, terminal
 
     sources, references = (list(side) for side in zip(*read_pairs(source, reference), strict=True))
     curves = {}
     for name in (model, *compare):
-        loaded = load(name)
+        loaded = load_as(Translator, name)
         result = score(loaded, sources, references, beam=beam, lowercase=lowercase)
         curves[name] = result.by_length
         say(f"{name}: {result.scores.count} sentences, beam {beam}")
@@ -145,11 +147,13 @@ def align(
     from regard.metrics.alignment import read_gold
     from regard.systems.evaluation import alignment_error, link_words
     from regard.systems.lines import in_batches
-    from regard.systems.shipped import load
+    from regard.systems.shipped import load_as
+    from regard.systems.translator import Translator
 
     if (source is None or target is None) == (gold is None):
         raise OptionError("Give the files SOURCE and TARGET to link their words, or --gold FILE to measure.")
-    forward, backward = load(model), None if reverse is None else load(reverse)
+    forward = load_as(Translator, model)
+    backward = None if reverse is None else load_as(Translator, reverse)
     if gold is not None:
         error = alignment_error(forward, read_gold(gold), backward)
         say(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")
@@ -167,8 +171,9 @@ def models() -> None:
 
     from regard.systems.shipped import shipped_models
 
-    table = Table("name", "what it does", "test BLEU", "MiB")
+    table = Table("name", "what it does", "on its test", "MiB")
+    measures = {"test_bleu": "BLEU {:.1f}", "test_accuracy": "{:.1f} % right"}
     for model in shipped_models():
-        score = model.metrics.get("test_bleu")
-        table.add_row(model.name, model.summary, "" if score is None else f"{score:.1f}", f"{model.mebibytes:.1f}")
+        scores = [form.format(model.metrics[name]) for name, form in measures.items() if name in model.metrics]
+        table.add_row(model.name, model.summary, ", ".join(scores), f"{model.mebibytes:.1f}")
     Console().print(table)

@@ -3,7 +3,7 @@
 import hashlib
 import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -168,12 +168,14 @@ class BatchLoader(DataLoader[Any]):
     that making one anew in the middle of an epoch changes nothing.
     """
 
-    def __init__(self, examples: Any, batches: TokenBatches, **options: Any) -> None:
-        super().__init__(examples, batch_sampler=batches, collate_fn=collate, generator=torch.Generator(), **options)
+    def __init__(
+        self, examples: Any, batches: TokenBatches, *, collate_fn: Callable[[Any], Any] = collate, **options: Any
+    ) -> None:
+        super().__init__(examples, batch_sampler=batches, collate_fn=collate_fn, generator=torch.Generator(), **options)
         self._batches, self._done = batches, 0
 
     # The type of an iterator of torch's own is promised by DataLoader, and needed by nobody.
-    def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         # As a generator, this begins with the first batch: Lightning says which epoch it is after it has asked for one.
         self._done = self._batches.start
         with _one_thread_for_tokenizers():

@@ -28,7 +28,7 @@ class Dataset:
     licence: str
     citation: str
     reading: str
-    """An expression of regard.data.text, with `folder` for what `get` returned."""
+    """An expression of regard.data.text, or of regard.data.pictures, with `folder` for what `get` returned."""
 
 
 _MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
@@ -57,7 +57,33 @@ def _tatoeba(language: str, code: str) -> Dataset:
     )
 
 
+_MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist"
+_MNIST_SHA256 = {
+    "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
+
 DATASETS: dict[str, Dataset] = {
+    "cifar10": Dataset(
+        files=(
+            File(
+                "cifar-10-binary.tar.gz",
+                "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+                "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+            ),
+        ),
+        licence="None stated; pictures from the web, for research",
+        citation="Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images",
+        reading="pictures.read_cifar10(folder)",
+    ),
+    "mnist": Dataset(
+        files=tuple(File(name, f"{_MNIST}/{name}", sha256) for name, sha256 in _MNIST_SHA256.items()),
+        licence="Commonly given as CC BY-SA 3.0",
+        citation="LeCun, Bottou, Bengio and Haffner 1998, Gradient-Based Learning Applied to Document Recognition",
+        reading="pictures.read_mnist(folder)",
+    ),
     "multi30k": Dataset(
         files=tuple(File(name, f"{_MULTI30K}/{name}", sha256) for name, sha256 in _MULTI30K_SHA256.items()),
         licence="The repository states none; image captions for research. Ask the authors before other use",

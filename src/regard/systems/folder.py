@@ -8,7 +8,7 @@ import difflib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -64,10 +64,12 @@ def write_model(
     metrics: Mapping[str, Any],
     card: str,
     store: Literal["float32", "float16", "int8"] = "float32",
+    labels: Sequence[str] = (),
 ) -> None:
     """Write the folder. `store` is the precision on disk: float16 halves the size, int8 quarters it.
 
-    As int8, each row of a matrix is stored as whole numbers from -127 to 127 and one factor.
+    As int8, each row of a matrix is stored as whole numbers from -127 to 127 and one factor. `labels` are the names of
+    classes, for labels.json.
     """
     folder = Path(folder)
     draft = folder.with_name(f".{folder.name}.tmp")
@@ -76,11 +78,15 @@ def write_model(
     fields = {"system": system, "version": __version__, "config": dataclasses.asdict(config)}
     (draft / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
     (draft / "metrics.json").write_text(json.dumps(dict(metrics), indent=2) + "\n", encoding="utf-8")
-    (draft / "MODEL_CARD.md").write_text(card or f"# A {system}\n\nNo card was written.\n", encoding="utf-8")
+    (draft / "MODEL_CARD.md").write_text(
+        card or f"# {_a(system).capitalize()}\n\nNo card was written.\n", encoding="utf-8"
+    )
     state = model.state_dict()
     first = set(_first_names(state).values())
     kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
     save_file(_narrowed(kept, store), draft / "model.safetensors")
+    if labels:
+        (draft / "labels.json").write_text(json.dumps(list(labels), ensure_ascii=False) + "\n", encoding="utf-8")
     for side, tokenizer in tokenizers.items():
         same = [other for other, written in tokenizers.items() if written is tokenizer]
         if side == same[0]:
@@ -96,30 +102,65 @@ def write_model(
 def read_model(
     folder: str | os.PathLike[str], system: str, config_class: type[Config]
 ) -> tuple[Config, dict[str, Tokenizer], Weights]:
-    """Read what `write_model` wrote."""
+    """Read what `write_model` wrote, with its tokenizers."""
+    config, weights = read_config_and_weights(folder, system, config_class)
+    joint = weights.place / "tokenizer.json"
+    if joint.is_file():
+        tokenizer = Tokenizer.load(joint)
+        return config, {"source": tokenizer, "target": tokenizer}, weights
+    sides = {side: Tokenizer.load(weights.place / f"{side}_tokenizer.json") for side in ("source", "target")}
+    return config, sides, weights
+
+
+def read_labels(folder: str | os.PathLike[str]) -> list[str]:
+    """The names of classes that `write_model` wrote."""
+    path = Path(folder) / "labels.json"
+    try:
+        labels = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ModelError(f"{path} is a list of names; got {str(labels)[:80]}.")
+    return labels
+
+
+def system_of(folder: str | os.PathLike[str]) -> str:
+    """Which system a model folder holds."""
     folder = Path(folder)
     if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
         raise ModelError(
             f"{folder} is not a model folder: it needs config.json and model.safetensors, which `regard train` writes."
         )
-    try:
-        fields = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        found, config = fields["system"], fields["config"]
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder / 'config.json'} cannot be read: {error!r}.") from error
+    return str(_fields(folder)["system"])
+
+
+def read_config_and_weights(
+    folder: str | os.PathLike[str], system: str, config_class: type[Config]
+) -> tuple[Config, Weights]:
+    """Read what `write_model` wrote, of a system without tokenizers."""
+    folder = Path(folder)
+    found = system_of(folder)
     if found != system:
-        raise ModelError(f"{folder} holds a {found}, not a {system}.")
+        raise ModelError(f"{folder} holds {_a(found)}, not {_a(system)}.")
     try:
         tensors = load_file(folder / "model.safetensors")
     except SafetensorError as error:
         raise ModelError(f"{folder / 'model.safetensors'} is damaged: {error}.") from error
-    joint = folder / "tokenizer.json"
-    if joint.is_file():
-        tokenizer = Tokenizer.load(joint)
-        tokenizers = {"source": tokenizer, "target": tokenizer}
-    else:
-        tokenizers = {side: Tokenizer.load(folder / f"{side}_tokenizer.json") for side in ("source", "target")}
-    return from_fields(config_class, config, str(folder / "config.json")), tokenizers, Weights(tensors, folder)
+    config = from_fields(config_class, _fields(folder)["config"], str(folder / "config.json"))
+    return config, Weights(tensors, folder)
+
+
+def _fields(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        return {"system": fields["system"], "config": fields["config"]}
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} cannot be read: {error!r}.") from error
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def from_fields(config_class: type[Config], values: Mapping[str, Any], place: str) -> Config:
@@ -142,6 +183,8 @@ def _narrowed(tensors: Mapping[str, Tensor], store: str) -> dict[str, Tensor]:
             factor = tensor.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
             narrow[name] = (tensor / factor).round().to(torch.int8)
             narrow[name + FACTOR] = factor
+        elif not tensor.is_floating_point():
+            narrow[name] = tensor
         else:
             narrow[name] = tensor.half()
     return narrow

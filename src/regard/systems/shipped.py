@@ -5,11 +5,20 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from regard.errors import ModelError
+from regard.systems import image_classifier
+from regard.systems.folder import system_of
+from regard.systems.image_classifier import ImageClassifier
 from regard.systems.translator import Translator
 
+System = TypeVar("System", Translator, ImageClassifier)
+SYSTEMS: dict[str, type[Translator] | type[ImageClassifier]] = {
+    "translator": Translator,
+    image_classifier.SYSTEM: ImageClassifier,
+}
+"""Which class reads a folder, by the system that its config.json names."""
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
 
 
@@ -36,13 +45,26 @@ def shipped_models() -> list[Shipped]:
     return found
 
 
-def load(name: str | os.PathLike[str], *, device: str | None = None) -> Translator:
-    """A shipped model by its name, or a saved one by its folder."""
+def load(name: str | os.PathLike[str], *, device: str | None = None) -> Any:
+    """A shipped model by its name, or a saved one by its folder: a Translator, an ImageClassifier."""
+    folder = _find(name)
+    system = system_of(folder)
+    if system not in SYSTEMS:
+        raise ModelError(f"{folder} is for another system: {system}; this version knows {', '.join(SYSTEMS)}.")
+    return SYSTEMS[system].load(folder, device=device)
+
+
+def load_as(system: type[System], name: str | os.PathLike[str], *, device: str | None = None) -> System:
+    """The same, where it must be of one system."""
+    return system.load(_find(name), device=device)
+
+
+def _find(name: str | os.PathLike[str]) -> Path:
     folder = Path(name)
     if folder.is_dir():
-        return Translator.load(folder, device=device)
+        return folder
     if (PRETRAINED / name).is_dir():
-        return Translator.load(PRETRAINED / name, device=device)
+        return PRETRAINED / name
     names = [model.name for model in shipped_models()]
     near = difflib.get_close_matches(str(name), names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else f" Shipped models: {', '.join(names) or 'none'}."

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from regard.errors import DataError, OptionError
 from regard.systems.folder import from_fields
 from regard.systems.translator import TranslatorConfig
+from regard.training.image_recipe import IMAGE_TABLES, ImageRecipe
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 
@@ -134,32 +135,54 @@ class Recipe:
 
 
 TABLES: dict[str, type] = {"data": DataConfig, "model": TranslatorConfig, "train": TrainConfig}
+"""The tables of a recipe for a translator."""
+SYSTEMS: dict[str, tuple[type, dict[str, type]]] = {
+    "translator": (Recipe, TABLES),
+    "image-classifier": (ImageRecipe, IMAGE_TABLES),
+}
+"""What recipes can train, as the line `system = ...` of a recipe names it, with their tables."""
 
 
-def read_recipe(name: str | Path | None, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Recipe:
-    """A recipe from a TOML file or by the name of a packaged one; `overrides` replaces fields of its tables."""
-    tables: dict[str, dict[str, Any]] = {"data": {}, "model": {}, "train": {}}
-    place = "the command line"
-    if name is not None:
-        path = _find(name)
-        place = str(path)
-        try:
-            given = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} is not a recipe: {error}.") from error
-        for table, values in given.items():
-            if table not in tables or not isinstance(values, dict):
-                raise OptionError(f"{path}: a recipe has the tables [data], [model] and [train]; got {table!r}.")
-            tables[table].update(values)
+def read_recipe(name: str | Path | None, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Any:
+    """A recipe from a TOML file or by the name of a packaged one; `overrides` replaces fields of its tables.
+
+    It is the Recipe of a translator, or what else its line `system = ...` says.
+    """
+    system, tables = _read(name)
+    place = "the command line" if name is None else str(_find(name))
     for table, values in (overrides or {}).items():
         tables[table].update(values)
-    for name in {"columns", "dataset_columns"} & tables["data"].keys():
-        tables["data"][name] = tuple(tables["data"][name])
-    return Recipe(
-        from_fields(DataConfig, tables["data"], f"{place} [data]"),
-        from_fields(TranslatorConfig, tables["model"], f"{place} [model]"),
-        from_fields(TrainConfig, tables["train"], f"{place} [train]"),
-    )
+    recipe, kinds = SYSTEMS[system]
+    for table, kind in kinds.items():
+        hints = get_type_hints(kind)
+        for key, value in tables[table].items():
+            if isinstance(value, list) and get_origin(hints.get(key)) is tuple:
+                tables[table][key] = tuple(value)
+    return recipe(**{table: from_fields(kind, tables[table], f"{place} [{table}]") for table, kind in kinds.items()})
+
+
+def recipe_system(name: str | Path | None) -> str:
+    """What a recipe trains: a translator, if it does not say."""
+    return _read(name)[0]
+
+
+def _read(name: str | Path | None) -> tuple[str, dict[str, dict[str, Any]]]:
+    tables: dict[str, dict[str, Any]] = {"data": {}, "model": {}, "train": {}}
+    if name is None:
+        return "translator", tables
+    path = _find(name)
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a recipe: {error}.") from error
+    system = given.pop("system", "translator")
+    if system not in SYSTEMS:
+        raise OptionError(f"{path}: a recipe's system is one of {', '.join(SYSTEMS)}; got {system!r}.")
+    for table, values in given.items():
+        if table not in tables or not isinstance(values, dict):
+            raise OptionError(f"{path}: a recipe has the tables [data], [model] and [train]; got {table!r}.")
+        tables[table].update(values)
+    return system, tables
 
 
 def recipe_names() -> list[str]:
@@ -181,24 +204,25 @@ def _find(name: str | Path) -> Path:
     raise DataError(f"There is no recipe file {str(name)!r}, nor a packaged recipe of that name: {recipe_names()}.")
 
 
-def read_overrides(given: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
+def read_overrides(given: Mapping[str, Mapping[str, str]], system: str = "translator") -> dict[str, dict[str, Any]]:
     """Overrides of the command line, {"model": {"score": "dot"}}, as values of the fields' types."""
+    tables = SYSTEMS[system][1]
     overrides: dict[str, dict[str, Any]] = {}
     for table, texts in given.items():
-        if table not in TABLES:
+        if table not in tables:
             raise OptionError(f"A field is set with --data.NAME, --model.NAME or --train.NAME; got --{table}.")
-        known = get_type_hints(TABLES[table])
+        known = get_type_hints(tables[table])
         for key, text in texts.items():
             name = key.replace("-", "_")
             if name not in known:
-                from_fields(TABLES[table], {name: text}, f"--{table}.{key}")  # says what is near
+                from_fields(tables[table], {name: text}, f"--{table}.{key}")  # says what is near
             overrides.setdefault(table, {})[name] = _parsed(text, known[name], f"--{table}.{key}")
     return overrides
 
 
-def fields_of(table: str) -> list[tuple[str, str, object, str]]:
+def fields_of(table: str, system: str = "translator") -> list[tuple[str, str, object, str]]:
     """The fields of [data], [model] or [train]: name, type, default, and what it means."""
-    config = TABLES[table]
+    config = SYSTEMS[system][1][table]
     meanings = _docstrings(config)
     kinds = get_type_hints(config)
     return [

@@ -1,53 +1,41 @@
 """Running a recipe: read the data, train, keep the best, save the model folder."""
 
 import json
-import logging
 import os
-import signal
 import sys
-import threading
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
-import lightning.pytorch as lightning
 import torch
-from lightning.pytorch.callbacks import (
-    Callback,
-    EarlyStopping,
-    LearningRateMonitor,
-    ModelCheckpoint,
-    RichProgressBar,
-    WeightAveraging,
-)
-from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
-from torch import Tensor
 
 from regard.data.batches import BatchLoader, DroppingCorpus, TextPairs, TokenBatches
 from regard.data.corpus import Corpus
+from regard.errors import OptionError
 from regard.metrics.translation import corpus_bleu
+from regard.systems.image_classifier import ImageClassifier
 from regard.systems.translator import Translator
-from regard.training.checkpoints import KeepLast
+from regard.training.fitting import begin, fit
+from regard.training.image_recipe import ImageRecipe
 from regard.training.material import Material, Pairs, make_tokenizers, read_data
 from regard.training.recipe import Recipe
+from regard.training.recognition import train_classifier
 from regard.training.translation import TranslationTask
 
+Model = TypeVar("Model", Translator, ImageClassifier)
 Examples = Corpus | DroppingCorpus
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(Generic[Model]):
     """What a run leaves behind."""
 
     folder: Path
-    model: Translator
+    model: Model
     metrics: dict[str, Any]
 
 
+@overload
 def train(
     recipe: Recipe,
     folder: str | os.PathLike[str],
@@ -55,17 +43,55 @@ def train(
     start_from: Translator | None = None,
     resume: bool = False,
     progress: bool = True,
-) -> Trained:
-    """Train a translator into a folder: the model, logs/ and checkpoints/.
+) -> Trained[Translator]: ...
 
-    `start_from` goes on from a trained model, with its tokenizers. `resume` goes on from the folder's last checkpoint.
-    Interrupting (Ctrl-C) ends the training early and saves what is there. A run that was interrupted and resumed gives,
-    on a CPU, the very weights that it would have given without; but not with BPE dropout, whose draws cannot be
-    repeated, nor with a time limit.
+
+@overload
+def train(
+    recipe: ImageRecipe,
+    folder: str | os.PathLike[str],
+    *,
+    start_from: ImageClassifier | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Trained[ImageClassifier]: ...
+
+
+def train(
+    recipe: Any,
+    folder: str | os.PathLike[str],
+    *,
+    start_from: Any = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Trained[Any]:
+    """Train what the recipe says into a folder: the model, logs/ and checkpoints/.
+
+    `start_from` goes on from a trained model, with its tokenizers or classes. `resume` goes on from the folder's last
+    checkpoint. Interrupting (Ctrl-C) ends the training early and saves what is there. A run that was interrupted and
+    resumed gives, on a CPU, the very weights that it would have given without; but not with BPE dropout, whose draws
+    cannot be repeated, nor with a time limit.
     """
     folder = Path(folder)
-    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
-    lightning.seed_everything(recipe.train.seed, verbose=False)
+    wanted: type[Any]
+    run: Any
+    wanted, run = Translator, _train_translator
+    if isinstance(recipe, ImageRecipe):
+        wanted, run = ImageClassifier, train_classifier
+    if start_from is not None and not isinstance(start_from, wanted):
+        raise OptionError(
+            f"This recipe goes on from models of type {wanted.__name__}; got one of {type(start_from).__name__}."
+        )
+    begin(recipe.train)
+    model, metrics = run(recipe, folder, start_from, resume=resume, progress=progress)
+    model.save(folder / "model", metrics=metrics)
+    (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2) + "\n", encoding="utf-8")
+    return Trained(folder / "model", model, metrics)
+
+
+def _train_translator(
+    recipe: Recipe, folder: Path, start_from: Translator | None, *, resume: bool, progress: bool
+) -> tuple[Translator, dict[str, Any]]:
     material = read_data(recipe.data)
     if start_from is None:
         model = Translator(recipe.model, *make_tokenizers(recipe.data, material))
@@ -74,48 +100,13 @@ def train(
     examples = _examples(recipe, material, model, folder, progress=progress)
     loaders = _loaders(recipe, examples, material.valid, model)
     task = TranslationTask(model, recipe.train, total_steps=recipe.train.epochs * len(loaders[0]))
-    best = ModelCheckpoint(
-        folder / "checkpoints", "best", monitor="valid_bleu", mode="max", enable_version_counter=False
-    )
-    trainer = _trainer(recipe, folder, best, progress=progress)
-    last = folder / "checkpoints" / "last.ckpt"
-    _keep_earlier_log(folder / "logs")
-    with _without_needless_warnings():
-        trainer.fit(task, *loaders, ckpt_path=last if resume and last.is_file() else None, weights_only=True)
-    if best.best_model_path:
-        state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
-        task.load_state_dict(state)
-    metrics: dict[str, Any] = {name: float(value) for name, value in trainer.callback_metrics.items()}
-    if best.best_model_score is not None:
-        metrics["valid_bleu"] = float(best.best_model_score)
-    metrics |= {"epochs": trainer.current_epoch, "steps": trainer.global_step, "seed": recipe.train.seed}
+    half = recipe.model.architecture == "transformer"
+    metrics = fit(task, loaders, folder, score="valid_bleu", half_on_gpu=half, resume=resume, progress=progress)
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     metrics |= {f"train_{name}": count for name, count in asdict(examples.report).items()}
     if material.test:
         metrics |= _test(model, material.test, folder, recipe)
-    model.save(folder / "model", metrics=metrics)
-    (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=2) + "\n", encoding="utf-8")
-    return Trained(folder / "model", model, metrics)
-
-
-@contextmanager
-def _without_needless_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        # Small data needs no workers, and a validation of a few batches no more logging.
-        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-        warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
-        warnings.filterwarnings("ignore", message=".*log_every_n_steps.*")
-        # The log of an earlier run is kept under another name, and its checkpoints are to be written over.
-        warnings.filterwarnings("ignore", message=".*Previous log files in this directory will be deleted.*")
-        warnings.filterwarnings("ignore", message=".*Checkpoint directory .* exists and is not empty.*")
-        yield
-
-
-def _keep_earlier_log(logs: Path) -> None:
-    """Give the log of an earlier run a number: a new run, and one that goes on, would write over it."""
-    if (logs / "metrics.csv").is_file():
-        taken = len(list(logs.glob("metrics-*.csv")))
-        (logs / "metrics.csv").replace(logs / f"metrics-{taken + 1}.csv")
+    return model, metrics
 
 
 def _test(model: Translator, pairs: Pairs, folder: Path, recipe: Recipe) -> dict[str, Any]:
@@ -160,85 +151,3 @@ def _workers(recipe: Recipe) -> dict[str, Any]:
     if count < 0:
         count = 2 if recipe.data.bpe_dropout and torch.cuda.is_available() else 0
     return {"num_workers": count, "persistent_workers": True} if count else {}
-
-
-class _NewOrderEachEpoch(Callback):
-    """Tells the batches which epoch it is, so that each has an order of its own."""
-
-    def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        loader = trainer.train_dataloader
-        if loader is not None and isinstance(loader.batch_sampler, TokenBatches):
-            loader.batch_sampler.set_epoch(trainer.current_epoch)
-
-
-class _StopWhenInterrupted(Callback):
-    """Ctrl-C ends the training after this batch, so that the model is saved; a second Ctrl-C ends it at once."""
-
-    def __init__(self) -> None:
-        self._interrupted = False
-        self._before: Any = None
-
-    def on_fit_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Take over Ctrl-C, where this is allowed: in the main thread."""
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, lambda *_: self._stop(trainer))
-
-    def teardown(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, stage: str) -> None:
-        """Give Ctrl-C back."""
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
-
-    def _stop(self, trainer: lightning.Trainer) -> None:
-        if self._interrupted:
-            raise KeyboardInterrupt
-        self._interrupted = trainer.should_stop = True
-        sys.stderr.write("\nStopping after this batch; the model will be saved. Once more to stop at once.\n")
-
-
-def _running_average(decay: float) -> Callable[[Any, Any, Tensor], None]:
-    """An exponential moving average that soon forgets where it began: over n steps it reaches back about n / 10."""
-
-    def average(averaged: list[Tensor], current: list[Tensor], steps: Tensor) -> None:
-        keep = ((1 + steps) / (10 + steps)).clamp(max=decay)
-        torch._foreach_mul_(averaged, keep)
-        torch._foreach_add_(averaged, torch._foreach_mul(current, 1 - keep))
-
-    return average
-
-
-def _trainer(recipe: Recipe, folder: Path, best: ModelCheckpoint, *, progress: bool) -> lightning.Trainer:
-    config = recipe.train
-    on_gpu = torch.cuda.is_available()
-    if on_gpu:
-        # Products of float32 matrices round their factors to TF32, which no recipe has been seen to notice.
-        torch.set_float32_matmul_precision("high")
-    precision: Any = config.precision
-    if precision == "auto":
-        precision = "bf16-mixed" if on_gpu and recipe.model.architecture == "transformer" else "32-true"
-    # Of its own: the `save_last` of a checkpoint that monitors a score keeps the last of the best, not the last.
-    last = KeepLast(folder / "checkpoints" / "last.ckpt", minutes=config.checkpoint_minutes)
-    stop = _StopWhenInterrupted()
-    callbacks: list[Callback] = [best, last, stop, _NewOrderEachEpoch(), LearningRateMonitor("step")]
-    if progress:
-        callbacks.append(RichProgressBar())
-    if config.average:
-        callbacks.append(WeightAveraging(multi_avg_fn=_running_average(config.average)))
-    if config.patience:
-        callbacks.append(EarlyStopping("valid_bleu", mode="max", patience=config.patience))
-    return lightning.Trainer(
-        accelerator="gpu" if on_gpu else "cpu",
-        devices=1,
-        precision=precision,
-        max_epochs=config.epochs,
-        max_time=timedelta(minutes=config.minutes) if config.minutes else None,
-        gradient_clip_val=config.clip,
-        check_val_every_n_epoch=config.validate_every,
-        callbacks=callbacks,
-        logger=[CSVLogger(folder, "logs", ""), TensorBoardLogger(folder, "logs", "")],
-        enable_progress_bar=progress,
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        log_every_n_steps=20,
-    )

