@@ -16,7 +16,7 @@ from rich.table import Table
 from torch import Tensor
 
 from regard import attend, score
-from regard.kernels.additive_gpu import additive_attention, additive_attention_reference
+from regard.attention.attend import Kernel
 
 SIZES = [
     (1, 2, 8, 64), (8, 8, 8, 64), (16, 16, 16, 128), (64, 20, 20, 128), (64, 20, 20, 512), (64, 20, 20, 1024),
@@ -45,15 +45,15 @@ def milliseconds(run: Callable[[], object], repeats: int = 15) -> float:
 
 
 def rivals(batch: int, queries: int, keys: int, dim: int) -> tuple[list[Tensor], list[Callable[[], Tensor]]]:
-    """The inputs, and the formula, the kernels and "auto" on them."""
+    """The inputs, and attend with the plain formula, with the kernels, and as it chooses."""
     shapes = [(batch, queries, dim), (batch, keys, dim), (batch, keys, dim), (dim,)]
     query, key, values, direction = (torch.randn(shape, device="cuda", requires_grad=True) for shape in shapes)
     compare = Projected(direction.detach())
-    return [query, key, values], [
-        lambda: additive_attention_reference(query, key, values, direction),
-        lambda: additive_attention(query, key, values, direction),
-        lambda: attend(query, key, values, score=compare).context,
-    ]
+
+    def run(kernel: Kernel) -> Callable[[], Tensor]:
+        return lambda: attend(query, key, values, score=compare, kernel=kernel).context
+
+    return [query, key, values], [run("reference"), run("fused"), run("auto")]
 
 
 def times(size: tuple[int, int, int, int], *, both: bool) -> list[float]:

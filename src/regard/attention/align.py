@@ -123,10 +123,12 @@ class Hard(Align):
             return Focus(masked_softmax(logits, allowed))
         if allowed is not None:
             logits = logits.masked_fill(~allowed, -math.inf)
-        is_open = logits.detach().amax(-1) > -math.inf
+        best, index = logits.detach().max(-1)
+        is_open = best > -math.inf
         if not (self.training if self.sample is None else self.sample):
-            index = logits.argmax(-1).masked_fill(~is_open, -1)
-            return Focus(index=index, extras={"index": index})
+            if allowed is not None:
+                index = index.masked_fill(~is_open, -1)
+            return Focus(index=index, always=allowed is None, extras={"index": index})
 
         logits = logits.masked_fill(~is_open.unsqueeze(-1), 0)
         # argmax(logit + Gumbel noise) is a draw from the softmax, and -log of an exponential draw is Gumbel noise.

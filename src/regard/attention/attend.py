@@ -166,7 +166,7 @@ def recall(
         if causal:
             contract.check_past(query, memory)
         return Attended(_fused(projected, keys, values, score.scale(keys.shape[-1]), mask, causal=causal))
-    if not weights and wants_fused and type(align) is Softmax:
+    if not weights and type(align) is Softmax and (kernel == "fused" or _read_pays(kernel, score, projected, keys)):
         visible = _both(mask, _causal(query, memory)) if causal else mask
         context = score.read(projected, keys, values, visible)
         if context is not None:
@@ -185,6 +185,10 @@ def _causal(query: Tensor, memory: Memory) -> Tensor:
     """Which keys each query may see, where the last query lines up with the last key."""
     past = contract.check_past(query, memory)
     return causal_mask(query.shape[-2], past=past, device=memory.values.device)
+
+
+def _read_pays(kernel: Kernel, score: Score, projected: Tensor, keys: Tensor) -> bool:
+    return kernel == "auto" and score.read_pays(projected, keys)
 
 
 def _is_fusable(score: Score, align: Align) -> TypeGuard[Product]:

@@ -54,6 +54,8 @@ class Focus:
     weights: Float[Tensor, "... q k"] | None = None
     index: Int[Tensor, "... q"] | None = None
     """The chosen key; -1 where there was none to choose from."""
+    always: bool = False
+    """Whether there was always one to choose from."""
     log_prob: Float[Tensor, "... q"] | None = None
     state: Any = None
     extras: dict[str, Any] = field(default_factory=dict)
@@ -62,6 +64,8 @@ class Focus:
         """The weighted average of the values, or the one value that was chosen."""
         if self.index is None:
             return self.all_weights(values.shape[-2]) @ values
+        if self.always:
+            return rows(values, self.index)
         return rows(values, self.index.clamp_min(0)).masked_fill(self.index.unsqueeze(-1) < 0, 0)
 
     def all_weights(self, num_keys: int) -> Float[Tensor, "... q k"]:

@@ -61,6 +61,10 @@ class Score(nn.Module):
         """softmax(compare(query, key)) values by one kernel, of a score that has one for these tensors."""
         return None
 
+    def read_pays(self, query: Queries, key: Keys) -> bool:
+        """Whether that kernel is faster than the plain steps."""
+        return False
+
     def forward(self, query: Queries, key: Keys) -> Logits:
         """The logits of queries and keys as they are."""
         return self.compare(self.project_query(query), self.project_key(key))

@@ -40,8 +40,8 @@ class TanhSum(Score):
     def read(
         self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
     ) -> Float[Tensor, "... q v"] | None:
-        """softmax(v' tanh(query + key)) values by kernels for a GPU, where they pay."""
-        if not has_gpu_kernels(query) or not has_gpu_kernels(values) or not kernels_pay(query, key):
+        """softmax(v' tanh(query + key)) values by kernels for a GPU."""
+        if not has_gpu_kernels(query) or not has_gpu_kernels(values):
             return None
         from regard.kernels.additive_gpu import additive_attention
 
@@ -52,6 +52,10 @@ class TanhSum(Score):
         return additive_attention(query, key, values, self.direction, mask).view(
             *lead, query.shape[-2], values.shape[-1]
         )
+
+    def read_pays(self, query: Queries, key: Keys) -> bool:
+        """Whether there are so many pairs."""
+        return kernels_pay(query, key)
 
     def check_query(self, size: int, projected_key_size: int) -> None:
         """Refuse a memory that another score has projected, too."""

@@ -32,10 +32,10 @@ def additive_logits(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], direction: Float[Tensor, "d"]
 ) -> Float[Tensor, "... q k"]:
     """The same numbers from blocks: extra memory is one block, whatever the sizes."""
-    if has_gpu_kernels(query) and has_gpu_kernels(key) and not kernels_pay(query, key):
+    if has_gpu_kernels(query) and not kernels_pay(query, key):
         return additive_logits_reference(query, key, direction)
     query, key, lead = flatten_lead(query, key)
-    if has_gpu_kernels(query) and has_gpu_kernels(key):
+    if kernels_pay(query, key):
         from regard.kernels.additive_gpu import additive_logits as by_gpu
 
         return by_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])

@@ -20,8 +20,8 @@ from regard.kernels.blocks import plain_gradients
 
 SCRATCH = 1 << 24
 """Pairs whose weights are held at a time: 64 MiB."""
-PROGRAMS = 2048
-"""How many programs of one warp fill a GPU."""
+PROGRAMS = 8192
+"""How many programs of one warp keep a GPU busy: some more than fit at once."""
 TILE: int = kernels.PEAK_TILE.value
 
 
@@ -68,9 +68,9 @@ class Sides:
         padded_dim = triton.cdiv(self.dim, 4) * 4
         exp_query, query_peaks = _exponentials(self.query, padded_dim, transposed=False)
         exp_key, key_peaks = _exponentials(self.key, padded_dim, transposed=True)
-        direction = functional.pad(self.direction, (0, padded_dim - self.dim))
+        direction = _filled(self.direction, (0, padded_dim - self.dim))
         output = torch.empty(self.batch, self.num_queries, self.num_keys, device=self.query.device, dtype=torch.float32)
-        block = min(128, max(32, triton.next_power_of_2(self.num_keys)))
+        block = 64 if self.num_keys > 32 else 32
         kernels.score[(triton.cdiv(self.num_queries, 8), triton.cdiv(self.num_keys, block), self.batch)](
             self.query,
             self.key,
@@ -86,6 +86,7 @@ class Sides:
             self.num_keys,
             self.dim,
             padded_dim,
+            exp_key.shape[2],
             *self.mask_strides,
             HAS_MASK=self.has_mask,
             FAST=self.fast,
@@ -98,12 +99,12 @@ class Sides:
         """From the gradient of the logits (b, q, k) to those of queries, keys and direction, in float32."""
         block = 64 if self.dim > 32 else 32
         blocks = triton.cdiv(self.dim, block)
-        share = _share(self.num_queries, self.num_keys, PROGRAMS // (self.batch * blocks))
-        query_shares, key_shares = triton.cdiv(self.num_queries, share), triton.cdiv(self.num_keys, share)
+        query_share, key_share = _shares(self.num_queries, self.num_keys, PROGRAMS // (self.batch * blocks))
+        query_shares, key_shares = triton.cdiv(self.num_queries, query_share), triton.cdiv(self.num_keys, key_share)
         query_parts = upstream.new_empty(key_shares, *self.query.shape)
         key_parts = upstream.new_zeros(query_shares, *self.key.shape)
         fractions = upstream.new_empty(query_shares * key_shares, self.batch, self.dim)
-        filled = functional.pad(upstream, (0, -self.num_keys % 2, 0, -self.num_queries % 8))
+        filled = _filled(upstream, (0, -self.num_keys % 2, 0, -self.num_queries % 8))
         slopes[(query_shares * key_shares, blocks, self.batch)](
             self.query,
             self.key,
@@ -114,7 +115,8 @@ class Sides:
             self.num_queries,
             self.num_keys,
             self.dim,
-            SHARE=share,
+            QUERY_SHARE=query_share,
+            KEY_SHARE=key_share,
             FAST=self.fast,
             BLOCK=block,
             num_warps=1,
@@ -125,14 +127,31 @@ class Sides:
 
 
 def _exponentials(side: Tensor, padded_dim: int, *, transposed: bool) -> tuple[Tensor, Tensor]:
-    """exp(2x) as (b, row, feature), or transposed as (b, feature, row); and the largest |x| of each tile of rows."""
+    """exp(2x) as (b, row, feature), or transposed as (b, feature, row); and the largest |x| of each tile of rows.
+
+    Transposed, there are zeros up to a whole tile of rows, so that all of it can be loaded.
+    """
     batch, count, dim = side.shape
-    exponentials = torch.empty(batch, count, padded_dim, device=side.device, dtype=torch.float32)
     tiles = triton.cdiv(count, TILE)
+    shape = (batch, padded_dim, tiles * TILE) if transposed else (batch, count, padded_dim)
+    exponentials = torch.empty(shape, device=side.device, dtype=torch.float32)
     peaks = torch.empty(batch, tiles, device=side.device, dtype=torch.float32)
-    strides = (1, count) if transposed else (padded_dim, 1)
+    stride_batch, *strides = exponentials.stride()
+    stride_row, stride_dim = reversed(strides) if transposed else strides
     kernels.prepare[(tiles, batch)](
-        side, exponentials, peaks, count, dim, padded_dim, *strides, TILE=TILE, BLOCK=32, num_warps=4
+        side,
+        exponentials,
+        peaks,
+        count,
+        tiles * TILE if transposed else count,
+        dim,
+        padded_dim,
+        stride_batch,
+        stride_row,
+        stride_dim,
+        TILE=TILE,
+        BLOCK=32,
+        num_warps=4,
     )
     return exponentials, peaks
 
@@ -144,10 +163,15 @@ def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
     return logits
 
 
-def _share(num_queries: int, num_keys: int, programs: int) -> int:
-    """How many queries, and how many keys, one program takes, so that about so many share the work of an example."""
-    ideal = max(1, math.isqrt(num_queries * num_keys // max(1, programs)))
-    return max(TILE, 1 << ideal.bit_length() - 1)
+def _shares(num_queries: int, num_keys: int, programs: int) -> tuple[int, int]:
+    """How many queries and how many keys one program takes, so that about so many share the work of an example."""
+    side = max(1, math.isqrt(num_queries * num_keys // max(1, programs)))
+    return max(16, 1 << side.bit_length() - 1), max(32, 1 << side.bit_length())
+
+
+def _filled(tensor: Tensor, amounts: tuple[int, ...]) -> Tensor:
+    """With so many zeros added; as it is where none are."""
+    return functional.pad(tensor, amounts) if any(amounts) else tensor
 
 
 class _AdditiveAttention(torch.autograd.Function):
@@ -177,30 +201,24 @@ class _AdditiveAttention(torch.autograd.Function):
             return *plain_gradients(
                 lambda q, k, x, v: additive_attention_reference(q, k, x, v, mask), ctx.saved_tensors[:4], needed, grad
             ), None
-        grad_query, grad_key, grad_values = (
-            torch.zeros(side.shape, device=side.device, dtype=torch.float32) for side in (query, key, values)
-        )
-        grad_direction = torch.zeros(direction.shape, device=direction.device, dtype=torch.float32)
-        for b, q in _chunks(len(query), query.shape[1], key.shape[1]):
+        chunks = _chunks(len(query), query.shape[1], key.shape[1])
+        grads = [torch.zeros_like(side, dtype=torch.float32) for side in ctx.saved_tensors[:4] if len(chunks) > 1]
+        for b, q in chunks:
             sides = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
-            weights = (
-                kept if kept is not None else _normalise(sides.logits(), normalisers[b, q].contiguous(), given=True)
-            )
+            if len(chunks) > 1:
+                kept = _normalise(sides.logits(), normalisers[b, q].contiguous(), given=True)
             upstream = grad[b, q].float()
-            grad_values[b] += weights.mT @ upstream
-            grad_logits = (upstream @ values[b].float().mT).mul_(weights)
-            grad_logits.sub_(grad_logits.sum(-1, keepdim=True) * weights)
-            of_query, of_key, of_direction = sides.backward(grad_logits)
-            grad_query[b, q] = of_query
-            grad_key[b] += of_key
-            grad_direction += of_direction
-        return (
-            grad_query.to(query.dtype),
-            grad_key.to(key.dtype),
-            grad_values.to(values.dtype),
-            grad_direction.to(direction.dtype),
-            None,
-        )
+            through = upstream @ values[b].float().mT
+            block = min(4096, triton.next_power_of_2(kept.shape[-1]))
+            kernels.normalise_back[(through.numel() // kept.shape[-1],)](kept, through, kept.shape[-1], BLOCK=block)
+            of_query, of_key, of_direction = sides.backward(through)
+            found = of_query, of_key, kept.mT @ upstream, of_direction
+            if len(chunks) == 1:
+                grads = list(found)
+            else:
+                for total, part in zip((grads[0][b, q], grads[1][b], grads[2][b], grads[3]), found, strict=True):
+                    total += part
+        return *(grad.to(side.dtype) for grad, side in zip(grads, ctx.saved_tensors[:4], strict=True)), None
 
 
 class _AdditiveLogits(torch.autograd.Function):

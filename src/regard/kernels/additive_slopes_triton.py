@@ -90,17 +90,18 @@ def slopes(
     num_queries,
     num_keys,
     dim,
-    SHARE: tl.constexpr,
+    QUERY_SHARE: tl.constexpr,
+    KEY_SHARE: tl.constexpr,
     FAST: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """sum_j g_ij (u - u^2) for the queries i, sum_i g_ij (u - u^2) for the keys j, and sum_ij g_ij u.
 
-    A program takes SHARE queries (eight at a time), SHARE keys and BLOCK features. What several programs find for the
-    same query or key goes to a part of its own, (share of the other side, batch, row, feature), to be summed.
+    A program takes QUERY_SHARE queries (eight at a time), KEY_SHARE keys and BLOCK features. What several programs find
+    for the same query or key goes to a part of its own, (share of the other side, batch, row, feature), to be summed.
     """
     batch, batches = tl.program_id(2).to(tl.int64), tl.num_programs(2)
-    shares_of_keys = tl.cdiv(num_keys, SHARE)
+    shares_of_keys = tl.cdiv(num_keys, KEY_SHARE)
     query_share, key_share = tl.program_id(0) // shares_of_keys, tl.program_id(0) % shares_of_keys
     dims = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     is_dim = dims < dim
@@ -108,15 +109,15 @@ def slopes(
     key += batch * num_keys * dim
     # The gradients come in pairs of neighbouring keys, and are 0 for the queries and keys that fill up.
     pairs = tl.cdiv(num_keys, 2)
-    upstream += (batch * (tl.cdiv(num_queries, 8) * 8) + query_share * SHARE) * pairs
+    upstream += (batch * (tl.cdiv(num_queries, 8) * 8) + query_share * QUERY_SHARE) * pairs
     query_parts += (key_share * batches + batch) * num_queries * dim
     key_parts += (query_share * batches + batch) * num_keys * dim
     nothing = tl.zeros([BLOCK], tl.float32)
     taken = nothing
-    first_key, last_key = key_share * SHARE, tl.minimum(key_share * SHARE + SHARE, num_keys)
-    last_query = tl.minimum(query_share * SHARE + SHARE, num_queries)
+    first_key, last_key = key_share * KEY_SHARE, tl.minimum(key_share * KEY_SHARE + KEY_SHARE, num_keys)
+    last_query = tl.minimum(query_share * QUERY_SHARE + QUERY_SHARE, num_queries)
     key_peak = _largest(key, first_key, last_key, dim, dims, is_dim, BLOCK)
-    for i in range(query_share * SHARE, last_query, 8):
+    for i in range(query_share * QUERY_SHARE, last_query, 8):
         in1, in2, in3, in4 = i + 1 < last_query, i + 2 < last_query, i + 3 < last_query, i + 4 < last_query
         in5, in6, in7 = i + 5 < last_query, i + 6 < last_query, i + 7 < last_query
         own = query + i * dim

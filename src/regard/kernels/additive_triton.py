@@ -26,9 +26,20 @@ PEAK_TILE = tl.constexpr(64)
 
 @triton.jit
 def prepare(
-    inputs, exponentials, peaks, count, dim, padded_dim, stride_row, stride_dim, TILE: tl.constexpr, BLOCK: tl.constexpr
+    inputs,
+    exponentials,
+    peaks,
+    count,
+    padded_count,
+    dim,
+    padded_dim,
+    stride_batch,
+    stride_row,
+    stride_dim,
+    TILE: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
-    """exp(2x), with zeros up to a multiple of four features, as the strides say; and the largest |x| of a tile."""
+    """exp(2x) where the strides say, with zeros for padding features and rows; and the largest |x| of a tile."""
     tile, batch = tl.program_id(0), tl.program_id(1)
     rows = tile * TILE + tl.arange(0, TILE)
     largest = tl.zeros([TILE], tl.float32)
@@ -38,8 +49,8 @@ def prepare(
         at = batch.to(tl.int64) * count * dim + rows[:, None] * dim + dims[None, :]
         values = tl.load(inputs + at, mask=inside, other=0.0).to(tl.float32)
         largest = tl.maximum(largest, tl.max(tl.abs(values), 1))
-        to = batch.to(tl.int64) * count * padded_dim + dims[None, :] * stride_dim + rows[:, None] * stride_row
-        there = (rows[:, None] < count) & (dims[None, :] < padded_dim)
+        to = batch.to(tl.int64) * stride_batch + dims[None, :] * stride_dim + rows[:, None] * stride_row
+        there = (rows[:, None] < padded_count) & (dims[None, :] < padded_dim)
         tl.store(exponentials + to, tl.where(inside, tl.exp(2.0 * values), 0.0), mask=there)
     tl.store(peaks + batch * tl.num_programs(0) + tile, tl.max(largest, 0))
 
@@ -104,6 +115,7 @@ def score(
     num_keys,
     dim,
     padded_dim,
+    padded_keys,
     mask_b,
     mask_q,
     mask_k,
@@ -128,17 +140,17 @@ def score(
         # The exponentials of the queries and v come in pairs.
         half = padded_dim // 2
         exp_query += (batch * num_queries + first) * half
-        exp_key += batch * num_keys * padded_dim
+        exp_key += batch * padded_keys * padded_dim
         r1, r2 = tl.minimum(1, last - first) * half, tl.minimum(2, last - first) * half
         r3, r4 = tl.minimum(3, last - first) * half, tl.minimum(4, last - first) * half
         r5, r6 = tl.minimum(5, last - first) * half, tl.minimum(6, last - first) * half
         r7 = tl.minimum(7, last - first) * half
         for d in range(0, padded_dim, 4):
             own = exp_query + d // 2
-            b0 = tl.load(exp_key + d * num_keys + columns, mask=is_key, other=0.0)
-            b1 = tl.load(exp_key + (d + 1) * num_keys + columns, mask=is_key, other=0.0)
-            b2 = tl.load(exp_key + (d + 2) * num_keys + columns, mask=is_key, other=0.0)
-            b3 = tl.load(exp_key + (d + 3) * num_keys + columns, mask=is_key, other=0.0)
+            b0 = tl.load(exp_key + d * padded_keys + columns)
+            b1 = tl.load(exp_key + (d + 1) * padded_keys + columns)
+            b2 = tl.load(exp_key + (d + 2) * padded_keys + columns)
+            b3 = tl.load(exp_key + (d + 3) * padded_keys + columns)
             v0, v1 = two(direction_pairs + d // 2)
             v2, v3 = two(direction_pairs + d // 2 + 1)
             total += (v0 + v1) + (v2 + v3)
@@ -206,3 +218,23 @@ def normalise(logits, normalisers, count, GIVEN: tl.constexpr, BLOCK: tl.constex
         inside = first + columns < count
         values = tl.load(logits + first + columns, mask=inside, other=float("-inf"))
         tl.store(logits + first + columns, tl.exp(values - normaliser), mask=inside)
+
+
+@triton.jit
+def normalise_back(weights, gradients, count, BLOCK: tl.constexpr):
+    """From the gradients of a row of weights to those of its logits, in place: w (g - sum w g)."""
+    row = tl.program_id(0).to(tl.int64)
+    weights += row * count
+    gradients += row * count
+    columns = tl.arange(0, BLOCK)
+    common = tl.zeros([BLOCK], tl.float32)
+    for first in range(0, count, BLOCK):
+        inside = first + columns < count
+        weight = tl.load(weights + first + columns, mask=inside, other=0.0)
+        common += weight * tl.load(gradients + first + columns, mask=inside, other=0.0)
+    total = tl.sum(common, 0)
+    for first in range(0, count, BLOCK):
+        inside = first + columns < count
+        weight = tl.load(weights + first + columns, mask=inside, other=0.0)
+        found = weight * (tl.load(gradients + first + columns, mask=inside, other=0.0) - total)
+        tl.store(gradients + first + columns, found, mask=inside)

@@ -6,9 +6,9 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-PAYS, PAYS_WITH_GRADIENTS = 1 << 26, 1 << 27
-"""Features of pairs (batch x query x key x feature) from which on additive kernels were faster than the plain formula
-at all sizes tried, on an H200 with a slow processor beside it; `benchmarks/additive_sizes.py` measures it."""
+PAYS = 1 << 27
+"""Features of pairs (batch x query x key x feature) from which on the kernels of additive scores are faster than the
+plain formula, whose fewer launches count for more below; `benchmarks/additive_sizes.py` measures it."""
 
 
 def has_gpu_kernels(tensor: Tensor) -> bool:
@@ -22,7 +22,5 @@ def _has_triton() -> bool:
 
 
 def kernels_pay(query: Tensor, key: Tensor) -> bool:
-    """Whether so many features of pairs are worth more launches than the plain formula needs; gradients need most."""
-    features = query.numel() * key.shape[-2]
-    needs_gradients = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
-    return features >= PAYS_WITH_GRADIENTS if needs_gradients else features >= PAYS
+    """Whether there are kernels for these queries and keys, and enough features of pairs for them."""
+    return has_gpu_kernels(query) and has_gpu_kernels(key) and query.numel() * key.shape[-2] >= PAYS
