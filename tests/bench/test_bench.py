@@ -8,7 +8,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from regard.bench import attention, contest, translators
+from regard.bench import attention, contest, decoders, translators
 
 
 def test_rivals_run_in_turns_and_are_compared_with_the_first(monkeypatch):
@@ -45,6 +45,7 @@ def test_results_are_shown_and_written(tmp_path):
 def test_attention_contests_compare_equal_answers(monkeypatch):
     monkeypatch.setattr(attention, "ON_CPU", [(2, 5, 7, 8)])
     monkeypatch.setattr(attention, "ON_GPU", [(2, 5, 7, 8)])
+    monkeypatch.setattr(attention, "READS", [(2, 5, 7, 8)])
     for held in attention.contests():
         if held.name.startswith(("additive", "dot", "scaled", "general", "cosine")):
             first, *others = (run() for run in held.rivals.values())
@@ -64,3 +65,15 @@ def test_translators_decode_and_train(monkeypatch):
         for run in held.rivals.values():
             run()
         assert held.things > 0
+
+
+def test_decoders_give_what_the_written_loop_gives(monkeypatch):
+    monkeypatch.setattr(decoders, "ON_CPU", decoders.Size(3, 4, 6, 5, 8))
+    monkeypatch.setattr(decoders, "ON_GPU", decoders.Size(3, 4, 6, 5, 8))
+    for held in decoders.contests(compiled=False):
+        first, *others = (run() for name, run in held.rivals.items() if "no attention" not in name)
+        for other in others:
+            for ours, theirs in zip(other, first, strict=True):
+                assert (ours is None) == (theirs is None)
+                if ours is not None:
+                    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

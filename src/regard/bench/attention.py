@@ -11,18 +11,22 @@ from regard.attention.align import Align
 from regard.attention.attend import Attention, attend
 from regard.attention.match import Score
 from regard.bench.contest import Contest, device
+from regard.kernels.additive import additive_logits
 
 ON_CPU = [(4, 500, 500, 256), (8, 64, 64, 256)]
 ON_GPU = [(64, 64, 64, 1024), (8, 1024, 1024, 512)]
+READS = [(16, 64, 256, 256), (4, 16, 4096, 256)]
 
 
 def contests(*, compiled: bool = False) -> list[Contest]:
     """Additive attention against its formula, products against torch, a window against everything, one against all."""
     where = device()
     sizes = ON_GPU if where.type == "cuda" else ON_CPU
-    rows = [_additive(size, where, both=both, compiled=compiled) for size in sizes for both in (False, True)]
+    rows = [_scores(size, where, compiled=compiled) for size in sizes]
+    rows += [_additive(size, where, both=both, compiled=compiled) for size in sizes for both in (False, True)]
     rows += [_product(name, size, where) for name in ("dot", "scaled_dot", "general", "cosine") for size in sizes]
-    return [*rows, _window(where), _hard(where)]
+    windows = [_window(where, queries) for queries in (1, 256)]
+    return [*rows, *windows, *(_hard(where, size) for size in READS)]
 
 
 def _tensors(size: tuple[int, int, int, int], where: torch.device) -> list[Tensor]:
@@ -64,6 +68,19 @@ def _additive(size: tuple[int, int, int, int], where: torch.device, *, both: boo
     return Contest(name, {who: _both(run, inputs) if both else _inference(run) for who, run in rivals.items()})
 
 
+def _scores(size: tuple[int, int, int, int], where: torch.device, *, compiled: bool) -> Contest:
+    query, key, _ = _tensors(size, where)
+    direction = torch.randn(size[3], device=where) / size[3] ** 0.5
+
+    def plain() -> Tensor:
+        return torch.tanh(query.unsqueeze(2) + key.unsqueeze(1)).matmul(direction)
+
+    rivals: dict[str, Callable[[], Tensor]] = {"formula": plain} | ({"torch.compile": torch.compile(plain)} if compiled else {})
+    rivals["regard"] = lambda: additive_logits(query, key, direction)
+    name = f"additive scores alone, forward, b q k d = {' '.join(map(str, size))}"
+    return Contest(name, {who: _inference(run) for who, run in rivals.items()})
+
+
 class _Projected(score.TanhSum):
     """The additive score of queries and keys that are projected already, so that only the attention is timed."""
 
@@ -89,9 +106,9 @@ def _product(name: str, size: tuple[int, int, int, int], where: torch.device) ->
     return Contest(f"{name} both passes, b q k d = {' '.join(map(str, size))}", rivals)
 
 
-def _window(where: torch.device) -> Contest:
+def _window(where: torch.device, queries: int) -> Contest:
     keys = 16_384
-    query, states, _ = _tensors((4, 1, keys, 128), where)
+    query, states, _ = _tensors((4, queries, keys, 128), where)
     rivals = {}
     for name, alignment in (
         ("global", align.softmax),
@@ -100,17 +117,17 @@ def _window(where: torch.device) -> Contest:
         attention = Attention(score.General(128, 128), alignment).to(where)
         memory = attention.remember(states)
         rivals[name] = _asking(attention, query, memory)
-    return Contest(f"one query, {keys} keys", rivals)
+    return Contest(f"{queries} {'query' if queries == 1 else 'queries'}, {keys} keys", rivals)
 
 
-def _hard(where: torch.device) -> Contest:
-    query, states, _ = _tensors((16, 64, 256, 256), where)
+def _hard(where: torch.device, size: tuple[int, int, int, int]) -> Contest:
+    query, states, _ = _tensors(size, where)
     rivals = {}
     kinds: list[tuple[str, Align]] = [("soft", align.softmax), ("hard", align.Hard())]
     for name, alignment in kinds:
-        attention = Attention(score.Additive(256, 256, 256), alignment).to(where).eval()
+        attention = Attention(score.Additive(size[3], size[3], size[3]), alignment).to(where).eval()
         rivals[name] = _asking(attention, query, attention.remember(states))
-    return Contest("reading one key or all, b q k d = 16 64 256 256", rivals)
+    return Contest(f"reading one key or all, b q k d = {' '.join(map(str, size))}", rivals)
 
 
 def _asking(attention: Attention, query: Tensor, memory: object) -> Callable[[], object]:
