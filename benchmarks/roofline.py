@@ -46,7 +46,13 @@ def main() -> None:
             traffic = 16 * features if rival == "formula" else lean
             axes.plot(features / traffic, rate, "o", markersize=9, color=COLOURS[rival])
             label = f"{rival}: {1e3 * result['median']:.2f} ms"
-            axes.annotate(label, (features / traffic, rate), (9, 6 if rival == "regard" else -14), textcoords="offset points", color=COLOURS[rival])
+            axes.annotate(
+                label,
+                (features / traffic, rate),
+                (9, 6 if rival == "regard" else -14),
+                textcoords="offset points",
+                color=COLOURS[rival],
+            )
     axes.set(xscale="log", yscale="log", xlim=(0.01, 1000), ylim=(3e10, 3e13))
     axes.set_xlabel("features of pairs for each byte of memory traffic")
     axes.set_ylabel("features of pairs in a second")

@@ -75,7 +75,9 @@ def _scores(size: tuple[int, int, int, int], where: torch.device, *, compiled: b
     def plain() -> Tensor:
         return torch.tanh(query.unsqueeze(2) + key.unsqueeze(1)).matmul(direction)
 
-    rivals: dict[str, Callable[[], Tensor]] = {"formula": plain} | ({"torch.compile": torch.compile(plain)} if compiled else {})
+    rivals: dict[str, Callable[[], Tensor]] = {"formula": plain} | (
+        {"torch.compile": torch.compile(plain)} if compiled else {}
+    )
     rivals["regard"] = lambda: additive_logits(query, key, direction)
     name = f"additive scores alone, forward, b q k d = {' '.join(map(str, size))}"
     return Contest(name, {who: _inference(run) for who, run in rivals.items()})
