@@ -104,7 +104,9 @@ def test_a_folder_that_lacks_files_or_has_others_is_told(served):
 
 
 def test_an_unknown_name_and_a_missing_package_are_told(monkeypatch, tmp_path):
-    with pytest.raises(OptionError, match="no dataset 'multi30'; there are multi30k, tatoeba-deu, tatoeba-fra"):
+    with pytest.raises(
+        OptionError, match="no dataset 'multi30'; there are cifar10, mnist, multi30k, tatoeba-deu, tatoeba-fra"
+    ):
         get("multi30")
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(
