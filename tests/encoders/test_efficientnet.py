@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.data.picture import fit_picture
+from regard.data.images import Square, channels_first, open_image
 from regard.encoders.efficientnet import EfficientNetLite0, normalised, renamed
 from regard.encoders.image import ImageEncoder
 from regard.errors import OptionError, ShapeError
@@ -26,7 +26,8 @@ def photograph(name: str) -> torch.Tensor:
     spec = find_spec("skimage")
     if spec is None or spec.origin is None:
         pytest.skip("scikit-image is not installed")
-    return torch.from_numpy(fit_picture(Path(spec.origin).parent / "data" / name, 224)).unsqueeze(0)
+    pixels = Square(224)(open_image(Path(spec.origin).parent / "data" / name))
+    return torch.from_numpy(channels_first(pixels)).unsqueeze(0)
 
 
 @torch.no_grad()

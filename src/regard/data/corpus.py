@@ -3,8 +3,8 @@
 import json
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import chain, compress, islice
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from jaxtyping import Int, UInt
 
+from regard.data.progress import progress_bar
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
 
@@ -225,7 +226,8 @@ class _Draft:
 def _encode(pairs: Iterable[tuple[str, str]], drafts: Sequence[_Draft], max_length: int, progress: bool) -> Report:
     kept = empty = over_long = longest = 0
     waiting = iter(pairs)
-    with _bar(len(pairs) if isinstance(pairs, Sized) else None, shown=progress) as advance:
+    total = len(pairs) if isinstance(pairs, Sized) else None
+    with progress_bar("encoding", total, "pairs", shown=progress) as advance:
         while chunk := list(islice(waiting, CHUNK)):
             texts = zip(*chunk, strict=True)
             sides = [draft.tokenizer.encode_batch(side) for draft, side in zip(drafts, texts, strict=True)]
@@ -240,17 +242,6 @@ def _encode(pairs: Iterable[tuple[str, str]], drafts: Sequence[_Draft], max_leng
                     draft.write(list(compress(side, keep)))
             advance(len(chunk))
     return Report(kept, empty, over_long, longest)
-
-
-@contextmanager
-def _bar(total: int | None, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("encoding"), BarColumn(), TextColumn("{task.completed:,} pairs"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task = bar.add_task("encoding", total=total)
-        yield lambda count: bar.advance(task, count)
 
 
 def _map(path: Path, dtype: str, count: int) -> np.ndarray:

@@ -28,7 +28,7 @@ class Dataset:
     licence: str
     citation: str
     reading: str
-    """An expression of regard.data.text, or of regard.data.pictures, with `folder` for what `get` returned."""
+    """An expression of regard.data.text, or with a module of regard.data, and with `folder` for what `get` returned."""
 
 
 _MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
@@ -76,13 +76,13 @@ DATASETS: dict[str, Dataset] = {
         ),
         licence="None stated; pictures from the web, for research",
         citation="Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images",
-        reading="pictures.read_cifar10(folder)",
+        reading="labelled_images.read_cifar10(folder)",
     ),
     "mnist": Dataset(
         files=tuple(File(name, f"{_MNIST}/{name}", sha256) for name, sha256 in _MNIST_SHA256.items()),
         licence="Commonly given as CC BY-SA 3.0",
         citation="LeCun, Bottou, Bengio and Haffner 1998, Gradient-Based Learning Applied to Document Recognition",
-        reading="pictures.read_mnist(folder)",
+        reading="labelled_images.read_mnist(folder)",
     ),
     "multi30k": Dataset(
         files=tuple(File(name, f"{_MULTI30K}/{name}", sha256) for name, sha256 in _MULTI30K_SHA256.items()),

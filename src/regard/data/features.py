@@ -5,7 +5,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +15,7 @@ from jaxtyping import Float, Float16, UInt8
 from PIL import Image
 
 from regard.data.images import ImageReport, Images, Square
+from regard.data.progress import progress_bar
 from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
 
 FORMAT = 1
@@ -181,7 +181,8 @@ def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, 
     rows = {name: row for row, name in enumerate(names)}
     waiting = [name for name in names if state[rows[name]] != DONE]
     report = ImageReport()
-    with _bar(plan.count, plan.count - len(waiting), shown=progress and bool(waiting)) as advance:
+    done = plan.count - len(waiting)
+    with progress_bar("encoding", plan.count, "pictures", done=done, shown=progress and bool(waiting)) as advance:
         for some, made in encoding.each(waiting, report):
             good = [rows[name] for name in some if name not in report.bad]
             if good:
@@ -280,14 +281,3 @@ def _write(path: Path, content: Any) -> None:
     draft = path.with_name(path.name + ".tmp")
     draft.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     draft.replace(path)
-
-
-@contextmanager
-def _bar(total: int, done: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("encoding pictures"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task = bar.add_task("encoding", total=total, completed=done)
-        yield lambda count: bar.advance(task, count)

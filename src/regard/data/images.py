@@ -1,31 +1,69 @@
-"""Pictures from folders and archives, opened so that none can stop an epoch: turned upright, made RGB, or named.
+"""Pictures opened so that none can stop an epoch: turned upright, in the colours wanted, or named with what is wrong.
 
 A picture that cannot be used raises a DataError with its name; `Images.stream` collects these in a report and goes on.
 """
 
 import io
 import os
-import struct
-import tarfile
-import warnings
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from regard.data.image_archives import Member, pictures_in
 from regard.errors import DataError, OptionError
+
+Picture: TypeAlias = str | os.PathLike[str] | bytes | bytearray | Image.Image | np.ndarray
 
 MAX_PIXELS = 2**26
 """Larger pictures are refused before they are decoded: a file of a few kilobytes can ask for gigabytes."""
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm", ".pgm")
-TARS, ZIPS = (".tar",), (".zip",)
-_ZIP_HEADER = struct.Struct("<26xHH")
+_MODES = {1: "L", 3: "RGB"}
+
+
+def open_image(picture: Picture, *, name: str = "", channels: int = 3, max_pixels: int = MAX_PIXELS) -> Image.Image:
+    """A picture in RGB, or in grey (1 channel), from a path, from bytes, from a Pillow picture or from an array.
+
+    It is turned as its EXIF note says; what is transparent becomes white; grey, palette, CMYK and 16-bit pictures are
+    converted; of an animation the first frame is taken. An array is (h, w), (h, w, 1, 3 or 4) or (1 or 3, h, w), of
+    whole numbers up to 255 or of fractions up to 1. Whatever is wrong with a picture is a DataError with its name.
+    """
+    if channels not in _MODES:
+        raise OptionError(f"Pictures have 1 channel (grey) or 3 (RGB); got channels={channels}.")
+    name = name or _called(picture)
+    if isinstance(picture, np.ndarray):
+        return _in_colours(_from_array(picture, name), channels)
+    with _told(name):
+        if isinstance(picture, Image.Image):
+            return _decoded(picture, name, channels, max_pixels)
+        source = io.BytesIO(picture) if isinstance(picture, bytes | bytearray) else _existing(Path(picture))
+        with Image.open(source) as opened:
+            return _decoded(opened, name, channels, max_pixels)
+
+
+@dataclass(frozen=True)
+class Square:
+    """The middle of a picture as a square of `side` pixels: the shorter side is scaled to it, the longer one cut."""
+
+    side: int = 224
+
+    def __post_init__(self) -> None:
+        if self.side < 1:
+            raise OptionError(f"A picture has at least one pixel a side; got side={self.side}.")
+
+    def __call__(self, image: Image.Image) -> UInt8[np.ndarray, "side side *channels"]:
+        """The pixels of the square; those of a grey picture without an axis for its one channel."""
+        fitted = ImageOps.fit(image, (self.side, self.side), Image.Resampling.BICUBIC)
+        return np.array(fitted, dtype=np.uint8)
+
+
+def channels_first(pixels: UInt8[np.ndarray, "h w *channels"]) -> UInt8[np.ndarray, "c h w"]:
+    """Pixels as convolutions take them; grey ones have one channel."""
+    return pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
 
 
 @dataclass
@@ -43,54 +81,6 @@ class ImageReport:
         return f"{self.read} pictures read, {len(self.bad)} left out: {some}"
 
 
-@dataclass(frozen=True)
-class Square:
-    """The middle of a picture as a square of `side` pixels: the shorter side is scaled to it, the longer one cut."""
-
-    side: int = 224
-
-    def __post_init__(self) -> None:
-        if self.side < 1:
-            raise OptionError(f"A picture has at least one pixel a side; got side={self.side}.")
-
-    def __call__(self, image: Image.Image) -> UInt8[np.ndarray, "side side 3"]:
-        """The pixels of the square."""
-        fitted = ImageOps.fit(image, (self.side, self.side), Image.Resampling.BICUBIC)
-        return np.array(fitted, dtype=np.uint8)
-
-
-def open_image(picture: Any, *, name: str = "", max_pixels: int = MAX_PIXELS) -> Image.Image:
-    """An RGB picture, upright, from a path, from bytes, from a Pillow picture or from a uint8 (h, w, 3) array.
-
-    It is turned as its EXIF note says; what is transparent becomes white; grey, palette, CMYK and 16-bit pictures are
-    converted; of an animation the first frame is taken. Whatever else is wrong with it is a DataError with its name.
-    """
-    if isinstance(picture, np.ndarray):
-        return _from_array(picture, name or "The array")
-    if isinstance(picture, Image.Image):
-        return _upright(picture, name or getattr(picture, "filename", "") or "The picture", max_pixels)
-    if isinstance(picture, bytes | bytearray):
-        stream: Any = io.BytesIO(picture)
-    else:
-        name, stream = name or str(picture), Path(picture)
-        if not stream.is_file():
-            raise DataError(f"There is no picture {picture}.")
-    name = name or "The picture"
-    try:
-        # Pillow warns of what `_upright` refuses.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            opened = Image.open(stream)
-    except UnidentifiedImageError:
-        raise DataError(f"{name} is no picture that Pillow can read: it is damaged, or something else.") from None
-    except Image.DecompressionBombError as error:
-        raise DataError(f"{name} is too large: {error}") from None
-    except Exception as error:  # decoders of broken files raise nearly anything
-        raise DataError(f"{name} cannot be opened: {error!r}.") from error
-    with opened:
-        return _upright(opened, name, max_pixels)
-
-
 class Images:
     """The pictures of one or more folders, tar or zip archives, by name; the archives are not unpacked.
 
@@ -102,15 +92,15 @@ class Images:
         if not places:
             raise OptionError("Images are in one or more folders or archives; got none.")
         self.places = tuple(Path(place) for place in places)
-        self._at: dict[str, _Place] = {}
+        self._at: dict[str, Member] = {}
         for place in self.places:
-            for found in _contents(place):
-                self._at.setdefault(f"{place}/{found.member}", found)
-        self._called: dict[str, list[_Place]] = {}
-        for found in self._at.values():
-            path = PurePosixPath(found.member)
-            for name in {found.member, path.name, path.stem}:
-                self._called.setdefault(name, []).append(found)
+            for member in pictures_in(place):
+                self._at.setdefault(f"{place}/{member.name}", member)
+        self._called: dict[str, list[Member]] = {}
+        for member in self._at.values():
+            path = PurePosixPath(member.name)
+            for name in {member.name, path.name, path.stem}:
+                self._called.setdefault(name, []).append(member)
 
     def __len__(self) -> int:
         return len(self._at)
@@ -123,13 +113,13 @@ class Images:
 
     def names(self) -> list[str]:
         """The path of each picture within its folder or archive."""
-        return [found.member for found in self._at.values()]
+        return [member.name for member in self._at.values()]
 
     def read(self, name: str) -> bytes:
         """The bytes of a picture."""
         found = self._called.get(name, [])
         if len(found) > 1:
-            exact = [place for place in found if place.member == name]
+            exact = [member for member in found if member.name == name]
             found = exact if len(exact) == 1 else found
         if len(found) != 1:
             several = ", ".join(map(str, found[:3]))
@@ -138,14 +128,11 @@ class Images:
                 if found
                 else f"There is no picture {name} in {', '.join(map(str, self.places))}."
             )
-        try:
-            return found[0].read()
-        except (OSError, EOFError, struct.error, zlib.error) as error:
-            raise DataError(f"{name} cannot be read from {found[0]}: {error}.") from error
+        return found[0].read()
 
-    def open(self, name: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
-        """A picture in RGB, upright: see `open_image`."""
-        return open_image(self.read(name), name=name, max_pixels=max_pixels)
+    def open(self, name: str, *, channels: int = 3, max_pixels: int = MAX_PIXELS) -> Image.Image:
+        """A picture in RGB or grey, upright: see `open_image`."""
+        return open_image(self.read(name), name=name, channels=channels, max_pixels=max_pixels)
 
     def stream(self, names: Iterable[str], report: ImageReport | None = None) -> Iterator[tuple[str, Image.Image]]:
         """Each picture that can be used, with its name; the others are told in the report."""
@@ -160,101 +147,92 @@ class Images:
                 yield name, image
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where the bytes of a picture are: a whole file, or a part of an archive, as it stands there or deflated."""
-
-    file: Path
-    member: str
-    offset: int = -1
-    size: int = 0
-    deflated: bool = False
-
-    def __str__(self) -> str:
-        return str(self.file) if self.offset < 0 else f"{self.file}/{self.member}"
-
-    def read(self) -> bytes:
-        with self.file.open("rb") as stream:
-            if self.offset < 0:
-                return stream.read()
-            stream.seek(self.offset)
-            if self.file.suffix.lower() in ZIPS:
-                # Before the bytes stands a header, with the lengths of the name and of the notes that follow it.
-                header = stream.read(_ZIP_HEADER.size)
-                stream.seek(sum(_ZIP_HEADER.unpack(header)), os.SEEK_CUR)
-            content = stream.read(self.size)
-        if len(content) != self.size:
-            raise EOFError("the archive ends within it")
-        return zlib.decompress(content, -zlib.MAX_WBITS) if self.deflated else content
+def _called(picture: Picture) -> str:
+    match picture:
+        case np.ndarray():
+            return "The array"
+        case Image.Image():
+            return str(getattr(picture, "filename", "")) or "The picture"
+        case bytes() | bytearray():
+            return "The picture"
+        case str() | os.PathLike():
+            return os.fspath(picture)
+    raise DataError(f"A picture is a path, bytes, a Pillow picture or an array; got {type(picture).__name__}.")
 
 
-def _contents(place: Path) -> Iterator[_Place]:
-    """The pictures in a folder or an archive, in the order of their names."""
-    if place.is_dir():
-        files = sorted(path for path in place.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file())
-        yield from (_Place(file, file.relative_to(place).as_posix()) for file in files)
-        return
-    if not place.is_file():
-        raise DataError(f"There is no folder or archive of pictures {place}.")
-    if place.suffix.lower() not in TARS + ZIPS:
-        raise DataError(
-            f"{place} is no folder, .tar or .zip of pictures. A compressed tar cannot be read out of order: unpack it."
-        )
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise DataError(f"There is no picture {path}" + (": it is a folder." if path.is_dir() else "."))
+    return path
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """What Pillow raises, as a DataError with the name of the picture."""
     try:
-        if place.suffix.lower() in ZIPS:
-            found = [_zipped(place, info) for info in zipfile.ZipFile(place).infolist() if not info.is_dir()]
-        else:
-            with tarfile.open(place, "r:") as tar:
-                members = [member for member in tar if member.isfile()]
-            found = [
-                _Place(place, member.name.removeprefix("./"), member.offset_data, member.size) for member in members
-            ]
-    except (tarfile.TarError, zipfile.BadZipFile, OSError) as error:
-        raise DataError(f"{place} cannot be read as an archive: {error}. Fetch it again.") from error
-    wanted = (each for each in found if PurePosixPath(each.member).suffix.lower() in ENDINGS)
-    # macOS adds a __MACOSX folder with files of the same names that are no pictures.
-    yield from sorted((each for each in wanted if not each.member.startswith("__MACOSX")), key=lambda each: each.member)
+        yield
+    except DataError:
+        raise
+    except UnidentifiedImageError:
+        raise DataError(f"{name} is no picture that Pillow can read: it is damaged, or something else.") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise DataError(f"{name} is too large: {error} Make it smaller first.") from error
+    except PermissionError as error:
+        raise DataError(f"{name} cannot be opened: {error}.") from error
+    except Exception as error:  # decoders of broken files raise nearly anything
+        why = str(error) or type(error).__name__
+        raise DataError(f"{name} cannot be decoded: {why}. It may be truncated or damaged.") from error
 
 
-def _zipped(archive: Path, info: zipfile.ZipInfo) -> _Place:
-    """A member of a zip archive, found without its directory, which for many pictures is slow to read again."""
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 1:
-        raise DataError(f"{archive}/{info.filename} is encrypted or compressed in a rare way: unpack the archive.")
-    deflated = info.compress_type == zipfile.ZIP_DEFLATED
-    return _Place(archive, info.filename, info.header_offset, info.compress_size, deflated)
-
-
-def _upright(image: Image.Image, name: str, max_pixels: int) -> Image.Image:
+def _decoded(image: Image.Image, name: str, channels: int, max_pixels: int) -> Image.Image:
     width, height = image.size
     if width * height > max_pixels:
-        raise DataError(f"{name} is too large: {width} x {height} pixels, where {max_pixels:,} in all are allowed.")
-    try:
-        image.load()
-        return _rgb(_turned(image))
-    except Exception as error:  # decoders of broken files raise nearly anything
-        raise DataError(f"{name} cannot be decoded: {error}. It may be truncated or damaged.") from error
+        raise DataError(
+            f"{name} is too large: {width} x {height} pixels, where {max_pixels:,} in all are allowed. "
+            "Make it smaller first."
+        )
+    image.load()
+    return _in_colours(_turned(image), channels)
 
 
 def _turned(image: Image.Image) -> Image.Image:
     try:
         return ImageOps.exif_transpose(image)
     except Exception:  # a broken EXIF note is no reason to lose the picture
-        return image
+        return image.copy()
 
 
-def _rgb(image: Image.Image) -> Image.Image:
+def _in_colours(image: Image.Image, channels: int) -> Image.Image:
     if image.mode.startswith("I") or image.mode == "F":
-        levels = np.asarray(image, dtype=np.float64)
-        # 16-bit pictures are told from 8-bit ones in a wide mode by what they hold.
-        levels = levels / 257 if levels.max(initial=0) > 255 else levels
-        image = Image.fromarray(levels.clip(0, 255).round().astype(np.uint8))
-    if "transparency" in image.info or image.mode in ("RGBA", "LA", "PA", "La", "RGBa"):
+        image = _with_8_bits(image)
+    if image.has_transparency_data:
         image = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
-    return image.convert("RGB")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    # Pillow can convert every mode to RGB, but not every one to grey.
+    return image if image.mode == _MODES[channels] else image.convert("RGB").convert(_MODES[channels])
 
 
-def _from_array(picture: np.ndarray, name: str) -> Image.Image:
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[-1] != 3 or not picture.size:
-        raise DataError(f"{name} is no picture: it must be uint8 (h, w, 3), but is {picture.dtype} {picture.shape}.")
-    return Image.fromarray(np.ascontiguousarray(picture))
+def _with_8_bits(image: Image.Image) -> Image.Image:
+    levels = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
+    highest = float(levels.max(initial=0))
+    # What white is, nothing says: it is told by what the picture holds.
+    whites = (1.0, 255.0, 65535.0) if image.mode == "F" else (255.0, 65535.0)
+    white = next((white for white in whites if highest <= white), highest)
+    return Image.fromarray((levels * (255 / white)).clip(0, 255).round().astype(np.uint8))
+
+
+def _from_array(array: np.ndarray, name: str) -> Image.Image:
+    if array.dtype.kind == "f" and array.size and array.min() >= 0 and array.max() <= 1:
+        array = (array * 255).round()
+    elif array.dtype.kind not in "ui" or (array.size and (array.min() < 0 or array.max() > 255)):
+        raise DataError(f"{name} is no picture: pixels are from 0 to 255, or from 0.0 to 1.0; got {array.dtype}.")
+    pixels = array.astype(np.uint8)
+    if array.ndim == 3 and (array.shape[0] == 1 or (array.shape[0] == 3 and array.shape[2] not in (1, 3, 4))):
+        pixels = pixels.transpose(1, 2, 0)
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[:, :, 0]
+    if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (3, 4))) or not pixels.size:
+        raise DataError(
+            f"{name} is no picture: it must be (h, w), (h, w, 3), (h, w, 4) or (3, h, w); got {array.shape}."
+        )
+    return Image.fromarray(np.ascontiguousarray(pixels))

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor, nn
 
-from regard.data.picture import Picture, Pixels, fit_ink, fit_picture
+from regard.data.images import Picture, Square, channels_first, open_image
+from regard.data.ink import fit_ink
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.encoders.networks import make_net
@@ -99,7 +100,7 @@ class ImageClassifier(nn.Module):
         self.deviation.copy_(deviation[:, None, None])
 
     def recognize(self, picture: Picture, *, top: int = 5) -> list[Guess]:
-        """What a picture (a path, a PIL image or an array) may show: the `top` most probable classes, best first."""
+        """What a picture (see `open_image`) may show: the `top` most probable classes, best first."""
         return next(self.recognize_each([picture], top=top))
 
     def recognize_each(self, pictures: Iterable[Picture], *, top: int = 5, batch: int = 64) -> Iterator[list[Guess]]:
@@ -115,11 +116,12 @@ class ImageClassifier(nn.Module):
                     for place, value in zip(places.tolist(), values.tolist(), strict=True)
                 ]
 
-    def pixels(self, picture: Picture) -> Pixels:
+    def pixels(self, picture: Picture) -> UInt8[np.ndarray, "c h w"]:
         """A picture as this network takes it: its size, its channels."""
+        opened = open_image(picture, channels=self.config.channels)
         if self.config.fit == "ink":
-            return fit_ink(picture, self.config.size)
-        return fit_picture(picture, self.config.size, channels=self.config.channels)
+            return channels_first(fit_ink(opened, self.config.size))
+        return channels_first(Square(self.config.size)(opened))
 
     @torch.no_grad()
     def probabilities(self, images: Shaped[Tensor, "n c h w"], *, batch: int = 1000) -> Float[Tensor, "n classes"]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.augmentation import cutout, random_crop, random_flip
-from regard.data.pictures import Pictures, loader, read_cifar10, read_mnist, read_picture_folder
+from regard.data.labelled_images import LabelledImages, loader, read_cifar10, read_class_folders, read_mnist
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.networks import TimmNet
 from regard.errors import DataError, OptionError
@@ -80,7 +80,7 @@ def train_classifier(
 ) -> tuple[ImageClassifier, dict[str, Any]]:
     """Train a classifier, and test it on pictures that nothing was chosen by."""
     config, device = recipe.train, "cuda" if torch.cuda.is_available() else "cpu"
-    train, valid, test = read_pictures(recipe)
+    train, valid, test = read_pictures(recipe, progress=progress)
     model = _model(recipe, train) if start_from is None else start_from.to("cpu").train()
     if model.labels != list(train.classes):
         raise DataError(f"The model tells {model.labels} apart, and the pictures show {list(train.classes)}.")
@@ -102,13 +102,15 @@ def train_classifier(
     return model, metrics
 
 
-def read_pictures(recipe: ImageRecipe) -> tuple[Pictures, Pictures, Pictures]:
+def read_pictures(
+    recipe: ImageRecipe, *, progress: bool = True
+) -> tuple[LabelledImages, LabelledImages, LabelledImages]:
     """The pictures to train on, to validate with, and to test with; of the last maybe none."""
     config, size, channels = recipe.data, recipe.model.size, recipe.model.channels
     if config.format == "folders":
-        train = read_picture_folder(config.folder, size=size, channels=channels)
+        train = read_class_folders(config.folder, size=size, channels=channels, progress=progress)
         if config.test_folder:
-            test = read_picture_folder(config.test_folder, size=size, channels=channels)
+            test = read_class_folders(config.test_folder, size=size, channels=channels, progress=progress)
         else:
             train, test = train.held_out(min(config.held_out_test, len(train) // 10))
     else:
@@ -124,7 +126,7 @@ def read_pictures(recipe: ImageRecipe) -> tuple[Pictures, Pictures, Pictures]:
     return train, valid, test
 
 
-def _model(recipe: ImageRecipe, train: Pictures) -> ImageClassifier:
+def _model(recipe: ImageRecipe, train: LabelledImages) -> ImageClassifier:
     model = ImageClassifier(recipe.model, train.classes)
     model.learn_normalisation(train.images)
     if not recipe.train.pretrained:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.data.pictures import Pictures, loader, read_cifar10, read_idx, read_mnist, read_picture_folder
+from regard.data.labelled_images import LabelledImages, loader, read_cifar10, read_class_folders, read_idx, read_mnist
 from regard.errors import DataError, OptionError
 
 RANDOM = np.random.default_rng(5)
@@ -91,7 +91,10 @@ def test_cifar_is_read_from_its_binary_files_and_from_their_archive(tmp_path):
     assert torch.equal(again.images, train.images)
     assert torch.equal(again.labels, train.labels)
     (tmp_path / "cifar-10-batches-bin" / "test_batch.bin").write_bytes(b"abc")
-    with pytest.raises(DataError, match="test_batch is not a binary file of CIFAR-10: 3 bytes"):
+    with pytest.raises(DataError, match=r"batches-bin/test_batch\.bin is not a binary file of CIFAR-10: 3 bytes"):
+        read_cifar10(tmp_path)
+    (tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin").unlink()
+    with pytest.raises(DataError, match=r"data_batch_3\.bin cannot be read: No such file"):
         read_cifar10(tmp_path)
 
 
@@ -111,6 +114,13 @@ def test_mosaics_are_cut_into_tiles(tmp_path):
     Image.new("RGB", (64, 40)).save(tmp_path / "test_batch.jpg")
     with pytest.raises(DataError, match="64 x 40 pixels, which are no tiles of 32 x 32"):
         read_cifar10(tmp_path)
+    (tmp_path / "train_labels.npy").unlink()
+    with pytest.raises(DataError, match=r"train_labels\.npy is not a file of numbers: .*No such file"):
+        read_cifar10(tmp_path)
+    for file in tmp_path.glob("data_batch_*.jpg"):
+        file.unlink()
+    with pytest.raises(DataError, match=r"holds no data_batch_\*\.jpg"):
+        read_cifar10(tmp_path)
 
 
 def test_folders_are_classes(tmp_path):
@@ -119,16 +129,31 @@ def test_folders_are_classes(tmp_path):
         Image.new("RGB", (9, 6), colour).save(tmp_path / name / "deep" / "a.png")
         Image.new("RGB", (5, 7), colour).save(tmp_path / name / "b.JPG")
         (tmp_path / name / "notes.txt").write_text("not a picture")
-    pictures = read_picture_folder(tmp_path, size=5)
+    pictures = read_class_folders(tmp_path, size=5)
     assert pictures.classes == ("blue", "red")
     assert pictures.images.shape == (4, 3, 5, 5)
     assert pictures.labels.tolist() == [0, 0, 1, 1]
     assert (pictures.images[pictures.labels == 1, 0].float().mean() > 200).all()
     (tmp_path / "red" / "c.png").write_bytes(b"broken")
-    with pytest.raises(DataError, match=r"c\.png is not a picture"):
-        read_picture_folder(tmp_path, size=5)
+    with pytest.raises(DataError, match=r"red/c\.png is no picture"):
+        read_class_folders(tmp_path, size=5)
     with pytest.raises(DataError, match="holds no pictures"):
-        read_picture_folder(tmp_path / "red" / "deep", size=5)
+        read_class_folders(tmp_path / "red" / "deep", size=5)
+
+
+def test_folders_may_be_read_in_grey_and_show_how_far_they_are(tmp_path, capfd):
+    (tmp_path / "pictures" / "white").mkdir(parents=True)
+    (tmp_path / "pictures" / "nothing").mkdir()
+    (tmp_path / "pictures" / ".hidden").mkdir()
+    Image.new("RGBA", (9, 6)).save(tmp_path / "pictures" / "white" / "a.png")
+    pictures = read_class_folders(tmp_path / "pictures", size=5, channels=1)
+    assert pictures.images.tolist() == [[[[255] * 5] * 5]]
+    assert pictures.classes == ("nothing", "white")
+    out, err = capfd.readouterr()
+    assert not out
+    assert "1 of 1 pictures" in err
+    read_class_folders(tmp_path / "pictures", size=5, progress=False)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_what_is_missing_is_named(tmp_path):
@@ -137,12 +162,12 @@ def test_what_is_missing_is_named(tmp_path):
     with pytest.raises(DataError, match="holds no CIFAR-10"):
         read_cifar10(tmp_path)
     with pytest.raises(DataError, match="is not a folder"):
-        read_picture_folder(tmp_path / "nowhere", size=5)
+        read_class_folders(tmp_path / "nowhere", size=5)
 
 
-def pictures(count: int) -> Pictures:
+def pictures(count: int) -> LabelledImages:
     images = torch.from_numpy(RANDOM.integers(0, 255, (count, 1, 3, 5), np.uint8))
-    return Pictures(images, torch.arange(count) % 7, tuple("abcdefg"))
+    return LabelledImages(images, torch.arange(count) % 7, tuple("abcdefg"))
 
 
 def test_what_is_held_out_does_not_change_with_the_order_and_is_on_one_side_only():
@@ -176,6 +201,6 @@ def test_a_loader_gives_every_picture_once_in_an_order_of_each_epoch():
 
 def test_labels_beyond_the_classes_or_too_few_are_refused(as_a_user):
     with pytest.raises(DataError, match="3 pictures and 2 labels"):
-        Pictures(torch.zeros(3, 1, 2, 2, dtype=torch.uint8), torch.arange(2), ("a", "b"))
+        LabelledImages(torch.zeros(3, 1, 2, 2, dtype=torch.uint8), torch.arange(2), ("a", "b"))
     with pytest.raises(DataError, match="Labels are from 0 to 1; got one of 2"):
-        Pictures(torch.zeros(3, 1, 2, 2, dtype=torch.uint8), torch.arange(3), ("a", "b"))
+        LabelledImages(torch.zeros(3, 1, 2, 2, dtype=torch.uint8), torch.arange(3), ("a", "b"))
