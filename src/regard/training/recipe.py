@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from regard.errors import DataError, OptionError
 from regard.systems.folder import from_fields
 from regard.systems.translator import TranslatorConfig
+from regard.training.caption_recipe import CAPTION_TABLES, CaptionRecipe
 from regard.training.image_recipe import IMAGE_TABLES, ImageRecipe
 
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -139,6 +140,7 @@ TABLES: dict[str, type] = {"data": DataConfig, "model": TranslatorConfig, "train
 SYSTEMS: dict[str, tuple[type, dict[str, type]]] = {
     "translator": (Recipe, TABLES),
     "image-classifier": (ImageRecipe, IMAGE_TABLES),
+    "captioner": (CaptionRecipe, CAPTION_TABLES),
 }
 """What recipes can train, as the line `system = ...` of a recipe names it, with their tables."""
 
