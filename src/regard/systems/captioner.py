@@ -154,7 +154,8 @@ class Captioner(nn.Module):
         found = self._frozen.cells(pixels)
         if found.shape[-1] != self.config.features:
             raise ShapeError(
-                f"{self.config.encoder} gives {found.shape[-1]} features a cell; model.features is {self.config.features}."
+                f"{self.config.encoder} gives {found.shape[-1]} features a cell, and the model takes "
+                f"{self.config.features}. Set model.features."
             )
         return found if self.reduction is None else self.reduction(found)
 

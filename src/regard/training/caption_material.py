@@ -184,7 +184,11 @@ def _read_reduction(store: Path, config: CaptionerConfig) -> Reduction | None:
     return reduction
 
 
-def adopt(model: Captioner, reduction: Reduction | None) -> None:
-    """Give a model the reduction of the features that it is to learn from."""
-    if model.reduction is not None and reduction is not None:
+def adopt(model: Captioner, reduction: Reduction | None, *, new: bool) -> None:
+    """Give a new model the reduction of the features that it learns from; one that has learned must have the same."""
+    if model.reduction is None or reduction is None:
+        return
+    if new:
         model.reduction.load_state_dict(reduction.state_dict())
+    elif not torch.allclose(model.reduction.components, reduction.components, atol=1e-2):
+        raise DataError("The store was reduced by other principal components than the model. Build it from the images.")

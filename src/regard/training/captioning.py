@@ -168,7 +168,7 @@ def train_captioner(
         model = Captioner(recipe.model, make_tokenizer(recipe.data, material.train))
     else:
         model = start_from.to("cpu").train()
-    adopt(model, material.reduction)
+    adopt(model, material.reduction, new=start_from is None)
     train, valid = _placed(material.train, device), _placed(material.valid, device)
     examples = train.examples(model.tokenizer, max_length=recipe.data.max_length)
     loaders = (

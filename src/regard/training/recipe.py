@@ -155,11 +155,6 @@ def read_recipe(name: str | Path | None, overrides: Mapping[str, Mapping[str, An
     for table, values in (overrides or {}).items():
         tables[table].update(values)
     recipe, kinds = SYSTEMS[system]
-    for table, kind in kinds.items():
-        hints = get_type_hints(kind)
-        for key, value in tables[table].items():
-            if isinstance(value, list) and get_origin(hints.get(key)) is tuple:
-                tables[table][key] = tuple(value)
     return recipe(**{table: from_fields(kind, tables[table], f"{place} [{table}]") for table, kind in kinds.items()})
 
 
