@@ -1,7 +1,7 @@
 """What a recipe for a captioner learns from: captions as ids, beside pixels of a world or features of photographs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -109,7 +109,8 @@ def _photographs(recipe: CaptionRecipe, *, progress: bool) -> CaptionMaterial:
     if store is None or not (store / "meta.json").is_file():
         if store is None or not config.images:
             raise OptionError("Captions of photographs need a store of features, and images to make it from: set both.")
-        build_store(recipe, store, [one.image for split in splits.values() for one in split], progress=progress)
+        names = {split: [one.image for one in some] for split, some in splits.items()}
+        build_store(recipe, store, names, progress=progress)
     opened = FeatureStore.open(store)
     wanted = recipe.model.describe_features()
     if opened.encoder != wanted:
@@ -131,12 +132,17 @@ def _photographs(recipe: CaptionRecipe, *, progress: bool) -> CaptionMaterial:
     return CaptionMaterial(train, valid, test, _read_reduction(opened.folder, recipe.model))
 
 
-def build_store(recipe: CaptionRecipe, store: Path, names: Sequence[str], *, progress: bool) -> FeatureStore:
-    """Compute the features of pictures once: float16, or with `reduced` int8 of their principal components."""
+def build_store(
+    recipe: CaptionRecipe, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+) -> FeatureStore:
+    """Compute the features of pictures once: float16, or with `reduced` int8 of their principal components.
+
+    `names` are the pictures of each split; the components are those of training pictures.
+    """
     config, folder = recipe.model, Path(recipe.data.folder)
     places = [path for pattern in recipe.data.images for path in sorted(folder.glob(pattern)) or [folder / pattern]]
     images = Images(*places)
-    there = [name for name in names if name in images]
+    there = [name for split in names.values() for name in split if name in images]
     network = Frozen(config.encoder, config.stride, leave_out=config.leave_out)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     prepare = PREPARATIONS[config.fit](config.size)
@@ -151,8 +157,8 @@ def build_store(recipe: CaptionRecipe, store: Path, names: Sequence[str], *, pro
     if kept.is_file():
         reduction = _read_reduction(store, config)
     else:
-        # Of an even sample, so that it does not matter in which order the pictures come.
-        some = there[:: max(1, len(there) // SAMPLE)][:SAMPLE]
+        learned = [name for name in names["train"] if name in images]
+        some = learned[:: max(1, len(learned) // SAMPLE)][:SAMPLE]
         pixels = (np.stack([prepare(images.open(name)) for name in some[i : i + 32]]) for i in range(0, len(some), 32))
         reduction = Reduction.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.reduced)
         write_reduction(store, reduction)
