@@ -61,6 +61,11 @@ def load_as(system: type[System], name: str | os.PathLike[str], *, device: str |
     return system.load(_find(name), device=device)
 
 
+def system_named(name: str | os.PathLike[str]) -> str:
+    """Of which system a shipped or saved model is."""
+    return system_of(_find(name))
+
+
 def _find(name: str | os.PathLike[str]) -> Path:
     folder = Path(name)
     if folder.is_dir():
