@@ -8,6 +8,7 @@ from torch import nn
 from regard import Attention, align, score
 from regard.attention.coverage import Coverage
 from regard.decoders.bahdanau import Bahdanau
+from regard.decoders.captions import ShowAndTell, ShowAttendTell
 from regard.decoders.luong import Luong
 from regard.decoders.protocol import Decoder
 from regard.decoders.transformer import TransformerDecoder
@@ -48,6 +49,17 @@ def luong(embedding: nn.Embedding, output: nn.Module, **options: object) -> Deco
     )
 
 
+def show_attend_tell(embedding: nn.Embedding, output: nn.Module, alignment: align.Align = align.softmax) -> Decoder:
+    return ShowAttendTell(
+        embedding, memory_dim=2 * HIDDEN, hidden=HIDDEN, attention=attention(alignment), output=output, dropout=0.3
+    )
+
+
+def show_and_tell(embedding: nn.Embedding, output: nn.Module) -> Decoder:
+    output = nn.Sequential(nn.Linear(HIDDEN, DIM), output)
+    return ShowAndTell(embedding, memory_dim=2 * HIDDEN, hidden=HIDDEN, output=output, dropout=0.3)
+
+
 def transformer(embedding: nn.Embedding, output: nn.Module, prenorm: bool = True) -> Decoder:
     return TransformerDecoder(
         embedding, memory_dim=DIM, num_layers=3, num_heads=2, inner=11, output=output, dropout=0.3, prenorm=prenorm
@@ -72,9 +84,15 @@ MAKE_DECODER: dict[str, Callable[[nn.Embedding, nn.Module], Decoder]] = {
         e, o, attention=attention(align.LocalMonotonic(1)), input_feeding=False
     ),
     "plain": lambda e, o: luong(e, o, attention=None),
+    "show_and_tell": show_and_tell,
+    "show_attend_tell": show_attend_tell,
+    "show_attend_tell_hard": lambda e, o: show_attend_tell(e, o, align.Hard()),
     "transformer": transformer,
     "transformer_postnorm": lambda e, o: transformer(e, o, prenorm=False),
 }
+
+
+WITHOUT_ATTENTION = {"plain", "show_and_tell"}
 
 
 def make(name: str, *, sharpness: float = 3.0) -> tuple[nn.Module, Decoder]:

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from systems_small import MAKE_DECODER, VOCABULARY, make, sources
+from systems_small import MAKE_DECODER, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
 from regard.decoders.protocol import select
 
@@ -24,7 +24,7 @@ def test_teacher_forcing_equals_step_by_step(name):
         torch.testing.assert_close(step.logits, logits[:, t], rtol=1e-5, atol=1e-5)
         if whole.weights is not None:
             torch.testing.assert_close(step.attended.weights[:, 0], whole.weights[:, t], rtol=1e-5, atol=1e-5)
-    assert (whole.weights is None) == (name == "plain")
+    assert (whole.weights is None) == (name in WITHOUT_ATTENTION)
 
 
 @every_decoder
@@ -53,7 +53,7 @@ def test_every_weight_learns(name):
     assert not still
 
 
-@pytest.mark.parametrize("name", sorted(set(MAKE_DECODER) - {"plain"}))
+@pytest.mark.parametrize("name", sorted(set(MAKE_DECODER) - WITHOUT_ATTENTION))
 def test_the_attention_of_a_step_can_be_replaced(name):
     encoder, decoder = make(name)
     source, lengths = sources()

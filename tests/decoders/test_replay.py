@@ -32,7 +32,17 @@ def test_a_model_with_recordings_can_be_copied_and_pickled():
     assert make_again(*arguments)._seen == {}
 
 
-REPLAYED = ["bahdanau", "bahdanau_lstm", "conditional", "luong", "luong_gru", "luong_without_feeding", "plain"]
+REPLAYED = [
+    "bahdanau",
+    "bahdanau_lstm",
+    "conditional",
+    "luong",
+    "luong_gru",
+    "luong_without_feeding",
+    "plain",
+    "show_and_tell",
+    "show_attend_tell",
+]
 
 
 def prepared(name, **options):

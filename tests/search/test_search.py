@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from systems_small import END, MAKE_DECODER, PAD, START, VOCABULARY, make, sources
+from systems_small import END, MAKE_DECODER, PAD, START, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
 from regard.errors import OptionError
 from regard.search.beam import beam
@@ -30,7 +30,7 @@ def test_beam_of_one_equals_greedy(name):
         assert narrow[0].tokens == simple.tokens
         assert narrow[0].finished == simple.finished
         assert narrow[0].log_probs == pytest.approx(simple.log_probs, abs=1e-5)
-        assert (narrow[0].weights is None) == (simple.weights is None) == (name == "plain")
+        assert (narrow[0].weights is None) == (simple.weights is None) == (name in WITHOUT_ATTENTION)
         if simple.weights is not None:
             torch.testing.assert_close(narrow[0].weights, simple.weights, rtol=1e-5, atol=1e-5)
 

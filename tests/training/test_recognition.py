@@ -139,7 +139,7 @@ def test_a_recipe_says_which_system_it_trains(tmp_path):
     with pytest.raises(OptionError, match="Did you mean 'crop'"):
         read_overrides({"train": {"crp": "7"}}, "image-classifier")
     (tmp_path / "r.toml").write_text('system = "oracle"\n')
-    with pytest.raises(OptionError, match="one of translator, image-classifier; got 'oracle'"):
+    with pytest.raises(OptionError, match="one of translator, image-classifier, captioner; got 'oracle'"):
         read_recipe(tmp_path / "r.toml")
     for table in SYSTEMS["image-classifier"][1]:
         for name, _, _, meaning in fields_of(table, "image-classifier"):

@@ -100,7 +100,8 @@ class Hard(Align):
     the gradient of the tempered softmax backward.
 
     While `soft` is True, training reads with the whole softmax, as soft attention does: a warm start, since choices
-    made before anything is known earn no reward to learn from. Evaluation is hard all the same.
+    made before anything is known earn no reward to learn from. As a tensor, it says so for each row of the batch: Xu et
+    al. (section 4.1) toss a coin for each. A soft row has log-probability 0. Evaluation is hard all the same.
     """
 
     def __init__(
@@ -114,12 +115,12 @@ class Hard(Align):
         if temperature is not None and temperature <= 0:
             raise OptionError(f"The temperature of Gumbel-softmax must be above 0; got {temperature}.")
         self.sample, self.temperature, self.generator = sample, temperature, generator
-        self.soft = False
+        self.soft: bool | Tensor = False
         self.differentiable = temperature is not None
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
         """The chosen index, or one-hot weights with a gradient."""
-        if self.soft and self.training:
+        if self.training and self.soft is True:
             return Focus(masked_softmax(logits, allowed))
         if allowed is not None:
             logits = logits.masked_fill(~allowed, -math.inf)
@@ -140,6 +141,12 @@ class Hard(Align):
         entropy = -(log_weights.exp() * possible).sum(-1).masked_fill(~is_open, 0)
         chosen = index.masked_fill(~is_open, -1)
         extras = {"index": chosen, "entropy": entropy}
+        if self.training and isinstance(self.soft, Tensor):
+            is_soft = self.soft.view(-1, *[1] * (log_prob.ndim - 1)).expand_as(log_prob)
+            one_hot = torch.zeros_like(log_weights).scatter(-1, index.unsqueeze(-1), 1)
+            mixed = torch.where(is_soft.unsqueeze(-1), log_weights.exp(), one_hot)
+            mixed = mixed.masked_fill(~is_open.unsqueeze(-1), 0)
+            return Focus(mixed, log_prob=log_prob.masked_fill(is_soft, 0), extras=extras)
         if self.temperature is None:
             return Focus(index=chosen, log_prob=log_prob, extras=extras)
 

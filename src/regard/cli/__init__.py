@@ -5,7 +5,7 @@ import sys
 from cyclopts import App
 
 from regard import __version__
-from regard.cli import bench, data, learn, look, recognition, translation
+from regard.cli import bench, captioning, data, learn, look, recognition, translation
 from regard.errors import RegardError
 
 app = App(
@@ -19,6 +19,7 @@ for command in (
     translation.translate,
     translation.evaluate,
     translation.align,
+    captioning.caption,
     recognition.recognize,
     look.view,
     translation.models,

@@ -55,6 +55,7 @@ def train(
     trial = {
         "translator": f"regard translate --model {trained.folder} 'A sentence.'",
         "image-classifier": f"regard recognize --model {trained.folder} PICTURE",
+        "captioner": f"regard caption --model {trained.folder} PICTURE",
     }[system]
     say(f"Wrote {trained.folder} ({shown}). Try it: {trial}")
 

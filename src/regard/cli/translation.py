@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from regard.cli import captioning
 from regard.cli.output import say
 from regard.errors import OptionError
 
@@ -56,8 +57,8 @@ def translate(
 
 def evaluate(
     model: str,
-    source: Path,
-    reference: Path,
+    source: Path | None = None,
+    reference: Path | None = None,
     *,
     gold: Path | None = None,
     beam: int = 5,
@@ -65,16 +66,20 @@ def evaluate(
     compare: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     plot: Path | None = None,
 ) -> None:
-    """Score a translator on a test set: BLEU, chrF, TER, perplexity, BLEU by length, and alignment error.
+    """Score a model on a test set.
+
+    A translator: BLEU, chrF, TER, perplexity, BLEU by length, and alignment error. A captioner: BLEU-1 to 4, ROUGE-L,
+    CIDEr-D, METEOR, and how its attention moves; on the world scenes, where no files are named, also whether words look
+    at what they speak of.
 
     Parameters
     ----------
     model
         A shipped model or a model folder.
     source
-        Test sentences, one a line.
+        Test sentences, one a line; of a captioner, a file of captions.
     reference
-        Their translations, line by line.
+        Their translations, line by line; of a captioner, the folder or archive of the pictures, or their features.
     gold
         JSON lines with the right word links (src, tgt, sure, possible): gives the alignment error rate.
     beam
@@ -92,10 +97,16 @@ def evaluate(
     from regard.metrics.alignment import read_gold
     from regard.systems.evaluation import alignment_error
     from regard.systems.evaluation import evaluate as score
-    from regard.systems.shipped import load_as
+    from regard.systems.shipped import load_as, system_named
     from regard.systems.translator import Translator
     from regard.viewing import picture, terminal
 
+    if system_named(model) == "captioner":
+        for name in (model, *compare):
+            captioning.report(name, source, reference, beam=beam)
+        return
+    if source is None or reference is None:
+        raise OptionError("Give the files of a test set: regard evaluate MODEL SOURCE REFERENCE.")
     sources, references = (list(side) for side in zip(*read_pairs(source, reference), strict=True))
     curves = {}
     for name in (model, *compare):

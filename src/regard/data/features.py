@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float, Float16, UInt8
 from PIL import Image
 
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
+from regard.data.shown import Shown
 from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
 
 FORMAT = 1
 PENDING, DONE, FAILED = range(3)
 # How far the features of the probe may be from those of the first run: another device rounds otherwise.
 _TOLERANCE = 0.02
+_DTYPES = {"float16": "<f2", "int8": "i1"}
+_ENDINGS = {"float16": "f16", "int8": "i8"}
 
 Pixels = UInt8[np.ndarray, "b h w 3"]
 Prepare = Callable[[Image.Image], UInt8[np.ndarray, "h w 3"]]
@@ -37,13 +41,31 @@ class _Plan:
     count: int
     cells: int
     features: int
+    kind: str = "float16"
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.count, self.cells, self.features
+
+    @property
+    def file(self) -> str:
+        return f"features.{_ENDINGS[self.kind]}"
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        return np.dtype(_DTYPES[self.kind])
+
+    @property
+    def size(self) -> int:
+        return self.count * self.cells * self.features * self.dtype.itemsize
 
 
 class FeatureStore:
     """Features of pictures, float16 (cells, features) for each name: `store["a.jpg"]`, `store.batch(names)`.
 
     A store is a folder: features.f16 (a memory-mapped array), state.u8 (which rows are done), names.json, failed.json,
-    probe.npy and meta.json. Pickling a store, as loaders do for their workers, copies only its path.
+    probe.npy and meta.json. At half the size, features.i8 holds whole numbers from -127 to 127, and steps.npy what 1
+    stands for in each feature. Pickling a store, as loaders do for their workers, copies only its path.
     """
 
     def __init__(self, folder: Path, plan: _Plan, names: Sequence[str], state: UInt8[np.ndarray, "n"]) -> None:
@@ -52,8 +74,9 @@ class FeatureStore:
         self.failed: dict[str, str] = _read(folder / "failed.json")
         """Why a picture has no features."""
         self._rows = {name: row for row, name in enumerate(names) if state[row] == DONE}
-        shape = (plan.count, plan.cells, plan.features)
-        self._features = np.memmap(folder / "features.f16", dtype="<f2", mode="r", shape=shape)
+        # Copied where it is written to, which nobody does: torch takes no array that cannot be written.
+        self._features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="c", shape=plan.shape)
+        self._steps = _steps(folder) if plan.kind == "int8" else None
 
     @classmethod
     def build(
@@ -65,6 +88,7 @@ class FeatureStore:
         *,
         encoder: str,
         prepare: Prepare = Square(224),  # noqa: B008 - it never changes
+        steps: Float[np.ndarray, "features"] | None = None,
         batch: int = 32,
         workers: int = 2,
         progress: bool = True,
@@ -72,7 +96,8 @@ class FeatureStore:
         """Encode the pictures of these names, `batch` at a time; a run that was ended goes on where it stood.
 
         `prepare` makes uint8 pixels of a picture, all of one shape; `encode` makes (b, cells, features) of them, as an
-        array or a tensor; `encoder` says in words which it is. A folder that was begun with another encoder, other
+        array or a tensor; `encoder` says in words which it is. With `steps`, features are kept as so many steps, from
+        -127 to 127, a byte each. A folder that was begun with another encoder, other
         weights or another preparation is refused: besides the words, the features of a test picture must come out the
         same. Pictures that cannot be read are left out, told in `failed`, and tried again at the next build.
         """
@@ -82,11 +107,13 @@ class FeatureStore:
             )
         names, folder = list(dict.fromkeys(names)), Path(folder)
         probe = _encoded(encode, np.stack([prepare(_probe(turned)) for turned in (False, True)]), "The test picture")
-        plan = _Plan(encoder, repr(prepare), _hash(names), len(names), *probe.shape[1:])
+        kind = "float16" if steps is None else "int8"
+        cells, features = probe.shape[1:]
+        plan = _Plan(encoder, repr(prepare), _hash(names), len(names), cells, features, kind)
         if (folder / "meta.json").is_file():
             _check(folder, plan, probe)
         else:
-            _begin(folder, plan, names, probe)
+            _begin(folder, plan, names, probe, steps)
         _fill(folder, plan, names, _Encoding(images, encode, prepare, batch, workers), progress)
         return cls.open(folder)
 
@@ -101,9 +128,9 @@ class FeatureStore:
                 f"{folder} has the features of {plan.count - missing} of {plan.count} pictures. Build it again, and it "
                 "goes on from there."
             )
-        size = (folder / "features.f16").stat().st_size
-        if size != 2 * plan.count * plan.cells * plan.features:
-            raise DataError(f"{folder / 'features.f16'} has {size} bytes, not what meta.json promises. Build it anew.")
+        size = (folder / plan.file).stat().st_size
+        if size != plan.size:
+            raise DataError(f"{folder / plan.file} has {size} bytes, not what meta.json promises. Build it anew.")
         return cls(folder, plan, _read(folder / "names.json"), state)
 
     @property
@@ -123,11 +150,21 @@ class FeatureStore:
         return name in self._rows
 
     def __getitem__(self, name: str) -> Float16[np.ndarray, "cells features"]:
-        return np.array(self._features[self._row(name)])
+        return np.asarray(self.batch([name])[0])
 
     def batch(self, names: Sequence[str]) -> Float16[np.ndarray, "b cells features"]:
         """The features of several pictures."""
-        return np.array(self._features[[self._row(name) for name in names]])
+        some = self._features[[self._row(name) for name in names]]
+        return np.array(some if self._steps is None else some * self._steps, dtype=np.float16)
+
+    def shown(self, names: Sequence[str]) -> Shown:
+        """The features of these pictures as one tensor; it stays on disk where they are all, in the order of the store.
+
+        Otherwise they are brought into memory, each once.
+        """
+        rows = [self._row(name) for name in names]
+        some = self._features if rows == list(range(len(self._features))) else self._features[rows]
+        return Shown(torch.from_numpy(some), None if self._steps is None else torch.from_numpy(self._steps))
 
     def __repr__(self) -> str:
         cells, features = self.shape
@@ -176,8 +213,8 @@ class _Encoding:
 
 def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, progress: bool) -> None:
     state = _state(folder, plan, "r+")
-    shape = (plan.count, plan.cells, plan.features)
-    features = np.memmap(folder / "features.f16", dtype="<f2", mode="r+", shape=shape)
+    steps = _steps(folder) if plan.kind == "int8" else None
+    features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="r+", shape=plan.shape)
     rows = {name: row for row, name in enumerate(names)}
     waiting = [name for name in names if state[rows[name]] != DONE]
     report = ImageReport()
@@ -186,11 +223,11 @@ def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, 
         for some, made in encoding.each(waiting, report):
             good = [rows[name] for name in some if name not in report.bad]
             if good:
-                if made.shape[1:] != shape[1:]:
+                if made.shape[1:] != plan.shape[1:]:
                     raise ShapeError(
-                        f"The encoder gave features {made.shape[1:]} for {some[0]}, and {shape[1:]} before."
+                        f"The encoder gave features {made.shape[1:]} for {some[0]}, and {plan.shape[1:]} before."
                     )
-                features[good] = made
+                features[good] = made if steps is None else np.clip(np.rint(made / steps), -127, 127)
             # A row is marked only when it is on disk, so that no kill can leave one that is marked and empty.
             features.flush()
             state[good] = DONE
@@ -200,12 +237,21 @@ def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, 
     _write(folder / "failed.json", report.bad)
 
 
-def _begin(folder: Path, plan: _Plan, names: Sequence[str], probe: Float16[np.ndarray, "2 cells features"]) -> None:
+def _begin(
+    folder: Path,
+    plan: _Plan,
+    names: Sequence[str],
+    probe: Float16[np.ndarray, "2 cells features"],
+    steps: Float[np.ndarray, "features"] | None,
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    size = 2 * plan.count * plan.cells * plan.features
-    if size > (free := shutil.disk_usage(folder).free):
-        raise DataError(f"{plan.count} pictures need {size:,} bytes in {folder}, and {free:,} are free.")
-    for name, length in (("features.f16", size), ("state.u8", plan.count)):
+    if plan.size > (free := shutil.disk_usage(folder).free):
+        raise DataError(f"{plan.count} pictures need {plan.size:,} bytes in {folder}, and {free:,} are free.")
+    if steps is not None:
+        if np.shape(steps) != (plan.features,) or not (np.asarray(steps) > 0).all():
+            raise OptionError(f"There is a step above 0 for each of {plan.features} features; got {np.shape(steps)}.")
+        np.save(folder / "steps.npy", np.asarray(steps, dtype=np.float32))
+    for name, length in ((plan.file, plan.size), ("state.u8", plan.count)):
         with (folder / name).open("wb") as stream:
             stream.truncate(length)
     np.save(folder / "probe.npy", probe)
@@ -243,6 +289,13 @@ def _plan(folder: Path) -> _Plan:
 
 def _state(folder: Path, plan: _Plan, mode: Any) -> "np.memmap[Any, np.dtype[np.uint8]]":
     return np.memmap(folder / "state.u8", dtype=np.uint8, mode=mode, shape=(plan.count,))
+
+
+def _steps(folder: Path) -> Float[np.ndarray, "features"]:
+    try:
+        return np.asarray(np.load(folder / "steps.npy", allow_pickle=False), dtype=np.float32)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder / 'steps.npy'} cannot be read: {error}. Build the store anew.") from error
 
 
 def _encoded(encode: Callable[[Pixels], Any], pixels: Pixels, told: str) -> Float16[np.ndarray, "b cells features"]:

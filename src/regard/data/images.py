@@ -61,6 +61,27 @@ class Square:
         return np.array(fitted, dtype=np.uint8)
 
 
+@dataclass(frozen=True)
+class Whole:
+    """The whole picture as a square of `side` pixels, squeezed along its longer side: nothing is cut off."""
+
+    side: int = 224
+
+    def __post_init__(self) -> None:
+        if self.side < 1:
+            raise OptionError(f"A picture has at least one pixel a side; got side={self.side}.")
+
+    def __call__(self, image: Image.Image) -> UInt8[np.ndarray, "side side *channels"]:
+        """The pixels of the square."""
+        if image.size == (self.side, self.side):
+            return np.array(image, dtype=np.uint8)
+        return np.array(image.resize((self.side, self.side), Image.Resampling.BICUBIC), dtype=np.uint8)
+
+
+PREPARATIONS: dict[str, type[Square] | type[Whole]] = {"middle": Square, "whole": Whole}
+"""How pictures are made square."""
+
+
 def channels_first(pixels: UInt8[np.ndarray, "h w *channels"]) -> UInt8[np.ndarray, "c h w"]:
     """Pixels as convolutions take them; grey ones have one channel."""
     return pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1))

@@ -43,6 +43,10 @@ class Unrolled:
     entropy: Float[Tensor, "b m"] | None = None
     overlap: Float[Tensor, "b m"] | None = None
     """Of coverage: how much of what each step attends to was attended to before."""
+    gates: Float[Tensor, "b m"] | None = None
+    """Of Show, Attend and Tell: how much of what it saw each step let in."""
+    chances: Float[Tensor, "b m n"] | None = None
+    """Of its hard attention: the distributions that the choices were taken from."""
 
 
 class Decoder(nn.Module):

@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_origin, get_type_hints
 
 import torch
 from safetensors import SafetensorError
@@ -171,7 +171,9 @@ def from_fields(config_class: type[Config], values: Mapping[str, Any], place: st
             near = difflib.get_close_matches(key, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else f" It takes: {', '.join(known)}."
             raise OptionError(f"{place}: {config_class.__name__} has no field {key!r}.{hint}")
-    return config_class(**values)
+    # JSON and TOML know lists only.
+    tuples = {name for name, kind in get_type_hints(config_class).items() if get_origin(kind) is tuple}
+    return config_class(**{key: tuple(value) if key in tuples else value for key, value in values.items()})
 
 
 def _narrowed(tensors: Mapping[str, Tensor], store: str) -> dict[str, Tensor]:

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from regard.errors import ModelError
-from regard.systems import image_classifier
+from regard.systems import captioner, image_classifier
+from regard.systems.captioner import Captioner
 from regard.systems.folder import system_of
 from regard.systems.image_classifier import ImageClassifier
 from regard.systems.translator import Translator
 
-System = TypeVar("System", Translator, ImageClassifier)
-SYSTEMS: dict[str, type[Translator] | type[ImageClassifier]] = {
+System = TypeVar("System", Translator, ImageClassifier, Captioner)
+SYSTEMS: dict[str, type[Translator] | type[ImageClassifier] | type[Captioner]] = {
     "translator": Translator,
     image_classifier.SYSTEM: ImageClassifier,
+    captioner.SYSTEM: Captioner,
 }
 """Which class reads a folder, by the system that its config.json names."""
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
@@ -46,7 +48,7 @@ def shipped_models() -> list[Shipped]:
 
 
 def load(name: str | os.PathLike[str], *, device: str | None = None) -> Any:
-    """A shipped model by its name, or a saved one by its folder: a Translator, an ImageClassifier."""
+    """A shipped model by its name, or a saved one by its folder: a Translator, an ImageClassifier, a Captioner."""
     folder = _find(name)
     system = system_of(folder)
     if system not in SYSTEMS:
@@ -57,6 +59,11 @@ def load(name: str | os.PathLike[str], *, device: str | None = None) -> Any:
 def load_as(system: type[System], name: str | os.PathLike[str], *, device: str | None = None) -> System:
     """The same, where it must be of one system."""
     return system.load(_find(name), device=device)
+
+
+def system_named(name: str | os.PathLike[str]) -> str:
+    """Of which system a shipped or saved model is."""
+    return system_of(_find(name))
 
 
 def _find(name: str | os.PathLike[str]) -> Path:

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from regard.errors import DataError, OptionError
 from regard.systems.folder import from_fields
 from regard.systems.translator import TranslatorConfig
+from regard.training.caption_recipe import CAPTION_TABLES, CaptionRecipe
 from regard.training.image_recipe import IMAGE_TABLES, ImageRecipe
 
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -139,6 +140,7 @@ TABLES: dict[str, type] = {"data": DataConfig, "model": TranslatorConfig, "train
 SYSTEMS: dict[str, tuple[type, dict[str, type]]] = {
     "translator": (Recipe, TABLES),
     "image-classifier": (ImageRecipe, IMAGE_TABLES),
+    "captioner": (CaptionRecipe, CAPTION_TABLES),
 }
 """What recipes can train, as the line `system = ...` of a recipe names it, with their tables."""
 
@@ -153,11 +155,6 @@ def read_recipe(name: str | Path | None, overrides: Mapping[str, Mapping[str, An
     for table, values in (overrides or {}).items():
         tables[table].update(values)
     recipe, kinds = SYSTEMS[system]
-    for table, kind in kinds.items():
-        hints = get_type_hints(kind)
-        for key, value in tables[table].items():
-            if isinstance(value, list) and get_origin(hints.get(key)) is tuple:
-                tables[table][key] = tuple(value)
     return recipe(**{table: from_fields(kind, tables[table], f"{place} [{table}]") for table, kind in kinds.items()})
 
 

@@ -13,8 +13,11 @@ from regard.data.batches import BatchLoader, DroppingCorpus, TextPairs, TokenBat
 from regard.data.corpus import Corpus
 from regard.errors import OptionError
 from regard.metrics.translation import corpus_bleu
+from regard.systems.captioner import Captioner
 from regard.systems.image_classifier import ImageClassifier
 from regard.systems.translator import Translator
+from regard.training.caption_recipe import CaptionRecipe
+from regard.training.captioning import train_captioner
 from regard.training.fitting import begin, fit
 from regard.training.image_recipe import ImageRecipe
 from regard.training.material import Material, Pairs, make_tokenizers, read_data
@@ -22,7 +25,7 @@ from regard.training.recipe import Recipe
 from regard.training.recognition import train_classifier
 from regard.training.translation import TranslationTask
 
-Model = TypeVar("Model", Translator, ImageClassifier)
+Model = TypeVar("Model", Translator, ImageClassifier, Captioner)
 Examples = Corpus | DroppingCorpus
 
 
@@ -57,6 +60,17 @@ def train(
 ) -> Trained[ImageClassifier]: ...
 
 
+@overload
+def train(
+    recipe: CaptionRecipe,
+    folder: str | os.PathLike[str],
+    *,
+    start_from: Captioner | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Trained[Captioner]: ...
+
+
 def train(
     recipe: Any,
     folder: str | os.PathLike[str],
@@ -78,6 +92,8 @@ def train(
     wanted, run = Translator, _train_translator
     if isinstance(recipe, ImageRecipe):
         wanted, run = ImageClassifier, train_classifier
+    if isinstance(recipe, CaptionRecipe):
+        wanted, run = Captioner, train_captioner
     if start_from is not None and not isinstance(start_from, wanted):
         raise OptionError(
             f"This recipe goes on from models of type {wanted.__name__}; got one of {type(start_from).__name__}."

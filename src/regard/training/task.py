@@ -8,10 +8,11 @@ from typing import Any
 import lightning.pytorch as lightning
 import torch
 
+from regard.training.caption_recipe import CaptionTrainConfig
 from regard.training.image_recipe import ImageTrainConfig
 from regard.training.recipe import TrainConfig
 
-Settings = TrainConfig | ImageTrainConfig
+Settings = TrainConfig | ImageTrainConfig | CaptionTrainConfig
 """The [train] table of any system."""
 
 

@@ -1,0 +1,109 @@
+"""Commands about captions."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from regard.cli.output import say
+from regard.errors import OptionError
+
+if TYPE_CHECKING:
+    from regard.trace import Trace
+
+
+def caption(
+    *pictures: Path,
+    model: Annotated[str, Parameter(alias="-m")] = "photo-en",
+    beam: int = 5,
+    show: Path | None = None,
+    cells: bool = False,
+    json: bool = False,
+) -> None:
+    """Say what pictures show, a line for each, and where each word looked.
+
+    Parameters
+    ----------
+    pictures
+        Picture files.
+    model
+        A shipped model (`regard models` lists them) or a model folder.
+    beam
+        How many captions the search keeps.
+    show
+        Save the words over the picture here (.png, .svg, .pdf, or .gif for a film); "-" draws them in the terminal.
+    cells
+        In --show, the weights as they are, cell by cell, instead of a soft light.
+    json
+        One JSON object per picture, with what each word attended to.
+    """
+    from json import dumps, loads
+
+    from regard.systems.captioner import Captioner
+    from regard.systems.shipped import load_as
+
+    if not pictures:
+        raise OptionError("Say which pictures to caption: regard caption PICTURE ...")
+    if show is not None and len(pictures) > 1 and str(show) != "-":
+        raise OptionError(f"--show {show} is for one picture; got {len(pictures)}. Use --json for many.")
+    captioner = load_as(Captioner, model)
+    for picture, (best, *_) in zip(pictures, captioner.caption_each(pictures, beam=beam), strict=True):
+        if json:
+            trace = None if best.trace is None else loads(best.trace.to_json())
+            fields = {"picture": str(picture), "caption": best.text, "score": best.score, "trace": trace}
+            say(dumps(fields, ensure_ascii=False))
+        else:
+            say(f"{picture}: {best.text}" if len(pictures) > 1 else best.text)
+        if show is None:
+            continue
+        if best.trace is None:
+            raise OptionError(f"{model} has no attention to show: it reads a picture once.")
+        _show(best.trace, show, cells=cells)
+
+
+def _show(trace: "Trace", show: Path, *, cells: bool) -> None:
+    from rich.console import Console
+
+    from regard.viewing import halfblocks, overlay, picture
+
+    if str(show) == "-":
+        console = Console()
+        coloured = console.color_system is not None
+        console.print(halfblocks.strip(trace, width=console.width, cells=cells, colour=coloured))
+    elif show.suffix.lower() == ".gif":
+        say(f"Wrote {overlay.save_film(trace, show, cells=cells)}")
+    else:
+        say(f"Wrote {picture.save(overlay.strip(trace, cells=cells, title=trace.target_text), show)}")
+
+
+def report(model: str, captions: Path | None, pictures: Path | None, *, beam: int) -> None:
+    """Score a captioner: on captions and pictures, or else on the world scenes."""
+    from regard.systems.caption_evaluation import evaluate_on_photographs, evaluate_on_scenes
+    from regard.systems.captioner import Captioner
+    from regard.systems.shipped import load_as
+
+    captioner = load_as(Captioner, model)
+    if captions is not None and pictures is not None:
+        found = evaluate_on_photographs(captioner, captions, pictures, beam=beam)
+    elif captioner.config.is_learned and captions is None:
+        found = evaluate_on_scenes(captioner, beam=beam)
+    else:
+        raise OptionError("Give the captions and the pictures: regard evaluate MODEL CAPTIONS PICTURES.")
+    scores = found.scores
+    say(f"{model}: {scores.count} pictures, beam {beam}")
+    for order, value in enumerate(scores.bleu, 1):
+        say(f"  {f'BLEU-{order}':22} {value:7.2f}{f'  {scores.bleu_signature}' if order == 4 else ''}")
+    say(f"  {'ROUGE-L':22} {scores.rouge_l:7.2f}")
+    say(f"  {'CIDEr-D':22} {scores.cider_d:7.3f}")
+    meteor = "none" if scores.meteor is None else f"{scores.meteor:.2f}"
+    say(f"  {'METEOR':22} {meteor:>7}  {scores.meteor_name}")
+    say(f"  {'exact match':22} {100 * scores.exact_match:7.2f}  percent")
+    if found.maps is not None:
+        say(f"  {'map variation':22} {found.maps.variation:7.3f}  base-2 JS divergence between the maps of two words")
+        say(f"  {'entropy':22} {found.maps.entropy:7.3f}  nats, of a map")
+        say(f"  {'distinct cells':22} {found.maps.distinct_cells:7.2f}  strongest cells in a caption")
+    if found.regions is not None:
+        for name in ("pointing", "correctness"):
+            value, control = getattr(found.regions, name), getattr(found.regions, f"{name}_shuffled")
+            say(f"  {name:22} {100 * value:7.2f}  percent; {100 * control:.2f} with the maps shuffled among the words")
+        say(f"  {'chance':22} {100 * found.regions.chance:7.2f}  percent of the cells are gold")
