@@ -125,7 +125,7 @@ class CaptioningTask(Task):
             groups = reward.unflatten(0, (samples, -1))
             baseline = ((groups.sum(0) - groups) / (samples - 1)).flatten(0, 1)
         else:
-            baseline = self.baseline.expand_as(reward)
+            baseline = self.baseline.clone().expand_as(reward)
             self.baseline.lerp_((reward * drawn).sum() / count, 0.1)
         term = ((reward - baseline) * unrolled.log_prob * drawn).sum() / count
         entropy = (unrolled.entropy * drawn).sum() / count
