@@ -82,6 +82,16 @@ def test_large_inputs_are_right(scale):
         assert_near(grad, exact_grad, 2e-5)
 
 
+def test_what_lies_behind_the_queries_is_never_read():
+    """Large inputs, of which the last eight are not all there: what follows in memory is not a number."""
+    query, key, values, direction = (tensor.detach() for tensor in tensors((1, 9, 5, 3, 2), scale=20.0))
+    longer = torch.full((16, 3), torch.nan, device=DEVICE)
+    longer[:9] = query[0]
+    inputs = [longer[:9].unsqueeze(0).requires_grad_(), key.requires_grad_()]
+    for grad in torch.autograd.grad(additive_attention(*inputs, values, direction).sum(), inputs):
+        assert torch.isfinite(grad).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_no_worse_than_direct_evaluation(dtype):
     inputs = tensors(SIZES["odd"], dtype=dtype)

@@ -102,7 +102,7 @@ class Sides:
         query_share, key_share = _shares(self.num_queries, self.num_keys, PROGRAMS // (self.batch * blocks))
         query_shares, key_shares = triton.cdiv(self.num_queries, query_share), triton.cdiv(self.num_keys, key_share)
         query_parts = upstream.new_empty(key_shares, *self.query.shape)
-        key_parts = upstream.new_zeros(query_shares, *self.key.shape)
+        key_parts = upstream.new_empty(query_shares, *self.key.shape)
         fractions = upstream.new_empty(query_shares * key_shares, self.batch, self.dim)
         filled = _filled(upstream, (0, -self.num_keys % 2, 0, -self.num_queries % 8))
         slopes[(query_shares * key_shares, blocks, self.batch)](

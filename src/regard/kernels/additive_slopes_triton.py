@@ -29,10 +29,13 @@ def _four_queries(e0, e1, e2, e3, b, g0, g1, g2, g3, t0, t1, t2, t3, both, taken
 
 @triton.jit
 def _near(e0, e1, e2, e3, e4, e5, e6, e7, g0, g1, g2, g3, g4, g5, g6, g7, t0, t1, t2, t3, t4, t5, t6, t7, taken,
-          key, parts, inside, FAST: tl.constexpr):  # fmt: skip
-    """One key and eight queries, of which e are the exponentials, g the gradients and t the sums."""
+          key, parts, inside, is_later, FAST: tl.constexpr):  # fmt: skip
+    """One key and eight queries, of which e are the exponentials, g the gradients and t the sums.
+
+    The key's own sum lies at `parts` from the second eight on.
+    """
     b = tl.exp(2.0 * tl.load(key, mask=inside, other=0.0).to(tl.float32))
-    both = tl.load(parts, mask=inside, other=0.0)
+    both = tl.load(parts, mask=inside & is_later, other=0.0)
     t0, t1, t2, t3, both, taken = _four_queries(e0, e1, e2, e3, b, g0, g1, g2, g3, t0, t1, t2, t3, both, taken, FAST)
     t4, t5, t6, t7, both, taken = _four_queries(e4, e5, e6, e7, b, g4, g5, g6, g7, t4, t5, t6, t7, both, taken, FAST)
     tl.store(parts, both, mask=inside)
@@ -48,18 +51,19 @@ def _far_query(query, b, g, t, both, taken, inside):
 
 
 @triton.jit
-def _far(query, dim, g0, g1, g2, g3, g4, g5, g6, g7, t0, t1, t2, t3, t4, t5, t6, t7, taken, key, parts, inside):
-    """The same as _near for inputs of any size; queries that are not there have no gradient, so any will do."""
+def _far(query, rows, dim, g0, g1, g2, g3, g4, g5, g6, g7, t0, t1, t2, t3, t4, t5, t6, t7, taken,
+         key, parts, inside, is_later):  # fmt: skip
+    """The same as _near for inputs of any size; only the first `rows` queries are there."""
     b = tl.load(key, mask=inside, other=0.0).to(tl.float32)
-    both = tl.load(parts, mask=inside, other=0.0)
+    both = tl.load(parts, mask=inside & is_later, other=0.0)
     t0, both, taken = _far_query(query, b, g0, t0, both, taken, inside)
-    t1, both, taken = _far_query(query + dim, b, g1, t1, both, taken, inside)
-    t2, both, taken = _far_query(query + 2 * dim, b, g2, t2, both, taken, inside)
-    t3, both, taken = _far_query(query + 3 * dim, b, g3, t3, both, taken, inside)
-    t4, both, taken = _far_query(query + 4 * dim, b, g4, t4, both, taken, inside)
-    t5, both, taken = _far_query(query + 5 * dim, b, g5, t5, both, taken, inside)
-    t6, both, taken = _far_query(query + 6 * dim, b, g6, t6, both, taken, inside)
-    t7, both, taken = _far_query(query + 7 * dim, b, g7, t7, both, taken, inside)
+    t1, both, taken = _far_query(query + dim, b, g1, t1, both, taken, inside & (rows > 1))
+    t2, both, taken = _far_query(query + 2 * dim, b, g2, t2, both, taken, inside & (rows > 2))
+    t3, both, taken = _far_query(query + 3 * dim, b, g3, t3, both, taken, inside & (rows > 3))
+    t4, both, taken = _far_query(query + 4 * dim, b, g4, t4, both, taken, inside & (rows > 4))
+    t5, both, taken = _far_query(query + 5 * dim, b, g5, t5, both, taken, inside & (rows > 5))
+    t6, both, taken = _far_query(query + 6 * dim, b, g6, t6, both, taken, inside & (rows > 6))
+    t7, both, taken = _far_query(query + 7 * dim, b, g7, t7, both, taken, inside & (rows > 7))
     tl.store(parts, both, mask=inside)
     return t0, t1, t2, t3, t4, t5, t6, t7, taken
 
@@ -120,7 +124,7 @@ def slopes(
     for i in range(query_share * QUERY_SHARE, last_query, 8):
         in1, in2, in3, in4 = i + 1 < last_query, i + 2 < last_query, i + 3 < last_query, i + 4 < last_query
         in5, in6, in7 = i + 5 < last_query, i + 6 < last_query, i + 7 < last_query
-        own = query + i * dim
+        own, is_later = query + i * dim, i > query_share * QUERY_SHARE
         t0, t1, t2, t3, t4, t5, t6, t7 = nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing
         e0, e1 = _grown(own, dims, is_dim), _grown(own + dim, dims, is_dim & in1)
         e2, e3 = _grown(own + 2 * dim, dims, is_dim & in2), _grown(own + 3 * dim, dims, is_dim & in3)
@@ -141,11 +145,12 @@ def slopes(
                 g7, n7 = two(g + 7 * pairs)
                 t0, t1, t2, t3, t4, t5, t6, t7, taken = _near(
                     e0, e1, e2, e3, e4, e5, e6, e7, g0, g1, g2, g3, g4, g5, g6, g7,
-                    t0, t1, t2, t3, t4, t5, t6, t7, taken, key + at, key_parts + at, is_dim, FAST,
+                    t0, t1, t2, t3, t4, t5, t6, t7, taken, key + at, key_parts + at, is_dim, is_later, FAST,
                 )  # fmt: skip
                 t0, t1, t2, t3, t4, t5, t6, t7, taken = _near(
                     e0, e1, e2, e3, e4, e5, e6, e7, n0, n1, n2, n3, n4, n5, n6, n7,
-                    t0, t1, t2, t3, t4, t5, t6, t7, taken, key + at + dim, key_parts + at + dim, next_inside, FAST,
+                    t0, t1, t2, t3, t4, t5, t6, t7, taken,
+                    key + at + dim, key_parts + at + dim, next_inside, is_later, FAST,
                 )  # fmt: skip
         else:
             for j in range(first_key, last_key, 2):
@@ -160,12 +165,12 @@ def slopes(
                 g6, n6 = two(g + 6 * pairs)
                 g7, n7 = two(g + 7 * pairs)
                 t0, t1, t2, t3, t4, t5, t6, t7, taken = _far(
-                    own + dims, dim, g0, g1, g2, g3, g4, g5, g6, g7, t0, t1, t2, t3, t4, t5, t6, t7, taken,
-                    key + at, key_parts + at, is_dim,
+                    own + dims, last_query - i, dim, g0, g1, g2, g3, g4, g5, g6, g7,
+                    t0, t1, t2, t3, t4, t5, t6, t7, taken, key + at, key_parts + at, is_dim, is_later,
                 )  # fmt: skip
                 t0, t1, t2, t3, t4, t5, t6, t7, taken = _far(
-                    own + dims, dim, n0, n1, n2, n3, n4, n5, n6, n7, t0, t1, t2, t3, t4, t5, t6, t7, taken,
-                    key + at + dim, key_parts + at + dim, next_inside,
+                    own + dims, last_query - i, dim, n0, n1, n2, n3, n4, n5, n6, n7,
+                    t0, t1, t2, t3, t4, t5, t6, t7, taken, key + at + dim, key_parts + at + dim, next_inside, is_later,
                 )  # fmt: skip
         upstream += 8 * pairs
         to = query_parts + i * dim + dims
