@@ -183,7 +183,11 @@ def models() -> None:
     from regard.systems.shipped import shipped_models
 
     table = Table("name", "what it does", "on its test", "MiB")
-    measures = {"test_bleu": "BLEU {:.1f}", "test_accuracy": "{:.1f} % right"}
+    measures = {
+        "test_bleu": "BLEU {:.1f}",
+        "test_accuracy": "{:.1f} % right",
+        "valid_beam_bleu4": "BLEU-4 {:.1f}",
+    }
     for model in shipped_models():
         scores = [form.format(model.metrics[name]) for name, form in measures.items() if name in model.metrics]
         table.add_row(model.name, model.summary, ", ".join(scores), f"{model.mebibytes:.1f}")

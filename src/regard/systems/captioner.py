@@ -31,6 +31,9 @@ SYSTEM = "captioner"
 LEARNED = "strided"
 TOKENIZER = "caption"
 
+LENGTH_PENALTY = 0.6
+"""Captions are short: with 1, as for translations, a beam prefers those that say too much."""
+
 
 @dataclass(frozen=True)
 class CaptionerConfig:
@@ -232,7 +235,15 @@ class Captioner(nn.Module):
         weights.into(model)
         return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
-    def _search(self, encoded: Encoded, *, beam: int, max_length: int = 30, **options: Any) -> list[list[Hypothesis]]:
+    def _search(
+        self,
+        encoded: Encoded,
+        *,
+        beam: int,
+        max_length: int = 30,
+        length_penalty: float = LENGTH_PENALTY,
+        **options: Any,
+    ) -> list[list[Hypothesis]]:
         rules = Rules(
             START,
             END,
@@ -241,7 +252,7 @@ class Captioner(nn.Module):
             min_length=options.pop("min_length", 0),
             block_ngrams=options.pop("block_ngrams", 0),
         )
-        return beam_search(self.decoder, encoded, rules, size=beam, **options)
+        return beam_search(self.decoder, encoded, rules, size=beam, length_penalty=length_penalty, **options)
 
     def _traces(
         self, encoded: Encoded, rows: Sequence[int], found: Sequence[Hypothesis], seen: Sequence[Any]
