@@ -1,7 +1,7 @@
 """The roofline of additive scores: how many features of pairs a GPU can do in a second, and what does how many.
 
     regard bench attention --compiled --json attention.json
-    python benchmarks/roofline.py attention.json roofline.png
+    python benchmarks/roofline.py attention.json roofline.png [MILLISECONDS of the kernel alone]
 
 The roofs are those of one NVIDIA H200: 4.8 TB/s of memory, and 132 multiprocessors at 1.98 GHz with 16 special-function
 units (one tanh each) and 128 multiply-add units. The formula writes and reads the features of all pairs four times in
@@ -27,7 +27,7 @@ COLOURS = {"formula": "#D55E00", "torch.compile": "#CC79A7", "regard": "#0072B2"
 
 
 def main() -> None:
-    results, path = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path(sys.argv[2])
+    results, path, *kernel = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), *sys.argv[2:]
     name = f"additive scores alone, forward, b q k d = {' '.join(map(str, SIZE))}"
     batch, queries, keys, dim = SIZE
     features = math.prod(SIZE)
@@ -37,8 +37,8 @@ def main() -> None:
     intensity = np.logspace(-2, 3, 200)
     axes.plot(intensity, np.minimum(BANDWIDTH * intensity, TANH), color="0.55", linestyle="--")
     axes.plot(intensity, np.minimum(BANDWIDTH * intensity, FRACTIONS), color="0.15")
-    axes.text(2.5, TANH * 0.66, "tanh: the special-function units", color="0.4")
-    axes.text(2.5, FRACTIONS * 1.15, "shared fractions: the multiply-add units", color="0.15")
+    axes.text(1.1, TANH * 1.12, "tanh: special-function units", color="0.4", fontsize="small")
+    axes.text(2.5, FRACTIONS * 1.15, "shared fractions: multiply-add units", color="0.15", fontsize="small")
     axes.text(0.06, BANDWIDTH * 0.06 * 1.7, "memory", color="0.15", rotation=33)
     for result in results["results"]:
         if result["contest"] == name:
@@ -49,15 +49,20 @@ def main() -> None:
             axes.annotate(
                 label,
                 (features / traffic, rate),
-                (9, 6 if rival == "regard" else -14),
+                (9, -14),
                 textcoords="offset points",
                 color=COLOURS[rival],
             )
+    for milliseconds in map(float, kernel):
+        rate = 1e3 * features / milliseconds
+        axes.plot(features / lean, rate, "o", markersize=9, color="white", markeredgecolor=COLOURS["regard"])
+        label = f"its kernel alone: {milliseconds:.2f} ms"
+        axes.annotate(label, (features / lean, rate), (9, 4), textcoords="offset points", color=COLOURS["regard"])
     axes.set(xscale="log", yscale="log", xlim=(0.01, 1000), ylim=(3e10, 3e13))
     axes.set_xlabel("features of pairs for each byte of memory traffic")
     axes.set_ylabel("features of pairs in a second")
     axes.spines[["top", "right"]].set_visible(False)
-    save(figure, path)
+    save(figure, Path(path))
 
 
 if __name__ == "__main__":

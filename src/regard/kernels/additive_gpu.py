@@ -65,9 +65,8 @@ class Sides:
 
     def logits(self) -> Tensor:
         """v' tanh(query + key), (b, q, k) in float32; -inf where the mask is False."""
-        padded_dim = triton.cdiv(self.dim, 4) * 4
-        exp_query, query_peaks = _exponentials(self.query, padded_dim, transposed=False)
-        exp_key, key_peaks = _exponentials(self.key, padded_dim, transposed=True)
+        exp_query, exp_key, query_peaks, key_peaks = self._exponentials()
+        padded_dim = exp_query.shape[2]
         direction = _filled(self.direction, (0, padded_dim - self.dim))
         output = torch.empty(self.batch, self.num_queries, self.num_keys, device=self.query.device, dtype=torch.float32)
         block = 64 if self.num_keys > 32 else 32
@@ -94,6 +93,26 @@ class Sides:
             num_warps=1,
         )
         return output
+
+    def _exponentials(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """exp(2x) of both sides, with the keys transposed, and the largest |x| of each tile of rows."""
+        padded_dim = triton.cdiv(self.dim, 4) * 4
+        tiles = triton.cdiv(self.num_queries, TILE), triton.cdiv(self.num_keys, TILE)
+        shapes = [(self.num_queries, padded_dim), (padded_dim, tiles[1] * TILE), (tiles[0],), (tiles[1],)]
+        made = [torch.empty(self.batch, *shape, device=self.query.device, dtype=torch.float32) for shape in shapes]
+        kernels.prepare[(sum(tiles), self.batch)](
+            self.query,
+            self.key,
+            *made,
+            self.num_queries,
+            self.num_keys,
+            self.dim,
+            padded_dim,
+            tiles[1] * TILE,
+            TILE=TILE,
+            BLOCK=32,
+        )
+        return made[0], made[1], made[2], made[3]
 
     def backward(self, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """From the gradient of the logits (b, q, k) to those of queries, keys and direction, in float32."""
@@ -126,36 +145,6 @@ class Sides:
         return query_parts.sum(0).mul_(factor), key_parts.sum(0).mul_(factor), grad_direction
 
 
-def _exponentials(side: Tensor, padded_dim: int, *, transposed: bool) -> tuple[Tensor, Tensor]:
-    """exp(2x) as (b, row, feature), or transposed as (b, feature, row); and the largest |x| of each tile of rows.
-
-    Transposed, there are zeros up to a whole tile of rows, so that all of it can be loaded.
-    """
-    batch, count, dim = side.shape
-    tiles = triton.cdiv(count, TILE)
-    shape = (batch, padded_dim, tiles * TILE) if transposed else (batch, count, padded_dim)
-    exponentials = torch.empty(shape, device=side.device, dtype=torch.float32)
-    peaks = torch.empty(batch, tiles, device=side.device, dtype=torch.float32)
-    stride_batch, *strides = exponentials.stride()
-    stride_row, stride_dim = reversed(strides) if transposed else strides
-    kernels.prepare[(tiles, batch)](
-        side,
-        exponentials,
-        peaks,
-        count,
-        tiles * TILE if transposed else count,
-        dim,
-        padded_dim,
-        stride_batch,
-        stride_row,
-        stride_dim,
-        TILE=TILE,
-        BLOCK=32,
-        num_warps=4,
-    )
-    return exponentials, peaks
-
-
 def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
     """The softmax over the keys in place; `normalisers` (b, q) are filled, or given."""
     block = min(4096, triton.next_power_of_2(logits.shape[-1]))
@@ -178,18 +167,16 @@ class _AdditiveAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
         query, key, values = query.contiguous(), key.contiguous(), values.contiguous()
-        batch, num_queries, num_keys = len(query), query.shape[1], key.shape[1]
-        context = torch.empty(batch, num_queries, values.shape[-1], device=values.device, dtype=values.dtype)
-        normalisers = torch.empty(batch, num_queries, device=values.device, dtype=torch.float32)
-        kept = None
-        chunks = _chunks(batch, num_queries, num_keys)
-        for b, q in chunks:
-            logits = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q]).logits()
-            found = torch.empty_like(normalisers[b, q], memory_format=torch.contiguous_format)
-            kept = _normalise(logits, found, given=False)
-            context[b, q] = kept @ values[b].float()
-            normalisers[b, q] = found
-        ctx.save_for_backward(query, key, values, direction, mask, normalisers, kept if len(chunks) == 1 else None)
+        chunks = _chunks(len(query), query.shape[1], key.shape[1])
+        if len(chunks) == 1:
+            context, normalisers, kept = _attended(query, key, values, direction, mask)
+        else:
+            context = values.new_empty(*query.shape[:2], values.shape[-1])
+            normalisers, kept = values.new_empty(query.shape[:2], dtype=torch.float32), None
+            for b, q in chunks:
+                part = query[b, q], key[b], values[b], direction, None if mask is None else mask[b, q]
+                context[b, q], normalisers[b, q], _ = _attended(*part)
+        ctx.save_for_backward(query, key, values, direction, mask, normalisers, kept)
         return context
 
     @staticmethod
@@ -219,6 +206,16 @@ class _AdditiveAttention(torch.autograd.Function):
                 for total, part in zip((grads[0][b, q], grads[1][b], grads[2][b], grads[3]), found, strict=True):
                     total += part
         return *(grad.to(side.dtype) for grad, side in zip(grads, ctx.saved_tensors[:4], strict=True)), None
+
+
+def _attended(
+    query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What is read, the logarithms of the divisors of the weights, and the weights."""
+    logits = Sides(query, key, direction, mask).logits()
+    normalisers = logits.new_empty(logits.shape[:2])
+    weights = _normalise(logits, normalisers, given=False)
+    return (weights @ values.float()).to(values.dtype), normalisers, weights
 
 
 class _AdditiveLogits(torch.autograd.Function):

@@ -26,33 +26,54 @@ PEAK_TILE = tl.constexpr(64)
 
 @triton.jit
 def prepare(
-    inputs,
-    exponentials,
-    peaks,
-    count,
-    padded_count,
+    query,
+    key,
+    exp_query,
+    exp_key,
+    query_peaks,
+    key_peaks,
+    num_queries,
+    num_keys,
     dim,
     padded_dim,
-    stride_batch,
-    stride_row,
-    stride_dim,
+    padded_keys,
     TILE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """exp(2x) where the strides say, with zeros for padding features and rows; and the largest |x| of a tile."""
-    tile, batch = tl.program_id(0), tl.program_id(1)
+    """exp(2x) of the queries as (b, query, feature), and of the keys as (b, feature, key); the largest |x| of a tile.
+
+    Features that fill up are 0, and so are the keys up to a whole tile.
+    """
+    tile, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    query_tiles = tl.cdiv(num_queries, TILE)
+    if tile < query_tiles:
+        exponentials = exp_query + batch * num_queries * padded_dim
+        peaks = query_peaks + batch * query_tiles
+        _prepare(query, exponentials, peaks, tile, batch, num_queries, num_queries, dim, padded_dim, padded_dim, 1,
+                 TILE, BLOCK)  # fmt: skip
+    else:
+        exponentials = exp_key + batch * padded_keys * padded_dim
+        peaks = key_peaks + batch * tl.cdiv(num_keys, TILE)
+        _prepare(key, exponentials, peaks, tile - query_tiles, batch, num_keys, padded_keys, dim, padded_dim, 1,
+                 padded_keys, TILE, BLOCK)  # fmt: skip
+
+
+@triton.jit
+def _prepare(inputs, exponentials, peaks, tile, batch, count, padded_count, dim, padded_dim, stride_row, stride_dim,
+             TILE: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """One tile of one side."""
     rows = tile * TILE + tl.arange(0, TILE)
     largest = tl.zeros([TILE], tl.float32)
     for first in range(0, padded_dim, BLOCK):
         dims = first + tl.arange(0, BLOCK)
         inside = (rows[:, None] < count) & (dims[None, :] < dim)
-        at = batch.to(tl.int64) * count * dim + rows[:, None] * dim + dims[None, :]
+        at = batch * count * dim + rows[:, None] * dim + dims[None, :]
         values = tl.load(inputs + at, mask=inside, other=0.0).to(tl.float32)
         largest = tl.maximum(largest, tl.max(tl.abs(values), 1))
-        to = batch.to(tl.int64) * stride_batch + dims[None, :] * stride_dim + rows[:, None] * stride_row
+        to = dims[None, :] * stride_dim + rows[:, None] * stride_row
         there = (rows[:, None] < padded_count) & (dims[None, :] < padded_dim)
         tl.store(exponentials + to, tl.where(inside, tl.exp(2.0 * values), 0.0), mask=there)
-    tl.store(peaks + batch * tl.num_programs(0) + tile, tl.max(largest, 0))
+    tl.store(peaks + tile, tl.max(largest, 0))
 
 
 @triton.jit

@@ -1,0 +1,62 @@
+"""The kernels compile for a GPU, on a machine without one too: Triton's interpreter does not see all that can go wrong."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("triton", reason="Triton is there on Linux only")
+
+PROGRAM = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from regard.kernels import additive_slopes_triton, additive_triton, cells_triton, steps_triton
+
+NUMBERS = {"num_queries", "num_keys", "dim", "padded_dim", "padded_keys", "value_dim", "count", "size", "inputs_stride"}
+PAIRS = {"exp_query", "direction_pairs", "upstream"}
+CONSTANTS = {
+    "TILE": 64, "BLOCK": 64, "HAS_MASK": True, "FAST": True, "GIVEN": False, "QUERY_SHARE": 64, "KEY_SHARE": 128,
+    "ADDITIVE": True, "BLOCK_K": 32, "BLOCK_DIM": 128,
+}
+
+
+def kind(kernel, name):
+    if name in CONSTANTS:
+        return "constexpr"
+    if name in NUMBERS or name.startswith("mask_"):
+        return "i32"
+    if name == "mask":
+        return "*i1"
+    if name == "scale":
+        return "fp32"
+    in_pairs = name in PAIRS and kernel.__name__ in ("score", "slopes")
+    return "*i64" if in_pairs else "*fp32"
+
+
+for module in (additive_triton, additive_slopes_triton, steps_triton, cells_triton):
+    for name, kernel in vars(module).items():
+        public = isinstance(kernel, triton.runtime.JITFunction) and not name.startswith("_")
+        if not public or kernel.__module__ != module.__name__ or name in ("reciprocal", "two"):
+            continue
+        signature = {argument: kind(kernel, argument) for argument in kernel.arg_names}
+        constants = {argument: CONSTANTS[argument] for argument in kernel.arg_names if argument in CONSTANTS}
+        source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
+        made = triton.compile(source, target=GPUTarget("cuda", 90, 32))
+        print(name, len(made.asm["cubin"]))
+"""
+
+
+def test_every_kernel_compiles_for_a_hopper_gpu(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    compiled = {line.split()[0]: int(line.split()[1]) for line in done.stdout.splitlines()}
+    assert {"prepare", "score", "normalise", "normalise_back", "slopes", "look", "look_back"} <= set(compiled)
+    assert {"gru_gates", "gru_gates_back", "gru_blend", "gru_blend_back", "lstm", "lstm_back"} <= set(compiled)
+    assert min(compiled.values()) > 0
