@@ -1,4 +1,4 @@
-"""The kernels compile for a GPU, on a machine without one too: Triton's interpreter does not see all that can go wrong."""
+"""Every kernel compiles for a GPU, without one too: Triton's interpreter does not see all that can go wrong."""
 
 import os
 import subprocess

@@ -17,6 +17,8 @@ from torch import Tensor, nn
 ROWS, STEPS, KEYS = 16, 4, 8
 MOST = 128
 """Graphs that a decoder keeps; batches of further shapes run as loops."""
+ROOM = 0.2
+"""Share of the GPU's memory that has to be free for another: each keeps places for its inputs and outputs."""
 
 Loop = Callable[..., tuple[Tensor, ...]]
 
@@ -114,7 +116,7 @@ class Replay:
         if self._waiting() is not None or self._seen[key] == 1:
             return loop(*inputs)
         if key not in self._recordings:
-            if len(self._recordings) == MOST:
+            if len(self._recordings) == MOST or not _has_room(inputs[0].device):
                 return loop(*inputs)
             self._recordings[key] = self._record(_Loop(module, loop), inputs, weights)
         held = _Pass()
@@ -155,6 +157,11 @@ def _warm_up(run: Callable[[], tuple[Tensor, ...]], sources: Sequence[Tensor]) -
         outputs = run()
         torch.autograd.grad(outputs, sources, outputs, allow_unused=True)
     torch.cuda.current_stream().wait_stream(stream)
+
+
+def _has_room(device: torch.device) -> bool:
+    free, total = torch.cuda.mem_get_info(device)
+    return free > ROOM * total
 
 
 def _described(tensor: Tensor) -> tuple[Any, ...]:
