@@ -13,7 +13,9 @@ GPU_BLOCK = 1 << 23
 
 def flatten_lead(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, torch.Size]:
     """Both with one batch axis, (b, q, d) and (b, k, d), and the leading axes that they broadcast to."""
-    lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    lead = query.shape[:-2]
+    if lead != key.shape[:-2]:
+        lead = torch.broadcast_shapes(lead, key.shape[:-2])
     flat_query, flat_key = (
         side.expand(*lead, *side.shape[-2:]).reshape(lead.numel(), *side.shape[-2:]) for side in (query, key)
     )
