@@ -134,6 +134,9 @@ class Trace:
         """
         rows = [_plain(row) for row in _plain(weights)]
         cells = len(rows[0]) if rows and hasattr(rows[0], "__len__") else 0
+        if not rows and grid is not None:
+            # A caption without words: nothing was looked at, but the grid was there.
+            cells = math.prod(grid)
         if grid is None:
             grid = (math.isqrt(cells), math.isqrt(cells))
         if math.prod(grid) != cells:

@@ -117,3 +117,19 @@ def test_a_soft_start_is_soft_attention_in_training_and_hard_in_evaluation():
     torch.testing.assert_close(started.weights, attend(query, key, weights=True).weights)
     assert started.log_prob is None
     assert (attend(query, key, align=hard.eval(), weights=True).weights.amax(-1) == 1).all()
+
+
+def test_each_row_of_a_batch_can_be_soft_or_hard():
+    query, key, value = torch.randn(4, 3, 5), torch.randn(4, 7, 5), torch.randn(4, 7, 2)
+    hard = align.Hard()
+    hard.soft = torch.tensor([True, False, True, False])
+    found = attend(query, key, value, align=hard, weights=True, mask=mask.padding(torch.tensor([7, 4, 3, 7])))
+    soft = attend(query, key, value, weights=True, mask=mask.padding(torch.tensor([7, 4, 3, 7])))
+    torch.testing.assert_close(found.weights[::2], soft.weights[::2])
+    torch.testing.assert_close(found.context[::2], soft.context[::2])
+    assert (found.weights[1::2].amax(-1) == 1).all()
+    assert (found.weights[1::2].sum(-1) == 1).all()
+    assert found.log_prob[::2].eq(0).all()
+    assert found.log_prob[1::2].lt(0).all()
+    hard.eval()
+    assert attend(query, key, value, align=hard, weights=True).weights.amax(-1).eq(1).all(), "evaluation is hard"

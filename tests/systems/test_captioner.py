@@ -6,12 +6,14 @@ import torch
 from PIL import Image
 
 from regard import load
-from regard.data.tokenizer import Tokenizer
+from regard.data.tokenizer import END, Tokenizer
 from regard.errors import ModelError, OptionError, ShapeError
 from regard.systems.caption_evaluation import evaluate_captions, evaluate_on_scenes
 from regard.systems.captioner import Captioner, CaptionerConfig
 from regard.systems.shipped import load_as
 from regard.systems.translator import Translator
+from regard.trace import Trace
+from regard.viewing import overlay
 
 WORDS = ["a red star", "two blue rings", "a large green moon above a square"]
 SMALL = {"filters": (4, 5, 7), "embedding": 6, "hidden": 11, "match": 5}
@@ -47,6 +49,19 @@ def test_show_and_tell_reads_the_picture_once_and_has_no_trace():
     best = model.caption(photograph(), beam=2, nbest=2)
     assert [one.trace for one in best] == [None, None]
     assert best[0].score >= best[1].score
+
+
+def test_a_caption_without_words_has_a_trace_without_any():
+    model = made()
+    with torch.no_grad():
+        model.decoder.output.bias[END] = 99.0
+    best = model.caption(photograph())[0]
+    assert best.text == ""
+    assert best.trace.target == ()
+    assert best.trace.grid == (8, 8)
+    assert Trace.from_json(best.trace.to_json()) == best.trace
+    with pytest.raises(OptionError, match="and 0 words"):
+        overlay.strip(best.trace)
 
 
 def test_files_pil_and_arrays_are_captioned_alike(tmp_path):

@@ -20,6 +20,7 @@ for command in (
     translation.evaluate,
     translation.align,
     captioning.caption,
+    captioning.gallery,
     recognition.recognize,
     look.view,
     translation.models,

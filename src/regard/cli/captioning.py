@@ -76,6 +76,56 @@ def _show(trace: "Trace", show: Path, *, cells: bool) -> None:
         say(f"Wrote {picture.save(overlay.strip(trace, cells=cells, title=trace.target_text), show)}")
 
 
+def gallery(
+    model: str,
+    captions: Path,
+    pictures: Path,
+    *,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("regard-gallery"),
+    each: int = 6,
+    limit: int = 0,
+    beam: int = 5,
+) -> None:
+    """Make a page of the best and the worst captions of a test set, graded, with what each word looked at.
+
+    Grades are those of the lectures, from "without errors" to "unrelated", given by CIDEr-D against what people wrote.
+    The page holds copies of the photographs.
+
+    Parameters
+    ----------
+    model
+        A shipped model or a model folder.
+    captions
+        A file of captions; of one with splits, those of the test are taken that have pictures, or of the validation.
+    pictures
+        The folder or archive of the pictures.
+    out
+        Folder for the page.
+    each
+        How many captions of each grade to show.
+    limit
+        How many pictures to caption; 0 for all.
+    beam
+        How many captions the search keeps.
+    """
+    from regard.data.images import Images
+    from regard.metrics.grades import GRADES
+    from regard.systems.caption_gallery import caption_gallery
+    from regard.systems.captioner import Captioner
+    from regard.systems.shipped import load_as
+    from regard.viewing.gallery import save_gallery
+
+    captioner, images = load_as(Captioner, model), Images(pictures)
+    found = caption_gallery(captioner, captions, images, beam=beam, limit=limit)
+    say(f"{model}: {found.report}; graded by CIDEr-D, not by people")
+    for name in GRADES:
+        count = len(found.of(name))
+        say(f"  {name:22} {count:6}  {100 * count / len(found):.1f} percent")
+    title = f"{model} on {Path(pictures).name}"
+    page = save_gallery(found, captioner, images, out, each=each, beam=beam, title=title)
+    say(f"Wrote {page}")
+
+
 def report(model: str, captions: Path | None, pictures: Path | None, *, beam: int) -> None:
     """Score a captioner: on captions and pictures, or else on the world scenes."""
     from regard.systems.caption_evaluation import evaluate_on_photographs, evaluate_on_scenes

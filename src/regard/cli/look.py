@@ -8,8 +8,13 @@ from cyclopts import Parameter
 from regard.cli.output import say
 
 
-def demo(*, out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo"), minutes: float = 1.0) -> None:
-    """See attention work: as a look-up, under every score, and in translation.
+def demo(
+    *,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo"),
+    minutes: float = 1.0,
+    photograph: Path | None = None,
+) -> None:
+    """See attention work: as a look-up, under every score, in translation, and on pictures.
 
     Prints heat maps in the terminal and saves pictures. Trains a small translator on the way.
 
@@ -19,10 +24,12 @@ def demo(*, out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo"), m
         Folder for the pictures; made if it does not exist.
     minutes
         Time to train the translator of the generated world.
+    photograph
+        A photograph of yours to caption; without, it is one of scikit-image, where that is installed.
     """
     from regard.demo import run
 
-    run(out, minutes=minutes)
+    run(out, minutes=minutes, photograph=photograph)
 
 
 def view(trace: Path, *, out: Annotated[Path | None, Parameter(alias="-o")] = None, cells: bool = False) -> None:

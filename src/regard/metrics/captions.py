@@ -103,16 +103,22 @@ def rouge_l(caption: Sequence[str], references: Sequence[Sequence[str]]) -> floa
     return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
 
 
-def cider_d(captions: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> list[float]:
+def cider_d(
+    captions: Sequence[Sequence[str]],
+    references: Sequence[Sequence[Sequence[str]]],
+    corpus: Sequence[Sequence[Sequence[str]]] | None = None,
+) -> list[float]:
     """CIDEr-D of each caption (Vedantam et al. 2015, section 5): 10 times the mean over n = 1..4 and the references of
 
         sum_g min(c_g, r_g) r_g / (|c| |r|) * exp(-(words of c - words of r)^2 / (2 * 6^2))
 
     where c_g and r_g are how often the n-gram g occurs, times ln(images / images whose references have g). The
-    references given are also the corpus in which n-grams are counted, so that of one image alone scores 0.
+    references given are also the corpus in which n-grams are counted, so that of one image alone scores 0; a
+    larger `corpus` of references makes the scores of a few images those that they have among many.
     """
-    seen = Counter(gram for each in references for gram in {gram for words in each for gram in _grams(words)})
-    log_images = math.log(max(1, len(references)))
+    corpus = references if corpus is None else corpus
+    seen = Counter(gram for each in corpus for gram in {gram for words in each for gram in _grams(words)})
+    log_images = math.log(max(1, len(corpus)))
 
     def vector(words: Sequence[str]) -> _Vector:
         weights = {gram: number * (log_images - math.log(max(1, seen[gram]))) for gram, number in _grams(words).items()}

@@ -1,7 +1,7 @@
 """How good a captioner is, and how right its attention: by decoding, and on a world where the right cells are known."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.captions import read_captions
+from regard.data.captions import Captioned, Captions, read_captions
 from regard.data.features import FeatureStore
 from regard.data.images import PREPARATIONS, Images
 from regard.errors import DataError, OptionError
@@ -83,17 +83,21 @@ def evaluate_on_photographs(
 
     Of a file with splits, those of the test are taken that have pictures there, or else those of the validation.
     """
-    told = read_captions(captions)
     store = FeatureStore.open(place) if (Path(place) / "meta.json").is_file() else None
     images = Images(place) if store is None else None
-    there = [one for one in told if one.image in (store or images or ())]
-    splits = [split] if split else ["test", "valid", ""]
-    wanted = next((some for name in splits if (some := [one for one in there if one.split == name])), [])
+    wanted = to_score(read_captions(captions), store or images or (), split=split)
     if not wanted:
         raise DataError(f"{place} has no pictures of {captions} to score on.")
     names = [one.image for one in wanted]
     shown = _features(model, store, names) if store is not None else _pixels(model, images, names)
     return evaluate_captions(model, shown, [one.captions for one in wanted], beam=beam, meteor=meteor)
+
+
+def to_score(told: Captions, there: Container[str], *, split: str = "") -> list[Captioned]:
+    """Of captioned pictures those to test with: of the split, or the first of test, valid and none that is there."""
+    some = [one for one in told if one.image in there]
+    splits = [split] if split else ["test", "valid", ""]
+    return next((found for name in splits if (found := [one for one in some if one.split == name])), [])
 
 
 def _features(model: Captioner, store: FeatureStore, names: Sequence[str]) -> Iterator[Tensor]:

@@ -305,7 +305,7 @@ def _decoder(config: CaptionerConfig, memory_dim: int, vocabulary: int) -> ShowA
         memory_dim=memory_dim,
         hidden=config.hidden,
         attention=Attention(
-            score.Additive(config.hidden, memory_dim, config.match), hard if config.align == "hard" else align.softmax
+            score.Additive(config.hidden, memory_dim, config.match), hard if config.align == "hard" else align.Softmax()
         ),
         output=output,
         dropout=config.dropout,

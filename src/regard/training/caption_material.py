@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from glob import glob
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -140,8 +141,9 @@ def build_store(
     `names` are the pictures of each split; the components are those of training pictures.
     """
     config, folder = recipe.model, Path(recipe.data.folder)
-    places = [path for pattern in recipe.data.images for path in sorted(folder.glob(pattern)) or [folder / pattern]]
-    images = Images(*places)
+    # A pattern may also be a whole path, or ".", which Path.glob does not take.
+    found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in recipe.data.images]  # noqa: PTH207
+    images = Images(*(folder / name for some in found for name in some))
     there = [name for split in names.values() for name in split if name in images]
     network = Frozen(config.encoder, config.stride, leave_out=config.leave_out)
     device = "cuda" if torch.cuda.is_available() else "cpu"
