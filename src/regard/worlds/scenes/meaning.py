@@ -31,11 +31,7 @@ SPLITS = {"train": range(0, 90), "valid": range(90, 95), "test": range(95, 100)}
 VOCABULARY = tuple(
     dict.fromkeys(
         [*NUMBERS, "an", *SIZES[::2], *COLOURS, *SHAPES, *SHAPES.values(), "and"]
-        + [
-            word
-            for form in [*BESIDE, BETWEEN, *(place for row in PLACES for place in row)]
-            for word in form.split()
-        ]
+        + [word for form in [*BESIDE, BETWEEN, *(place for row in PLACES for place in row)] for word in form.split()]
     )
 )
 """Every word that a caption can hold."""
