@@ -127,6 +127,12 @@ def test_a_captioner_is_scored_on_scenes():
     assert without.regions is None
 
 
+def test_the_shipped_model_tells_scenes_and_looks_at_them():
+    found = evaluate_on_scenes(load("scenes", device="cpu"), count=40, split="valid", beam=1, meteor=False)
+    assert found.scores.exact_match > 0.85
+    assert found.regions.pointing > 0.9 > 0.7 > found.regions.pointing_shuffled
+
+
 def test_wrong_settings_are_explained(as_a_user):
     with pytest.raises(OptionError, match="beam of 2 gives 1 to 2 captions; got nbest=3"):
         made().caption(photograph(), beam=2, nbest=3)

@@ -87,7 +87,9 @@ class CaptionExamples:
         places = torch.from_numpy(self.places[indices])
         return CaptionBatch(self.shown.take(places), torch.from_numpy(target), places)
 
-    def loader(self, *, max_tokens: int, shuffle: bool, seed: int = 0) -> BatchLoader:
-        """Batches of captions of like length; it knows where it stands, to go on from there."""
-        batches = TokenBatches(self.lengths, max_tokens=max_tokens, shuffle=shuffle, seed=seed)
+    def loader(self, *, max_tokens: int, shuffle: bool, alike: bool = True, seed: int = 0) -> BatchLoader:
+        """Batches of captions of like length, or else of any; it knows where it stands, to go on from there."""
+        # To mix them, each is counted as the longest.
+        lengths = self.lengths if alike else np.full_like(self.lengths, self.lengths.max(0))
+        batches = TokenBatches(lengths, max_tokens=max_tokens, shuffle=shuffle, seed=seed)
         return BatchLoader(range(len(self)), batches, collate_fn=self.batch)

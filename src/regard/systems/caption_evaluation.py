@@ -114,14 +114,14 @@ def _pixels(model: Captioner, images: Images | None, names: Sequence[str]) -> It
         yield torch.from_numpy(np.stack(some)).permute(0, 3, 1, 2)
 
 
-@torch.no_grad()
 def forced_maps(model: Captioner, shown: Tensor, captions: Sequence[str]) -> Iterator[Map]:
     """For each picture what each word of a given caption attends to, (words, cells); one-hot of hard attention."""
     model.eval()
     ids = model.tokenizer.encode_batch(captions)
     for first in range(0, len(ids), BATCH):
         some = ids[first : first + BATCH]
-        unrolled = model.look(model.encode(shown[first : first + BATCH].to(model.device)), some)
+        with torch.no_grad():
+            unrolled = model.look(model.encode(shown[first : first + BATCH].to(model.device)), some)
         if unrolled.weights is None:
             raise OptionError(f"A {model.config.architecture} model has no attention to look at.")
         weights = unrolled.weights.double().cpu().numpy()

@@ -44,6 +44,9 @@ class CaptionTrainConfig:
     """Most time, 0 for any; the step size then falls with the time, so that training ends well where it ends."""
     max_tokens: int = 2000
     """Words in a batch, padding counted."""
+    alike: bool = True
+    """Whether a batch is of captions of like length, which saves padding; where the length of a caption tells what is
+    seen, mixed batches learn much faster, since each is a fair sample of what there is."""
     learning_rate: float = 1e-3
     """The highest step size."""
     schedule: Literal["one_cycle", "inverse_sqrt", "constant", "plateau"] = "one_cycle"

@@ -172,7 +172,7 @@ def train_captioner(
     train, valid = _placed(material.train, device), _placed(material.valid, device)
     examples = train.examples(model.tokenizer, max_length=recipe.data.max_length)
     loaders = (
-        examples.loader(max_tokens=config.max_tokens, shuffle=True, seed=config.seed),
+        examples.loader(max_tokens=config.max_tokens, shuffle=True, alike=config.alike, seed=config.seed),
         valid.first(model.tokenizer).loader(max_tokens=4 * config.max_tokens, shuffle=False),
     )
     if model.network is not None:

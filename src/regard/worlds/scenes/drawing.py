@@ -9,8 +9,6 @@ from regard.worlds.scenes.meaning import (
     BESIDE,
     BETWEEN,
     COLOURS,
-    HOLLOWS,
-    INSIDE,
     PLACES,
     SEVERAL,
     SHAPES,
@@ -45,17 +43,14 @@ class Draw:
         self._random = random
 
     def meaning(self) -> Meaning:
-        """What a picture shows: half of them two groups side by side, the others of all other kinds."""
+        """What a picture shows: two thirds of them two groups side by side, the others of all other kinds."""
         kind = self._random.random()
         if kind < 0.1:
             place = self._random.choice(self._random.choice(PLACES))
             return Meaning(place, self._groups([(1, self._random.randrange(3))]))
         if kind < 0.2:
             return Meaning(SEVERAL, self._groups([(self._random.randint(2, 4), self._random.randrange(2))]))
-        if kind < 0.3:
-            first, second = self._groups([(1, 0), (1, 2)], colours_differ=True)
-            return Meaning(INSIDE, (first, second._replace(shape=self._random.choice(HOLLOWS))))
-        if kind < 0.45:
+        if kind < 0.35:
             sizes = [self._random.randrange(3) for _ in range(3)]
             # Three in a row must fit into the picture.
             return Meaning(BETWEEN, self._groups([(1, min(size, 1) if sum(sizes) > 3 else size) for size in sizes]))
@@ -65,7 +60,7 @@ class Draw:
         return Meaning(self._random.choice(BESIDE[::2] if same else BESIDE), self._groups(kinds))
 
     def places(self, meaning: Meaning) -> list[Thing]:
-        """Where the things can be; the boxes of two things never meet, but for one that lies inside another."""
+        """Where the things can be; the boxes of two things never meet."""
         while True:
             if (things := self._try(meaning)) is not None:
                 return things
@@ -74,12 +69,11 @@ class Draw:
         size = self._random.randrange(3)
         return (1 if size == 2 or self._random.random() < 0.6 else self._random.randint(2, 3)), size
 
-    def _groups(self, kinds: Sequence[tuple[int, int]], *, colours_differ: bool = False) -> tuple[Group, ...]:
+    def _groups(self, kinds: Sequence[tuple[int, int]]) -> tuple[Group, ...]:
         found: list[Group] = []
         while len(found) < len(kinds):
             group = Group(*kinds[len(found)], self._random.choice(COLOURS), self._random.choice(_SHAPES))
-            alike = [other for other in found if other.colour == group.colour]
-            if not alike or not (colours_differ or any(other.shape == group.shape for other in alike)):
+            if not any((other.colour, other.shape) == (group.colour, group.shape) for other in found):
                 found.append(group)
         return tuple(found)
 
@@ -90,8 +84,6 @@ class Draw:
         groups = meaning.groups
         if meaning.relation == SEVERAL:
             return self._together(0, groups[0], (MARGIN, MARGIN, 1 - MARGIN, 1 - MARGIN))
-        if meaning.relation == INSIDE:
-            return self._inside(groups)
         if meaning.relation == BETWEEN:
             return self._row(groups)
         if meaning.relation in BESIDE:
@@ -106,13 +98,6 @@ class Draw:
             self._random.uniform(max(least, start), min(most, end)) for start, end in (_THIRDS[column], _THIRDS[row])
         )
         return Thing(0, x, y, radius)
-
-    def _inside(self, groups: Sequence[Group]) -> list[Thing]:
-        inner, outer = (self._radius(group) for group in groups)
-        x, y = (self._random.uniform(MARGIN + outer, 1 - MARGIN - outer) for _ in range(2))
-        near = 0.25 * (outer - inner)
-        shifts = [self._random.uniform(-near, near) for _ in range(2)]
-        return [Thing(0, x + shifts[0], y + shifts[1], inner), Thing(1, x, y, outer)]
 
     def _row(self, groups: Sequence[Group]) -> list[Thing] | None:
         """The first between the second and the third, along a line from left to right or from top to bottom."""

@@ -26,18 +26,12 @@ PLACES = (
     ("at the bottom left", "at the bottom", "at the bottom right"),
 )
 BESIDE = ("left of", "right of", "above", "below")
-INSIDE, BETWEEN, SEVERAL = "inside", "between", ""
-# What a smaller shape can lie in.
-HOLLOWS = ("circle", "square")
+BETWEEN, SEVERAL = "between", ""
 SPLITS = {"train": range(0, 90), "valid": range(90, 95), "test": range(95, 100)}
 VOCABULARY = tuple(
     dict.fromkeys(
         [*NUMBERS, "an", *SIZES[::2], *COLOURS, *SHAPES, *SHAPES.values(), "and"]
-        + [
-            word
-            for form in [*BESIDE, INSIDE, BETWEEN, *(place for row in PLACES for place in row)]
-            for word in form.split()
-        ]
+        + [word for form in [*BESIDE, BETWEEN, *(place for row in PLACES for place in row)] for word in form.split()]
     )
 )
 """Every word that a caption can hold."""

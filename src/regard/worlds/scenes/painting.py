@@ -33,8 +33,7 @@ def paint(
     canvas, tone = _background(side, random)
     for _ in range(random.randint(3, 7)):
         _clutter(canvas, tone, random)
-    # The large ones first, since a small one may lie inside.
-    for thing in sorted(things, key=lambda thing: -thing.radius):
+    for thing in things:
         _thing(canvas, thing, groups[thing.group], random)
     return np.asarray(canvas + 0.5, dtype=np.uint8)
 
