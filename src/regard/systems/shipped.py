@@ -4,6 +4,7 @@ import difflib
 import json
 import os
 from dataclasses import dataclass
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,7 +41,8 @@ def shipped_models() -> list[Shipped]:
     for folder in sorted(PRETRAINED.glob("*/config.json")):
         folder = folder.parent
         card = (folder / "MODEL_CARD.md").read_text(encoding="utf-8").splitlines()
-        summary = next((line for line in card if line and not line.startswith("#")), "")
+        about = dropwhile(lambda line: not line or line.startswith("#"), card)
+        summary = " ".join(takewhile(bool, about))
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         size = sum(file.stat().st_size for file in folder.iterdir()) / 2**20
         found.append(Shipped(folder.name, summary, metrics, size))
