@@ -191,3 +191,53 @@ def test_files_that_are_no_text_are_refused(content, says, tmp_path):
     done = regard("train", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "a"), "-o", str(tmp_path / "o"))
     assert done.returncode == 1
     assert says in done.stderr
+
+
+@pytest.fixture(scope="module")
+def album(tmp_path_factory):
+    """A small captioner that has learned nothing, and pictures with captions."""
+    import torch
+
+    from regard.data.tokenizer import END, Tokenizer
+    from regard.systems.captioner import Captioner, CaptionerConfig
+
+    folder = tmp_path_factory.mktemp("album")
+    colours = ["red", "green", "blue"]
+    tokenizer = Tokenizer.train([f"a {colour} wall" for colour in colours], kind="word", minimum_count=1)
+    small = CaptionerConfig(filters=(4, 5, 7), embedding=6, hidden=11, match=5)
+    torch.manual_seed(1)
+    model = Captioner(small, tokenizer)
+    for name, end in (("model", -9.0), ("silent", 99.0)):
+        with torch.no_grad():
+            model.decoder.output.bias[END] = end
+        model.save(folder / name)
+    (folder / "pictures").mkdir()
+    for colour in colours:
+        Image.new("RGB", (60, 40), colour).save(folder / "pictures" / f"{colour}.png")
+    write(folder / "captions.tsv", [f"{colour}.png\ta {colour} wall" for colour in colours])
+    return folder
+
+
+def test_a_gallery_is_written_and_its_grades_are_counted(album, tmp_path):
+    files = [str(album / "model"), str(album / "captions.tsv"), str(album / "pictures")]
+    said = regard("gallery", *files, "--out", str(tmp_path / "page"), "--beam", "2", check=True).stdout
+    assert "3 pictures read; graded by CIDEr-D, not by people" in said
+    counted = [int(line.split()[-3]) for line in said.splitlines() if line.endswith("percent")]
+    assert len(counted) == 4
+    assert sum(counted) == 3
+    assert f"Wrote {tmp_path / 'page' / 'index.html'}" in said
+    failed = regard("gallery", *files[:2], str(album / "nowhere"))
+    assert "There is no folder or archive of pictures" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_pictures_are_captioned_from_the_command_line(album, tmp_path):
+    picture, model = str(album / "pictures" / "red.png"), str(album / "model")
+    strip = tmp_path / "words.png"
+    said = regard("caption", picture, "--model", model, "--beam", "1", "--json", check=True).stdout
+    assert json.loads(said)["trace"]["grid"] == [8, 8]
+    assert f"Wrote {strip}" in regard("caption", picture, "--model", model, "--show", str(strip), check=True).stdout
+    assert "is for one picture; got 2" in regard("caption", picture, picture, "--show", str(strip)).stderr
+    silent = regard("caption", picture, "--model", str(album / "silent"), "--show", str(strip))
+    assert f"says nothing of {picture}" in silent.stderr
+    assert "Say which pictures" in regard("caption").stderr

@@ -62,6 +62,7 @@ def test_the_demo_writes_its_pictures(tmp_path):
     result = command("demo", "--minutes", "0.05", "--out", str(tmp_path / "new" / "pictures"), check=True)
     assert "Where does 'it' look?" in result.stdout
     assert "alignment error rate" in result.stdout
+    assert "Saying what a picture shows" in result.stdout
     for name in ("additive.png", "scores.png", "babel.png", "en-fr.png", "en-fr-lines.png"):
         assert (tmp_path / "new" / "pictures" / name).read_bytes().startswith(b"\x89PNG")
     trace = regard.Trace.from_json((tmp_path / "new" / "pictures" / "additive.json").read_text())

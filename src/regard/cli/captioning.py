@@ -58,6 +58,8 @@ def caption(
             continue
         if best.trace is None:
             raise OptionError(f"{model} has no attention to show: it reads a picture once.")
+        if not best.trace.target:
+            raise OptionError(f"{model} says nothing of {picture}, so that there is no word to show.")
         _show(best.trace, show, cells=cells)
 
 
