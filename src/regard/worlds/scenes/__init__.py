@@ -13,7 +13,7 @@ What is said, so that each picture has one right caption:
 - Of two groups the smaller is told first and located by the larger ("a small red star right of a circle"); of equally
   large ones the left or the upper comes first. They are apart along one axis, face one another along it, and their
   centres are clearly farther apart along it than across: that axis is named.
-- No thing lies inside another: a small network learns to look away from both, and then never learns to tell the inner
+- No thing lies inside another: a small network learns to look away from both, and hardly learns to tell the inner
   one (see docs/results.md).
 - Of three things in a row the middle one is told first: "a star between a square and a ring", the left or upper next.
 
