@@ -60,8 +60,9 @@ def test_idx_holds_numbers_of_other_kinds(tmp_path):
         (idx(np.zeros((2, 3), np.uint8))[:-1], "is cut off or too long"),
         (idx(np.zeros((2, 3), np.uint8)) + b"x", "is cut off or too long"),
         (b"\0\0\x08\x03\0\0", "is cut off or too long"),
-        (gzip.compress(idx(np.zeros((2, 3), np.uint8)))[:-9], "is damaged"),
+        (gzip.compress(idx(np.zeros((2, 3), np.uint8)), mtime=0)[:-9], "is damaged"),
     ],
+    ids=["empty", "another type", "cut off", "too long", "cut off in its head", "damaged"],
 )
 def test_broken_idx_files_are_explained(content, says, tmp_path):
     (tmp_path / "broken").write_bytes(content)
