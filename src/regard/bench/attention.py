@@ -59,8 +59,10 @@ def _additive(size: tuple[int, int, int, int], where: torch.device, *, both: boo
         logits = torch.tanh(query.unsqueeze(2) + key.unsqueeze(1)) @ additive.direction
         return logits.softmax(-1) @ values
 
+    projected = _Projected(additive)
+
     def ours() -> Tensor:
-        return attend(query, key, values, score=_Projected(additive)).context
+        return attend(query, key, values, score=projected).context
 
     rivals = {"formula": plain} | ({"torch.compile": torch.compile(plain)} if compiled else {}) | {"regard": ours}
     inputs = [query, key, values, additive.direction]

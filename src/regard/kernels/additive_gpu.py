@@ -13,16 +13,20 @@ import triton
 from torch import Tensor
 from torch.nn import functional
 
+from regard.kernels import additive_slopes_triton as slope_kernels
 from regard.kernels import additive_triton as kernels
 from regard.kernels.additive import additive_logits_reference
-from regard.kernels.additive_slopes_triton import slopes
 from regard.kernels.blocks import plain_gradients
 
 SCRATCH = 1 << 24
 """Pairs whose weights are held at a time: 64 MiB."""
 PROGRAMS = 8192
 """How many programs of one warp keep a GPU busy: some more than fit at once."""
+REGISTERS = 128
+"""Of the gradients' kernel: more, and too few of its programs fit at once to hide how long memory takes."""
 TILE: int = kernels.PEAK_TILE.value
+QUERIES: int = kernels.QUERIES.value
+GROUP: int = slope_kernels.GROUP.value
 
 
 def additive_attention(
@@ -67,10 +71,11 @@ class Sides:
         """v' tanh(query + key), (b, q, k) in float32; -inf where the mask is False."""
         exp_query, exp_key, query_peaks, key_peaks = self._exponentials()
         padded_dim = exp_query.shape[2]
-        direction = _filled(self.direction, (0, padded_dim - self.dim))
+        fill = padded_dim - self.dim
+        direction = functional.pad(self.direction, (0, fill)) if fill else self.direction
         output = torch.empty(self.batch, self.num_queries, self.num_keys, device=self.query.device, dtype=torch.float32)
         block = 64 if self.num_keys > 32 else 32
-        kernels.score[(triton.cdiv(self.num_queries, 8), triton.cdiv(self.num_keys, block), self.batch)](
+        kernels.score[(triton.cdiv(self.num_queries, QUERIES), triton.cdiv(self.num_keys, block), self.batch)](
             self.query,
             self.key,
             exp_query.view(torch.int64),
@@ -95,10 +100,11 @@ class Sides:
         return output
 
     def _exponentials(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """exp(2x) of both sides, with the keys transposed, and the largest |x| of each tile of rows."""
+        """exp(2x) of both sides as `score` wants them, and the largest |x| of each tile of rows."""
         padded_dim = triton.cdiv(self.dim, 4) * 4
         tiles = triton.cdiv(self.num_queries, TILE), triton.cdiv(self.num_keys, TILE)
-        shapes = [(self.num_queries, padded_dim), (padded_dim, tiles[1] * TILE), (tiles[0],), (tiles[1],)]
+        padded_queries = triton.cdiv(self.num_queries, QUERIES) * QUERIES
+        shapes = [(padded_queries, padded_dim), (padded_dim, tiles[1] * TILE), (tiles[0],), (tiles[1],)]
         made = [torch.empty(self.batch, *shape, device=self.query.device, dtype=torch.float32) for shape in shapes]
         kernels.prepare[(sum(tiles), self.batch)](
             self.query,
@@ -115,22 +121,24 @@ class Sides:
         return made[0], made[1], made[2], made[3]
 
     def backward(self, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """From the gradient of the logits (b, q, k) to those of queries, keys and direction, in float32."""
+        """From the gradient of the logits (b, group of queries, k, query) to those of queries and keys, in float32.
+
+        The last is that of the direction, but for the sum of all of `upstream`.
+        """
         block = 64 if self.dim > 32 else 32
         blocks = triton.cdiv(self.dim, block)
         query_share, key_share = _shares(self.num_queries, self.num_keys, PROGRAMS // (self.batch * blocks))
         query_shares, key_shares = triton.cdiv(self.num_queries, query_share), triton.cdiv(self.num_keys, key_share)
-        query_parts = upstream.new_empty(key_shares, *self.query.shape)
-        key_parts = upstream.new_empty(query_shares, *self.key.shape)
-        fractions = upstream.new_empty(query_shares * key_shares, self.batch, self.dim)
-        filled = _filled(upstream, (0, -self.num_keys % 2, 0, -self.num_queries % 8))
-        slopes[(query_shares * key_shares, blocks, self.batch)](
+        parts = (
+            upstream.new_empty(key_shares, *self.query.shape),
+            upstream.new_empty(query_shares, *self.key.shape),
+            upstream.new_empty(query_shares * key_shares, self.batch, self.dim),
+        )
+        slope_kernels.slopes[(query_shares * key_shares, blocks, self.batch)](
             self.query,
             self.key,
-            filled.contiguous().view(torch.int64),
-            query_parts,
-            key_parts,
-            fractions,
+            upstream.view(-1).view(torch.int64),
+            *parts,
             self.num_queries,
             self.num_keys,
             self.dim,
@@ -139,10 +147,22 @@ class Sides:
             FAST=self.fast,
             BLOCK=block,
             num_warps=1,
+            maxnreg=REGISTERS,
         )
-        factor = 4 * self.direction
-        grad_direction = upstream.sum() - 2 * fractions.sum((0, 1))
-        return query_parts.sum(0).mul_(factor), key_parts.sum(0).mul_(factor), grad_direction
+        sums = tuple(upstream.new_empty(of.shape) for of in (self.query, self.key, self.direction))
+        sizes = self.query.numel(), self.key.numel()
+        slope_kernels.gather[(triton.cdiv(sizes[0], 1024) + triton.cdiv(sizes[1], 1024) + triton.cdiv(self.dim, 32),)](
+            *parts,
+            self.direction,
+            *sums,
+            *sizes,
+            query_shares,
+            key_shares,
+            query_shares * key_shares * self.batch,
+            self.dim,
+            BLOCK=1024,
+        )
+        return sums[0], sums[1], sums[2]
 
 
 def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
@@ -152,15 +172,26 @@ def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
     return logits
 
 
+def _normalise_back(weights: Tensor, gradients: Tensor) -> Tensor:
+    """From the gradients of the weights to those of the logits, as Sides.backward wants them."""
+    batch, num_queries, num_keys = weights.shape
+    groups = triton.cdiv(num_queries, GROUP)
+    found = weights.new_empty(batch, groups, num_keys, GROUP)
+    block = min(256, triton.next_power_of_2(num_keys))
+    slope_kernels.normalise_back[(groups, batch)](weights, gradients, found, num_queries, num_keys, BLOCK=block)
+    return found
+
+
+def in_groups(gradients: Tensor) -> Tensor:
+    """The gradients of logits (b, q, k) as Sides.backward wants them: (b, group of queries, k, query)."""
+    filled = functional.pad(gradients, (0, 0, 0, -gradients.shape[1] % GROUP))
+    return filled.unflatten(1, (-1, GROUP)).mT.contiguous()
+
+
 def _shares(num_queries: int, num_keys: int, programs: int) -> tuple[int, int]:
     """How many queries and how many keys one program takes, so that about so many share the work of an example."""
     side = max(1, math.isqrt(num_queries * num_keys // max(1, programs)))
-    return max(16, 1 << side.bit_length() - 1), max(32, 1 << side.bit_length())
-
-
-def _filled(tensor: Tensor, amounts: tuple[int, ...]) -> Tensor:
-    """With so many zeros added; as it is where none are."""
-    return functional.pad(tensor, amounts) if any(amounts) else tensor
+    return max(2 * GROUP, 1 << side.bit_length()), max(32, 1 << side.bit_length() - 1)
 
 
 class _AdditiveAttention(torch.autograd.Function):
@@ -194,11 +225,9 @@ class _AdditiveAttention(torch.autograd.Function):
             sides = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
             if len(chunks) > 1:
                 kept = _normalise(sides.logits(), normalisers[b, q].contiguous(), given=True)
-            upstream = grad[b, q].float()
-            through = upstream @ values[b].float().mT
-            block = min(4096, triton.next_power_of_2(kept.shape[-1]))
-            kernels.normalise_back[(through.numel() // kept.shape[-1],)](kept, through, kept.shape[-1], BLOCK=block)
-            of_query, of_key, of_direction = sides.backward(through)
+            upstream = grad[b, q].float().contiguous()
+            # The gradients of the logits of a query sum to 0, and so do those of all.
+            of_query, of_key, of_direction = sides.backward(_normalise_back(kept, upstream @ values[b].float().mT))
             found = of_query, of_key, kept.mT @ upstream, of_direction
             if len(chunks) == 1:
                 grads = list(found)
@@ -231,7 +260,8 @@ class _AdditiveLogits(torch.autograd.Function):
         if torch.is_grad_enabled():
             # The gradient is to be differentiated again, which the plain formula can do.
             return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
-        grads = Sides(query, key, direction, None).backward(grad.float())
+        of_query, of_key, of_direction = Sides(query, key, direction, None).backward(in_groups(grad.float()))
+        grads = of_query, of_key, of_direction + grad.float().sum()
         return tuple(found.to(side.dtype) for found, side in zip(grads, ctx.saved_tensors, strict=True))
 
 

@@ -9,8 +9,8 @@ and four fractions share one reciprocal, v0 / d0 + v1 / d1 = (v0 d1 + v1 d0) / (
 multiply-adds. The product of four d must stay finite: queries and keys whose largest inputs are together beyond LIMIT
 take u = 1 / (1 + exp(2 (a + b))) pair by pair, which is right for any input.
 
-A program holds eight queries as eight scalars, or rows, against one long vector: everything then lies in one layout,
-and no thread waits for another. No atomics either: the same inputs give the same bits.
+A program holds some queries as scalars, or rows, against one long vector: everything then lies in one layout, and no
+thread waits for another. No atomics either: the same inputs give the same bits.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -18,8 +18,10 @@ and no thread waits for another. No atomics either: the same inputs give the sam
 import triton
 import triton.language as tl
 
-LIMIT = tl.constexpr(10.0)
-"""Largest |a| + |b| for shared reciprocals: (1 + exp(20))^4 is below 3e38."""
+LIMIT = tl.constexpr(10.9)
+"""Largest |a| + |b| for shared reciprocals: 1 / (1 + exp(21.8))^4 is still a normal number."""
+QUERIES = tl.constexpr(8)
+"""Queries that a program compares at a time."""
 PEAK_TILE = tl.constexpr(64)
 """Queries, or keys, whose largest input is noted together."""
 
@@ -40,38 +42,41 @@ def prepare(
     TILE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """exp(2x) of the queries as (b, query, feature), and of the keys as (b, feature, key); the largest |x| of a tile.
+    """exp(2x) of both sides as `score` reads them, and the largest |x| of each TILE of rows.
 
-    Features that fill up are 0, and so are the keys up to a whole tile.
+    Queries: (b, eight queries, four features, query, feature), whose last two are 32 neighbours; keys: (b, feature, key).
+    Features, queries and keys that fill up are 0.
     """
     tile, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
     query_tiles = tl.cdiv(num_queries, TILE)
     if tile < query_tiles:
-        exponentials = exp_query + batch * num_queries * padded_dim
-        peaks = query_peaks + batch * query_tiles
-        _prepare(query, exponentials, peaks, tile, batch, num_queries, num_queries, dim, padded_dim, padded_dim, 1,
-                 TILE, BLOCK)  # fmt: skip
+        padded_queries = tl.cdiv(num_queries, QUERIES) * QUERIES
+        exponentials = exp_query + batch * padded_queries * padded_dim
+        _prepare(query, exponentials, query_peaks + batch * query_tiles, tile, batch, num_queries, padded_queries, dim,
+                 padded_dim, True, TILE, BLOCK)  # fmt: skip
     else:
         exponentials = exp_key + batch * padded_keys * padded_dim
-        peaks = key_peaks + batch * tl.cdiv(num_keys, TILE)
-        _prepare(key, exponentials, peaks, tile - query_tiles, batch, num_keys, padded_keys, dim, padded_dim, 1,
-                 padded_keys, TILE, BLOCK)  # fmt: skip
+        _prepare(key, exponentials, key_peaks + batch * tl.cdiv(num_keys, TILE), tile - query_tiles, batch, num_keys,
+                 padded_keys, dim, padded_dim, False, TILE, BLOCK)  # fmt: skip
 
 
 @triton.jit
-def _prepare(inputs, exponentials, peaks, tile, batch, count, padded_count, dim, padded_dim, stride_row, stride_dim,
+def _prepare(inputs, exponentials, peaks, tile, batch, count, padded_count, dim, padded_dim, IS_QUERY: tl.constexpr,
              TILE: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """One tile of one side."""
-    rows = tile * TILE + tl.arange(0, TILE)
+    rows = (tile * TILE + tl.arange(0, TILE))[:, None]
     largest = tl.zeros([TILE], tl.float32)
     for first in range(0, padded_dim, BLOCK):
-        dims = first + tl.arange(0, BLOCK)
-        inside = (rows[:, None] < count) & (dims[None, :] < dim)
-        at = batch * count * dim + rows[:, None] * dim + dims[None, :]
-        values = tl.load(inputs + at, mask=inside, other=0.0).to(tl.float32)
+        dims = first + tl.arange(0, BLOCK)[None, :]
+        inside = (rows < count) & (dims < dim)
+        values = tl.load(inputs + batch * count * dim + rows * dim + dims, mask=inside, other=0.0).to(tl.float32)
         largest = tl.maximum(largest, tl.max(tl.abs(values), 1))
-        to = dims[None, :] * stride_dim + rows[:, None] * stride_row
-        there = (rows[:, None] < padded_count) & (dims[None, :] < padded_dim)
+        if IS_QUERY:
+            fours = (rows // QUERIES) * (padded_dim // 4) + dims // 4
+            to = (fours * QUERIES + rows % QUERIES) * 4 + dims % 4
+        else:
+            to = dims * padded_count + rows
+        there = (rows < padded_count) & (dims < padded_dim)
         tl.store(exponentials + to, tl.where(inside, tl.exp(2.0 * values), 0.0), mask=there)
     tl.store(peaks + tile, tl.max(largest, 0))
 
@@ -93,6 +98,15 @@ def two(pointer):
 
 
 @triton.jit
+def zeros(COUNT: tl.constexpr, BLOCK: tl.constexpr):
+    """So many vectors of zeros."""
+    made = ()
+    for _ in tl.static_range(COUNT):
+        made = made + (tl.zeros([BLOCK], tl.float32),)
+    return made
+
+
+@triton.jit
 def _four_features(query, b0, b1, b2, b3, v0, v1, v2, v3, FAST: tl.constexpr):
     """v0 / d0 + v1 / d1 + v2 / d2 + v3 / d3 of one query, whose exponentials lie at the pointer."""
     a0, a1 = two(query)
@@ -101,23 +115,6 @@ def _four_features(query, b0, b1, b2, b3, v0, v1, v2, v3, FAST: tl.constexpr):
     d01, d23 = d0 * d1, d2 * d3
     above = (v0 * d1 + v1 * d0) * d23 + (v2 * d3 + v3 * d2) * d01
     return above * reciprocal(d01 * d23, FAST)
-
-
-@triton.jit
-def _fraction(query, b, v):
-    """v / (1 + exp(2 (a + b))) of one query and feature."""
-    return v / (1.0 + tl.exp(2.0 * (tl.load(query).to(tl.float32) + b)))
-
-
-@triton.jit
-def _write(output, mask, fractions, total, row, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK: tl.constexpr):
-    """A row of logits; those that may not be attended to are -inf."""
-    inside = (columns < num_keys) & (row < num_queries)
-    logits = total - 2.0 * fractions
-    if HAS_MASK:
-        at = row.to(tl.int64) * mask_q + columns * mask_k
-        logits = tl.where(tl.load(mask + at, mask=inside, other=0) != 0, logits, float("-inf"))
-    tl.store(output + row.to(tl.int64) * num_keys + columns, logits, mask=inside)
 
 
 @triton.jit
@@ -144,70 +141,55 @@ def score(
     FAST: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """v' tanh(a + b) for eight queries and BLOCK keys."""
-    first, batch = tl.program_id(0) * 8, tl.program_id(2).to(tl.int64)
+    """v' tanh(a + b) for eight queries and BLOCK keys; -inf where the mask is False."""
+    first, batch = tl.program_id(0) * QUERIES, tl.program_id(2).to(tl.int64)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    is_key = columns < num_keys
-    last = num_queries - 1
     peak = 0.0
     key_peaks += batch * tl.cdiv(num_keys, PEAK_TILE)
     for tile in range(tl.program_id(1) * BLOCK // PEAK_TILE, tl.cdiv(tl.program_id(1) * BLOCK + BLOCK, PEAK_TILE)):
         peak = tl.maximum(peak, tl.load(key_peaks + tile, mask=tile < tl.cdiv(num_keys, PEAK_TILE), other=0.0))
     peak += tl.load(query_peaks + batch * tl.cdiv(num_queries, PEAK_TILE) + first // PEAK_TILE)
-    f0 = tl.zeros([BLOCK], tl.float32)
-    f1, f2, f3, f4, f5, f6, f7 = f0, f0, f0, f0, f0, f0, f0
+    fractions = zeros(QUERIES, BLOCK)
     total = 0.0
     if peak < LIMIT:
         # The exponentials of the queries and v come in pairs.
-        half = padded_dim // 2
-        exp_query += (batch * num_queries + first) * half
-        exp_key += batch * padded_keys * padded_dim
-        r1, r2 = tl.minimum(1, last - first) * half, tl.minimum(2, last - first) * half
-        r3, r4 = tl.minimum(3, last - first) * half, tl.minimum(4, last - first) * half
-        r5, r6 = tl.minimum(5, last - first) * half, tl.minimum(6, last - first) * half
-        r7 = tl.minimum(7, last - first) * half
+        exp_query += (batch * tl.cdiv(num_queries, QUERIES) + tl.program_id(0)) * (QUERIES * padded_dim // 2)
+        own_keys = exp_key + batch * padded_keys * padded_dim + columns
         for d in range(0, padded_dim, 4):
-            own = exp_query + d // 2
-            b0 = tl.load(exp_key + d * padded_keys + columns)
-            b1 = tl.load(exp_key + (d + 1) * padded_keys + columns)
-            b2 = tl.load(exp_key + (d + 2) * padded_keys + columns)
-            b3 = tl.load(exp_key + (d + 3) * padded_keys + columns)
-            v0, v1 = two(direction_pairs + d // 2)
-            v2, v3 = two(direction_pairs + d // 2 + 1)
+            b0, b1 = tl.load(own_keys), tl.load(own_keys + padded_keys)
+            b2, b3 = tl.load(own_keys + 2 * padded_keys), tl.load(own_keys + 3 * padded_keys)
+            v0, v1 = two(direction_pairs)
+            v2, v3 = two(direction_pairs + 1)
             total += (v0 + v1) + (v2 + v3)
-            f0 += _four_features(own, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
-            f1 += _four_features(own + r1, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
-            f2 += _four_features(own + r2, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
-            f3 += _four_features(own + r3, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
-            f4 += _four_features(own + r4, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
-            f5 += _four_features(own + r5, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
-            f6 += _four_features(own + r6, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
-            f7 += _four_features(own + r7, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
+            longer = ()
+            for n in tl.static_range(QUERIES):
+                more = _four_features(exp_query + 2 * n, b0, b1, b2, b3, v0, v1, v2, v3, FAST)
+                longer = longer + (fractions[n] + more,)
+            fractions = longer
+            own_keys += 4 * padded_keys
+            exp_query += 2 * QUERIES
+            direction_pairs += 2
     else:
         query += batch * num_queries * dim
         key += batch * num_keys * dim
         for d in range(0, dim):
-            b = tl.load(key + columns * dim + d, mask=is_key, other=0.0).to(tl.float32)
+            b = tl.load(key + columns * dim + d, mask=columns < num_keys, other=0.0).to(tl.float32)
             v = tl.load(direction + d)
             total += v
-            f0 += _fraction(query + first * dim + d, b, v)
-            f1 += _fraction(query + tl.minimum(first + 1, last) * dim + d, b, v)
-            f2 += _fraction(query + tl.minimum(first + 2, last) * dim + d, b, v)
-            f3 += _fraction(query + tl.minimum(first + 3, last) * dim + d, b, v)
-            f4 += _fraction(query + tl.minimum(first + 4, last) * dim + d, b, v)
-            f5 += _fraction(query + tl.minimum(first + 5, last) * dim + d, b, v)
-            f6 += _fraction(query + tl.minimum(first + 6, last) * dim + d, b, v)
-            f7 += _fraction(query + tl.minimum(first + 7, last) * dim + d, b, v)
-    output += batch * num_queries * num_keys
-    mask += batch * mask_b
-    _write(output, mask, f0, total, first, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK)
-    _write(output, mask, f1, total, first + 1, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK)
-    _write(output, mask, f2, total, first + 2, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK)
-    _write(output, mask, f3, total, first + 3, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK)
-    _write(output, mask, f4, total, first + 4, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK)
-    _write(output, mask, f5, total, first + 5, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK)
-    _write(output, mask, f6, total, first + 6, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK)
-    _write(output, mask, f7, total, first + 7, num_queries, columns, num_keys, mask_q, mask_k, HAS_MASK)
+            longer = ()
+            for n in tl.static_range(QUERIES):
+                a = tl.load(query + tl.minimum(first + n, num_queries - 1) * dim + d).to(tl.float32)
+                longer = longer + (fractions[n] + v / (1.0 + tl.exp(2.0 * (a + b))),)
+            fractions = longer
+    output += (batch * num_queries + first) * num_keys
+    mask += batch * mask_b + first.to(tl.int64) * mask_q
+    for n in tl.static_range(QUERIES):
+        logits = total - 2.0 * fractions[n]
+        inside = (columns < num_keys) & (first + n < num_queries)
+        if HAS_MASK:
+            is_open = tl.load(mask + n * mask_q + columns * mask_k, mask=inside, other=0) != 0
+            logits = tl.where(is_open, logits, float("-inf"))
+        tl.store(output + n * num_keys + columns, logits, mask=inside)
 
 
 @triton.jit
@@ -239,23 +221,3 @@ def normalise(logits, normalisers, count, GIVEN: tl.constexpr, BLOCK: tl.constex
         inside = first + columns < count
         values = tl.load(logits + first + columns, mask=inside, other=float("-inf"))
         tl.store(logits + first + columns, tl.exp(values - normaliser), mask=inside)
-
-
-@triton.jit
-def normalise_back(weights, gradients, count, BLOCK: tl.constexpr):
-    """From the gradients of a row of weights to those of its logits, in place: w (g - sum w g)."""
-    row = tl.program_id(0).to(tl.int64)
-    weights += row * count
-    gradients += row * count
-    columns = tl.arange(0, BLOCK)
-    common = tl.zeros([BLOCK], tl.float32)
-    for first in range(0, count, BLOCK):
-        inside = first + columns < count
-        weight = tl.load(weights + first + columns, mask=inside, other=0.0)
-        common += weight * tl.load(gradients + first + columns, mask=inside, other=0.0)
-    total = tl.sum(common, 0)
-    for first in range(0, count, BLOCK):
-        inside = first + columns < count
-        weight = tl.load(weights + first + columns, mask=inside, other=0.0)
-        found = weight * (tl.load(gradients + first + columns, mask=inside, other=0.0) - total)
-        tl.store(gradients + first + columns, found, mask=inside)

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.kernels import steps_triton as kernels
-from regard.kernels.additive_gpu import Sides
+from regard.kernels.additive_gpu import Sides, in_groups
 from regard.kernels.hoisted import Notes
 
 MOST_KEYS = 1024
@@ -87,7 +87,7 @@ class _Gather(torch.autograd.Function):
         grad_values = (weights.mT @ upstream.float()).to(upstream.dtype)
         if direction is None:
             return (slopes.mT @ queries.float()).to(keys.dtype), grad_values, None, None
-        of_keys, of_direction = Sides(queries, keys, direction, None).backward(slopes)[1:]
+        of_keys, of_direction = Sides(queries, keys, direction, None).backward(in_groups(slopes))[1:]
         return of_keys.to(keys.dtype), grad_values, of_direction.to(direction.dtype), None
 
 
