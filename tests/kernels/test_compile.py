@@ -13,14 +13,14 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from regard.kernels import additive_slopes_triton, additive_triton, cells_triton, steps_triton
+from regard.kernels import additive_slopes_triton, additive_triton, cells_triton, local_triton, steps_triton
 
 NUMBERS = {"num_queries", "num_keys", "dim", "padded_dim", "padded_keys", "value_dim", "count", "size", "inputs_stride",
            "query_size", "key_size", "query_shares", "key_shares", "fraction_rows"}
 PAIRS = {"exp_query", "direction_pairs", "upstream"}
 CONSTANTS = {
     "TILE": 64, "BLOCK": 64, "HAS_MASK": True, "FAST": True, "GIVEN": False, "QUERY_SHARE": 64, "KEY_SHARE": 128,
-    "ADDITIVE": True, "BLOCK_K": 32, "BLOCK_DIM": 128,
+    "ADDITIVE": True, "BLOCK_K": 32, "BLOCK_W": 32, "BLOCK_DIM": 128,
 }
 
 
@@ -31,13 +31,13 @@ def kind(kernel, name):
         return "i32"
     if name == "mask":
         return "*i1"
-    if name == "scale":
+    if name in ("scale", "reach", "steepness"):
         return "fp32"
     in_pairs = name in PAIRS and kernel.__name__ in ("score", "slopes")
     return "*i64" if in_pairs else "*fp32"
 
 
-for module in (additive_triton, additive_slopes_triton, steps_triton, cells_triton):
+for module in (additive_triton, additive_slopes_triton, steps_triton, cells_triton, local_triton):
     for name, kernel in vars(module).items():
         public = isinstance(kernel, triton.runtime.JITFunction) and not name.startswith("_")
         if not public or kernel.__module__ != module.__name__ or name in ("reciprocal", "two", "zeros"):
@@ -59,5 +59,14 @@ def test_every_kernel_compiles_for_a_hopper_gpu(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     compiled = {line.split()[0]: int(line.split()[1]) for line in done.stdout.splitlines()}
     assert {"prepare", "score", "normalise", "normalise_back", "slopes", "gather", "look", "look_back"} <= set(compiled)
-    assert {"gru_gates", "gru_gates_back", "gru_blend", "gru_blend_back", "lstm", "lstm_back"} <= set(compiled)
+    assert {
+        "gru_gates",
+        "gru_gates_back",
+        "gru_blend",
+        "gru_blend_back",
+        "lstm",
+        "lstm_back",
+        "focus",
+        "focus_back",
+    } <= set(compiled)
     assert min(compiled.values()) > 0

@@ -8,7 +8,7 @@ read(weights, value) ->  context (..., q, v)    the weighted average, or the one
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -18,8 +18,10 @@ from torch.nn import functional
 from regard.attention import contract
 from regard.attention.align import Softmax, softmax
 from regard.attention.focus import Align, Window, rows, widen
+from regard.attention.local import Local
+from regard.attention.local_read import read_windows
 from regard.attention.mask import causal as causal_mask
-from regard.attention.match import Function, Product, Score
+from regard.attention.match import Function, Product, Score, is_plain_product
 from regard.attention.memory import Memory
 from regard.attention.score import scaled_dot
 from regard.errors import KernelError
@@ -162,7 +164,7 @@ def recall(
 
     # A single query has no more scores than there are keys: there is nothing to save, and the plain steps are faster.
     wants_fused = kernel == "fused" or (kernel == "auto" and query.shape[-2] > 1)
-    if not weights and wants_fused and _is_fusable(score, align):
+    if not weights and wants_fused and is_plain_product(score) and type(align) is Softmax:
         if causal:
             contract.check_past(query, memory)
         return Attended(_fused(projected, keys, values, score.scale(keys.shape[-1]), mask, causal=causal))
@@ -171,11 +173,15 @@ def recall(
         context = score.read(projected, keys, values, visible)
         if context is not None:
             return Attended(context)
-    if kernel == "fused" and not score.lean:
-        raise KernelError(_why_not_fused(score, align, weights=weights))
     if causal:
         mask = _both(mask, _causal(query, memory))
         state = align.start_at(len(memory) - query.shape[-2]) if state is None else state
+    if not weights and kernel != "reference" and isinstance(align, Local):
+        read = read_windows(align, score, query, projected, keys, values, mask, state)
+        if read is not None:
+            return Attended(read.context, state=read.state, extras=read.extras)
+    if kernel == "fused" and not score.lean:
+        raise KernelError(_why_not_fused(score, align, weights=weights))
     compare = score.reference if kernel == "reference" else score.compare
     window = align.look(query, len(memory), mask, state)
     return _score_align_read(projected, keys, values, score, compare, align, mask, state, window, weights=weights)
@@ -189,11 +195,6 @@ def _causal(query: Tensor, memory: Memory) -> Tensor:
 
 def _read_pays(kernel: Kernel, score: Score, projected: Tensor, keys: Tensor) -> bool:
     return kernel == "auto" and score.read_pays(projected, keys)
-
-
-def _is_fusable(score: Score, align: Align) -> TypeGuard[Product]:
-    """A plain product under a softmax, with nothing of its own instead of the product."""
-    return isinstance(score, Product) and type(score).compare is Product.compare and type(align) is Softmax
 
 
 def _score_align_read(

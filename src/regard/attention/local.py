@@ -11,37 +11,74 @@ from regard.attention.mask import unpadded_length
 from regard.errors import DtypeError, OptionError, ShapeError
 
 
-class LocalMonotonic(Align):
+class Local(Align):
+    """Each query looks at the keys within `reach` of a centre of its own, softmax inside.
+
+    `extras["centre"]` is the centre, among keys counted from 0.
+    """
+
+    equivariant = False
+    reach: int
+
+    def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
+        """The middle of each query's window, among keys counted from 0."""
+        raise TypeError(f"{type(self).__name__} does not say where to look: define centre(...).")
+
+    @property
+    def sigma(self) -> float | None:
+        """The width of the bell that damps the weights away from the centre; None for no bell."""
+        return None
+
+    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
+        """Around the centre."""
+        return Window.around(self.centre(query, num_keys, mask, state), self.reach, num_keys)
+
+    def next_state(self, num_queries: int, state: Any) -> Any:
+        """The state after so many queries more; None of an alignment that needs none."""
+        return None
+
+    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+        """So many queries more."""
+        return self.next_state(weights.shape[-2], state)
+
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
+        """Softmax inside the window, damped away from its centre where there is a bell."""
+        assert window is not None  # noqa: S101 - `look` gives one
+        weights = masked_softmax(logits, allowed)
+        if self.sigma is not None:
+            bell = torch.exp(-window.offset.square() / (2 * self.sigma**2)).unsqueeze(-2)
+            weights = weights * bell.to(logits.dtype)
+        return Focus(weights, state=self.next_state(logits.shape[-3], state), extras={"centre": window.centre})
+
+
+class LocalMonotonic(Local):
     """local-m: query t looks at the keys t - reach .. t + reach, softmax inside.
 
     The state is the number of queries so far: a decoder that asks one query at a time hands it on,
     attention(query, memory, state=last.state).
     """
 
-    equivariant = False
-
     def __init__(self, reach: int = 10) -> None:
         super().__init__()
         self.reach = _check_reach(reach, at_least=0)
 
-    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
-        """Around the time of the query."""
-        return Window.around(_times(query, state), self.reach, num_keys)
+    def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
+        """The time of each query: 0, 1, 2, ... or, with a state, going on from there."""
+        # Half precision cannot count far: bfloat16 has no 257.
+        dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+        times = torch.arange(query.shape[-2], device=query.device, dtype=dtype)
+        return (times + (state or 0)).expand(query.shape[:-1])
 
     def start_at(self, step: int) -> Any:
         """The number of queries so far."""
         return step
 
-    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+    def next_state(self, num_queries: int, state: Any) -> Any:
         """So many queries more."""
-        return (state or 0) + weights.shape[-2]
-
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """Softmax inside the window."""
-        return Focus(masked_softmax(logits, allowed), state=(state or 0) + logits.shape[-3])
+        return (state or 0) + num_queries
 
 
-class LocalPredictive(Align):
+class LocalPredictive(Local):
     """local-p: the model predicts where to look, p_t = n sigmoid(v' tanh(W s_t)), n the unpadded length.
 
     Softmax inside [p_t - reach, p_t + reach], times exp(-(s - p_t)^2 / (2 sigma^2)) with sigma = reach / 2, positions s
@@ -51,7 +88,6 @@ class LocalPredictive(Align):
     """
 
     normalised = False
-    equivariant = False
 
     def __init__(self, query_dim: int, dim: int | None = None, reach: int = 10) -> None:
         super().__init__()
@@ -60,8 +96,13 @@ class LocalPredictive(Align):
         self.layer = nn.Linear(query_dim, dim or query_dim, bias=False)
         self.direction = nn.Linear(dim or query_dim, 1, bias=False)
 
-    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
-        """Around the predicted position."""
+    @property
+    def sigma(self) -> float:
+        """Half the reach, as in the paper."""
+        return self.reach / 2
+
+    def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
+        """The predicted position."""
         if query.shape[-1] != self.query_dim:
             raise ShapeError(
                 f"This LocalPredictive predicts its centre from queries of {self.query_dim} features; these have "
@@ -78,14 +119,8 @@ class LocalPredictive(Align):
             )
         share = torch.sigmoid(widen(self.direction(torch.tanh(self.layer(query))))).squeeze(-1)
         length = num_keys if mask is None else unpadded_length(mask)
-        return Window.around(length * share - 1, self.reach, num_keys)
-
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """Softmax inside the window, damped away from its centre."""
-        assert window is not None  # noqa: S101 - `look` gives one
-        sigma = self.reach / 2
-        gaussian = torch.exp(-window.offset.square() / (2 * sigma**2)).unsqueeze(-2)
-        return Focus(masked_softmax(logits, allowed) * gaussian.to(logits.dtype), extras={"centre": window.centre})
+        centre: Tensor = length * share - 1
+        return centre
 
 
 class Spatial(LocalMonotonic):
@@ -96,14 +131,6 @@ class Spatial(LocalMonotonic):
     """
 
     uses_scores = False
-
-
-def _times(query: Query, state: Any) -> Float[Tensor, "... q"]:
-    """The time of each query: 0, 1, 2, ... or, with a state, going on from there."""
-    # Half precision cannot count far: bfloat16 has no 257.
-    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-    times = torch.arange(query.shape[-2], device=query.device, dtype=dtype)
-    return (times + (state or 0)).expand(query.shape[:-1])
 
 
 def _check_reach(reach: int, *, at_least: int) -> int:

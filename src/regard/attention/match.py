@@ -9,6 +9,7 @@ faster or leaner way where there is one.
 """
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
@@ -110,6 +111,11 @@ class Product(Score):
                 f"{size} and {projected_key_size}. General(query_dim={size}, key_dim={projected_key_size}) joins "
                 "different sizes, and so does Additive."
             )
+
+
+def is_plain_product(score: Score) -> TypeGuard[Product]:
+    """A product, with nothing of its own instead of it: what kernels for products serve."""
+    return isinstance(score, Product) and type(score).compare is Product.compare
 
 
 class Function(Score):

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from regard.attention.align import Softmax
 from regard.attention.attend import Attention
-from regard.attention.match import Product
+from regard.attention.match import is_plain_product
 from regard.attention.memory import Memory
 from regard.attention.networks import TanhSum
 from regard.kernels.gpu import has_gpu_kernels
@@ -28,7 +28,7 @@ def in_steps(attention: Attention, memory: Memory) -> Callable[[Tensor], Tensor]
     closed = None if mask is None else mask[:, 0].expand(len(memory.keys), len(memory))
     if isinstance(score, TanhSum):
         steps = Steps(memory.keys, memory.values, closed, score.direction)
-    elif isinstance(score, Product) and type(score).compare is Product.compare and score.own_query() is None:
+    elif is_plain_product(score) and score.own_query() is None:
         steps = Steps(memory.keys, memory.values, closed, scale=score.scale(memory.keys.shape[-1]))
     else:
         return None

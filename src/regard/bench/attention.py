@@ -25,7 +25,8 @@ def contests(*, compiled: bool = False) -> list[Contest]:
     rows = [_scores(size, where, compiled=compiled) for size in sizes]
     rows += [_additive(size, where, both=both, compiled=compiled) for size in sizes for both in (False, True)]
     rows += [_product(name, size, where) for name in ("dot", "scaled_dot", "general", "cosine") for size in sizes]
-    windows = [_window(where, queries) for queries in (1, 256)]
+    asked = [(4, 1), (4, 256), *([(16, 1024)] if where.type == "cuda" else [])]
+    windows = [_window(where, *size) for size in asked]
     return [*rows, *windows, *(_hard(where, size) for size in READS)]
 
 
@@ -110,9 +111,9 @@ def _product(name: str, size: tuple[int, int, int, int], where: torch.device) ->
     return Contest(f"{name} both passes, b q k d = {' '.join(map(str, size))}", rivals)
 
 
-def _window(where: torch.device, queries: int) -> Contest:
+def _window(where: torch.device, batch: int, queries: int) -> Contest:
     keys = 16_384
-    query, states, _ = _tensors((4, queries, keys, 128), where)
+    query, states, _ = _tensors((batch, queries, keys, 128), where)
     rivals = {}
     for name, alignment in (
         ("global", align.softmax),
@@ -121,7 +122,7 @@ def _window(where: torch.device, queries: int) -> Contest:
         attention = Attention(score.General(128, 128), alignment).to(where)
         memory = attention.remember(states)
         rivals[name] = _asking(attention, query, memory)
-    return Contest(f"{queries} {'query' if queries == 1 else 'queries'}, {keys} keys", rivals)
+    return Contest(f"{batch} x {queries} {'query' if queries == 1 else 'queries'}, {keys} keys", rivals)
 
 
 def _hard(where: torch.device, size: tuple[int, int, int, int]) -> Contest:

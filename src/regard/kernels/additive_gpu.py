@@ -38,12 +38,14 @@ def additive_attention(
     """
     if mask is not None:
         mask = mask.expand(query.shape[0], query.shape[1], key.shape[1])
+    query, key, values = query.contiguous(), key.contiguous(), values.contiguous()
     context: Tensor = _AdditiveAttention.apply(query, key, values, direction, mask)  # type: ignore[no-untyped-call]
     return context
 
 
 def additive_logits(query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
     """v' tanh(query + key): (b, q, d), (b, k, d), (d,) to (b, q, k)."""
+    query, key = query.contiguous(), key.contiguous()
     logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits
 
@@ -185,7 +187,7 @@ def _normalise_back(weights: Tensor, gradients: Tensor) -> Tensor:
 def in_groups(gradients: Tensor) -> Tensor:
     """The gradients of logits (b, q, k) as Sides.backward wants them: (b, group of queries, k, query)."""
     filled = functional.pad(gradients, (0, 0, 0, -gradients.shape[1] % GROUP))
-    return filled.unflatten(1, (-1, GROUP)).mT.contiguous()
+    return filled.view(len(filled), -1, GROUP, filled.shape[-1]).mT.contiguous()
 
 
 def _shares(num_queries: int, num_keys: int, programs: int) -> tuple[int, int]:
@@ -197,7 +199,6 @@ def _shares(num_queries: int, num_keys: int, programs: int) -> tuple[int, int]:
 class _AdditiveAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
-        query, key, values = query.contiguous(), key.contiguous(), values.contiguous()
         chunks = _chunks(len(query), query.shape[1], key.shape[1])
         if len(chunks) == 1:
             context, normalisers, kept = _attended(query, key, values, direction, mask)
@@ -250,7 +251,6 @@ def _attended(
 class _AdditiveLogits(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
-        query, key = query.contiguous(), key.contiguous()
         ctx.save_for_backward(query, key, direction)
         return Sides(query, key, direction, None).logits().to(query.dtype)
 

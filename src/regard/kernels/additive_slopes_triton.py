@@ -5,7 +5,8 @@ sum_ij g_ij (1 - 2 u_ij). One pass gives all three: a program holds GROUP querie
 each, and goes through the keys. The gradients of a key for one group of queries are neighbours: (b, group, key, query).
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,assignment"
+# ruff: noqa: RUF005 - Triton joins tuples by +, and knows no *.
 
 import triton
 import triton.language as tl
@@ -18,7 +19,7 @@ GROUP = tl.constexpr(16)
 
 @triton.jit
 def normalise_back(weights, gradients, slopes_of_logits, num_queries, num_keys, BLOCK: tl.constexpr):
-    """From the gradients of the weights (b, q, k) to those of the logits, w (g - sum w g), a group of queries at a time."""
+    """From the gradients of the weights (b, q, k) to those of the logits, w (g - sum w g), group by group."""
     batch, group = tl.program_id(1).to(tl.int64), tl.program_id(0)
     members = tl.arange(0, GROUP)[:, None]
     rows = group * GROUP + members

@@ -13,7 +13,8 @@ A program holds some queries as scalars, or rows, against one long vector: every
 thread waits for another. No atomics either: the same inputs give the same bits.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,assignment"
+# ruff: noqa: RUF005 - Triton joins tuples by +, and knows no *.
 
 import triton
 import triton.language as tl
@@ -44,7 +45,8 @@ def prepare(
 ):
     """exp(2x) of both sides as `score` reads them, and the largest |x| of each TILE of rows.
 
-    Queries: (b, eight queries, four features, query, feature), whose last two are 32 neighbours; keys: (b, feature, key).
+    Queries: (b, eight queries, four features, query, feature), the last two of which are 32 neighbours. Keys: (b,
+    feature, key).
     Features, queries and keys that fill up are 0.
     """
     tile, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
@@ -155,7 +157,7 @@ def score(
         # The exponentials of the queries and v come in pairs.
         exp_query += (batch * tl.cdiv(num_queries, QUERIES) + tl.program_id(0)) * (QUERIES * padded_dim // 2)
         own_keys = exp_key + batch * padded_keys * padded_dim + columns
-        for d in range(0, padded_dim, 4):
+        for _ in range(0, padded_dim, 4):
             b0, b1 = tl.load(own_keys), tl.load(own_keys + padded_keys)
             b2, b3 = tl.load(own_keys + 2 * padded_keys), tl.load(own_keys + 3 * padded_keys)
             v0, v1 = two(direction_pairs)

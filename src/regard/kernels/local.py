@@ -1,0 +1,166 @@
+"""Local attention on a GPU, forward and backward, as one kernel each: it costs what its windows hold.
+
+Several queries may look at one key, whose gradient then is added up in whatever order they come: to the last bits, two
+runs may differ.
+"""
+
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+
+from regard.kernels import local_triton as kernels
+from regard.kernels.blocks import plain_gradients
+
+MOST_REACH = 500
+TILE = 4096
+"""Features of keys that a program looks at together."""
+
+
+def local_attention(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    centres: Tensor,
+    mask: Tensor | None = None,
+    *,
+    reach: int,
+    sigma: float | None = None,
+    direction: Tensor | None = None,
+    scale: float = 1.0,
+) -> Tensor:
+    """Attention to the keys within `reach` of a centre: (b, q, d), (b, k, d), (b, k, v), (b, q) to (b, q, v).
+
+    Inside the window softmax(v' tanh(query + key)), or without a direction softmax(scale query' key), times
+    exp(-(position - centre)^2 / (2 sigma^2)) where there is a sigma. Positions are counted from 0. `mask` broadcasts to
+    (b, q, k). Gradients reach the centres through sigma alone.
+    """
+    if mask is not None:
+        mask = mask.expand(query.shape[0], query.shape[1], keys.shape[1])
+    query, keys, values = query.contiguous(), keys.contiguous(), values.contiguous()
+    centres = centres.float().contiguous()
+    context: Tensor = _LocalAttention.apply(  # type: ignore[no-untyped-call]
+        query, keys, values, centres, direction, mask, reach, sigma, scale
+    )
+    return context
+
+
+def local_attention_reference(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    centres: Tensor,
+    mask: Tensor | None = None,
+    *,
+    reach: int,
+    sigma: float | None = None,
+    direction: Tensor | None = None,
+    scale: float = 1.0,
+) -> Tensor:
+    """The same by the plain formula, on all keys, in the precision of the centres."""
+    asked, kept = query.to(centres.dtype).unsqueeze(2), keys.to(centres.dtype).unsqueeze(1)
+    if direction is None:
+        logits = scale * (asked * kept).sum(-1)
+    else:
+        logits = torch.tanh(asked + kept) @ direction.to(centres.dtype)
+    offsets = torch.arange(keys.shape[1], device=keys.device) - centres.unsqueeze(-1)
+    is_open = offsets.detach().abs() <= reach
+    is_open = is_open if mask is None else is_open & mask
+    closed = ~is_open.any(-1, keepdim=True)
+    weights = logits.masked_fill(~(is_open | closed), float("-inf")).softmax(-1).masked_fill(closed, 0)
+    if sigma is not None:
+        weights = weights * torch.exp(-offsets.square() / (2 * sigma**2))
+    return (weights @ values.to(centres.dtype)).to(values.dtype)
+
+
+class _LocalAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        centres: Tensor,
+        direction: Tensor | None,
+        mask: Tensor | None,
+        reach: int,
+        sigma: float | None,
+        scale: float,
+    ) -> Tensor:
+        context = values.new_empty(*query.shape[:2], values.shape[-1])
+        options = _Options(query, keys, values, direction, mask, reach, sigma, scale)
+        weights = query.new_empty(*query.shape[:2], options.blocks["BLOCK_W"], dtype=torch.float32)
+        kernels.focus[options.grid](
+            *(query, keys, values, options.direction, centres, options.mask, context, weights),
+            *options.numbers,
+            **options.blocks,
+        )
+        ctx.save_for_backward(query, keys, values, centres, direction, mask, weights)
+        ctx.reach, ctx.sigma, ctx.scale = reach, sigma, scale
+        return context
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        query, keys, values, centres, direction, mask, weights = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable_gradients(ctx, upstream)
+        grad_keys, grad_values = (torch.zeros_like(part, dtype=torch.float32) for part in (keys, values))
+        grad_query, grad_centres = torch.empty_like(query), torch.empty_like(centres)
+        grad_directions = grad_query if direction is None else torch.empty_like(query, dtype=torch.float32)
+        options = _Options(query, keys, values, direction, mask, ctx.reach, ctx.sigma, ctx.scale)
+        kernels.focus_back[options.grid](
+            *(query, keys, values, options.direction, centres, options.mask, weights, upstream.contiguous()),
+            *(grad_query, grad_keys, grad_values, grad_directions, grad_centres),
+            *options.numbers,
+            **options.blocks,
+        )
+        grad_direction = None if direction is None else grad_directions.sum((0, 1)).to(direction.dtype)
+        grads = grad_query, grad_keys.to(keys.dtype), grad_values.to(values.dtype), grad_centres, grad_direction
+        return *grads, None, None, None, None
+
+
+class _Options:
+    """What both kernels are told beside their tensors."""
+
+    def __init__(
+        self,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        direction: Tensor | None,
+        mask: Tensor | None,
+        reach: int,
+        sigma: float | None,
+        scale: float,
+    ) -> None:
+        self.grid = query.shape[1], query.shape[0]
+        self.direction = query if direction is None else direction
+        self.mask = query if mask is None else mask
+        steepness = 0.0 if sigma is None else 1 / (2 * sigma**2)
+        strides = (0, 0, 0) if mask is None else mask.stride()
+        sizes = query.shape[1], keys.shape[1], keys.shape[2], values.shape[2]
+        self.numbers = *sizes, float(scale), float(reach), steepness, *strides
+        width = triton.next_power_of_2(2 * reach + 1)
+        self.blocks = {
+            "ADDITIVE": direction is not None,
+            "HAS_MASK": mask is not None,
+            "BLOCK_W": width,
+            "BLOCK_DIM": max(16, min(TILE // width, triton.next_power_of_2(max(sizes[2:])))),
+        }
+
+
+def _differentiable_gradients(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    """The gradients as functions that can be differentiated again: those of the plain formula."""
+    query, keys, values, centres, direction, mask, _ = ctx.saved_tensors
+    options = {"reach": ctx.reach, "sigma": ctx.sigma, "scale": ctx.scale}
+    inputs, needed = [query, keys, values, centres], list(ctx.needs_input_grad[:4])
+    if direction is not None:
+        inputs, needed = [*inputs, direction], [*needed, ctx.needs_input_grad[4]]
+
+    def plainly(query: Tensor, keys: Tensor, values: Tensor, centres: Tensor, *direction: Tensor) -> Tensor:
+        one = direction[0] if direction else None
+        return local_attention_reference(query, keys, values, centres, mask, direction=one, **options)
+
+    found = plain_gradients(plainly, inputs, needed, upstream)
+    return *found, *(None,) * (9 - len(found))

@@ -1,0 +1,156 @@
+"""A window of keys around each query's centre, in Triton; local.py calls these.
+
+Each program serves one query: it compares with the keys of its window alone, so that the cost does not depend on how
+many keys there are.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _window(centre, mask, batch, row, num_keys, reach, mask_b, mask_q, mask_k, HAS_MASK: tl.constexpr,
+            BLOCK_W: tl.constexpr):  # fmt: skip
+    """The keys from centre - reach to centre + reach, how far they lie from it, and which may be attended to."""
+    first = tl.ceil(centre - reach).to(tl.int32)
+    columns = first + tl.arange(0, BLOCK_W)
+    offsets = columns.to(tl.float32) - centre
+    allowed = (tl.abs(offsets) <= reach) & (columns >= 0) & (columns < num_keys)
+    if HAS_MASK:
+        at = batch * mask_b + row.to(tl.int64) * mask_q + columns * mask_k
+        allowed = allowed & (tl.load(mask + at, mask=allowed, other=0) != 0)
+    return columns, offsets, allowed
+
+
+@triton.jit
+def focus(
+    query,
+    keys,
+    values,
+    direction,
+    centres,
+    mask,
+    context,
+    weights,
+    num_queries,
+    num_keys,
+    dim,
+    value_dim,
+    scale,
+    reach,
+    steepness,
+    mask_b,
+    mask_q,
+    mask_k,
+    ADDITIVE: tl.constexpr,
+    HAS_MASK: tl.constexpr,
+    BLOCK_W: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """softmax(match) exp(-steepness offset^2) inside the window, and what it reads.
+
+    The match is v' tanh(query + key), or scale query' key. `weights` (b, q, BLOCK_W) get the softmax alone.
+    """
+    row, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    place = batch * num_queries + row
+    centre = tl.load(centres + place)
+    columns, offsets, allowed = _window(centre, mask, batch, row, num_keys, reach, mask_b, mask_q, mask_k, HAS_MASK,
+                                        BLOCK_W)  # fmt: skip
+    logits = tl.zeros([BLOCK_W], tl.float32)
+    for first in range(0, dim, BLOCK_DIM):
+        dims = first + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < dim
+        q = tl.load(query + place * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
+        at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
+        k = tl.load(keys + at, mask=allowed[:, None] & is_dim[None, :], other=0.0).to(tl.float32)
+        if ADDITIVE:
+            v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
+            logits += tl.sum(v[None, :] * (1.0 - 2.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))), 1)
+        else:
+            logits += tl.sum(q[None, :] * k, 1)
+    logits = tl.where(allowed, logits * scale, float("-inf"))
+    largest = tl.max(logits, 0)
+    found = tl.exp(logits - tl.where(largest == float("-inf"), 0.0, largest))
+    divisor = tl.sum(found, 0)
+    found = found / tl.where(divisor > 0, divisor, 1.0)
+    tl.store(weights + place * BLOCK_W + tl.arange(0, BLOCK_W), found)
+    found *= tl.exp(-steepness * offsets * offsets)
+    for first in range(0, value_dim, BLOCK_DIM):
+        features = first + tl.arange(0, BLOCK_DIM)
+        is_feature = features < value_dim
+        at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
+        tile = tl.load(values + at, mask=allowed[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
+        tl.store(context + place * value_dim + features, tl.sum(found[:, None] * tile, 0), mask=is_feature)
+
+
+@triton.jit
+def focus_back(
+    query,
+    keys,
+    values,
+    direction,
+    centres,
+    mask,
+    weights,
+    upstream,
+    grad_query,
+    grad_keys,
+    grad_values,
+    grad_directions,
+    grad_centres,
+    num_queries,
+    num_keys,
+    dim,
+    value_dim,
+    scale,
+    reach,
+    steepness,
+    mask_b,
+    mask_q,
+    mask_k,
+    ADDITIVE: tl.constexpr,
+    HAS_MASK: tl.constexpr,
+    BLOCK_W: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """All gradients of `focus`: of keys and values added up where they lie, of v a part for each query."""
+    row, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    place = batch * num_queries + row
+    centre = tl.load(centres + place)
+    columns, offsets, allowed = _window(centre, mask, batch, row, num_keys, reach, mask_b, mask_q, mask_k, HAS_MASK,
+                                        BLOCK_W)  # fmt: skip
+    soft = tl.load(weights + place * BLOCK_W + tl.arange(0, BLOCK_W))
+    damping = tl.exp(-steepness * offsets * offsets)
+    through = tl.zeros([BLOCK_W], tl.float32)
+    for first in range(0, value_dim, BLOCK_DIM):
+        features = first + tl.arange(0, BLOCK_DIM)
+        is_feature = features < value_dim
+        at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
+        inside = allowed[:, None] & is_feature[None, :]
+        tile = tl.load(values + at, mask=inside, other=0.0).to(tl.float32)
+        incoming = tl.load(upstream + place * value_dim + features, mask=is_feature, other=0.0).to(tl.float32)
+        through += tl.sum(tile * incoming[None, :], 1)
+        tl.atomic_add(grad_values + at, (soft * damping)[:, None] * incoming[None, :], mask=inside, sem="relaxed")
+    through *= damping
+    tl.store(grad_centres + place, tl.sum(soft * through * 2.0 * steepness * offsets, 0))
+    slope = soft * (through - tl.sum(soft * through, 0)) * scale
+    for first in range(0, dim, BLOCK_DIM):
+        dims = first + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < dim
+        q = tl.load(query + place * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
+        at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
+        inside = allowed[:, None] & is_dim[None, :]
+        k = tl.load(keys + at, mask=inside, other=0.0).to(tl.float32)
+        if ADDITIVE:
+            v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
+            u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
+            of_keys = 4.0 * v[None, :] * (slope[:, None] * (u - u * u))
+            of_query = tl.sum(of_keys, 0)
+            tl.store(grad_directions + place * dim + dims, tl.sum(slope[:, None] * (1.0 - 2.0 * u), 0), mask=is_dim)
+        else:
+            of_keys = slope[:, None] * q[None, :]
+            of_query = tl.sum(slope[:, None] * k, 0)
+        tl.store(grad_query + place * dim + dims, of_query, mask=is_dim)
+        tl.atomic_add(grad_keys + at, of_keys, mask=inside, sem="relaxed")
