@@ -20,9 +20,9 @@ from regard.kernels.blocks import plain_gradients
 
 SCRATCH = 1 << 24
 """Pairs whose weights are held at a time: 64 MiB."""
-PROGRAMS = 8192
+PROGRAMS = 4096
 """How many programs of one warp keep a GPU busy: some more than fit at once."""
-REGISTERS = 128
+REGISTERS = 168
 """Of the gradients' kernel: more, and too few of its programs fit at once to hide how long memory takes."""
 TILE: int = kernels.PEAK_TILE.value
 QUERIES: int = kernels.QUERIES.value
@@ -191,9 +191,14 @@ def in_groups(gradients: Tensor) -> Tensor:
 
 
 def _shares(num_queries: int, num_keys: int, programs: int) -> tuple[int, int]:
-    """How many queries and how many keys one program takes, so that about so many share the work of an example."""
-    side = max(1, math.isqrt(num_queries * num_keys // max(1, programs)))
-    return max(2 * GROUP, 1 << side.bit_length()), max(32, 1 << side.bit_length() - 1)
+    """How many queries and how many keys one program takes, so that about so many share the work of an example.
+
+    Four times as many queries as keys: a program goes through its keys once for every GROUP of queries, and the sums of
+    fewer keys stay near.
+    """
+    half_a_side = max(1, math.isqrt(num_queries * num_keys // max(1, programs)) // 2)
+    keys = max(32, 1 << half_a_side.bit_length() - 1)
+    return 4 * keys, keys
 
 
 class _AdditiveAttention(torch.autograd.Function):

@@ -62,11 +62,15 @@ def _four_queries(own, b, g, sums, both, taken, NEAR: tl.constexpr, FAST: tl.con
 def _through_keys(own, sums, taken, key, parts, upstream, count, dim, inside, is_later, NEAR: tl.constexpr,
                   FAST: tl.constexpr):  # fmt: skip
     """All queries of a group and `count` keys, whose own sums lie at `parts` from the second group on."""
-    for _ in range(count):
-        b = tl.load(key, mask=inside, other=0.0).to(tl.float32)
+    following = tl.load(key, mask=inside, other=0.0)
+    for j in range(count):
+        b = following.to(tl.float32)
+        # The next key is asked for before this one is needed, and the earlier sum is needed last.
+        following = tl.load(key + dim, mask=inside & (j + 1 < count), other=0.0)
         if NEAR:
             b = tl.exp(2.0 * b)
-        both = tl.load(parts, mask=inside & is_later, other=0.0)
+        earlier = tl.load(parts, mask=inside & is_later, other=0.0)
+        both = tl.zeros_like(earlier)
         longer = ()
         for n in tl.static_range(0, GROUP, 4):
             g0, g1 = two(upstream + n // 2)
@@ -75,7 +79,7 @@ def _through_keys(own, sums, taken, key, parts, upstream, count, dim, inside, is
             fours, both, taken = _four_queries(four, b, (g0, g1, g2, g3), fours, both, taken, NEAR, FAST)
             longer = longer + fours
         sums = longer
-        tl.store(parts, both, mask=inside)
+        tl.store(parts, earlier + both, mask=inside)
         key += dim
         parts += dim
         upstream += GROUP // 2
