@@ -66,8 +66,19 @@ class Task(lightning.LightningModule):
             betas=(0.9, 0.98),
             eps=1e-9,
             weight_decay=config.weight_decay,
-            fused=self.device.type == "cuda",
+            # Where gradients are scaled, the fused form takes the scale away only after they were clipped.
+            fused=self.device.type == "cuda" and config.precision != "16-mixed",
         )
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip the norm; Lightning itself refuses to for any fused optimizer in half precision, scaled or not."""
+        if gradient_clip_val:
+            torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
 
     def note_validation(self, score: float) -> None:
         """Tell the step size how good a validation was."""
