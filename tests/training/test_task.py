@@ -8,7 +8,6 @@ from torch import nn
 from regard.training.recipe import TrainConfig
 from regard.training.task import Task
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
 
