@@ -1,13 +1,12 @@
-"""From which size on additive attention's kernels for a GPU are faster than the plain formula.
+"""From which size on additive attention's kernels are faster than the plain formula, and what kernel="auto" takes.
 
     python benchmarks/additive_sizes.py
 
-For sizes from a few words to long documents: the plain formula, the kernels, and what kernel="auto" takes.
+For sizes from a few words to long documents, on the GPU where there is one. The rivals run in turns; compared are their
+fastest times, which other work on the machine disturbs least.
 """
 
 import math
-import statistics
-import time
 from collections.abc import Callable
 
 import torch
@@ -17,12 +16,16 @@ from torch import Tensor
 
 from regard import attend, score
 from regard.attention.attend import Kernel
+from regard.bench.contest import Contest, device, hold
 
 SIZES = [
     (1, 2, 8, 64), (8, 8, 8, 64), (16, 16, 16, 128), (64, 20, 20, 128), (64, 20, 20, 512), (64, 20, 20, 1024),
     (8, 100, 100, 256), (4, 4, 1000, 256), (16, 64, 256, 256), (64, 50, 50, 512), (64, 50, 50, 1024),
     (1, 1000, 1000, 64), (4, 200, 4000, 64), (8, 250, 250, 512), (8, 500, 500, 256), (2, 2000, 2000, 128),
 ]  # fmt: skip
+MOST_ON_CPU = 1 << 28
+"""Features of pairs; the formula holds some tensors of that size."""
+REPEATS = 15
 
 
 class Projected(score.TanhSum):
@@ -33,49 +36,40 @@ class Projected(score.TanhSum):
         self.direction = torch.nn.Parameter(direction)
 
 
-def milliseconds(run: Callable[[], object], repeats: int = 15) -> float:
-    times = []
-    for _ in range(repeats + 3):
-        torch.cuda.synchronize()
-        began = time.perf_counter()
-        run()
-        torch.cuda.synchronize()
-        times.append(time.perf_counter() - began)
-    return 1e3 * statistics.median(times[3:])
-
-
-def rivals(batch: int, queries: int, keys: int, dim: int) -> tuple[list[Tensor], list[Callable[[], Tensor]]]:
-    """The inputs, and attend with the plain formula, with the kernels, and as it chooses."""
+def contest(size: tuple[int, int, int, int], where: torch.device, *, both: bool) -> Contest:
+    """The formula, on a GPU the kernels, and what auto takes, forward or in both passes."""
+    batch, queries, keys, dim = size
     shapes = [(batch, queries, dim), (batch, keys, dim), (batch, keys, dim), (dim,)]
-    query, key, values, direction = (torch.randn(shape, device="cuda", requires_grad=True) for shape in shapes)
+    query, key, values, direction = (torch.randn(shape, device=where, requires_grad=True) for shape in shapes)
     compare = Projected(direction.detach())
 
-    def run(kernel: Kernel) -> Callable[[], Tensor]:
-        return lambda: attend(query, key, values, score=compare, kernel=kernel).context
+    def run(kernel: Kernel) -> Callable[[], object]:
+        def forward() -> Tensor:
+            return attend(query, key, values, score=compare, kernel=kernel).context
 
-    return [query, key, values], [run("reference"), run("fused"), run("auto")]
+        def without_gradients() -> Tensor:
+            with torch.no_grad():
+                return forward()
 
+        return (lambda: torch.autograd.grad(forward().sum(), [query, key, values])) if both else without_gradients
 
-def times(size: tuple[int, int, int, int], *, both: bool) -> list[float]:
-    """Milliseconds of each rival, forward or in both passes."""
-    inputs, runs = rivals(*size)
-
-    def measured(run: Callable[[], Tensor]) -> float:
-        if both:
-            return milliseconds(lambda: torch.autograd.grad(run().sum(), inputs))
-        with torch.no_grad():
-            return milliseconds(run)
-
-    return [measured(run) for run in runs]
+    kernels: list[Kernel] = ["reference", "fused", "auto"] if where.type == "cuda" else ["reference", "auto"]
+    return Contest(f"{' '.join(map(str, size))} {'both' if both else 'forward'}", {name: run(name) for name in kernels})
 
 
 def main() -> None:
+    where = device()
     table = Table("b q k d", "features", "pass", "formula, ms", "kernels, ms", "auto, ms", "auto / the better")
     for size in SIZES:
+        if where.type == "cpu" and math.prod(size) > MOST_ON_CPU:
+            continue
         for both in (False, True):
-            taken = times(size, both=both)
-            row = [" ".join(map(str, size)), f"{math.prod(size):.1e}", "both" if both else "forward"]
-            table.add_row(*row, *(f"{value:.3f}" for value in taken), f"{taken[2] / min(taken[:2]):.2f}")
+            results = hold([contest(size, where, both=both)], repeats=REPEATS, progress=False)
+            taken = {result.rival: 1e3 * result.fastest for result in results}
+            best = min(value for name, value in taken.items() if name != "auto")
+            times = (f"{taken[name]:.3f}" if name in taken else "" for name in ("reference", "fused", "auto"))
+            sizes = [" ".join(map(str, size)), f"{math.prod(size):.1e}", "both" if both else "forward"]
+            table.add_row(*sizes, *times, f"{taken['auto'] / best:.2f}")
     Console(width=120).print(table)
 
 

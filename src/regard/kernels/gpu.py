@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-PAYS = 1 << 27
+PAYS = 60_000_000
 """Features of pairs (batch x query x key x feature) from which on the kernels of additive scores are faster than the
 plain formula, whose fewer launches count for more below; `benchmarks/additive_sizes.py` measures it."""
 
