@@ -108,28 +108,39 @@ def cider_d(
     references: Sequence[Sequence[Sequence[str]]],
     corpus: Sequence[Sequence[Sequence[str]]] | None = None,
 ) -> list[float]:
-    """CIDEr-D of each caption (Vedantam et al. 2015, section 5): 10 times the mean over n = 1..4 and the references of
+    """CIDEr-D of each caption (see CiderD). The references given are also the corpus in which n-grams are counted, so
+    that of one image alone scores 0; a larger `corpus` of references makes the scores of a few images those that they
+    have among many.
+    """
+    scorer = CiderD(references if corpus is None else corpus)
+    return [scorer([caption], each)[0] for caption, each in zip(captions, references, strict=True)]
+
+
+class CiderD:
+    """CIDEr-D (Vedantam et al. 2015, section 5): 10 times the mean over n = 1..4 and the references of
 
         sum_g min(c_g, r_g) r_g / (|c| |r|) * exp(-(words of c - words of r)^2 / (2 * 6^2))
 
-    where c_g and r_g are how often the n-gram g occurs, times ln(images / images whose references have g). The
-    references given are also the corpus in which n-grams are counted, so that of one image alone scores 0; a
-    larger `corpus` of references makes the scores of a few images those that they have among many.
+    where c_g and r_g are how often the n-gram g occurs, times ln(images / images whose references have g), as counted
+    in a corpus of the references of each image.
     """
-    corpus = references if corpus is None else corpus
-    seen = Counter(gram for each in corpus for gram in {gram for words in each for gram in _grams(words)})
-    log_images = math.log(max(1, len(corpus)))
 
-    def vector(words: Sequence[str]) -> _Vector:
-        weights = {gram: number * (log_images - math.log(max(1, seen[gram]))) for gram, number in _grams(words).items()}
+    def __init__(self, corpus: Sequence[Sequence[Sequence[str]]]) -> None:
+        self._seen = Counter(gram for each in corpus for gram in {gram for words in each for gram in _grams(words)})
+        self._log_images = math.log(max(1, len(corpus)))
+
+    def __call__(self, captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[float]:
+        """The scores of some captions of one image."""
+        wanted = [self._vector(words) for words in references]
+        return [10 * _mean([_likeness(said, one) for one in wanted]) for said in map(self._vector, captions)]
+
+    def _vector(self, words: Sequence[str]) -> "_Vector":
+        weights = {
+            gram: number * (self._log_images - math.log(max(1, self._seen[gram])))
+            for gram, number in _grams(words).items()
+        }
         squares = [math.fsum(weight**2 for gram, weight in weights.items() if len(gram) == n) for n in ORDERS]
         return _Vector(weights, [math.sqrt(square) for square in squares], len(words))
-
-    scores = []
-    for caption, each in zip(captions, references, strict=True):
-        said = vector(caption)
-        scores.append(10 * _mean([_likeness(said, vector(reference)) for reference in each]))
-    return scores
 
 
 class _Vector(NamedTuple):

@@ -24,6 +24,7 @@ from regard.encoders.image import ImageEncoder
 from regard.errors import OptionError, ShapeError
 from regard.search.beam import beam as beam_search
 from regard.search.hypothesis import Hypothesis, Rules
+from regard.search.one import sample
 from regard.systems.folder import read_config_and_weights, write_model
 from regard.trace import Trace
 
@@ -206,6 +207,10 @@ class Captioner(nn.Module):
             for best in found
         ]
 
+    def draw(self, encoded: Encoded, *, max_length: int = 30) -> list[Hypothesis]:
+        """A caption drawn word by word for each picture."""
+        return sample(self.decoder, encoded, _rules(max_length))
+
     def look(self, encoded: Encoded, captions: Sequence[Sequence[int]]) -> Unrolled:
         """What each word of a caption, and its end, attends to where the words are given; one caption a picture."""
         target = torch.full((len(captions), 1 + max(map(len, captions))), PAD, device=encoded.states.device)
@@ -244,14 +249,7 @@ class Captioner(nn.Module):
         length_penalty: float = LENGTH_PENALTY,
         **options: Any,
     ) -> list[list[Hypothesis]]:
-        rules = Rules(
-            START,
-            END,
-            banned=(PAD, UNKNOWN),
-            max_length=max_length,
-            min_length=options.pop("min_length", 0),
-            block_ngrams=options.pop("block_ngrams", 0),
-        )
+        rules = _rules(max_length, min_length=options.pop("min_length", 0), block_ngrams=options.pop("block_ngrams", 0))
         return beam_search(self.decoder, encoded, rules, size=beam, length_penalty=length_penalty, **options)
 
     def _traces(
@@ -310,6 +308,17 @@ def _decoder(config: CaptionerConfig, memory_dim: int, vocabulary: int) -> ShowA
         output=output,
         dropout=config.dropout,
         output_dropout=config.output_dropout,
+    )
+
+
+def _rules(max_length: int, *, min_length: int = 0, block_ngrams: int = 0) -> Rules:
+    return Rules(
+        START,
+        END,
+        banned=(PAD, UNKNOWN),
+        max_length=max_length,
+        min_length=min_length,
+        block_ngrams=block_ngrams,
     )
 
 

@@ -73,6 +73,12 @@ class CaptionTrainConfig:
     """Hard attention: how likely a caption is still read with soft attention after that."""
     samples: int = 1
     """Hard attention: choices drawn for each caption; from two on, the others are the baseline of each."""
+    critical: float = 0.0
+    """Share of the training, at its end, in which captions are drawn and rewarded with their CIDEr-D, instead of
+    learning word by word what people wrote; 1 where a model that can caption already goes on (--from). Hard attention
+    then looks where it likes best, and learns no more where to look."""
+    draws: int = 5
+    """Captions drawn of each picture then; the others' mean reward is the baseline of each."""
     validate_every: int = 1
     """Epochs between validations, which decode the validation pictures."""
     valid_beam: int = 1

@@ -1,4 +1,4 @@
-"""Training a captioner: cross-entropy, the doubly stochastic penalty, and REINFORCE for hard attention."""
+"""Training a captioner: cross-entropy, the doubly stochastic penalty, REINFORCE for hard attention, and rewards."""
 
 import time
 from collections.abc import Sequence
@@ -15,11 +15,12 @@ from regard.attention.align import Hard
 from regard.data.shown import CaptionBatch
 from regard.data.tokenizer import PAD
 from regard.decoders.protocol import Unrolled
-from regard.encoders.encoded import Encoded
+from regard.errors import OptionError
 from regard.metrics.captions import caption_scores
 from regard.systems.captioner import Captioner
 from regard.training.caption_material import Gallery, adopt, make_tokenizer, read_material
 from regard.training.caption_recipe import CaptionRecipe, CaptionTrainConfig
+from regard.training.critical import Critic, critical_loss, repeated
 from regard.training.fitting import fit
 from regard.training.task import Task
 
@@ -34,10 +35,15 @@ class CaptioningTask(Task):
     """Hard attention: the running mean of the reward, b <- 0.9 b + 0.1 log p (Xu et al. 2015, section 4.1)."""
 
     def __init__(
-        self, model: Captioner, config: CaptionTrainConfig, total_steps: int, references: Sequence[Sequence[str]]
+        self,
+        model: Captioner,
+        config: CaptionTrainConfig,
+        total_steps: int,
+        references: Sequence[Sequence[str]],
+        critic: Critic | None = None,
     ) -> None:
         super().__init__(config, total_steps)
-        self.model, self.config, self.references = model, config, references
+        self.model, self.config, self.references, self.critic = model, config, references, critic
         self.register_buffer("baseline", torch.zeros(()))
         self._choosing = [module for module in model.modules() if isinstance(module, Hard)]
         self._said: dict[int, str] = {}
@@ -45,11 +51,15 @@ class CaptioningTask(Task):
         self._seen = 0
 
     def training_step(self, batch: CaptionBatch, index: int) -> Tensor:
-        """Cross-entropy of the next word, and what the attention adds."""
+        """Cross-entropy of the next word, and what the attention adds; at the end, rewards of drawn captions."""
+        if self.critic is not None and self.share_done(self.global_step + 1) > 1 - self.config.critical:
+            return self._critical_step(self.critic, batch, index)
         encoded, target = self.model.encode(batch.shown), batch.target
         is_soft = self._toss(len(batch))
         if is_soft is not None and self.config.samples > 1:
-            encoded, target, is_soft = _repeated(encoded, target, is_soft, self.config.samples)
+            # The coin is tossed once for all samples of a caption.
+            encoded, times = repeated(encoded, self.config.samples), self.config.samples
+            target, is_soft = target.repeat(times, 1), is_soft.repeat(times)
         for align in self._choosing:
             align.soft = True if is_soft is None else is_soft
         given, wanted = target[:, :-1], target[:, 1:]
@@ -89,6 +99,21 @@ class CaptioningTask(Task):
         self.log("valid_cider", scores.cider_d, prog_bar=True)
         self.log("valid_exact", scores.exact_match)
         self._said = {}
+
+    def _critical_step(self, critic: Critic, batch: CaptionBatch, index: int) -> Tensor:
+        self.model.eval()
+        loss, reward = critical_loss(
+            self.model,
+            critic,
+            self.model.encode(batch.shown),
+            batch.places,
+            draws=self.config.draws,
+            max_length=self.config.max_output,
+        )
+        self.model.train()
+        self.log("reward", reward, prog_bar=True, batch_size=len(batch))
+        self._count(batch, index)
+        return loss
 
     def _toss(self, rows: int) -> Bool[Tensor, "b"] | None:
         """Which captions are read with soft attention; None where all are."""
@@ -147,22 +172,16 @@ def doubly_stochastic(weights: Float[Tensor, "b m n"], real: Bool[Tensor, "b m"]
     return (1 - seen).square().mean()
 
 
-def _repeated(encoded: Encoded, target: Tensor, is_soft: Tensor, times: int) -> tuple[Encoded, Tensor, Tensor]:
-    """Everything as often as there are samples, one after the other; the coin is tossed once for all of a caption."""
-
-    def again(part: Tensor) -> Tensor:
-        return part.repeat(times, *[1] * (part.ndim - 1))
-
-    parts = (again(part) for part in (encoded.states, encoded.mask, encoded.summary))
-    return Encoded(*parts), again(target), again(is_soft)
-
-
 def train_captioner(
     recipe: CaptionRecipe, folder: Path, start_from: Captioner | None, *, resume: bool, progress: bool
 ) -> tuple[Captioner, dict[str, Any]]:
     """Train a captioner, and test it with a beam of 5 on pictures that nothing was chosen by, or else on those of the
     validation."""
     config, device = recipe.train, "cuda" if torch.cuda.is_available() else "cpu"
+    if config.critical and config.draws < 2:
+        raise OptionError(
+            f"Captions are rewarded against each other: train.draws must be 2 or more; got {config.draws}."
+        )
     material = read_material(recipe, progress=progress)
     if start_from is None:
         model = Captioner(recipe.model, make_tokenizer(recipe.data, material.train))
@@ -178,7 +197,8 @@ def train_captioner(
     if model.network is not None:
         # With channels last, convolutions need not change the layout of each map.
         model.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    task = CaptioningTask(model, config, config.epochs * len(loaders[0]), material.valid.captions)
+    critic = Critic(train.captions) if config.critical else None
+    task = CaptioningTask(model, config, config.epochs * len(loaders[0]), material.valid.captions, critic)
     metrics = fit(task, loaders, folder, score="valid_bleu", half_on_gpu=False, resume=resume, progress=progress)
     model.to(device).eval()
     metrics |= {"train_pictures": len(train), "train_captions": len(examples), "valid_pictures": len(valid)}
