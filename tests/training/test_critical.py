@@ -91,11 +91,11 @@ def test_rewards_rise_when_a_captioner_goes_on_by_them(tmp_path, monkeypatch):
         return loss, reward
 
     monkeypatch.setattr("regard.training.captioning.critical_loss", watched)
-    given |= {"critical": 1.0, "epochs": 30, "learning_rate": 0.004, "validate_every": 30}
+    given |= {"critical": 1.0, "epochs": 20, "learning_rate": 0.004, "validate_every": 20}
     recipe = read_recipe("scenes-soft", {"data": data, "model": small, "train": given})
     went_on = train(recipe, tmp_path / "more", start_from=begun.model, progress=False)
     assert len(rewards) == went_on.metrics["steps"]
-    assert sum(rewards[-30:]) > 1.2 * sum(rewards[:30])
+    assert sum(rewards[-20:]) > 1.1 * sum(rewards[:20])
 
 
 def test_a_single_draw_has_nothing_to_be_better_than(tmp_path):

@@ -23,6 +23,8 @@ from regard.viewing.words import right_to_left, shortened
 _INK, _QUIET, _GATE, _CHOICE = "#1c1c1c", "#8a8a8a", "#0072B2", "#ffb000"
 # Inches: the longer side of a picture, the line of the word above it, that of the gate below, and between the tiles.
 _TILE, _WORD, _BAR, _SPACE = 1.5, 0.3, 0.24, 0.14
+# About how wide a letter of a word is, and a probability beside it.
+_LETTER, _NUMBER = 0.095, 0.46
 _PIXELS = 320
 _LONGEST_WORD = 16
 
@@ -39,7 +41,10 @@ def strip(trace: Trace, *, cells: bool = False, columns: int = 7, title: str | N
     high, wide = (_TILE * side / _PIXELS for side in pixels.shape[:2])
     columns = min(columns, len(trace.target) + 1)
     rows = math.ceil((len(trace.target) + 1) / columns)
-    step_x, step_y = wide + _SPACE, high + _WORD + (_BAR if trace.gates is not None else 0) + 0.4 * _SPACE
+    # Under the words of a tall picture there is room to the right.
+    longest = max((len(shortened(word, _LONGEST_WORD)) for word in trace.target), default=0)
+    words = longest * _LETTER + (0 if trace.scores is None else _NUMBER)
+    step_x, step_y = max(wide, words) + _SPACE, high + _WORD + (_BAR if trace.gates is not None else 0) + 0.4 * _SPACE
     top = 0.42 if title else 0.06
     size = columns * step_x + _SPACE, rows * step_y + top + 0.06
     figure = Figure(figsize=size)
@@ -51,7 +56,8 @@ def strip(trace: Trace, *, cells: bool = False, columns: int = 7, title: str | N
         axes = figure.add_axes((left / size[0], above / size[1], wide / size[0], high / size[1]))
         _tile(axes, trace, place - 1 if place else None, pixels, cells=cells)
         if place and trace.gates is not None:
-            bar = figure.add_axes((left / size[0], (above - 0.17) / size[1], wide / size[0], 0.09 / size[1]))
+            length = max(wide, min(1.2, step_x - _SPACE))
+            bar = figure.add_axes((left / size[0], (above - 0.17) / size[1], length / size[0], 0.09 / size[1]))
             _bar(bar, trace.gates[place - 1])
     if title:
         figure.suptitle(title, fontsize=12, fontweight="bold", y=1 - 0.1 / size[1], va="top", parse_math=False)
