@@ -82,7 +82,9 @@ def test_interrupted_and_resumed_is_as_if_never_interrupted(kind, tmp_path, monk
     monkeypatch.setattr(CaptioningTask, "training_step", interrupted)
     assert train(recipe, tmp_path / "parts", progress=False).metrics["steps"] == step + 1
     resumed = train(recipe, tmp_path / "parts", resume=True, progress=False)
-    assert resumed.metrics | {"captions/s": 0} == whole.metrics | {"captions/s": 0}
+    # The speed differs; and the last loss of words lies before the interruption, where rewards have followed since.
+    beside = {"captions/s": 0} | ({"loss": 0} if kind == "rewards" else {})
+    assert resumed.metrics | beside == whole.metrics | beside
     first, second = whole.model.to("cpu").state_dict(), resumed.model.to("cpu").state_dict()
     assert all(torch.equal(weight, second[name]) for name, weight in first.items())
     kept = [torch.load(tmp_path / run / "checkpoints" / "last.ckpt", weights_only=True) for run in ("whole", "parts")]
