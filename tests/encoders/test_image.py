@@ -108,7 +108,7 @@ def test_unknown_networks_are_explained():
 
 
 def test_networks_of_timm_give_maps_too():
-    pytest.importorskip("timm", reason="it is an extra of regard", exc_type=ImportError)
+    pytest.importorskip("timm", reason="timm, or torchvision that it needs, is not installed", exc_type=ImportError)
     net = make_net("timm:resnet18", 7).eval()
     assert isinstance(net, TimmNet)
     assert net.strides == [2, 4, 8, 16, 32]
