@@ -17,6 +17,7 @@ from material import data_config
 
 from regard.data.batches import Batch
 from regard.data.tokenizer import Tokenizer
+from regard.layers.layout import by_columns
 from regard.systems.translator import Translator, TranslatorConfig
 from regard.training.recipe import Recipe, TrainConfig
 from regard.training.run import train
@@ -77,7 +78,7 @@ def measure_training(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure_decoding(order: dict[str, Any]) -> dict[str, Any]:
-    model = make_model(order).eval()
+    model = by_columns(make_model(order).eval())  # as a model that was loaded
     texts = Path(order["texts"]).read_text(encoding="utf-8").splitlines()
     wall, cpu = time.perf_counter(), time.process_time()
     found = model.translate(

@@ -5,10 +5,35 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.kernels import additive_compiled
+from regard.kernels import additive, additive_compiled
 from regard.kernels import blocks as blocks_module
-from regard.kernels.additive import _pairs, additive_logits, additive_logits_reference
+from regard.kernels.additive import _exponentials, additive_logits, additive_logits_reference
 from regard.kernels.blocks import blocks
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _blocks_for_small_calls_too():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(additive, "SMALL", -1)
+        patch.setattr(additive, "SMALL_WITH_GRADIENTS", -1)
+        yield
+
+
+def test_small_calls_take_the_formula(monkeypatch):
+    monkeypatch.setattr(additive, "SMALL", 2 * 5 * 11 * 7)
+    taken = []
+    monkeypatch.setattr(additive, "blocks", lambda *sides, **sizes: taken.append(1) or blocks(*sides, **sizes))
+    query, key, direction = torch.randn(2, 5, 7), torch.randn(2, 11, 7), torch.randn(7)
+    small = additive_logits(query, key, direction)
+    assert not taken
+    larger = additive_logits(query, torch.cat([key, key[:, :1]], dim=1), direction)
+    assert taken
+    torch.testing.assert_close(larger[..., :11], small)
+    taken.clear()
+    monkeypatch.setattr(additive, "SMALL_WITH_GRADIENTS", 2 * 5 * 12 * 7)
+    learning, _ = grads(additive_logits, query, torch.cat([key, key[:, :1]], dim=1), direction, upstream=larger)
+    assert not taken
+    torch.testing.assert_close(learning, larger)
 
 
 def grads(function, *inputs, upstream):
@@ -55,12 +80,14 @@ def test_second_derivatives_are_right():
     assert torch.autograd.gradgradcheck(additive_logits, inputs)
 
 
-def test_the_rational_form_is_taken_in_its_range_only():
+@pytest.mark.skipif(not additive_compiled._has_compiler(), reason="there is no C++ compiler")
+def test_exponentials_are_taken_in_their_range_only(monkeypatch):
+    monkeypatch.setattr(additive_compiled, "PAYS", 1)
     inside, outside = torch.randn(1, 4, 3), torch.full((1, 4, 3), 50.0)
-    assert _pairs(inside, inside).rational
-    assert not _pairs(inside, outside).rational
-    assert not _pairs(outside, inside).rational
-    assert _pairs(outside.double(), outside.double()).rational
+    assert _exponentials(inside, inside) is not None
+    assert _exponentials(inside, outside) is None
+    assert _exponentials(outside, inside) is None
+    assert _exponentials(inside.double(), inside.double()) is None, "the loops are for float32"
 
 
 @pytest.mark.parametrize("value", [43.0, 44.5, 88.0, 1e4, 1e30])
@@ -124,7 +151,8 @@ def test_the_compiled_loops_give_the_same(monkeypatch):
     assert taken
     torch.testing.assert_close(compiled, blocked)
     torch.testing.assert_close(compiled_grads, blocked_grads)
-    far = [100 * tensor for tensor in inputs[:2]]
-    plain = additive_logits_reference(*far, inputs[2])
-    torch.testing.assert_close(additive_logits(*far, inputs[2]), plain, rtol=1e-5, atol=1e-5)
-    assert len(taken) == 1, "out of range, tanh itself"
+    for scale in (43 / max(tensor.abs().max().item() for tensor in inputs[:2]), 100):
+        far = [scale * tensor for tensor in inputs[:2]]
+        plain = additive_logits_reference(*far, inputs[2])
+        torch.testing.assert_close(additive_logits(*far, inputs[2]), plain, rtol=1e-5, atol=1e-5)
+    assert len(taken) == 2, "within the range, but not beyond it"

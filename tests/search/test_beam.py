@@ -5,14 +5,23 @@ import torch
 
 from regard.search.beam import largest
 
+SIZES = [(3, 1, 14_000, 2), (1, 5, 12_100, 10), (40, 2, 1100, 4), (4, 1, 700, 2), (2, 1, 40, 40), (2, 3, 6, 1)]
 
-@pytest.mark.parametrize(("rows", "width", "count"), [(3, 1000, 2), (1, 5121, 10), (4, 700, 2), (2, 40, 40), (2, 6, 1)])
-def test_the_largest_are_those_of_a_full_sort(rows, width, count):
-    table = torch.randn(rows, width)
-    table[0, ::3] = -torch.inf
-    values, places = largest(table, count)
-    torch.testing.assert_close(values, table.sort(descending=True).values[:, :count])
-    torch.testing.assert_close(table.gather(1, places), values)
+
+@pytest.mark.parametrize(("inputs", "size", "width", "count"), SIZES)
+def test_the_largest_are_those_of_a_full_sort(inputs, size, width, count):
+    table, offsets = torch.randn(inputs, size, width), torch.randn(inputs, size)
+    table[0, 0, ::3] = -torch.inf
+    values, places = largest(table, offsets, count)
+    totals = (table + offsets.unsqueeze(-1)).flatten(1)
+    torch.testing.assert_close(values, totals.sort(descending=True).values[:, :count])
+    torch.testing.assert_close(totals.gather(1, places), values)
     assert all(len(set(row)) == count for row in places.tolist())
-    nothing = torch.full((1, 5000), -torch.inf)
-    assert largest(nothing, 3)[1].max() < 5000
+
+
+def test_where_nothing_is_possible_the_largest_are_still_places():
+    nothing = torch.full((1, 8, 5000), -torch.inf)
+    values, places = largest(nothing, torch.zeros(1, 8), 3)
+    assert values.isinf().all()
+    assert places.min() >= 0
+    assert places.max() < 8 * 5000

@@ -7,6 +7,7 @@ import torch
 from regard.bench.contest import Contest, device
 from regard.data.batches import Batch, collate
 from regard.data.tokenizer import START, Tokenizer
+from regard.layers.layout import by_columns
 from regard.systems.translator import Translator, TranslatorConfig
 from regard.training.recipe import TrainConfig
 from regard.training.translation import TranslationTask
@@ -33,7 +34,9 @@ KINDS = {
 def decoding() -> list[Contest]:
     """Sentences of 20 words into outputs of exactly 20, greedily and with a beam, many at a time and one by one."""
     tokenizer, sentences = _language()
-    models = {name: _model(config, tokenizer).eval() for name, config in KINDS.items() if "without" not in name}
+    models = {
+        name: by_columns(_model(config, tokenizer).eval()) for name, config in KINDS.items() if "without" not in name
+    }
 
     def run(model: Translator, beam: int, batch: int, count: int) -> Callable[[], object]:
         return lambda: model.translate(sentences[:count], beam=beam, batch=batch, min_length=LENGTH, max_length=LENGTH)

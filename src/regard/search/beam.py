@@ -13,6 +13,9 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis, Rules
 
 PIECE = 64
+"""Neighbouring tokens that are sorted out together."""
+PAYS = 1 << 15
+"""Numbers from which on that is faster than sorting them all."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,7 @@ class _Candidates:
     def of(cls, scores: Float[Tensor, "i s"], log_probs: Float[Tensor, "r y"]) -> "_Candidates":
         """The best of every row's every token."""
         (inputs, size), vocabulary = scores.shape, log_probs.shape[-1]
-        totals = (scores.unsqueeze(-1) + log_probs.view(inputs, size, vocabulary)).flatten(1)
-        best, place = largest(totals, min(2 * size, totals.shape[1]))
+        best, place = largest(log_probs.view(inputs, size, vocabulary), scores, min(2 * size, size * vocabulary))
         first_row = torch.arange(inputs, device=scores.device).unsqueeze(1) * size
         return cls(best, place // vocabulary + first_row, place % vocabulary)
 
@@ -109,11 +111,12 @@ def beam(
     scores = torch.tensor([0.0] + [-torch.inf] * (size - 1), device=device).repeat(batch, 1)
     for length in range(rules.max_length + 1):
         step = decoder.step(rows.tokens[:, -1], state)
-        plain = step.logits.float().log_softmax(-1)
+        log_probs = step.logits.float().log_softmax(-1)
         forced = None if prefixes is None else [prefixes[owner] for owner in inputs for _ in range(size)]
-        candidates = _Candidates.of(scores, rules.apply(plain, rows.tokens, forced))
+        rules.apply_(log_probs, rows.tokens, forced)
+        candidates = _Candidates.of(scores, log_probs)
         parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
-        grown = rows.grown(parents, tokens, plain[parents, tokens], _weights(step.attended, rows.weights))
+        grown = rows.grown(parents, tokens, log_probs[parents, tokens], _weights(step.attended, rows.weights))
         before = len(inputs)
         inputs, going_on = _sort_out(found, candidates, inputs, rows, grown, rules.end, cut=length == rules.max_length)
         if not inputs:
@@ -125,22 +128,28 @@ def beam(
     return [sorted(outputs, key=lambda output: output.score, reverse=True) for outputs in found.outputs]
 
 
-def largest(table: Float[Tensor, "i n"], count: int) -> tuple[Float[Tensor, "i c"], Int[Tensor, "i c"]]:
-    """The largest numbers of each row, in order, and their places; as topk does, but with less sorting on the CPU.
+def largest(
+    table: Float[Tensor, "i s n"], offsets: Float[Tensor, "i s"], count: int
+) -> tuple[Float[Tensor, "i c"], Int[Tensor, "i c"]]:
+    """The largest of each table + offset, in order, and their places; as topk finds them, with less to add and sort.
 
-    The largest few lie in the few pieces of the row whose own largest number is largest, and these are found at once.
+    The largest few lie in the few pieces of the rows whose own largest number is largest, and these are found at once.
     """
-    width = table.shape[1]
-    if table.is_cuda or width < PIECE * 4 * count:
-        values, places = table.topk(count)
+    offsets, width = offsets.unsqueeze(-1), table.shape[-1]
+    if table.is_cuda or table.numel() < PAYS or width < PIECE * 4 * count:
+        values, places = (table + offsets).flatten(1).topk(count)
         return values, places
     whole = width - width % PIECE
-    pieces = table[:, :whole].unflatten(1, (-1, PIECE))
-    chosen = pieces.amax(-1).topk(count).indices.sort().values
-    within = pieces.gather(1, chosen.unsqueeze(-1).expand(-1, -1, PIECE)).flatten(1)
-    values, places = torch.cat([within, table[:, whole:]], dim=1).topk(count)
-    in_pieces = (chosen * PIECE).gather(1, (places // PIECE).clamp_max(count - 1)) + places % PIECE
-    return values, torch.where(places < count * PIECE, in_pieces, places - count * PIECE + whole)
+    pieces = table[..., :whole].unflatten(-1, (-1, PIECE))
+    chosen = (pieces.amax(-1) + offsets).flatten(1).topk(count).indices.sort().values
+    row, piece = chosen // pieces.shape[2], chosen % pieces.shape[2]
+    inputs = torch.arange(len(table)).unsqueeze(1)
+    inside, after = pieces[inputs, row, piece] + offsets[inputs, row], table[..., whole:] + offsets
+    values, found = torch.cat([inside.flatten(1), after.flatten(1)], dim=1).topk(count)
+    places = torch.arange(table[0].numel()).view(-1, width)
+    of_pieces = places[:, :whole].unflatten(-1, (-1, PIECE))[row, piece].flatten(1)
+    of_rest = places[:, whole:].flatten().expand(len(table), -1)
+    return values, torch.cat([of_pieces, of_rest], dim=1).gather(1, found)
 
 
 def _sort_out(

@@ -45,14 +45,13 @@ class Rules:
                 f"Lengths must be 0 <= min_length <= max_length; got {self.min_length} and {self.max_length}."
             )
 
-    def apply(
+    def apply_(
         self,
         log_probs: Float[Tensor, "r y"],
         tokens: Int[Tensor, "r t"],
         prefixes: Sequence[Sequence[int]] | None,
-    ) -> Float[Tensor, "r y"]:
-        """The log-probabilities with minus infinity at what may not come next; `prefixes` must be followed."""
-        log_probs = log_probs.clone()
+    ) -> None:
+        """Write minus infinity over the log-probability of what may not come next; `prefixes` must be followed."""
         length = tokens.shape[1] - 1
         log_probs[:, [self.start, *self.banned]] = -torch.inf
         if length < self.min_length:
@@ -65,7 +64,6 @@ class Rules:
                 forced = log_probs.new_full((log_probs.shape[1],), -torch.inf)
                 forced[prefix[length]] = log_probs[row, prefix[length]].clamp_min(torch.finfo(log_probs.dtype).min)
                 log_probs[row] = forced
-        return log_probs
 
 
 def _repeats(past: list[int], size: int) -> list[int]:

@@ -77,10 +77,10 @@ def _one_by_one(
         if not alive:
             break
         step = decoder.step(tokens[:, -1], state)
-        plain = step.logits.float().log_softmax(-1)
-        ruled = rules.apply(plain, tokens, None if prefixes is None else [prefixes[i] for i in alive])
+        ruled = step.logits.float().log_softmax(-1)
+        rules.apply_(ruled, tokens, None if prefixes is None else [prefixes[i] for i in alive])
         new = choose(ruled)
-        taken = plain.gather(-1, new.unsqueeze(-1)).squeeze(-1).tolist()
+        taken = ruled.gather(-1, new.unsqueeze(-1)).squeeze(-1).tolist()
         going_on = []
         for row, (sentence, token) in enumerate(zip(alive, new.tolist(), strict=True)):
             if token != rules.end and len(chosen[sentence]) == rules.max_length:

@@ -22,6 +22,7 @@ from regard.encoders.annotations import Annotations, Frozen, Reduction, Strided
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.errors import OptionError, ShapeError
+from regard.layers.layout import by_columns
 from regard.search.beam import beam as beam_search
 from regard.search.hypothesis import Hypothesis, Rules
 from regard.search.one import sample
@@ -238,7 +239,7 @@ class Captioner(nn.Module):
         config, weights = read_config_and_weights(folder, SYSTEM, CaptionerConfig)
         model = cls(config, Tokenizer.load(Path(folder) / f"{TOKENIZER}_tokenizer.json"))
         weights.into(model)
-        return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+        return by_columns(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval())
 
     def _search(
         self,

@@ -24,6 +24,7 @@ from regard.encoders.encoded import Encoded
 from regard.encoders.recurrent import RecurrentEncoder
 from regard.encoders.transformer import TransformerEncoder
 from regard.errors import OptionError
+from regard.layers.layout import by_columns
 from regard.search.beam import beam as beam_search
 from regard.search.hypothesis import Hypothesis, Rules
 from regard.systems.folder import read_model, write_model
@@ -218,7 +219,7 @@ class Translator(nn.Module):
         config, tokenizers, weights = read_model(folder, "translator", TranslatorConfig)
         model = cls(config, tokenizers["source"], tokenizers["target"])
         weights.into(model)
-        return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+        return by_columns(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval())
 
     def _translation(self, text: str, source: list[int], hypothesis: Hypothesis, replace_unknown: bool) -> Translation:
         target = [*hypothesis.tokens, END] if hypothesis.finished else hypothesis.tokens

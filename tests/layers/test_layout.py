@@ -1,0 +1,42 @@
+"""How weights lie in memory."""
+
+import torch
+from torch import nn
+
+from regard.layers.layout import by_columns
+from regard.systems.shipped import load_as
+from regard.systems.translator import Translator
+
+
+def test_weights_lie_by_columns_and_give_the_same():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(20, 30), nn.Tanh(), nn.Linear(30, 7, bias=False))
+    inputs = torch.randn(5, 20)
+    weights, before = [weight.clone() for weight in model.parameters()], model(inputs)
+    assert by_columns(model) is model
+    assert model[0].weight.stride() == (1, 30)
+    assert model[2].weight.stride() == (1, 7)
+    torch.testing.assert_close(list(model.parameters()), weights, rtol=0, atol=0)
+    torch.testing.assert_close(model(inputs), before)
+
+
+def test_a_weight_that_two_layers_share_stays_shared():
+    embedding, output = nn.Embedding(30, 8), nn.Linear(8, 30)
+    output.weight = embedding.weight
+    model = by_columns(nn.ModuleList([embedding, output]))
+    assert model[1].weight is model[0].weight
+    tokens = torch.tensor([3, 29, 3])
+    torch.testing.assert_close(model[0](tokens), model[1].weight[tokens])
+
+
+def test_a_loaded_model_lies_so_can_be_trained_and_is_saved_as_it_is(tmp_path):
+    model = load_as(Translator, "en-fr", device="cpu")
+    assert model.decoder.word_layer.weight.stride(0) == 1
+    source = torch.tensor([[5, 6, 2]])
+    model.train().decoder(model.encode(source, torch.tensor([3])), source).features.sum().backward()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    optimizer.step()
+    model.eval().save(tmp_path)
+    again = Translator.load(tmp_path, device="cpu")
+    torch.testing.assert_close(again.state_dict(), model.state_dict(), rtol=0, atol=0)
+    assert again.translate(["Good morning."])[0][0].score == model.translate(["Good morning."])[0][0].score
