@@ -26,7 +26,7 @@ SIZES = [
 ]  # fmt: skip
 MOST_ON_CPU = 1 << 28
 """Features of pairs; the formula holds some tensors of that size."""
-REPEATS = 15
+REPEATS = 21
 
 
 class Projected(score.TanhSum):

@@ -24,7 +24,7 @@ def test_rivals_run_in_turns_and_are_compared_with_the_first(monkeypatch):
 
     rivals = {"slow": rival("slow", 20.0), "quick": rival("quick", 2.0)}
     slow, quick = contest.hold([contest.Contest("race", rivals, things=10)], repeats=3, progress=False)
-    assert order[-6:] == ["slow", "quick"] * 3
+    assert all(set(order[first : first + 2]) == {"slow", "quick"} for first in range(len(order) - 6, len(order), 2))
     assert (slow.fastest, slow.median, slow.slowest, slow.ratio) == (20, 20, 20, 1)
     assert (quick.fastest, quick.median, quick.slowest) == (2, 2, 2)
     assert quick.ratio == pytest.approx(10)

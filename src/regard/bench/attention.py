@@ -25,7 +25,7 @@ def contests(*, compiled: bool = False) -> list[Contest]:
     rows = [_scores(size, where, compiled=compiled) for size in sizes]
     rows += [_additive(size, where, both=both, compiled=compiled) for size in sizes for both in (False, True)]
     rows += [_product(name, size, where) for name in ("dot", "scaled_dot", "general", "cosine") for size in sizes]
-    asked = [(4, 1), (4, 256), *([(16, 1024)] if where.type == "cuda" else [])]
+    asked = [(4, 1), (4, 256), *([(16, 1024), (4, 16_384)] if where.type == "cuda" else [])]
     windows = [_window(where, *size) for size in asked]
     return [*rows, *windows, *(_hard(where, size) for size in READS)]
 

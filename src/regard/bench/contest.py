@@ -2,6 +2,7 @@
 
 import json
 import platform
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +55,10 @@ def machine() -> dict[str, Any]:
 
 
 def hold(contests: Sequence[Contest], *, repeats: int = 7, progress: bool = True) -> list[Result]:
-    """Hold the contests; each rival runs once to warm up, and then `repeats` times in turn with the others."""
+    """Hold the contests; each rival runs once to warm up, and then `repeats` times in turn with the others.
+
+    Who follows whom is drawn anew each time: what a run finds in the caches is what the last one left there.
+    """
     results: list[Result] = []
     with Progress(console=Console(stderr=True), transient=True, disable=not progress) as bar:
         task = bar.add_task("", total=sum(len(contest.rivals) * (repeats + 1) for contest in contests))
@@ -63,9 +67,11 @@ def hold(contests: Sequence[Contest], *, repeats: int = 7, progress: bool = True
             memory = {name: _memory(run) for name, run in contest.rivals.items()}
             bar.advance(task, len(contest.rivals))
             times: dict[str, list[float]] = {name: [] for name in contest.rivals}
+            order, draw = list(contest.rivals), random.Random(0)  # noqa: S311 - there is no secret in it
             for _ in range(repeats):
-                for name, run in contest.rivals.items():
-                    times[name].append(_seconds(run))
+                draw.shuffle(order)
+                for name in order:
+                    times[name].append(_seconds(contest.rivals[name]))
                     bar.advance(task)
             results += _compared(contest, times, memory)
     return results

@@ -23,4 +23,4 @@ def _has_triton() -> bool:
 
 def kernels_pay(query: Tensor, key: Tensor) -> bool:
     """Whether there are kernels for these queries and keys, and enough features of pairs for them."""
-    return has_gpu_kernels(query) and has_gpu_kernels(key) and query.numel() * key.shape[-2] >= PAYS
+    return query.numel() * key.shape[-2] >= PAYS and has_gpu_kernels(query) and has_gpu_kernels(key)
