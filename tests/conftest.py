@@ -17,7 +17,6 @@ if not torch.cuda.is_available():
 import regard.kernels.additive_compiled  # noqa: E402
 
 if find_spec("triton"):
-    import regard.kernels.additive_sines_triton
     import regard.kernels.additive_slopes_triton
     import regard.kernels.additive_triton
     import regard.kernels.cells_triton

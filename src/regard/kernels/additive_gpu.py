@@ -1,7 +1,5 @@
 """Additive attention on a GPU, forward and backward; additive_triton.py has the kernels and their idea.
 
-In bfloat16, large calls whose inputs are not large take sums of sines instead (additive_sines.py).
-
 Nothing of size (batch, query, key, feature) is ever held. The logits of SCRATCH pairs (batch x query x key) exist at a
 time, normalised in place and read with by a matrix product. A call of no more pairs than that keeps its weights for the
 backward pass; a larger one keeps the logarithms of their divisors alone, and computes the weights again.
@@ -18,7 +16,6 @@ from torch.nn import functional
 from regard.kernels import additive_slopes_triton as slope_kernels
 from regard.kernels import additive_triton as kernels
 from regard.kernels.additive import additive_logits_reference
-from regard.kernels.additive_sines import Sines, Waves, waves_for
 from regard.kernels.blocks import plain_gradients
 
 SCRATCH = 1 << 24
@@ -125,16 +122,6 @@ class Sides:
         )
         return made[0], made[1], made[2], made[3]
 
-    def of_weights(self, weights: Tensor, gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """From the softmax (b, q, k) and its gradients to those of queries, keys and direction, in float32."""
-        # The gradients of the logits of a query sum to 0, and so do those of all.
-        return self.backward(_normalise_back(weights, gradients))
-
-    def of_logits(self, gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """From the gradients of the logits (b, q, k) to those of queries, keys and direction, in float32."""
-        of_query, of_key, of_direction = self.backward(in_groups(gradients))
-        return of_query, of_key, of_direction + gradients.sum()
-
     def backward(self, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """From the gradient of the logits (b, group of queries, k, query) to those of queries and keys, in float32.
 
@@ -218,15 +205,14 @@ class _AdditiveAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
         chunks = _chunks(len(query), query.shape[1], key.shape[1])
-        ctx.waves = waves = waves_for(query, key)
         if len(chunks) == 1:
-            context, normalisers, kept = _attended(_sides(query, key, direction, mask, waves), values)
+            context, normalisers, kept = _attended(query, key, values, direction, mask)
         else:
             context = values.new_empty(*query.shape[:2], values.shape[-1])
             normalisers, kept = values.new_empty(query.shape[:2], dtype=torch.float32), None
             for b, q in chunks:
-                sides = _sides(query[b, q], key[b], direction, None if mask is None else mask[b, q], waves)
-                context[b, q], normalisers[b, q], _ = _attended(sides, values[b])
+                part = query[b, q], key[b], values[b], direction, None if mask is None else mask[b, q]
+                context[b, q], normalisers[b, q], _ = _attended(*part)
         ctx.save_for_backward(query, key, values, direction, mask, normalisers, kept)
         return context
 
@@ -242,11 +228,12 @@ class _AdditiveAttention(torch.autograd.Function):
         chunks = _chunks(len(query), query.shape[1], key.shape[1])
         grads = [torch.zeros_like(side, dtype=torch.float32) for side in ctx.saved_tensors[:4] if len(chunks) > 1]
         for b, q in chunks:
-            sides = _sides(query[b, q], key[b], direction, None if mask is None else mask[b, q], ctx.waves)
+            sides = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
             if len(chunks) > 1:
                 kept = _normalise(sides.logits(), normalisers[b, q].contiguous(), given=True)
             upstream = grad[b, q].float().contiguous()
-            of_query, of_key, of_direction = sides.of_weights(kept, upstream @ values[b].float().mT)
+            # The gradients of the logits of a query sum to 0, and so do those of all.
+            of_query, of_key, of_direction = sides.backward(_normalise_back(kept, upstream @ values[b].float().mT))
             found = of_query, of_key, kept.mT @ upstream, of_direction
             if len(chunks) == 1:
                 grads = list(found)
@@ -256,13 +243,11 @@ class _AdditiveAttention(torch.autograd.Function):
         return *(grad.to(side.dtype) for grad, side in zip(grads, ctx.saved_tensors[:4], strict=True)), None
 
 
-def _sides(query: Tensor, key: Tensor, direction: Tensor, mask: Tensor | None, waves: Waves | None) -> Sides | Sines:
-    return Sides(query, key, direction, mask) if waves is None else Sines(query, key, direction, mask, waves)
-
-
-def _attended(sides: Sides | Sines, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _attended(
+    query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
     """What is read, the logarithms of the divisors of the weights, and the weights."""
-    logits = sides.logits()
+    logits = Sides(query, key, direction, mask).logits()
     normalisers = logits.new_empty(logits.shape[:2])
     weights = _normalise(logits, normalisers, given=False)
     return (weights @ values.float()).to(values.dtype), normalisers, weights
@@ -272,8 +257,7 @@ class _AdditiveLogits(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, direction)
-        ctx.waves = waves_for(query, key)
-        return _sides(query, key, direction, None, ctx.waves).logits().to(query.dtype)
+        return Sides(query, key, direction, None).logits().to(query.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -281,7 +265,8 @@ class _AdditiveLogits(torch.autograd.Function):
         if torch.is_grad_enabled():
             # The gradient is to be differentiated again, which the plain formula can do.
             return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
-        grads = _sides(query, key, direction, None, ctx.waves).of_logits(grad.float())
+        of_query, of_key, of_direction = Sides(query, key, direction, None).backward(in_groups(grad.float()))
+        grads = of_query, of_key, of_direction + grad.float().sum()
         return tuple(found.to(side.dtype) for found, side in zip(grads, ctx.saved_tensors, strict=True))
 
 
