@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import torch
 from rich.console import Console
@@ -28,7 +29,7 @@ from rich.progress import track
 from rich.table import Table
 
 from regard import attend, score
-from regard.kernels import additive_compiled
+from regard.kernels import additive, additive_compiled
 
 KINDS = {"plain": "reference", "lean": "auto"}
 SCORES = {
@@ -62,9 +63,12 @@ def measure_memory(kind: str, step: str, sizes: argparse.Namespace) -> float:
     """MiB that a run takes beyond its inputs, in this process."""
     # Libraries, thread pools and the compiler of the loops that large calls take are loaded at the first run.
     small = argparse.Namespace(batch=2, queries=5, keys=7, dim=sizes.dim, score=sizes.score)
-    pays, additive_compiled.PAYS = additive_compiled.PAYS, 1
-    make_run(kind, step, small)()
-    additive_compiled.PAYS = pays
+    with (
+        mock.patch.object(additive, "SMALL", 0),
+        mock.patch.object(additive, "SMALL_WITH_GRADIENTS", 0),
+        mock.patch.object(additive_compiled, "PAYS", 1),
+    ):
+        make_run(kind, step, small)()
     run = make_run(kind, step, sizes)
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
