@@ -122,14 +122,17 @@ class Hard(Align):
         """The chosen index, or one-hot weights with a gradient."""
         if self.training and self.soft is True:
             return Focus(masked_softmax(logits, allowed))
+        is_sampled = self.training if self.sample is None else self.sample
+        if allowed is None and not is_sampled:
+            index = logits.detach().argmax(-1)
+            return Focus(index=index, always=True, extras={"index": index})
         if allowed is not None:
             logits = logits.masked_fill(~allowed, -math.inf)
         best, index = logits.detach().max(-1)
         is_open = best > -math.inf
-        if not (self.training if self.sample is None else self.sample):
-            if allowed is not None:
-                index = index.masked_fill(~is_open, -1)
-            return Focus(index=index, always=allowed is None, extras={"index": index})
+        if not is_sampled:
+            index = index.masked_fill(~is_open, -1)
+            return Focus(index=index, extras={"index": index})
 
         logits = logits.masked_fill(~is_open.unsqueeze(-1), 0)
         # argmax(logit + Gumbel noise) is a draw from the softmax, and -log of an exponential draw is Gumbel noise.

@@ -256,26 +256,28 @@ def _fused(query: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tens
         is_open = mask.any(-1, keepdim=True)
         mask = _mask_with_two_lead_axes(mask | ~is_open, lead)
     dtype, (width, value_width) = values.dtype, (query.shape[-1], values.shape[-1])
-    if not torch.is_autocast_enabled(values.device.type):
+    if (query.dtype != dtype or keys.dtype != dtype) and not torch.is_autocast_enabled(values.device.type):
         query, keys = query.to(dtype), keys.to(dtype)
     if width != value_width:
         # The lean backends want one number of features; zeros change neither the products nor what is read.
         query, keys = (functional.pad(part, (0, max(0, value_width - width))) for part in (query, keys))
         values = functional.pad(values, (0, max(0, width - value_width)))
     query, keys, values = (_with_two_lead_axes(part) for part in (query, keys, values))
-    with _without_cudnn(query.device):
+    with _without_cudnn(query):
         context = functional.scaled_dot_product_attention(query, keys, values, mask, is_causal=causal, scale=scale)
     context = context if width <= value_width else context[..., :value_width]
     context = context.reshape(*lead, num_queries, value_width).to(dtype)
     return context if is_open is None else context.masked_fill(~is_open, 0)
 
 
-@contextmanager
-def _without_cudnn(device: torch.device) -> Iterator[None]:
+def _without_cudnn(query: Tensor) -> AbstractContextManager[object]:
     """cuDNN's attention builds a plan for every new shape: with sentences as they come, that is most batches."""
-    if device.type != "cuda" or not torch.backends.cuda.cudnn_sdp_enabled():
-        yield
-        return
+    is_eligible = query.is_cuda and (query.dtype != torch.float32 or torch.is_autocast_enabled("cuda"))
+    return _cudnn_put_aside() if is_eligible and torch.backends.cuda.cudnn_sdp_enabled() else nullcontext()
+
+
+@contextmanager
+def _cudnn_put_aside() -> Iterator[None]:
     torch.backends.cuda.enable_cudnn_sdp(False)
     try:
         yield
@@ -286,7 +288,7 @@ def _without_cudnn(device: torch.device) -> Iterator[None]:
 def _with_two_lead_axes(tensor: Tensor) -> Tensor:
     """(b, h, ..., ...), which is what torch's fused kernels take; whatever the leading axes are."""
     if tensor.ndim in (3, 4):
-        return tensor if tensor.ndim == 4 else tensor.unsqueeze(0)
+        return tensor if tensor.ndim == 4 else tensor.unsqueeze(1)
     lead = tensor.shape[:-2]
     return tensor.reshape(lead[:-1].numel(), lead[-1] if lead else 1, *tensor.shape[-2:])
 
@@ -295,7 +297,7 @@ def _mask_with_two_lead_axes(mask: Tensor, lead: torch.Size) -> Tensor:
     """The same for a mask, whose axes of size 1 stay so where they can: a mask for all heads is not written out."""
     mask = mask.view(*(1,) * (len(lead) + 2 - mask.ndim), *mask.shape)
     if len(lead) == 1:
-        return mask.unsqueeze(0)
+        return mask.unsqueeze(1)
     return mask if len(lead) == 2 else _with_two_lead_axes(mask.expand(*lead, -1, -1))
 
 

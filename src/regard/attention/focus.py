@@ -120,15 +120,11 @@ def masked_softmax(logits: Logits, allowed: Mask) -> Float[Tensor, "... q k"]:
 def rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Shaped[Tensor, "... d"]:
     """table[b, index[b, ...]] for index (*b, ...): only those rows are touched."""
     lead, (num_rows, width) = table.shape[:-2], table.shape[-2:]
-    inner = (1,) * (index.ndim - len(lead))
-    if not table.is_contiguous():
-        # Expanded or transposed: picking in place touches few rows, laying it out anew would touch all.
-        places = [
-            torch.arange(size, device=index.device).view(size, *(1,) * (len(lead) - axis - 1), *inner)
-            for axis, size in enumerate(lead)
-        ]
-        return table[(*places, index)]
-    first_row = torch.arange(lead.numel(), device=index.device).view(*lead, *inner) * num_rows
+    if table.is_cuda or not table.is_contiguous():
+        # One launch on a GPU; and what is expanded or transposed need not be laid out anew.
+        places = index.flatten(len(lead)).unsqueeze(-1)
+        return table.gather(-2, places.expand(*places.shape[:-1], width)).view(*index.shape, width)
+    first_row = torch.arange(lead.numel(), device=index.device).view(*lead, *(1,) * (index.ndim - len(lead))) * num_rows
     return table.view(-1, width).index_select(0, (index + first_row).flatten()).view(*index.shape, width)
 
 

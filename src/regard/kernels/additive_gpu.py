@@ -219,28 +219,32 @@ class _AdditiveAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, values, direction, mask, normalisers, kept = ctx.saved_tensors
+        inputs = query, key, values, direction
         if torch.is_grad_enabled():
             # The gradient is to be differentiated again, which the plain formula can do.
             needed = ctx.needs_input_grad[:4]
             return *plain_gradients(
-                lambda q, k, x, v: additive_attention_reference(q, k, x, v, mask), ctx.saved_tensors[:4], needed, grad
+                lambda q, k, x, v: additive_attention_reference(q, k, x, v, mask), inputs, needed, grad
             ), None
-        chunks = _chunks(len(query), query.shape[1], key.shape[1])
-        grads = [torch.zeros_like(side, dtype=torch.float32) for side in ctx.saved_tensors[:4] if len(chunks) > 1]
-        for b, q in chunks:
-            sides = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
-            if len(chunks) > 1:
-                kept = _normalise(sides.logits(), normalisers[b, q].contiguous(), given=True)
-            upstream = grad[b, q].float().contiguous()
-            # The gradients of the logits of a query sum to 0, and so do those of all.
-            of_query, of_key, of_direction = sides.backward(_normalise_back(kept, upstream @ values[b].float().mT))
-            found = of_query, of_key, kept.mT @ upstream, of_direction
-            if len(chunks) == 1:
-                grads = list(found)
-            else:
-                for total, part in zip((grads[0][b, q], grads[1][b], grads[2][b], grads[3]), found, strict=True):
+        if kept is not None:
+            grads = _gradients(Sides(query, key, direction, mask), values, kept, grad)
+        else:
+            grads = tuple(torch.zeros_like(side, dtype=torch.float32) for side in inputs)
+            for b, q in _chunks(len(query), query.shape[1], key.shape[1]):
+                sides = Sides(query[b, q], key[b], direction, None if mask is None else mask[b, q])
+                weights = _normalise(sides.logits(), normalisers[b, q].contiguous(), given=True)
+                totals = grads[0][b, q], grads[1][b], grads[2][b], grads[3]
+                for total, part in zip(totals, _gradients(sides, values[b], weights, grad[b, q]), strict=True):
                     total += part
-        return *(grad.to(side.dtype) for grad, side in zip(grads, ctx.saved_tensors[:4], strict=True)), None
+        return *(found.to(side.dtype) for found, side in zip(grads, inputs, strict=True)), None
+
+
+def _gradients(sides: Sides, values: Tensor, weights: Tensor, grad: Tensor) -> tuple[Tensor, ...]:
+    """From the gradient of what is read to those of queries, keys, values and direction, in float32."""
+    grad = grad.float().contiguous()
+    # The gradients of the logits of a query sum to 0, and so do those of all.
+    of_query, of_key, of_direction = sides.backward(_normalise_back(weights, grad @ values.float().mT))
+    return of_query, of_key, weights.mT @ grad, of_direction
 
 
 def _attended(

@@ -6,9 +6,9 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-PAYS = 60_000_000
+PAYS, PAYS_WITH_GRADIENTS = 60_000_000, 80_000_000
 """Features of pairs (batch x query x key x feature) from which on the kernels of additive scores are faster than the
-plain formula, whose fewer launches count for more below; `benchmarks/additive_sizes.py` measures it."""
+plain formula, whose cheaper launches count for more below; `benchmarks/additive_sizes.py` measures it."""
 
 
 def has_gpu_kernels(tensor: Tensor) -> bool:
@@ -23,4 +23,6 @@ def _has_triton() -> bool:
 
 def kernels_pay(query: Tensor, key: Tensor) -> bool:
     """Whether there are kernels for these queries and keys, and enough features of pairs for them."""
-    return query.numel() * key.shape[-2] >= PAYS and has_gpu_kernels(query) and has_gpu_kernels(key)
+    learns = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
+    enough = PAYS_WITH_GRADIENTS if learns else PAYS
+    return query.numel() * key.shape[-2] >= enough and has_gpu_kernels(query) and has_gpu_kernels(key)

@@ -21,9 +21,9 @@ from regard.kernels.additive_gpu import Sides, in_groups
 from regard.kernels.hoisted import Notes
 
 MOST_KEYS = 1024
-TILE = 4096
+TILE = 8192
 """Elements of a memory that a program looks at together."""
-SPLITS = 4
+SPLITS = 2
 """Programs that share the features of one example."""
 
 

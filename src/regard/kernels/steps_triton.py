@@ -34,7 +34,7 @@ def look(
     batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
-    logits = tl.zeros([BLOCK_K], tl.float32)
+    matches = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
     for first in range(0, dim, BLOCK_DIM):
         dims = first + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
@@ -43,9 +43,10 @@ def look(
         k = tl.load(keys + at, mask=is_key[:, None] & is_dim[None, :], other=0.0).to(tl.float32)
         if ADDITIVE:
             v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
-            logits += tl.sum(v[None, :] * (1.0 - 2.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))), 1)
+            matches += v[None, :] * (1.0 - 2.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k))))
         else:
-            logits += tl.sum(q[None, :] * k, 1)
+            matches += q[None, :] * k
+    logits = tl.sum(matches, 1)
     allowed = is_key
     if HAS_MASK:
         allowed = is_key & (tl.load(mask + batch * mask_b + columns * mask_k, mask=is_key, other=0) != 0)
@@ -86,14 +87,15 @@ def look_back(
     batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
-    through_weights = tl.zeros([BLOCK_K], tl.float32)
+    products = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
     for first in range(0, value_dim, BLOCK_DIM):
         features = first + tl.arange(0, BLOCK_DIM)
         is_feature = features < value_dim
         at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
         tile = tl.load(values + at, mask=is_key[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
         incoming = tl.load(upstream + batch * value_dim + features, mask=is_feature, other=0.0).to(tl.float32)
-        through_weights += tl.sum(tile * incoming[None, :], 1)
+        products += tile * incoming[None, :]
+    through_weights = tl.sum(products, 1)
     weight = tl.load(weights + batch * num_keys + columns, mask=is_key, other=0.0)
     slope = weight * (through_weights - tl.sum(weight * through_weights, 0)) * scale
     tl.store(grad_logits + batch * num_keys + columns, slope, mask=is_key & (part == 0))
