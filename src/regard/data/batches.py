@@ -22,7 +22,10 @@ from regard.errors import DataError, OptionError, ShapeError
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Sentences side by side, PAD after the end of each: source ... END, and START target ... END."""
+    """Sentences side by side, PAD after the end of each: source ... END, and START target ... END.
+
+    The lengths stay on the CPU, wherever the rest goes: whoever asks a GPU for them waits for all that it has to do.
+    """
 
     source: Int[Tensor, "b n"]
     source_lengths: Int[Tensor, "b"]
@@ -35,16 +38,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.source)
 
-    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
-        """The batch on a device."""
-        return Batch(*(tensor.to(device, non_blocking=non_blocking) for tensor in self._tensors()))
-
-    def pin_memory(self) -> "Batch":
-        """The batch in page-locked memory, from where it can be moved to a GPU while the GPU computes."""
-        return Batch(*(tensor.pin_memory() for tensor in self._tensors()))
-
-    def _tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        return self.source, self.source_lengths, self.target, self.target_lengths
+    def to(self, device: torch.device | str) -> "Batch":
+        """The batch on a device; on the way to a GPU nobody waits."""
+        on_the_way = torch.device(device).type == "cuda"
+        source, target = (side.to(device, non_blocking=on_the_way) for side in (self.source, self.target))
+        return Batch(source, self.source_lengths, target, self.target_lengths)
 
 
 def collate(pairs: Sequence[tuple[Any, Any]]) -> Batch:

@@ -3,10 +3,11 @@
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from regard.attention import mask
 from regard.encoders.encoded import Encoded
+from regard.errors import ShapeError
 
 NETWORKS = {"gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -52,8 +53,10 @@ class RecurrentEncoder(nn.Module):
     def forward(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"]) -> Encoded:
         """Encode sentences of these lengths."""
         embedded = self.dropout(self.embedding(source))
-        packed = pack_padded_sequence(embedded, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.network(packed)[0], batch_first=True, total_length=source.shape[1])
+        places, rows = packed_places(lengths.cpu(), source.shape[1])
+        places, lengths = (part.to(source.device, non_blocking=True) for part in (places, lengths))
+        read = self.network(PackedSequence(embedded.flatten(0, 1).index_select(0, places), rows))[0].data
+        states = read.new_zeros(source.numel(), self.dim).index_copy(0, places, read).unflatten(0, source.shape)
         return Encoded(
             self.state_dropout(states), mask.padding(lengths, source.shape[1]), self._summary(states, lengths)
         )
@@ -65,3 +68,17 @@ class RecurrentEncoder(nn.Module):
         forward, _ = last.chunk(2, dim=-1)
         _, backward = states[:, 0].chunk(2, dim=-1)
         return torch.cat([forward, backward], dim=-1)
+
+
+def packed_places(lengths: Int[Tensor, "b"], width: int) -> tuple[Int[Tensor, "w"], Int[Tensor, "n"]]:
+    """Where the words of padded sentences lie, in the order of a PackedSequence; and how many have an n-th word.
+
+    That order is: all first words, all second words, ...; the longest sentence first. torch's own packing of sentences
+    that are not sorted takes a launch for each length, and waits for the GPU.
+    """
+    ordered, sentences = lengths.sort(descending=True)
+    if not len(lengths) or ordered[-1] < 1 or ordered[0] > width:
+        raise ShapeError(f"Each sentence has 1 to {width} words here; got lengths of {ordered.tolist()}.")
+    words = torch.arange(int(ordered[0])).unsqueeze(1)
+    is_word = words < ordered
+    return (sentences * width + words)[is_word], is_word.sum(1)

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -19,12 +19,11 @@ from lightning.pytorch.callbacks import (
     LearningRateMonitor,
     ModelCheckpoint,
     RichProgressBar,
-    WeightAveraging,
 )
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
-from torch import Tensor
 
 from regard.data.batches import BatchLoader, TokenBatches
+from regard.training.averaging import RunningAverage
 from regard.training.checkpoints import KeepLast
 from regard.training.task import Settings, Task
 
@@ -118,20 +117,6 @@ class _StopWhenInterrupted(Callback):
         sys.stderr.write("\nStopping after this batch; the model will be saved. Once more to stop at once.\n")
 
 
-def _running_average(decay: float) -> Callable[[Any, Any, Tensor], None]:
-    """An exponential moving average that soon forgets where it began: over n steps it reaches back about n / 10."""
-
-    def average(averaged: list[Tensor], current: list[Tensor], steps: Tensor) -> None:
-        if not averaged[0].is_floating_point():  # the batches that batch normalisation has counted
-            torch._foreach_copy_(averaged, current)
-            return
-        keep = ((1 + steps) / (10 + steps)).clamp(max=decay)
-        torch._foreach_mul_(averaged, keep)
-        torch._foreach_add_(averaged, torch._foreach_mul(current, 1 - keep))
-
-    return average
-
-
 def _trainer(
     config: Settings, folder: Path, best: ModelCheckpoint, *, half_on_gpu: bool, progress: bool
 ) -> lightning.Trainer:
@@ -147,9 +132,10 @@ def _trainer(
     stop = _StopWhenInterrupted()
     callbacks: list[Callback] = [best, last, stop, _NewOrderEachEpoch(), LearningRateMonitor("step")]
     if progress:
-        callbacks.append(RichProgressBar())
+        # Showing a loss waits for the GPU to have computed it.
+        callbacks.append(RichProgressBar(refresh_rate=10 if on_gpu else 1))
     if config.average:
-        callbacks.append(WeightAveraging(multi_avg_fn=_running_average(config.average)))
+        callbacks.append(RunningAverage(config.average))
     if config.patience:
         callbacks.append(EarlyStopping(str(best.monitor), mode="max", patience=config.patience))
     return lightning.Trainer(

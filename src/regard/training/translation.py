@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from regard.attention import mask
 from regard.attention.align import Hard
 from regard.data.batches import Batch
 from regard.data.tokenizer import END, PAD
@@ -77,10 +78,16 @@ class TranslationTask(Task):
         """The loss to minimise, the plain cross-entropy per word, and the number of words."""
         given, wanted = batch.target[:, :-1], batch.target[:, 1:]
         unrolled = self.model.decoder(self.model.encode(batch.source, batch.source_lengths), given)
-        real = wanted != PAD
+        # Found on the CPU: a GPU would have to be waited for.
+        is_word = mask.padding(batch.target_lengths - 1, wanted.shape[1])
+        places = is_word.flatten().nonzero().squeeze(1).to(wanted.device, non_blocking=True)
+
+        def of_words(each: Tensor) -> Tensor:
+            return each.flatten(0, 1).index_select(0, places)
+
         # Padding gets no logits: the output layer is the largest product.
-        logits = self.model.decoder.output(unrolled.features[real]).float()
-        targets = wanted[real]
+        logits = self.model.decoder.output(of_words(unrolled.features)).float()
+        targets = of_words(wanted)
         log_probs = functional.log_softmax(logits, dim=-1)
         nll = functional.nll_loss(log_probs, targets, reduction="none")
         smoothing = self.config.label_smoothing
@@ -88,8 +95,8 @@ class TranslationTask(Task):
         if unrolled.log_prob is not None and unrolled.entropy is not None and self.training:
             advantage = -nll.detach() - self.baseline
             self.baseline.lerp_((-nll.detach()).mean(), 0.1)
-            loss = loss - self.config.reward * (advantage * unrolled.log_prob[real]).mean()
-            loss = loss - self.config.entropy * unrolled.entropy[real].mean()
+            loss = loss - self.config.reward * (advantage * of_words(unrolled.log_prob)).mean()
+            loss = loss - self.config.entropy * of_words(unrolled.entropy).mean()
         if unrolled.overlap is not None and self.config.overlap:
-            loss = loss + self.config.overlap * unrolled.overlap[real].mean()
+            loss = loss + self.config.overlap * of_words(unrolled.overlap).mean()
         return loss, nll.detach().mean(), len(targets)

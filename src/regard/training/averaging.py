@@ -1,0 +1,59 @@
+"""A running average of the weights, which is what is validated and kept."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import lightning.pytorch as lightning
+import torch
+from lightning.pytorch.callbacks import WeightAveraging
+from torch import Tensor, nn
+
+
+class RunningAverage(WeightAveraging):
+    """An exponential moving average that soon forgets where it began: over n steps it reaches back about n / 10.
+
+    It lies where the weights are. Lightning by itself would keep it on the CPU, where the weights still are when it is
+    made, and move all of them there in every step; and torch would wait for the GPU to tell how many steps there were.
+    """
+
+    def __init__(self, decay: float) -> None:
+        super().__init__()
+        self._decay = decay
+        self._count = 0
+
+    def on_fit_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        """Follow the weights to their device."""
+        assert self._average_model is not None  # noqa: S101 - Lightning has made it before
+        self._average_model.to(pl_module.device)
+
+    def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        """Count on from where a resumed training stopped."""
+        assert self._average_model is not None  # noqa: S101 - Lightning has made it before
+        self._count = int(self._average_model.n_averaged)
+
+    @torch.no_grad()
+    def on_train_batch_end(
+        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Move the average towards the weights."""
+        assert self._average_model is not None  # noqa: S101 - Lightning has made it before
+        if trainer.global_step == self._latest_update_step:
+            return
+        average = self._average_model
+        keep = min(self._decay, (1 + self._count) / (10 + self._count)) if self._count else 0.0
+        averaged, current = [], []
+        for mean, latest in zip(_all_of(average.module), _all_of(pl_module), strict=True):
+            if mean.is_floating_point():
+                averaged.append(mean)
+                current.append(latest)
+            else:  # the batches that batch normalisation has counted
+                mean.copy_(latest)
+        torch._foreach_lerp_(averaged, current, 1 - keep)
+        average.n_averaged += 1
+        self._count += 1
+        self._latest_update_step = trainer.global_step
+
+
+def _all_of(module: nn.Module) -> Iterator[Tensor]:
+    return chain((weight.data for weight in module.parameters()), module.buffers())
