@@ -10,6 +10,7 @@ from regard.training.translation import TranslationTask
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="only a GPU is ever waited for")
 @pytest.mark.parametrize("architecture", ["rnnsearch", "luong", "plain", "transformer"])
 def test_a_step_of_training_does_not_wait(tmp_path, architecture, monkeypatch):

@@ -8,6 +8,7 @@ import lightning.pytorch as lightning
 import torch
 from lightning.pytorch.callbacks import WeightAveraging
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
 
 class RunningAverage(WeightAveraging):
@@ -21,38 +22,41 @@ class RunningAverage(WeightAveraging):
         super().__init__()
         self._decay = decay
         self._count = 0
+        self._moving: tuple[list[Tensor], list[Tensor]] = [], []
+        self._copied: list[tuple[Tensor, Tensor]] = []
 
     def on_fit_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Follow the weights to their device."""
-        assert self._average_model is not None  # noqa: S101 - Lightning has made it before
-        self._average_model.to(pl_module.device)
+        self._average().to(pl_module.device)
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Count on from where a resumed training stopped."""
-        assert self._average_model is not None  # noqa: S101 - Lightning has made it before
-        self._count = int(self._average_model.n_averaged)
+        """Count on from where a resumed training stopped, and find what is to be averaged."""
+        average = self._average()
+        self._count = int(average.n_averaged)
+        pairs = list(zip(_all_of(average.module), _all_of(pl_module), strict=True))
+        moving = [pair for pair in pairs if pair[0].is_floating_point()]
+        self._moving = [averaged for averaged, _ in moving], [current for _, current in moving]
+        # The batches that batch normalisation has counted.
+        self._copied = [pair for pair in pairs if not pair[0].is_floating_point()]
 
     @torch.no_grad()
     def on_train_batch_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Move the average towards the weights."""
-        assert self._average_model is not None  # noqa: S101 - Lightning has made it before
         if trainer.global_step == self._latest_update_step:
             return
-        average = self._average_model
         keep = min(self._decay, (1 + self._count) / (10 + self._count)) if self._count else 0.0
-        averaged, current = [], []
-        for mean, latest in zip(_all_of(average.module), _all_of(pl_module), strict=True):
-            if mean.is_floating_point():
-                averaged.append(mean)
-                current.append(latest)
-            else:  # the batches that batch normalisation has counted
-                mean.copy_(latest)
-        torch._foreach_lerp_(averaged, current, 1 - keep)
-        average.n_averaged += 1
+        torch._foreach_lerp_(*self._moving, 1 - keep)
+        for averaged, current in self._copied:
+            averaged.copy_(current)
         self._count += 1
+        self._average().n_averaged += 1
         self._latest_update_step = trainer.global_step
+
+    def _average(self) -> AveragedModel:
+        assert self._average_model is not None  # noqa: S101 - Lightning makes it when a fit begins
+        return self._average_model
 
 
 def _all_of(module: nn.Module) -> Iterator[Tensor]:
