@@ -55,6 +55,13 @@ def test_a_batch_moves_but_for_its_lengths(device):
     assert isinstance(batch.to("cpu"), Batch)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="pinning needs a GPU")
+def test_a_batch_can_be_pinned():
+    batch = collate([([5], [6])]).pin_memory()
+    assert batch.source.is_pinned()
+    assert batch.target.is_pinned()
+
+
 def test_an_empty_batch_is_refused():
     with pytest.raises(DataError, match="one or more pairs; got none"):
         collate([])

@@ -19,16 +19,21 @@ def test_a_step_of_training_does_not_wait(tmp_path, architecture, monkeypatch):
     data = {"pairs": str(path), "vocabulary": 40, "held_out": 4}
     model = {"architecture": architecture, "embedding": 8, "hidden": 8, "inner": 8, "heads": 2}
     training = {"epochs": 1, "max_tokens": 40, "average": 0.9, "valid_beam": 1}
-    step, watched = TranslationTask.training_step, []
+    step, begin, watched = TranslationTask.training_step, TranslationTask.on_train_batch_start, []
 
     def watched_step(self, batch, index):
-        # The first steps of a shape are for recording it.
-        if index > 2:
+        # The first steps of a shape are for recording it; the last is followed by a validation, which may wait.
+        if index in (3, 4):
             torch.cuda.set_sync_debug_mode("error")
             watched.append(index)
         return step(self, collate([([5, 6, 7], [5, 6])] * 3).to("cuda"), index)
 
+    def next_batch(self, batch, index):
+        torch.cuda.set_sync_debug_mode("default")
+        begin(self, batch, index)
+
     monkeypatch.setattr(TranslationTask, "training_step", watched_step)
-    monkeypatch.setattr(TranslationTask, "on_train_batch_end", lambda *_: torch.cuda.set_sync_debug_mode("default"))
-    train(read_recipe(None, {"data": data, "model": model, "train": training}), tmp_path / "run", progress=False)
-    assert len(watched) > 2
+    monkeypatch.setattr(TranslationTask, "on_train_batch_start", next_batch)
+    done = train(read_recipe(None, {"data": data, "model": model, "train": training}), tmp_path / "run", progress=False)
+    assert watched == [3, 4]
+    assert done.metrics["steps"] > 6

@@ -38,11 +38,15 @@ class Batch:
     def __len__(self) -> int:
         return len(self.source)
 
-    def to(self, device: torch.device | str) -> "Batch":
-        """The batch on a device; on the way to a GPU nobody waits."""
-        on_the_way = torch.device(device).type == "cuda"
-        source, target = (side.to(device, non_blocking=on_the_way) for side in (self.source, self.target))
+    def to(self, device: torch.device | str, *, non_blocking: bool = True) -> "Batch":
+        """The batch on a device; `non_blocking` has a say on the way to a GPU alone."""
+        non_blocking = non_blocking and torch.device(device).type == "cuda"
+        source, target = (side.to(device, non_blocking=non_blocking) for side in (self.source, self.target))
         return Batch(source, self.source_lengths, target, self.target_lengths)
+
+    def pin_memory(self) -> "Batch":
+        """The batch in page-locked memory, from where it can be moved to a GPU while the GPU computes."""
+        return Batch(self.source.pin_memory(), self.source_lengths, self.target.pin_memory(), self.target_lengths)
 
 
 def collate(pairs: Sequence[tuple[Any, Any]]) -> Batch:

@@ -38,9 +38,7 @@ class _Loop(nn.Module):
 class _Recording:
     """One loop at one shape: its inputs and outputs lie at fixed places, between which the graphs compute."""
 
-    def __init__(
-        self, loop: "_Loop", inputs: Sequence[Tensor], grads: dict[str, Tensor], pool: Any, *, first: bool
-    ) -> None:
+    def __init__(self, loop: "_Loop", inputs: Sequence[Tensor], grads: dict[str, Tensor], pool: Any) -> None:
         self.inputs = [tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in inputs]
         self.weight_grads = list(grads.values())
         # The weights by other names, which no graph of the training knows: theirs would drag its stream in.
@@ -53,8 +51,7 @@ class _Recording:
 
         # Recording draws random numbers; the training is not to notice.
         with torch.random.fork_rng([self.inputs[0].device]), _uncached_autocast():
-            if first:
-                _warm_up(run, sources)
+            _warm_up(run, sources)
             self.forward_graph, self.backward_graph = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.forward_graph, pool=pool):
                 outputs = run()
@@ -134,7 +131,7 @@ class Replay:
             self._pool = torch.cuda.graph_pool_handle()
         if not self._grads:
             self._grads = {f"module.{name}": torch.empty_like(weight) for name, weight in weights.items()}
-        return _Recording(loop, inputs, self._grads, self._pool, first=not self._recordings)
+        return _Recording(loop, inputs, self._grads, self._pool)
 
 
 class _Replayed(torch.autograd.Function):
@@ -153,10 +150,7 @@ class _Replayed(torch.autograd.Function):
 
 
 def _warm_up(run: Callable[[], tuple[Tensor, ...]], sources: Sequence[Tensor]) -> None:
-    """Run the loop as it is, on a stream of its own, so that libraries set themselves up outside of the graph.
-
-    Once is enough: what else depends on the shape was set up when it was seen before, and ran as a loop.
-    """
+    """Run the loop as it is, on a stream of its own, so that libraries set themselves up outside of the graph."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

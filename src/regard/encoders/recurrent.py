@@ -52,9 +52,11 @@ class RecurrentEncoder(nn.Module):
 
     def forward(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"]) -> Encoded:
         """Encode sentences of these lengths."""
+        if lengths.shape != source.shape[:1]:
+            raise ShapeError(f"One length for each sentence: {tuple(lengths.shape)} of {tuple(source.shape)}.")
         embedded = self.dropout(self.embedding(source))
         places, rows = packed_places(lengths.cpu(), source.shape[1])
-        places, lengths = (part.to(source.device, non_blocking=True) for part in (places, lengths))
+        places, lengths = (part.to(source.device, non_blocking=source.is_cuda) for part in (places, lengths))
         read = self.network(PackedSequence(embedded.flatten(0, 1).index_select(0, places), rows))[0].data
         states = read.new_zeros(source.numel(), self.dim).index_copy(0, places, read).unflatten(0, source.shape)
         return Encoded(
@@ -79,6 +81,6 @@ def packed_places(lengths: Int[Tensor, "b"], width: int) -> tuple[Int[Tensor, "w
     ordered, sentences = lengths.sort(descending=True)
     if not len(lengths) or ordered[-1] < 1 or ordered[0] > width:
         raise ShapeError(f"Each sentence has 1 to {width} words here; got lengths of {ordered.tolist()}.")
-    words = torch.arange(int(ordered[0])).unsqueeze(1)
+    words = torch.arange(int(ordered[0]), device=lengths.device).unsqueeze(1)
     is_word = words < ordered
     return (sentences * width + words)[is_word], is_word.sum(1)

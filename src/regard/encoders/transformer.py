@@ -37,8 +37,8 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"]) -> Encoded:
         """Encode sentences of these lengths."""
-        lengths = lengths.to(source.device, non_blocking=True)
         allowed = mask.padding(lengths, source.shape[1])
+        allowed, lengths = (part.to(source.device, non_blocking=source.is_cuda) for part in (allowed, lengths))
         states = self.dropout(embed_with_positions(self.embedding, source))
         for layer in self.layers:
             states = layer(states, allowed)

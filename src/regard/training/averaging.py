@@ -25,6 +25,11 @@ class RunningAverage(WeightAveraging):
         self._moving: tuple[list[Tensor], list[Tensor]] = [], []
         self._copied: list[tuple[Tensor, Tensor]] = []
 
+    @property
+    def state_key(self) -> str:
+        """As of Lightning's own, which wrote the checkpoints of earlier versions."""
+        return WeightAveraging.__qualname__
+
     def on_fit_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Follow the weights to their device."""
         self._average().to(pl_module.device)
@@ -53,6 +58,11 @@ class RunningAverage(WeightAveraging):
         self._count += 1
         self._average().n_averaged += 1
         self._latest_update_step = trainer.global_step
+
+    def on_train_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        """The average takes the place of the weights."""
+        super().on_train_end(trainer, pl_module)
+        self._moving, self._copied = ([], []), []
 
     def _average(self) -> AveragedModel:
         assert self._average_model is not None  # noqa: S101 - Lightning makes it when a fit begins

@@ -67,7 +67,7 @@ class CaptioningTask(Task):
         penalised = self.config.doubly > 0 and is_soft is None
         unrolled = self.model.decoder(encoded, given, weights=penalised)
         nll, loss = self._cross_entropy(unrolled, wanted)
-        self.log("loss", nll[wanted != PAD].mean().detach(), prog_bar=True, batch_size=len(batch))
+        self.log("loss", nll[wanted != PAD].mean().detach(), batch_size=len(batch))
         if penalised and unrolled.weights is not None:
             penalty = doubly_stochastic(unrolled.weights, wanted != PAD)
             self.log("doubly", penalty.detach(), batch_size=len(batch))
@@ -111,7 +111,7 @@ class CaptioningTask(Task):
             max_length=self.config.max_output,
         )
         self.model.train()
-        self.log("reward", reward, prog_bar=True, batch_size=len(batch))
+        self.log("reward", reward, batch_size=len(batch))
         self._count(batch, index)
         return loss
 
@@ -162,7 +162,7 @@ class CaptioningTask(Task):
         self._seen += len(batch)
         if index % 20 == 19:
             now = time.perf_counter()
-            self.log("captions/s", self._seen / (now - self._clock), prog_bar=True, batch_size=len(batch))
+            self.log("captions/s", self._seen / (now - self._clock), batch_size=len(batch))
             self._clock, self._seen = now, 0
 
 

@@ -18,12 +18,12 @@ from lightning.pytorch.callbacks import (
     EarlyStopping,
     LearningRateMonitor,
     ModelCheckpoint,
-    RichProgressBar,
 )
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 
 from regard.data.batches import BatchLoader, TokenBatches
 from regard.training.averaging import RunningAverage
+from regard.training.bar import TrainingBar
 from regard.training.checkpoints import KeepLast
 from regard.training.task import Settings, Task
 
@@ -132,8 +132,7 @@ def _trainer(
     stop = _StopWhenInterrupted()
     callbacks: list[Callback] = [best, last, stop, _NewOrderEachEpoch(), LearningRateMonitor("step")]
     if progress:
-        # Showing a loss waits for the GPU to have computed it.
-        callbacks.append(RichProgressBar(refresh_rate=10 if on_gpu else 1))
+        callbacks.append(TrainingBar())
     if config.average:
         callbacks.append(RunningAverage(config.average))
     if config.patience:

@@ -39,9 +39,9 @@ class RecognitionTask(Task):
         self._seen += len(labels)
         if index % 20 == 19:
             now = time.perf_counter()
-            self.log("pictures/s", self._seen / (now - self._clock), prog_bar=True)
+            self.log("pictures/s", self._seen / (now - self._clock))
             self._clock, self._seen = now, 0
-        self.log("loss", loss.detach(), prog_bar=True, batch_size=len(labels))
+        self.log("loss", loss.detach(), batch_size=len(labels))
         return loss
 
     def validation_step(self, batch: PictureBatch, index: int) -> None:

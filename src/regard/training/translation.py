@@ -40,9 +40,9 @@ class TranslationTask(Task):
         self._tokens += count
         if index % 20 == 19:
             now = time.perf_counter()
-            self.log("tokens/s", self._tokens / (now - self._clock), prog_bar=True)
+            self.log("tokens/s", self._tokens / (now - self._clock))
             self._clock, self._tokens = now, 0
-        self.log("loss", nll, prog_bar=True, batch_size=count)
+        self.log("loss", nll, batch_size=count)
         return loss
 
     def is_soft(self, step: int) -> bool:
@@ -80,7 +80,7 @@ class TranslationTask(Task):
         unrolled = self.model.decoder(self.model.encode(batch.source, batch.source_lengths), given)
         # Found on the CPU: a GPU would have to be waited for.
         is_word = mask.padding(batch.target_lengths - 1, wanted.shape[1])
-        places = is_word.flatten().nonzero().squeeze(1).to(wanted.device, non_blocking=True)
+        places = is_word.flatten().nonzero().squeeze(1).to(wanted.device, non_blocking=wanted.is_cuda)
 
         def of_words(each: Tensor) -> Tensor:
             return each.flatten(0, 1).index_select(0, places)
