@@ -21,14 +21,16 @@ from regard.bench.contest import Contest, device, hold
 
 SIZES = [
     (1, 1, 20, 512), (1, 2, 8, 64), (8, 8, 8, 64), (16, 16, 16, 128), (64, 1, 20, 512),
-    (80, 1, 30, 1000), (64, 20, 20, 128), (64, 20, 20, 512), (64, 20, 20, 1024),
+    (32, 20, 20, 128), (80, 1, 30, 1000), (64, 20, 20, 128), (90, 1, 47, 1000), (64, 20, 20, 256),
+    (64, 20, 20, 512), (64, 20, 20, 1024),
     (8, 100, 100, 256), (4, 4, 1000, 256), (16, 64, 256, 256), (64, 50, 50, 512), (64, 50, 50, 1024),
     (1, 1000, 1000, 64), (4, 200, 4000, 64), (8, 250, 250, 512), (8, 500, 500, 256), (2, 2000, 2000, 128),
 ]  # fmt: skip
 MOST_ON_CPU = 1 << 28
 """Features of pairs; the formula holds some tensors of that size."""
-ON_GPU, ON_CPU = (101, 3), (9, 1)
+ON_GPU, ON_CPU, LARGE_ON_CPU = (101, 3), (101, 1), (9, 1)
 """How often the rivals take turns, and how many calls in a row a turn is."""
+LARGE = 1 << 23
 
 
 class Projected(score.TanhSum):
@@ -71,11 +73,11 @@ def contest(size: tuple[int, int, int, int], where: torch.device, in_a_row: int,
 
 def main() -> None:
     where = device()
-    repeats, in_a_row = ON_GPU if where.type == "cuda" else ON_CPU
     table = Table("b q k d", "features", "pass", "formula, ms", "kernels, ms", "auto, ms", "auto / the other")
     for size in SIZES:
         if where.type == "cpu" and math.prod(size) > MOST_ON_CPU:
             continue
+        repeats, in_a_row = ON_GPU if where.type == "cuda" else LARGE_ON_CPU if math.prod(size) > LARGE else ON_CPU
         for both in (False, True):
             rivals, other = contest(size, where, in_a_row, both=both)
             results = hold([rivals], repeats=repeats, progress=False)

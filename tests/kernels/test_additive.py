@@ -30,10 +30,20 @@ def test_small_calls_take_the_formula(monkeypatch):
     assert taken
     torch.testing.assert_close(larger[..., :11], small)
     taken.clear()
-    monkeypatch.setattr(additive, "SMALL_WITH_GRADIENTS", 2 * 5 * 12 * 7)
-    learning, _ = grads(additive_logits, query, torch.cat([key, key[:, :1]], dim=1), direction, upstream=larger)
+    upstream = torch.ones_like(small)
+    by_blocks = grads(additive_logits, query, key, direction, upstream=upstream)
+    assert taken, "with gradients it is another size"
+    taken.clear()
+    monkeypatch.setattr(additive, "SMALL_WITH_GRADIENTS", 2 * 5 * 11 * 7)
+    by_formula = grads(additive_logits, query, key, direction, upstream=upstream)
     assert not taken
-    torch.testing.assert_close(learning, larger)
+    torch.testing.assert_close(by_blocks, by_formula)
+
+
+def test_a_retained_graph_gives_its_gradients_twice():
+    inputs = [torch.randn(size, requires_grad=True) for size in [(2, 5, 3), (2, 7, 3), (3,)]]
+    loss = additive_logits(*inputs).square().sum()
+    torch.testing.assert_close(torch.autograd.grad(loss, inputs, retain_graph=True), torch.autograd.grad(loss, inputs))
 
 
 def grads(function, *inputs, upstream):
@@ -125,14 +135,27 @@ def test_nothing_in_nothing_out(sizes):
 def test_blocks_cover_every_pair_once(batch, queries, keys, features, size):
     seen = torch.zeros(batch, queries, keys)
     query, key = torch.empty(batch, queries, features), torch.empty(batch, keys, features)
-    original, blocks_module.CPU_BLOCK = blocks_module.CPU_BLOCK, size
-    try:
+    largest = None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_module, "CPU_BLOCK", size)
+        patch.setattr(torch, "get_num_threads", lambda: 1)
         for block in blocks(query, key, features=features):
             seen[block] += 1
+            largest = largest or seen[block].numel()
+            assert seen[block].numel() <= largest, "the first block is the largest"
+            assert seen[block].is_contiguous()
             assert seen[block].numel() * features <= max(size, features)
-    finally:
-        blocks_module.CPU_BLOCK = original
     assert seen.eq(1).all()
+
+
+def test_a_block_is_for_the_cores_that_there_are_up_to_some(monkeypatch):
+    def pairs(cores):
+        monkeypatch.setattr(torch, "get_num_threads", lambda: cores)
+        _, q, k = next(blocks(torch.empty(1, 10**4, 64), torch.empty(1, 10, 64), features=64))
+        return (q.stop - q.start) * (k.stop - k.start)
+
+    assert pairs(2) == pytest.approx(2 * pairs(1), rel=0.01)
+    assert pairs(64) == pytest.approx(4 * pairs(1), rel=0.01)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")

@@ -1,7 +1,7 @@
 """Additive logits, v' tanh(query + key), without the (batch, query, key, feature) tensor.
 
-The plain broadcast holds that tensor, forward and backward. Here it exists one cache-sized block at a time and is
-computed again in the backward pass. Large calls on a CPU with a compiler are loops instead, of
+The plain broadcast holds that tensor, forward and backward. Here, unless it is small, it exists one cache-sized block
+at a time and is computed again in the backward pass. Large calls on a CPU with a compiler are loops instead, of
 
     tanh(a + b) = 1 - 2 r,  r = 1 / (1 + exp(2a) exp(2b)),  d tanh / da = 4 (r - r^2),
 
@@ -10,6 +10,7 @@ product, one sum and one reciprocal. exp(2a) must stay finite: inputs beyond the
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.kernels.additive_compiled import compiling_pays, fractions, slopes
-from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
+from regard.kernels.blocks import Block, blocks, flatten_lead, plain_gradients
 from regard.kernels.gpu import has_gpu_kernels, kernels_pay
 
 
@@ -31,27 +32,30 @@ def additive_logits_reference(
 def additive_logits(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], direction: Float[Tensor, "d"]
 ) -> Float[Tensor, "... q k"]:
-    """The same numbers, where there are many from blocks: extra memory is at most 4 MiB, whatever the sizes."""
-    if _formula_pays(query, key):
-        return additive_logits_reference(query, key, direction)
+    """The same numbers, where there are many from blocks: extra memory is bounded, whatever the sizes."""
+    learns = torch.is_grad_enabled() and any(side.requires_grad for side in (query, key, direction))
+    if _formula_pays(query, key, learns=learns):
+        return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_() @ direction
     query, key, lead = flatten_lead(query, key)
     if kernels_pay(query, key):
         from regard.kernels.additive_gpu import additive_logits as by_gpu
 
         return by_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
-    logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
+    if learns:
+        logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
+    else:
+        logits = _logits(query, key, direction)
     return logits.view(*lead, *logits.shape[1:])
 
 
-SMALL, SMALL_WITH_GRADIENTS = 1 << 18, 1 << 20
-"""Features of pairs (batch x query x key x feature) up to which the formula is fastest on a CPU: its tensor, of 1 or 4
-MiB, stays near, and with gradients nothing is computed twice."""
+SMALL, SMALL_WITH_GRADIENTS = 1 << 20, 1 << 22
+"""Features of pairs (batch x query x key x feature) up to which the formula is fastest on a CPU, in a tensor of 4 or 16
+MiB: forward it stays near, and with gradients nothing is computed twice."""
 
 
-def _formula_pays(query: Tensor, key: Tensor) -> bool:
+def _formula_pays(query: Tensor, key: Tensor, *, learns: bool) -> bool:
     if query.device.type != "cpu":
         return has_gpu_kernels(query) and not kernels_pay(query, key)
-    learns = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
     return query.numel() * key.shape[-2] <= (SMALL_WITH_GRADIENTS if learns else SMALL)
 
 
@@ -59,13 +63,7 @@ class _AdditiveLogits(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, direction)
-        exponentials = _exponentials(query, key)
-        if exponentials is not None:
-            return fractions(*exponentials, direction).mul_(-2).add_(direction.sum())
-        logits = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
-        for block in blocks(query, key, features=query.shape[2]):
-            logits[block] = _tanh(query, key, block) @ direction
-        return logits
+        return _logits(query, key, direction)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -83,14 +81,42 @@ class _AdditiveLogits(torch.autograd.Function):
         grad_direction = torch.zeros_like(direction)
         new = torch.empty_like if grad.numel() else torch.zeros_like
         grad_query, grad_key = new(query), new(key)
-        for block in blocks(query, key, features=query.shape[2]):
+        for block, features in _features(query, key):
             b, q, k = block
-            features, upstream = _tanh(query, key, block), grad[block]
+            upstream = grad[block]
             grad_direction += upstream.reshape(-1) @ features.flatten(0, 2)
             slope = torch.ops.aten.tanh_backward(upstream.unsqueeze(-1), features)
             _add(grad_query[b, q], _sum(slope, 2), direction, first=k.start == 0)
             _add(grad_key[b, k], _sum(slope, 1), direction, first=q.start == 0)
         return grad_query, grad_key, grad_direction
+
+
+def _logits(query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
+    exponentials = _exponentials(query, key)
+    if exponentials is not None:
+        return fractions(*exponentials, direction).mul_(-2).add_(direction.sum())
+    logits = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
+    flat, start = logits.view(-1), 0
+    for _, features in _features(query, key):
+        pairs = features.flatten(0, 2)
+        torch.mv(pairs, direction, out=flat[start : start + len(pairs)])
+        start += len(pairs)
+    return logits
+
+
+def _features(query: Tensor, key: Tensor) -> Iterator[tuple[Block, Tensor]]:
+    """tanh(query + key), (b, q, k, d), of every block, each in the place of the one before."""
+    queries, keys = query.unsqueeze(2), key.unsqueeze(1)
+    shape, room, features = None, query.new_empty(0), query.new_empty(0)
+    for block in blocks(query, key, features=query.shape[2]):
+        b, q, k = block
+        before, shape = shape, (b.stop - b.start, q.stop - q.start, k.stop - k.start, query.shape[2])
+        if before is None:
+            room = query.new_empty(math.prod(shape))  # no later block is larger
+        if shape != before:
+            features = room[: math.prod(shape)].view(shape)
+        torch.add(queries[b, q], keys[b, :, k], out=features).tanh_()
+        yield block, features
 
 
 def _sum(slope: Tensor, dim: int) -> Tensor:
@@ -102,12 +128,6 @@ def _add(total: Tensor, part: Tensor, factors: Tensor, *, first: bool) -> None:
         torch.mul(part, factors, out=total)
     else:
         total.addcmul_(part, factors)
-
-
-def _tanh(query: Tensor, key: Tensor, block: tuple[slice, slice, slice]) -> Tensor:
-    """tanh(query + key) for one block, (b, q, k, d)."""
-    b, q, k = block
-    return (query[b, q].unsqueeze(2) + key[b, k].unsqueeze(1)).tanh_()
 
 
 def _exponentials(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:

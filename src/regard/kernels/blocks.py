@@ -5,9 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-# Elements of one (batch, query, key, feature) block: 1 MiB in float32 stays in the cache of one CPU core,
+Block = tuple[slice, slice, slice]
+"""Of the batch, of the queries and of the keys."""
+
+# Elements of one (batch, query, key, feature) block: 1 MiB in float32 stays in the cache of each of a few CPU cores,
 # while a GPU needs larger pieces to be busy.
 CPU_BLOCK = 1 << 18
+MOST_CORES = 4
 GPU_BLOCK = 1 << 23
 
 
@@ -31,12 +35,13 @@ def plain_gradients(
     return tuple(next(found) if need else None for need in needed)
 
 
-def blocks(query: Tensor, key: Tensor, *, features: int) -> Iterator[tuple[slice, slice, slice]]:
+def blocks(query: Tensor, key: Tensor, *, features: int) -> Iterator[Block]:
     """Slices over the batch, the queries (b, q, d) and the keys (b, k, d), of at least one pair each.
 
-    Whole examples go together while they fit; otherwise whole rows of keys; otherwise a part of a row.
+    Whole examples go together while they fit; otherwise whole rows of keys; otherwise a part of a row. So the pairs of
+    a block lie one after the other in a (b, q, k) tensor. No block is larger than the first.
     """
-    size = CPU_BLOCK if query.device.type == "cpu" else GPU_BLOCK
+    size = CPU_BLOCK * min(MOST_CORES, torch.get_num_threads()) if query.device.type == "cpu" else GPU_BLOCK
     batch, queries, keys = query.shape[0], query.shape[1], key.shape[1]
     if 0 in (batch, queries, keys):
         return
