@@ -33,37 +33,42 @@ def additive_logits(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], direction: Float[Tensor, "d"]
 ) -> Float[Tensor, "... q k"]:
     """The same numbers, where there are many from blocks: extra memory is bounded, whatever the sizes."""
-    learns = torch.is_grad_enabled() and any(side.requires_grad for side in (query, key, direction))
-    if _formula_pays(query, key, learns=learns):
+    if _formula_pays(query, key):
         return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_() @ direction
     query, key, lead = flatten_lead(query, key)
     if kernels_pay(query, key):
         from regard.kernels.additive_gpu import additive_logits as by_gpu
 
         return by_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
-    if learns:
-        logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
-    else:
-        logits = _logits(query, key, direction)
+    logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits.view(*lead, *logits.shape[1:])
 
 
-SMALL, SMALL_WITH_GRADIENTS = 1 << 20, 1 << 22
-"""Features of pairs (batch x query x key x feature) up to which the formula is fastest on a CPU, in a tensor of 4 or 16
-MiB: forward it stays near, and with gradients nothing is computed twice."""
+SMALL = 1 << 22
+"""Features of pairs (batch x query x key x feature) up to which the formula is fastest on a CPU: one tensor, of 16 MiB
+in float32, in which tanh overwrites the sum, and nothing is computed twice."""
 
 
-def _formula_pays(query: Tensor, key: Tensor, *, learns: bool) -> bool:
+def _formula_pays(query: Tensor, key: Tensor) -> bool:
     if query.device.type != "cpu":
         return has_gpu_kernels(query) and not kernels_pay(query, key)
-    return query.numel() * key.shape[-2] <= (SMALL_WITH_GRADIENTS if learns else SMALL)
+    return query.numel() * key.shape[-2] <= SMALL
 
 
 class _AdditiveLogits(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, direction)
-        return _logits(query, key, direction)
+        exponentials = _exponentials(query, key)
+        if exponentials is not None:
+            return fractions(*exponentials, direction).mul_(-2).add_(direction.sum())
+        logits = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
+        flat, start = logits.view(-1), 0
+        for _, features in _features(query, key):
+            pairs = features.flatten(0, 2)
+            torch.mv(pairs, direction, out=flat[start : start + len(pairs)])
+            start += len(pairs)
+        return logits
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -89,19 +94,6 @@ class _AdditiveLogits(torch.autograd.Function):
             _add(grad_query[b, q], _sum(slope, 2), direction, first=k.start == 0)
             _add(grad_key[b, k], _sum(slope, 1), direction, first=q.start == 0)
         return grad_query, grad_key, grad_direction
-
-
-def _logits(query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
-    exponentials = _exponentials(query, key)
-    if exponentials is not None:
-        return fractions(*exponentials, direction).mul_(-2).add_(direction.sum())
-    logits = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
-    flat, start = logits.view(-1), 0
-    for _, features in _features(query, key):
-        pairs = features.flatten(0, 2)
-        torch.mv(pairs, direction, out=flat[start : start + len(pairs)])
-        start += len(pairs)
-    return logits
 
 
 def _features(query: Tensor, key: Tensor) -> Iterator[tuple[Block, Tensor]]:
