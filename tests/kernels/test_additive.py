@@ -76,7 +76,9 @@ def test_gradcheck(scale):
     assert torch.autograd.gradcheck(additive_logits, [tensor.requires_grad_() for tensor in inputs])
 
 
-def test_second_derivatives_are_right():
+@pytest.mark.parametrize("small", [-1, 10**6], ids=["blocks", "formula"])
+def test_second_derivatives_are_right(monkeypatch, small):
+    monkeypatch.setattr(additive, "SMALL", small)
     inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in [(2, 3, 5), (2, 2, 5), (5,)]]
     assert torch.autograd.gradgradcheck(additive_logits, inputs)
 
