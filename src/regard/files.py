@@ -1,0 +1,108 @@
+"""Writing files that are never seen half-written: under a temporary name, flushed, then renamed."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from regard.errors import DataError
+
+StrPath = str | os.PathLike[str]
+
+
+@contextmanager
+def replacing(path: StrPath) -> Iterator[Path]:
+    """Give a temporary path in the same folder; when the block ends, what was written there takes the place of `path`.
+
+    After an exception the temporary file is removed and an earlier file at `path` is left as it was. The file gets the
+    permissions that the umask asks for, and missing parent folders are created.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        _flush(draft)
+        draft.chmod(0o666 & ~_umask())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: StrPath, *, marker: str) -> Iterator[Path]:
+    """Give a temporary folder; when the block ends, it takes the place of `path`.
+
+    An existing folder is replaced only if it is empty or holds the file `marker`, which says that regard wrote it;
+    anything else there, a file included, is refused before anything is written.
+    """
+    path = Path(path)
+    check_replaceable(path, marker=marker)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent))
+    try:
+        yield draft
+        for file in draft.rglob("*"):
+            if file.is_file():
+                _flush(file)
+                file.chmod(0o666 & ~_umask())
+        draft.chmod(0o777 & ~_umask())
+        check_replaceable(path, marker=marker)
+        if path.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".old", dir=path.parent))
+            path.replace(old)
+            draft.replace(path)
+            shutil.rmtree(old)
+        else:
+            draft.replace(path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def check_replaceable(path: StrPath, *, marker: str) -> None:
+    """Refuse to replace what regard did not write: a file, or a folder with content but without the marker file."""
+    path = Path(path)
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise DataError(f"{path} is not a folder, and regard replaces only folders that it wrote. Choose another name.")
+    if path.is_dir() and any(path.iterdir()) and not (path / marker).is_file():
+        raise DataError(
+            f"{path} holds files that regard did not write (it has no {marker}), so it is not replaced. Choose "
+            "another folder."
+        )
+
+
+def write_text(path: StrPath, text: str) -> Path:
+    """Write a text file as UTF-8, whole or not at all."""
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def write_bytes(path: StrPath, content: bytes) -> Path:
+    """Write a binary file, whole or not at all."""
+    with replacing(path) as draft:
+        draft.write_bytes(content)
+    return Path(path)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    """The umask, read from the process's status where that exists: setting it, to read it, is not thread-safe."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(next(line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), 8)
+    except (OSError, StopIteration):
+        current = os.umask(0)
+        os.umask(current)
+        return current
