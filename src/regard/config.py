@@ -1,8 +1,8 @@
 """Checked configs: dataclasses whose values are validated wherever they come from.
 
-A config is a frozen dataclass that extends `Checked`. Its annotations say what each field accepts (type, choice, range),
-and the docstring below a field says what it means. Constructing one with anything else raises an `OptionError`, whether
-the values come from Python, from a TOML recipe, from config.json or from the command line.
+A config is a frozen dataclass that extends `Checked`. Its annotations say what each field accepts (type, choice,
+range), and the docstring below a field says what it means. Constructing one with anything else raises an `OptionError`,
+whether the values come from Python, from a TOML recipe, from config.json or from the command line.
 """
 
 import dataclasses
@@ -47,17 +47,19 @@ class Names:
 
     def accepts(self, name: str) -> bool:
         """Whether a name is one of these."""
+        return self._is_built_in(name) or self.is_own(name)
+
+    def is_own(self, name: str) -> bool:
+        """Whether a name is the import path of the user's own part."""
+        return self.own and not self._is_built_in(name) and bool(_OWN_PART.fullmatch(name))
+
+    def _is_built_in(self, name: str) -> bool:
         is_prefixed = any(name.startswith(prefix) and len(name) > len(prefix) for prefix in self.prefixes)
-        return name in self.choices or is_prefixed or (self.own and bool(_OWN_PART.fullmatch(name)))
+        return name in self.choices or is_prefixed
 
     def __str__(self) -> str:
         named = [*self.choices, *(f"{prefix}NAME" for prefix in self.prefixes)]
         return f"one of {', '.join(named)}" + (", or your own as package.module:Name" if self.own else "")
-
-
-def is_own_part(name: str) -> bool:
-    """Whether a name is an import path, `package.module:Name`, rather than the name of a built-in part."""
-    return bool(_OWN_PART.fullmatch(name))
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class Checked:
 
 
 @cache
-def fields_of(config: type[Checked]) -> tuple[Field, ...]:
+def fields_of(config: type[Any]) -> tuple[Field, ...]:
     """The fields of a config class, in order."""
     hints = get_type_hints(config, include_extras=True)
     meanings = _meanings(config)
@@ -164,6 +166,16 @@ def differing(first: Checked, second: Checked) -> dict[str, tuple[Any, Any]]:
     """The fields in which two configs of one class differ, with both values."""
     pairs = {field.name: (getattr(first, field.name), getattr(second, field.name)) for field in fields_of(type(first))}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def own_parts(config: Checked) -> dict[str, str]:
+    """The fields of a config that name the user's own parts, with their import paths."""
+    named = ((field.name, _names(field.kind)) for field in fields_of(type(config)))
+    return {
+        name: getattr(config, name)
+        for name, names in named
+        if names is not None and names.is_own(getattr(config, name))
+    }
 
 
 def nearest_hint(name: Any, names: Iterable[str]) -> str:

@@ -7,10 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from regard.config import is_own_part, nearest_hint
+from regard.config import nearest_hint
 from regard.errors import OptionError
-
-__all__ = ["build_part", "find_part", "is_own_part"]
 
 
 def find_part(path: str) -> Any:
