@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from regard.attention import align, score
 from regard.attention.attend import Attended, attend
-from regard.attention.match import Score
+from regard.attention.interfaces import Score
 from regard.trace import Trace
 from regard.viewing import picture, terminal
 

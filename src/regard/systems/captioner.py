@@ -18,14 +18,14 @@ from regard.data.images import PREPARATIONS, open_image
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.captions import ShowAndTell, ShowAttendTell
 from regard.decoders.protocol import Unrolled
-from regard.encoders.annotations import Annotations, Frozen, Reduction, Strided
+from regard.encoders.annotations import PCA, Annotations, Frozen, Strided
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.errors import OptionError, ShapeError
 from regard.layers.layout import by_columns
 from regard.search.beam import beam as beam_search
 from regard.search.hypothesis import Hypothesis, Rules
-from regard.search.one import sample
+from regard.search.sample import sample
 from regard.systems.folder import read_config_and_weights, write_model
 from regard.trace import Trace
 
@@ -124,13 +124,13 @@ class Captioner(nn.Module):
         self.config, self.tokenizer = config, tokenizer
         features = config.reduced or config.features
         self.network: ImageEncoder | None = None
-        self.reduction: Reduction | None = None
+        self.reduction: PCA | None = None
         if config.is_learned:
             self.network = ImageEncoder(Strided(filters=config.filters), config.stride)
             features = self.network.dim
         else:
-            self._frozen = Frozen(config.encoder, config.stride, leave_out=config.leave_out)
-            self.reduction = Reduction(config.features, config.reduced) if config.reduced else None
+            self._frozen = Frozen(config.encoder, config.stride, drop_last_layers=config.leave_out)
+            self.reduction = PCA(config.features, config.reduced) if config.reduced else None
         self.annotations = Annotations(
             features,
             config.grid,
@@ -210,7 +210,13 @@ class Captioner(nn.Module):
 
     def draw(self, encoded: Encoded, *, max_length: int = 30) -> list[Hypothesis]:
         """A caption drawn word by word for each picture."""
-        return sample(self.decoder, encoded, _rules(max_length))
+        return sample(
+            self.decoder,
+            self.decoder.start(encoded),
+            _rules(max_length),
+            rows=len(encoded.states),
+            device=encoded.states.device,
+        )
 
     def look(self, encoded: Encoded, captions: Sequence[Sequence[int]]) -> Unrolled:
         """What each word of a caption, and its end, attends to where the words are given; one caption a picture."""
@@ -251,7 +257,16 @@ class Captioner(nn.Module):
         **options: Any,
     ) -> list[list[Hypothesis]]:
         rules = _rules(max_length, min_length=options.pop("min_length", 0), block_ngrams=options.pop("block_ngrams", 0))
-        return beam_search(self.decoder, encoded, rules, size=beam, length_penalty=length_penalty, **options)
+        return beam_search(
+            self.decoder,
+            self.decoder.start(encoded),
+            rules,
+            rows=len(encoded.states),
+            device=encoded.states.device,
+            size=beam,
+            length_penalty=length_penalty,
+            **options,
+        )
 
     def _traces(
         self, encoded: Encoded, rows: Sequence[int], found: Sequence[Hypothesis], seen: Sequence[Any]

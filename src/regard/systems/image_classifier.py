@@ -15,7 +15,7 @@ from regard.data.images import Picture, Square, channels_first, open_image
 from regard.data.ink import fit_ink
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
-from regard.encoders.networks import make_net
+from regard.encoders.image_networks import make_net
 from regard.errors import OptionError
 from regard.systems.folder import read_config_and_weights, read_labels, write_model
 

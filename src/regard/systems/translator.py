@@ -162,7 +162,10 @@ class Translator(nn.Module):
             min_length=options.pop("min_length", 0),
             block_ngrams=options.pop("block_ngrams", 0),
         )
-        return beam_search(self.decoder, self.encode(source, lengths), rules, size=beam, **options)
+        state = self.decoder.start(self.encode(source, lengths))
+        return beam_search(
+            self.decoder, state, rules, rows=len(source), device=source.device, size=beam, **options
+        )
 
     def translate(
         self,
@@ -277,7 +280,7 @@ def _attention(config: TranslatorConfig, query_dim: int, key_dim: int) -> Attent
         case "local_m":
             aligned = align.LocalMonotonic(config.reach)
         case "local_p":
-            aligned = align.LocalPredictive(query_dim, reach=config.reach)
+            aligned = align.LocalPredictive(query_dim, window=config.reach)
         case _:
             aligned = align.ALIGNMENTS[config.align]()
     return Coverage(matched, aligned, key_dim=key_dim) if config.coverage else Attention(matched, aligned)

@@ -17,7 +17,7 @@ from regard.data.features import FeatureStore
 from regard.data.images import PREPARATIONS, Images
 from regard.data.shown import CaptionExamples, Shown
 from regard.data.tokenizer import Tokenizer
-from regard.encoders.annotations import Frozen, Reduction
+from regard.encoders.annotations import PCA, Frozen
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words
 from regard.systems.captioner import Captioner, CaptionerConfig
@@ -60,7 +60,7 @@ class CaptionMaterial:
     train: Gallery
     valid: Gallery
     test: Gallery | None
-    reduction: Reduction | None = None
+    reduction: PCA | None = None
     """What the features of the pictures were reduced by."""
 
 
@@ -145,7 +145,7 @@ def build_store(
     found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in recipe.data.images]  # noqa: PTH207
     images = Images(*(folder / name for some in found for name in some))
     there = [name for split in names.values() for name in split if name in images]
-    network = Frozen(config.encoder, config.stride, leave_out=config.leave_out)
+    network = Frozen(config.encoder, config.stride, drop_last_layers=config.leave_out)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     prepare = PREPARATIONS[config.fit](config.size)
 
@@ -162,7 +162,7 @@ def build_store(
         learned = [name for name in names["train"] if name in images]
         some = learned[:: max(1, len(learned) // SAMPLE)][:SAMPLE]
         pixels = (np.stack([prepare(images.open(name)) for name in some[i : i + 32]]) for i in range(0, len(some), 32))
-        reduction = Reduction.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.reduced)
+        reduction = PCA.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.reduced)
         write_reduction(store, reduction)
     if reduction is None:
         raise TypeError("A model with reduced features has a reduction.")
@@ -172,7 +172,7 @@ def build_store(
     )
 
 
-def write_reduction(store: Path, reduction: Reduction) -> None:
+def write_reduction(store: Path, reduction: PCA) -> None:
     """Keep what features are reduced by beside them."""
     from safetensors.torch import save_file
 
@@ -180,19 +180,19 @@ def write_reduction(store: Path, reduction: Reduction) -> None:
     save_file(reduction.state_dict(), store / "reduction.safetensors")
 
 
-def _read_reduction(store: Path, config: CaptionerConfig) -> Reduction | None:
+def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
     from safetensors.torch import load_file
 
     if not config.reduced:
         return None
     if not (store / "reduction.safetensors").is_file():
         raise DataError(f"{store} lacks reduction.safetensors, which its features were reduced by. Build it anew.")
-    reduction = Reduction(config.features, config.reduced)
+    reduction = PCA(config.features, config.reduced)
     reduction.load_state_dict(load_file(store / "reduction.safetensors"))
     return reduction
 
 
-def adopt(model: Captioner, reduction: Reduction | None, *, new: bool) -> None:
+def adopt(model: Captioner, reduction: PCA | None, *, new: bool) -> None:
     """Give a new model the reduction of the features that it learns from; one that has learned must have the same."""
     if model.reduction is None or reduction is None:
         return

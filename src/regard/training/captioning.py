@@ -60,12 +60,11 @@ class CaptioningTask(Task):
             # The coin is tossed once for all samples of a caption.
             encoded, times = repeated(encoded, self.config.samples), self.config.samples
             target, is_soft = target.repeat(times, 1), is_soft.repeat(times)
-        for align in self._choosing:
-            align.soft = True if is_soft is None else is_soft
         given, wanted = target[:, :-1], target[:, 1:]
         # The penalty needs weights, and only soft attention has any that say more than what was chosen.
         penalised = self.config.doubly > 0 and is_soft is None
-        unrolled = self.model.decoder(encoded, given, weights=penalised)
+        soft = True if is_soft is None else is_soft
+        unrolled = self.model.decoder(encoded, given, weights=penalised, soft=soft)
         nll, loss = self._cross_entropy(unrolled, wanted)
         self.log("loss", nll[wanted != PAD].mean().detach(), batch_size=len(batch))
         if penalised and unrolled.weights is not None:

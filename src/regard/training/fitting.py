@@ -22,6 +22,7 @@ from lightning.pytorch.callbacks import (
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 
 from regard.data.batches import BatchLoader, TokenBatches
+from regard.kernels.dot_product import disable_cudnn_attention
 from regard.training.averaging import RunningAverage
 from regard.training.bar import TrainingBar
 from regard.training.checkpoints import KeepLast
@@ -48,6 +49,7 @@ def fit(
 
     Gives the metrics: the last losses, the best score, epochs and steps. `half_on_gpu` says what precision "auto" is.
     """
+    disable_cudnn_attention()
     best = ModelCheckpoint(folder / "checkpoints", "best", monitor=score, mode="max", enable_version_counter=False)
     trainer = _trainer(task.settings, folder, best, half_on_gpu=half_on_gpu, progress=progress)
     last = folder / "checkpoints" / "last.ckpt"

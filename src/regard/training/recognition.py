@@ -12,7 +12,7 @@ from torch.nn import functional
 from regard.data.augmentation import cutout, random_crop, random_flip
 from regard.data.labelled_images import LabelledImages, loader, read_cifar10, read_class_folders, read_mnist
 from regard.encoders.efficientnet import EfficientNetLite0
-from regard.encoders.networks import TimmNet
+from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
 from regard.systems.image_classifier import ImageClassifier
 from regard.training.fitting import fit

@@ -34,9 +34,7 @@ class TranslationTask(Task):
 
     def training_step(self, batch: Batch, index: int) -> Tensor:
         """Cross-entropy of the next word; with hard attention, also the REINFORCE term."""
-        for align in self._choosing:
-            align.soft = self.is_soft(self.global_step)
-        loss, nll, count = self._loss(batch)
+        loss, nll, count = self._loss(batch, soft=bool(self._choosing) and self.is_soft(self.global_step))
         self._tokens += count
         if index % 20 == 19:
             now = time.perf_counter()
@@ -74,10 +72,10 @@ class TranslationTask(Task):
         self.log("valid_exact", exact, prog_bar=True)
         self._said, self._wanted = [], []
 
-    def _loss(self, batch: Batch) -> tuple[Tensor, Tensor, int]:
+    def _loss(self, batch: Batch, *, soft: bool = False) -> tuple[Tensor, Tensor, int]:
         """The loss to minimise, the plain cross-entropy per word, and the number of words."""
         given, wanted = batch.target[:, :-1], batch.target[:, 1:]
-        unrolled = self.model.decoder(self.model.encode(batch.source, batch.source_lengths), given)
+        unrolled = self.model.decoder(self.model.encode(batch.source, batch.source_lengths), given, soft=soft)
         # Found on the CPU: a GPU would have to be waited for.
         is_word = mask.padding(batch.target_lengths - 1, wanted.shape[1])
         places = is_word.flatten().nonzero().squeeze(1).to(wanted.device, non_blocking=wanted.is_cuda)
