@@ -82,9 +82,7 @@ def _fused_products(call: Call) -> Attended:
     if call.causal:
         checks.check_past(call.query.shape[-2], call.keys.shape[-2])
     scale = call.score.scale(call.keys.shape[-1])  # type: ignore[operator]
-    context = dot_product_attention(
-        call.projected, call.keys, call.values, scale, call.mask, causal=call.causal
-    )
+    context = dot_product_attention(call.projected, call.keys, call.values, scale, call.mask, causal=call.causal)
     return Attended(context)
 
 
@@ -104,7 +102,8 @@ def _is_local_on_gpu(call: Call) -> bool:
 
     It does not serve where deterministic results are required, nor an expanded memory, which would have to be copied.
     """
-    if type(call.align) not in (LocalMonotonic, LocalPredictive):
+    align = call.align
+    if not isinstance(align, Local) or type(align) not in (LocalMonotonic, LocalPredictive):
         return False
     if not all(has_gpu_kernels(part) for part in (call.projected, call.keys, call.values)):
         return False
@@ -114,7 +113,7 @@ def _is_local_on_gpu(call: Call) -> bool:
         return False
     from regard.kernels.local import MAX_WINDOW
 
-    return call.align.window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()  # type: ignore[operator]
+    return align.window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()
 
 
 def _local_windows(call: Call) -> Attended:

@@ -163,9 +163,7 @@ class Translator(nn.Module):
             block_ngrams=options.pop("block_ngrams", 0),
         )
         state = self.decoder.start(self.encode(source, lengths))
-        return beam_search(
-            self.decoder, state, rules, rows=len(source), device=source.device, size=beam, **options
-        )
+        return beam_search(self.decoder, state, rules, rows=len(source), device=source.device, size=beam, **options)
 
     def translate(
         self,
