@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, ValidationError, convert
 
@@ -117,9 +117,13 @@ class Checked:
         return dataclasses.asdict(self)
 
 
-@cache
 def fields_of(config: type[Any]) -> tuple[Field, ...]:
     """The fields of a config class, in order."""
+    return _fields_of(cast(Any, config))
+
+
+@cache
+def _fields_of(config: Any) -> tuple[Field, ...]:
     hints = get_type_hints(config, include_extras=True)
     meanings = _meanings(config)
     return tuple(
