@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from regard.data import image_archives
-from regard.data.image_archives import pictures_in
+from regard.data.image_archives import list_images
 from regard.data.images import ImageReport, Images
 from regard.errors import DataError, OptionError
 
@@ -93,14 +93,14 @@ def test_what_is_hidden_is_left_out(tmp_path):
     with tarfile.open(tmp_path / "all.tar", "w") as tar:
         tar.add(tmp_path / "folder", ".")
     for place in ("folder", "all.tar"):
-        assert [member.name for member in pictures_in(tmp_path / place)] == ["a.png"]
+        assert [member.name for member in list_images(tmp_path / place)] == ["a.png"]
 
 
 def test_a_zip_does_not_unpack_to_more_than_it_says_or_may(tmp_path, monkeypatch):
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.png", bytes(10**6))
-    (member,) = pictures_in(path)
+    (member,) = list_images(path)
     assert member.read() == bytes(10**6)
     with pytest.raises(
         DataError, match=r"a\.png cannot be read from .*bomb\.zip/a\.png: it does not have the 10 bytes"
@@ -114,11 +114,11 @@ def test_a_zip_does_not_unpack_to_more_than_it_says_or_may(tmp_path, monkeypatch
 def test_only_pictures_must_be_packed_in_a_usual_way(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("notes.txt", "x")
-    assert list(pictures_in(tmp_path / "a.zip")) == []
+    assert list(list_images(tmp_path / "a.zip")) == []
     with zipfile.ZipFile(tmp_path / "a.zip", "a", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("a.png", "x")
     with pytest.raises(DataError, match=r"a\.zip/a\.png is encrypted or compressed in a rare way"):
-        list(pictures_in(tmp_path / "a.zip"))
+        list(list_images(tmp_path / "a.zip"))
 
 
 @pytest.mark.parametrize("seed", range(40))

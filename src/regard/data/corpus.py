@@ -227,7 +227,7 @@ def _encode(pairs: Iterable[tuple[str, str]], drafts: Sequence[_Draft], max_leng
     kept = empty = over_long = longest = 0
     waiting = iter(pairs)
     total = len(pairs) if isinstance(pairs, Sized) else None
-    with progress_bar("encoding", total, "pairs", shown=progress) as advance:
+    with progress_bar("encoding", total, "pairs", enabled=progress) as advance:
         while chunk := list(islice(waiting, CHUNK)):
             texts = zip(*chunk, strict=True)
             sides = [draft.tokenizer.encode_batch(side) for draft, side in zip(drafts, texts, strict=True)]

@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float, Float16, UInt8
 from PIL import Image
 
+from regard.data.image_tensors import ImageTensors
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
-from regard.data.shown import Shown
 from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
 
 FORMAT = 1
@@ -157,14 +157,14 @@ class FeatureStore:
         some = self._features[[self._row(name) for name in names]]
         return np.array(some if self._steps is None else some * self._steps, dtype=np.float16)
 
-    def shown(self, names: Sequence[str]) -> Shown:
+    def tensors(self, names: Sequence[str]) -> ImageTensors:
         """The features of these pictures as one tensor; it stays on disk where they are all, in the order of the store.
 
         Otherwise they are brought into memory, each once.
         """
         rows = [self._row(name) for name in names]
         some = self._features if rows == list(range(len(self._features))) else self._features[rows]
-        return Shown(torch.from_numpy(some), None if self._steps is None else torch.from_numpy(self._steps))
+        return ImageTensors(torch.from_numpy(some), None if self._steps is None else torch.from_numpy(self._steps))
 
     def __repr__(self) -> str:
         cells, features = self.shape
@@ -219,7 +219,7 @@ def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, 
     waiting = [name for name in names if state[rows[name]] != DONE]
     report = ImageReport()
     done = plan.count - len(waiting)
-    with progress_bar("encoding", plan.count, "pictures", done=done, shown=progress and bool(waiting)) as advance:
+    with progress_bar("encoding", plan.count, "images", completed=done, enabled=progress and bool(waiting)) as advance:
         for some, made in encoding.each(waiting, report):
             good = [rows[name] for name in some if name not in report.bad]
             if good:

@@ -55,7 +55,7 @@ class Member:
         return content if self.inflated is None else _inflate(content, self.inflated)
 
 
-def pictures_in(place: Path) -> Iterator[Member]:
+def list_images(place: Path) -> Iterator[Member]:
     """The pictures in a folder or an archive, in the order of their names; hidden files and folders are left out."""
     if place.is_dir():
         files = sorted(path for path in place.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file())

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from regard.data.image_archives import Member, pictures_in
+from regard.data.image_archives import Member, list_images
 from regard.errors import DataError, OptionError
 
 Picture: TypeAlias = str | os.PathLike[str] | bytes | bytearray | Image.Image | np.ndarray
@@ -115,7 +115,7 @@ class Images:
         self.places = tuple(Path(place) for place in places)
         self._at: dict[str, Member] = {}
         for place in self.places:
-            for member in pictures_in(place):
+            for member in list_images(place):
                 self._at.setdefault(f"{place}/{member.name}", member)
         self._called: dict[str, list[Member]] = {}
         for member in self._at.values():
@@ -195,7 +195,7 @@ def _told(name: str) -> Iterator[None]:
     except DataError:
         raise
     except UnidentifiedImageError:
-        raise DataError(f"{name} is no picture that Pillow can read: it is damaged, or something else.") from None
+        raise DataError(f"{name} is not an image that Pillow can read: it is damaged, or something else.") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"{name} is too large: {error} Make it smaller first.") from error
     except PermissionError as error:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor, nn
 
 from regard.data.images import Picture, Square, channels_first, open_image
-from regard.data.ink import fit_ink
+from regard.data.mnist_style import fit_ink
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.encoders.networks import make_net

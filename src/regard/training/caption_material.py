@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.data.captioned_images import CaptionedImages as Gallery
 from regard.data.captions import Captioned, read_captions
 from regard.data.features import FeatureStore
+from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
-from regard.data.shown import CaptionExamples, Shown
 from regard.data.tokenizer import Tokenizer
 from regard.encoders.annotations import Frozen, Reduction
 from regard.errors import DataError, OptionError
@@ -25,32 +26,6 @@ from regard.training.caption_recipe import CaptionDataConfig, CaptionRecipe
 
 SAMPLE = 1000
 """Pictures from whose cells principal components are taken."""
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """Pictures of one split, each with the captions that people wrote of it."""
-
-    shown: Shown
-    captions: list[list[str]]
-
-    def __len__(self) -> int:
-        return len(self.captions)
-
-    def examples(self, tokenizer: Tokenizer, *, max_length: int) -> CaptionExamples:
-        """Each caption that is not too long, as ids."""
-        pairs = [(place, text) for place, texts in enumerate(self.captions) for text in texts]
-        ids = tokenizer.encode_batch([text for _, text in pairs])
-        kept = [(place, words) for (place, _), words in zip(pairs, ids, strict=True) if 0 < len(words) <= max_length]
-        if not kept:
-            raise DataError(f"No caption has 1 to {max_length} words; there are {len(pairs)}. Raise data.max_length.")
-        places = np.array([place for place, _ in kept], dtype=np.int64)
-        return CaptionExamples(self.shown, places, [words for _, words in kept])
-
-    def first(self, tokenizer: Tokenizer) -> CaptionExamples:
-        """Each picture once, with the first of its captions."""
-        ids = tokenizer.encode_batch([texts[0] for texts in self.captions])
-        return CaptionExamples(self.shown, np.arange(len(ids)), ids)
 
 
 @dataclass(frozen=True)
@@ -92,7 +67,7 @@ def _scenes(config: CaptionDataConfig, model: CaptionerConfig) -> CaptionMateria
             return None
         painted = list(islice(pictures(split=split, side=model.size), count))
         pixels = torch.from_numpy(np.stack([one.image for one in painted])).permute(0, 3, 1, 2).contiguous()
-        return Gallery(Shown(pixels), [[one.caption] for one in painted])
+        return Gallery(ImageTensors(pixels), [[one.caption] for one in painted])
 
     train, valid = take("train", config.examples), take("valid", config.held_out)
     if train is None or valid is None:
@@ -122,7 +97,7 @@ def _photographs(recipe: CaptionRecipe, *, progress: bool) -> CaptionMaterial:
         if not there:
             return None
         texts = [[" ".join(caption_words(text)) for text in one.captions] for one in there]
-        return Gallery(opened.shown([one.image for one in there]), texts)
+        return Gallery(opened.tensors([one.image for one in there]), texts)
 
     train, valid, test = (gallery(splits[split]) for split in ("train", "valid", "test"))
     if train is None or valid is None:

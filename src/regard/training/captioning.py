@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention.align import Hard
-from regard.data.shown import CaptionBatch
+from regard.data.captioned_images import CaptionBatch
 from regard.data.tokenizer import PAD
 from regard.decoders.protocol import Unrolled
 from regard.errors import OptionError
@@ -54,7 +54,7 @@ class CaptioningTask(Task):
         """Cross-entropy of the next word, and what the attention adds; at the end, rewards of drawn captions."""
         if self.critic is not None and self.share_done(self.global_step + 1) > 1 - self.config.critical:
             return self._critical_step(self.critic, batch, index)
-        encoded, target = self.model.encode(batch.shown), batch.target
+        encoded, target = self.model.encode(batch.images), batch.target
         is_soft = self._toss(len(batch))
         if is_soft is not None and self.config.samples > 1:
             # The coin is tossed once for all samples of a caption.
@@ -79,13 +79,13 @@ class CaptioningTask(Task):
 
     def validation_step(self, batch: CaptionBatch, index: int) -> None:
         """The loss of one caption of each picture, and captions by decoding (never teacher-forced)."""
-        encoded = self.model.encode(batch.shown)
+        encoded = self.model.encode(batch.images)
         unrolled = self.model.decoder(encoded, batch.target[:, :-1])
         wanted = batch.target[:, 1:]
         nll, _ = self._cross_entropy(unrolled, wanted)
         self.log("valid_loss", nll[wanted != PAD].mean(), batch_size=len(batch))
-        found = self.model.search(batch.shown, beam=self.config.valid_beam, max_length=self.config.max_output)
-        for place, outputs in zip(batch.places.tolist(), found, strict=True):
+        found = self.model.search(batch.images, beam=self.config.valid_beam, max_length=self.config.max_output)
+        for place, outputs in zip(batch.indices.tolist(), found, strict=True):
             self._said[place] = self.model.tokenizer.decode(outputs[0].tokens)
 
     def on_validation_epoch_end(self) -> None:
@@ -105,8 +105,8 @@ class CaptioningTask(Task):
         loss, reward = critical_loss(
             self.model,
             critic,
-            self.model.encode(batch.shown),
-            batch.places,
+            self.model.encode(batch.images),
+            batch.indices,
             draws=self.config.draws,
             max_length=self.config.max_output,
         )
@@ -191,8 +191,8 @@ def train_captioner(
     train, valid = _placed(material.train, device), _placed(material.valid, device)
     examples = train.examples(model.tokenizer, max_length=recipe.data.max_length)
     loaders = (
-        examples.loader(max_tokens=config.max_tokens, shuffle=True, alike=config.alike, seed=config.seed),
-        valid.first(model.tokenizer).loader(max_tokens=4 * config.max_tokens, shuffle=False),
+        examples.loader(max_tokens=config.max_tokens, shuffle=True, bucket=config.alike, seed=config.seed),
+        valid.first_captions(model.tokenizer).loader(max_tokens=4 * config.max_tokens, shuffle=False),
     )
     if model.network is not None:
         # With channels last, convolutions need not change the layout of each map.
@@ -214,7 +214,7 @@ def _decoded(
     """The scores of captions found with a beam of 5; the captions are kept beside the model."""
     said: list[str] = []
     for places in torch.arange(len(gallery)).split(100):
-        shown = gallery.shown.take(places).to(model.device)
+        shown = gallery.images.take(places).to(model.device)
         found = model.search(shown, beam=5, max_length=config.max_output)
         said += [model.tokenizer.decode(outputs[0].tokens) for outputs in found]
     lines = ["\t".join([text, *wanted]) + "\n" for text, wanted in zip(said, gallery.captions, strict=True)]
@@ -227,5 +227,5 @@ def _decoded(
 
 def _placed(gallery: Gallery, device: str) -> Gallery:
     """On the GPU, where there is one and the pictures are not too many for it."""
-    size = gallery.shown.rows.nbytes
-    return replace(gallery, shown=gallery.shown.to(device)) if size <= MOST_ON_GPU else gallery
+    size = gallery.images.values.nbytes
+    return replace(gallery, images=gallery.images.to(device)) if size <= MOST_ON_GPU else gallery

@@ -21,7 +21,7 @@ from lightning.pytorch.callbacks import (
 )
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 
-from regard.data.batches import BatchLoader, TokenBatches
+from regard.data.batches import BatchLoader, CostBatches
 from regard.training.averaging import RunningAverage
 from regard.training.bar import TrainingBar
 from regard.training.checkpoints import KeepLast
@@ -88,7 +88,7 @@ class _NewOrderEachEpoch(Callback):
 
     def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         loader = trainer.train_dataloader
-        if loader is not None and isinstance(loader.batch_sampler, TokenBatches):
+        if loader is not None and isinstance(loader.batch_sampler, CostBatches):
             loader.batch_sampler.set_epoch(trainer.current_epoch)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.augmentation import cutout, random_crop, random_flip
-from regard.data.labelled_images import LabelledImages, loader, read_cifar10, read_class_folders, read_mnist
+from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.networks import TimmNet
 from regard.errors import DataError, OptionError
@@ -86,8 +86,8 @@ def train_classifier(
         raise DataError(f"The model tells {model.labels} apart, and the pictures show {list(train.classes)}.")
     train, valid = train.to(device), valid.to(device)
     loaders = (
-        loader(train, batch=config.batch, shuffle=True, seed=config.seed),
-        loader(valid, batch=max(1000, config.batch), shuffle=False),
+        train.loader(batch_size=config.batch, shuffle=True, seed=config.seed),
+        valid.loader(batch_size=max(1000, config.batch), shuffle=False),
     )
     # With channels last, convolutions need not change the layout of each map: faster on GPU and CPU alike.
     model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -112,7 +112,7 @@ def read_pictures(
         if config.test_folder:
             test = read_class_folders(config.test_folder, size=size, channels=channels, progress=progress)
         else:
-            train, test = train.held_out(min(config.held_out_test, len(train) // 10))
+            train, test = train.hold_out(min(config.held_out_test, len(train) // 10))
     else:
         train, test = (read_mnist if config.format == "mnist" else read_cifar10)(config.folder)
     if test.classes != train.classes:
@@ -122,7 +122,7 @@ def read_pictures(
             f"The pictures are {' x '.join(map(str, train.images.shape[1:]))}; the model takes {channels} x {size} x "
             f"{size}. Set --model.channels and --model.size."
         )
-    train, valid = train.held_out(max(1, min(config.held_out, len(train) // 10)))
+    train, valid = train.hold_out(max(1, min(config.held_out, len(train) // 10)))
     return train, valid, test
 
 

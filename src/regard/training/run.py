@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar, overload
 
 import torch
 
-from regard.data.batches import BatchLoader, DroppingCorpus, TextPairs, TokenBatches
+from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
+from regard.data.pairs import DropoutCorpus, TextPairs, collate, padded_sizes
 from regard.errors import OptionError
 from regard.metrics.translation import corpus_bleu
 from regard.systems.captioner import Captioner
@@ -26,7 +27,7 @@ from regard.training.recognition import train_classifier
 from regard.training.translation import TranslationTask
 
 Model = TypeVar("Model", Translator, ImageClassifier, Captioner)
-Examples = Corpus | DroppingCorpus
+Examples = Corpus | DropoutCorpus
 
 
 @dataclass(frozen=True)
@@ -149,16 +150,21 @@ def _examples(recipe: Recipe, material: Material, model: Translator, folder: Pat
     if progress:
         sys.stderr.write(f"Training pairs: {corpus.report}.\n")
     dropout = recipe.data.bpe_dropout
-    return DroppingCorpus(corpus, *tokenizers, dropout=dropout) if dropout else corpus
+    return DropoutCorpus(corpus, *tokenizers, dropout=dropout) if dropout else corpus
 
 
 def _loaders(
     recipe: Recipe, examples: Examples, valid_pairs: Pairs, model: Translator
 ) -> tuple[BatchLoader, BatchLoader]:
-    batches = TokenBatches(examples.lengths, max_tokens=recipe.train.max_tokens, shuffle=True, seed=recipe.train.seed)
+    batches = CostBatches(
+        padded_sizes(examples.lengths), max_cost=recipe.train.max_tokens, shuffle=True, seed=recipe.train.seed
+    )
     valid = TextPairs(valid_pairs, model.source_tokenizer, model.target_tokenizer)
-    valid_batches = TokenBatches(valid.lengths, max_tokens=recipe.train.max_tokens, shuffle=False, seed=0)
-    return BatchLoader(examples, batches, **_workers(recipe)), BatchLoader(valid, valid_batches)
+    valid_batches = CostBatches(padded_sizes(valid.lengths), max_cost=recipe.train.max_tokens, shuffle=False, seed=0)
+    return (
+        BatchLoader(examples, batches, collate_fn=collate, **_workers(recipe)),
+        BatchLoader(valid, valid_batches, collate_fn=collate),
+    )
 
 
 def _workers(recipe: Recipe) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from regard.attention import mask
 from regard.attention.align import Hard
-from regard.data.batches import Batch
+from regard.data.pairs import Batch
 from regard.data.tokenizer import END, PAD
 from regard.metrics.translation import corpus_bleu
 from regard.systems.translator import Translator

@@ -3,7 +3,7 @@
 import numpy as np
 from PIL import Image
 
-from regard.data.ink import fit_ink
+from regard.data.mnist_style import fit_ink
 
 
 def test_ink_is_made_light_on_dark_and_put_in_the_middle():
