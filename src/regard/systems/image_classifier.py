@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor, nn
 
-from regard.data.images import Picture, Square, channels_first, open_image
+from regard.data.images import ImageInput, Square, channels_first, open_image
 from regard.data.mnist_style import fit_ink
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
@@ -99,11 +99,11 @@ class ImageClassifier(nn.Module):
         self.mean.copy_(sums[:, None, None])
         self.deviation.copy_(deviation[:, None, None])
 
-    def recognize(self, picture: Picture, *, top: int = 5) -> list[Guess]:
+    def recognize(self, picture: ImageInput, *, top: int = 5) -> list[Guess]:
         """What a picture (see `open_image`) may show: the `top` most probable classes, best first."""
         return next(self.recognize_each([picture], top=top))
 
-    def recognize_each(self, pictures: Iterable[Picture], *, top: int = 5, batch: int = 64) -> Iterator[list[Guess]]:
+    def recognize_each(self, pictures: Iterable[ImageInput], *, top: int = 5, batch: int = 64) -> Iterator[list[Guess]]:
         """The same for many pictures, some at a time."""
         if top < 1:
             raise OptionError(f"Of the classes at least the most probable is told; got top={top}.")
@@ -116,7 +116,7 @@ class ImageClassifier(nn.Module):
                     for place, value in zip(places.tolist(), values.tolist(), strict=True)
                 ]
 
-    def pixels(self, picture: Picture) -> UInt8[np.ndarray, "c h w"]:
+    def pixels(self, picture: ImageInput) -> UInt8[np.ndarray, "c h w"]:
         """A picture as this network takes it: its size, its channels."""
         opened = open_image(picture, channels=self.config.channels)
         if self.config.fit == "ink":
