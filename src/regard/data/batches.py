@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ class CostBatches(Sampler[list[int]]):
 
     With `bucket`, examples are sorted by size, the last column first, so that those of a batch have similar sizes and
     little is spent on padding. Without it, examples of all sizes are mixed, and each counts as the largest.
-    With `shuffle`, examples of equal sizes change places in each epoch, and so do the batches. Seed and epoch decide the
-    order; the number of batches is the same in every epoch. Call `set_epoch` before each epoch.
+    With `shuffle`, examples of equal sizes change places in each epoch, and so do the batches. The seed and the epoch
+    decide the order; the number of batches is the same in every epoch. Call `set_epoch` before each epoch.
 
     With several ranks, rank r takes batches r, r + num_ranks, r + 2 num_ranks, ... of the common order. All ranks have
     the same number of batches, and each example is in exactly one batch of one rank: nothing is repeated or dropped.
@@ -163,7 +164,7 @@ def _sort_keys(sizes: Int[np.ndarray, "n k"]) -> list[Int[np.ndarray, "n"]]:
     where one group of equal sizes ends and the next begins.
     """
     columns = list(sizes.T)
-    snake = [np.where(later % 2, -column, column) for column, later in zip(columns[:-1], columns[1:], strict=True)]
+    snake = [np.where(later % 2, -column, column) for column, later in pairwise(columns)]
     return [*snake, columns[-1]]
 
 

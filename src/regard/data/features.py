@@ -257,7 +257,9 @@ def _start(
         raise DataError(f"{plan.count} images need {plan.size:,} bytes in {folder}, but only {free:,} are free.")
     if steps is not None:
         if np.shape(steps) != (plan.features,) or not (np.asarray(steps) > 0).all():
-            raise OptionError(f"steps must be above 0, one for each of {plan.features} features; got {np.shape(steps)}.")
+            raise OptionError(
+                f"steps must be above 0, one for each of {plan.features} features; got {np.shape(steps)}."
+            )
         np.save(folder / "steps.npy", np.asarray(steps, dtype=np.float32))
     for name, length in ((plan.file, plan.size), ("state.u8", plan.count)):
         with (folder / name).open("wb") as stream:

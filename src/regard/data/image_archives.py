@@ -101,7 +101,9 @@ def _zip_members(archive: Path) -> list[Member]:
 
 def _zip_member(archive: Path, info: zipfile.ZipInfo) -> Member:
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 1:
-        raise DataError(f"{archive}/{info.filename} is encrypted or uses an unsupported compression: unpack the archive.")
+        raise DataError(
+            f"{archive}/{info.filename} is encrypted or uses an unsupported compression: unpack the archive."
+        )
     inflated = info.file_size if info.compress_type == zipfile.ZIP_DEFLATED else None
     return Member(archive, info.filename, info.header_offset, info.compress_size, inflated)
 

@@ -133,8 +133,8 @@ def read_cifar10(folder: str | os.PathLike[str]) -> tuple[LabelledImages, Labell
     if (folder / "test_batch.jpg").is_file():
         return read_mosaics(folder)
     raise DataError(
-        f"{folder} does not hold CIFAR-10: it has neither test_batch.bin, nor cifar-10-binary.tar.gz, nor test_batch.jpg. "
-        "Run `regard data get cifar10` to download the binary version."
+        f"{folder} does not hold CIFAR-10: it has neither test_batch.bin, nor cifar-10-binary.tar.gz, nor "
+        "test_batch.jpg. Run `regard data get cifar10` to download the binary version."
     )
 
 

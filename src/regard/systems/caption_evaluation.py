@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.captions import Captioned, Captions, read_captions
+from regard.data.captions import ImageCaptions, Captions, read_captions
 from regard.data.features import FeatureStore
 from regard.data.images import PREPARATIONS, Images
 from regard.errors import DataError, OptionError
@@ -93,7 +93,7 @@ def evaluate_on_photographs(
     return evaluate_captions(model, shown, [one.captions for one in wanted], beam=beam, meteor=meteor)
 
 
-def to_score(told: Captions, there: Container[str], *, split: str = "") -> list[Captioned]:
+def to_score(told: Captions, there: Container[str], *, split: str = "") -> list[ImageCaptions]:
     """Of captioned pictures those to test with: of the split, or the first of test, valid and none that is there."""
     some = [one for one in told if one.image in there]
     splits = [split] if split else ["test", "valid", ""]

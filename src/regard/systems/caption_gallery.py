@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from regard.data.captions import Captioned, read_captions
+from regard.data.captions import ImageCaptions, read_captions
 from regard.data.images import PREPARATIONS, ImageReport, Images
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words, cider_d
@@ -103,7 +103,7 @@ def captions_of(model: Captioner, images: Images, graded: Sequence[Graded], *, b
 
 
 def _captions(
-    model: Captioner, images: Images, wanted: Sequence[Captioned], report: ImageReport, *, beam: int
+    model: Captioner, images: Images, wanted: Sequence[ImageCaptions], report: ImageReport, *, beam: int
 ) -> Iterator[tuple[str, str]]:
     prepare = PREPARATIONS[model.config.fit](model.config.size)
     pixels = ((name, prepare(image)) for name, image in images.stream((one.image for one in wanted), report))

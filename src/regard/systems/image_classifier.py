@@ -12,7 +12,7 @@ from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor, nn
 
 from regard.data.images import ImageInput, Square, channels_first, open_image
-from regard.data.mnist_style import fit_ink
+from regard.data.mnist_style import to_mnist_style
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.encoders.networks import make_net
@@ -120,7 +120,7 @@ class ImageClassifier(nn.Module):
         """A picture as this network takes it: its size, its channels."""
         opened = open_image(picture, channels=self.config.channels)
         if self.config.fit == "ink":
-            return channels_first(fit_ink(opened, self.config.size))
+            return channels_first(to_mnist_style(opened, self.config.size))
         return channels_first(Square(self.config.size)(opened))
 
     @torch.no_grad()

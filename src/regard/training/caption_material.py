@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.data.captioned_images import CaptionedImages as Gallery
-from regard.data.captions import Captioned, read_captions
+from regard.data.captions import ImageCaptions, read_captions
 from regard.data.features import FeatureStore
 from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
@@ -79,8 +79,8 @@ def _photographs(recipe: CaptionRecipe, *, progress: bool) -> CaptionMaterial:
     config, folder = recipe.data, Path(recipe.data.folder)
     captions = read_captions(folder / config.captions)
     if not any(one.split for one in captions):
-        captions = captions.divided(valid=config.held_out, test=config.held_out_test)
-    splits = {split: list(captions.of(split)) for split in ("train", "valid", "test")}
+        captions = captions.split_by_hash(valid=config.held_out, test=config.held_out_test)
+    splits = {split: list(captions.select(split)) for split in ("train", "valid", "test")}
     store = folder / config.store if config.store else None
     if store is None or not (store / "meta.json").is_file():
         if store is None or not config.images:
@@ -92,7 +92,7 @@ def _photographs(recipe: CaptionRecipe, *, progress: bool) -> CaptionMaterial:
     if opened.encoder != wanted:
         raise OptionError(f"{store} has the features of {opened.encoder!r}; the model takes those of {wanted!r}.")
 
-    def gallery(split: Sequence[Captioned]) -> Gallery | None:
+    def gallery(split: Sequence[ImageCaptions]) -> Gallery | None:
         there = [one for one in split if one.image in opened]
         if not there:
             return None

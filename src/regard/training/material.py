@@ -9,7 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.data.text import read_dataset, read_pairs, read_tsv, stamp
+from regard.data.text import file_stamp as stamp
+from regard.data.text import read_dataset, read_pairs, read_tsv
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
 from regard.training.recipe import DataConfig
