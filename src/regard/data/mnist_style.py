@@ -1,15 +1,15 @@
-"""What is drawn on a page, made to look as the digits of MNIST do."""
+"""Converting drawn or photographed characters to the style of MNIST."""
 
 import numpy as np
 from jaxtyping import UInt8
 from PIL import Image
 
 
-def fit_ink(image: Image.Image, size: int) -> UInt8[np.ndarray, "size size"]:
-    """A drawn character in grey, as those of MNIST are: light on dark, 5/7 of the size, its mass in the middle.
+def to_mnist_style(image: Image.Image, size: int) -> UInt8[np.ndarray, "size size"]:
+    """Convert an image of a character to grey, light on dark, scaled to 5/7 of `size`, centred by its mass.
 
-    What is darker than its ground is turned round. A picture of the right size that is light on dark already is left
-    as it is.
+    Dark strokes on a light background are inverted. An image of the right size that is already light on dark is
+    returned unchanged.
     """
     grey = image.convert("L")
     pixels = np.asarray(grey, dtype=np.float32)
