@@ -37,7 +37,7 @@ def caption(
     json
         One JSON object per picture, with what each word attended to.
     """
-    from json import dumps, loads
+    from json import dumps
 
     from regard.systems.captioner import Captioner
     from regard.systems.shipped import load_as
@@ -49,7 +49,7 @@ def caption(
     captioner = load_as(Captioner, model)
     for picture, (best, *_) in zip(pictures, captioner.caption_each(pictures, beam=beam), strict=True):
         if json:
-            trace = None if best.trace is None else loads(best.trace.to_json())
+            trace = None if best.trace is None else best.trace.to_dict()
             fields = {"picture": str(picture), "caption": best.text, "score": best.score, "trace": trace}
             say(dumps(fields, ensure_ascii=False))
         else:
@@ -66,16 +66,13 @@ def caption(
 def _show(trace: "Trace", show: Path, *, cells: bool) -> None:
     from rich.console import Console
 
-    from regard.viewing import halfblocks, overlay, picture
+    from regard.viewing.view import view
 
     if str(show) == "-":
         console = Console()
-        coloured = console.color_system is not None
-        console.print(halfblocks.strip(trace, width=console.width, cells=cells, colour=coloured))
-    elif show.suffix.lower() == ".gif":
-        say(f"Wrote {overlay.save_film(trace, show, cells=cells)}")
+        console.print(view(trace).terminal(width=console.width, cells=cells, colour=console.color_system is not None))
     else:
-        say(f"Wrote {picture.save(overlay.strip(trace, cells=cells, title=trace.target_text), show)}")
+        say(f"Wrote {view(trace).save(show, cells=cells)}")
 
 
 def gallery(
@@ -112,10 +109,9 @@ def gallery(
     """
     from regard.data.images import Images
     from regard.metrics.grades import GRADES
-    from regard.systems.caption_gallery import caption_gallery
+    from regard.systems.caption_gallery import caption_gallery, write_gallery
     from regard.systems.captioner import Captioner
     from regard.systems.shipped import load_as
-    from regard.viewing.gallery import save_gallery
 
     captioner, images = load_as(Captioner, model), Images(pictures)
     found = caption_gallery(captioner, captions, images, beam=beam, limit=limit)
@@ -124,7 +120,7 @@ def gallery(
         count = len(found.of(name))
         say(f"  {name:22} {count:6}  {100 * count / len(found):.1f} percent")
     title = f"{model} on {Path(pictures).name}"
-    page = save_gallery(found, captioner, images, out, each=each, beam=beam, title=title)
+    page = write_gallery(found, captioner, images, out, each=each, beam=beam, title=title)
     say(f"Wrote {page}")
 
 

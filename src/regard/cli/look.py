@@ -47,20 +47,13 @@ def view(trace: Path, *, out: Annotated[Path | None, Parameter(alias="-o")] = No
     from rich.console import Console
 
     from regard.trace import Trace
-    from regard.viewing import halfblocks, overlay, picture, terminal
+    from regard.viewing.view import view as view_of
 
-    loaded = Trace.load(trace)
+    loaded = view_of(Trace.load(trace))
+    options = {"cells": cells} if loaded.trace.kind == "caption" else {}
     if out is None:
         console = Console()
-        shown = (
-            terminal.heat_map(loaded, width=console.width)
-            if loaded.grid is None
-            else halfblocks.strip(loaded, width=console.width, cells=cells, colour=console.color_system is not None)
-        )
-        console.print(shown)
-    elif loaded.grid is None:
-        say(f"Wrote {picture.save(picture.heat_map(loaded), out)}")
-    elif out.suffix.lower() == ".gif":
-        say(f"Wrote {overlay.save_film(loaded, out, cells=cells)}")
+        coloured = console.color_system is not None
+        console.print(loaded.terminal(width=console.width, colour=coloured, **options))
     else:
-        say(f"Wrote {picture.save(overlay.strip(loaded, cells=cells, title=loaded.target_text), out)}")
+        say(f"Wrote {loaded.save(out, **options)}")

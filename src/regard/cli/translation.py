@@ -93,13 +93,14 @@ def evaluate(
     """
     from rich.console import Console
 
+    from regard import viewing
     from regard.data.text import read_pairs
     from regard.metrics.alignment import read_gold
     from regard.systems.evaluation import alignment_error
     from regard.systems.evaluation import evaluate as score
     from regard.systems.shipped import load_as, system_named
     from regard.systems.translator import Translator
-    from regard.viewing import picture, terminal
+    from regard.viewing import terminal
 
     if system_named(model) == "captioner":
         for name in (model, *compare):
@@ -126,7 +127,7 @@ def evaluate(
             say(f"  {'AER':12} {error.error_rate:7.3f}  precision {error.precision:.3f}, recall {error.recall:.3f}")
     Console().print(terminal.length_table(curves, title="BLEU by source length"))
     if plot is not None:
-        say(f"Wrote {picture.save(picture.length_curve(curves), plot)}")
+        say(f"Wrote {viewing.save(viewing.length_curve(curves), plot)}")
 
 
 def align(

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,9 +13,10 @@ from regard.data.captions import Captioned, read_captions
 from regard.data.images import PREPARATIONS, ImageReport, Images
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words, cider_d
-from regard.metrics.grades import GRADES, grade
+from regard.metrics.grades import GRADES, LEAST, grade
 from regard.systems.caption_evaluation import to_score
 from regard.systems.captioner import Caption, Captioner
+from regard.viewing.gallery import GalleryCaption, save_gallery
 
 BATCH = 32
 
@@ -100,6 +102,34 @@ def captions_of(model: Captioner, images: Images, graded: Sequence[Graded], *, b
     opened = (images.open(one.image) for one in graded)
     for best, *_ in model.caption_each(opened, beam=beam):
         yield best
+
+
+def write_gallery(
+    gallery: CaptionGallery,
+    model: Captioner,
+    images: Images,
+    folder: str | os.PathLike[str],
+    *,
+    each: int = 6,
+    beam: int = 5,
+    title: str = "Captions",
+) -> Path:
+    """Write a page with at most `each` captions of each grade, and where their words attend."""
+    if each < 1:
+        raise OptionError(f"A gallery shows one or more captions of each grade; got each={each}.")
+    shown = [one for name in GRADES for one in gallery.some(name, each)]
+    captions = (
+        GalleryCaption(images.read(one.image), one.text, one.references, one.grade, one.cider_d, one.image, found.trace)
+        for one, found in zip(shown, captions_of(model, images, shown, beam=beam), strict=True)
+    )
+    levels = ", ".join(f"{name} from {least:g} on" for name, least in zip(GRADES, LEAST, strict=False))
+    introduction = (
+        "The grades are the lectures' words. They are given by CIDEr-D, the similarity of a caption to what people "
+        f"wrote, and not by a person: {levels}. A correct caption in other words is graded too low, and a common "
+        "sentence with one wrong word too high."
+    )
+    counts = {name: len(gallery.of(name)) for name in GRADES}
+    return save_gallery(captions, folder, counts=counts, title=title, introduction=introduction)
 
 
 def _captions(

@@ -268,15 +268,15 @@ class Captioner(nn.Module):
         maps = unrolled.weights if unrolled.chances is None else unrolled.chances
         for place, (row, hypothesis) in enumerate(zip(rows, found, strict=True)):
             words = len(hypothesis.tokens)
-            yield Trace.of_picture(
+            yield Trace.from_image(
                 seen[row],
                 self.tokenizer.pieces(hypothesis.tokens),
                 maps[place, :words].cpu(),
                 grid=self.config.grid,
                 gates=unrolled.gates[place, :words].cpu(),
                 choices=None if unrolled.chances is None else unrolled.weights[place, :words].argmax(-1).cpu(),
-                scores=hypothesis.log_probs[:words],
-                target_text=self.tokenizer.decode(hypothesis.tokens),
+                log_probs=hypothesis.log_probs[:words],
+                text=self.tokenizer.decode(hypothesis.tokens),
             )
 
 

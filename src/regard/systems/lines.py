@@ -39,5 +39,5 @@ def in_batches(items: Iterable[Item], size: int = BATCH) -> Iterator[list[Item]]
 def as_json(translation: Translation) -> str:
     """A translation as one line of JSON, its trace included."""
     fields = {"source": translation.source, "text": translation.text, "score": translation.score}
-    trace = None if translation.trace is None else json.loads(translation.trace.to_json())
+    trace = None if translation.trace is None else translation.trace.to_dict()
     return json.dumps(fields | {"finished": translation.finished, "trace": trace}, ensure_ascii=False)

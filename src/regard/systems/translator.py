@@ -227,7 +227,8 @@ class Translator(nn.Module):
         if hypothesis.weights is not None:
             names = [*self.source_tokenizer.pieces(source[:-1]), "</s>"]
             pieces = [*self.target_tokenizer.pieces(hypothesis.tokens), *(["</s>"] if hypothesis.finished else [])]
-            trace = Trace.of(names, pieces, hypothesis.weights[: len(target), : len(source)].cpu())
+            weights = hypothesis.weights[: len(target), : len(source)].cpu()
+            trace = Trace.from_weights(names, pieces, weights, kind="translation", names=["cross"])
         written = self.target_tokenizer.decode(hypothesis.tokens)
         if replace_unknown and hypothesis.weights is not None and len(source) > 1:
             words, word_of = text.split(), self.source_tokenizer.word_index(source[:-1])
