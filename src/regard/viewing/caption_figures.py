@@ -23,7 +23,7 @@ _INK, _QUIET, _GATE, _CHOICE = "#1c1c1c", "#6a6a6a", "#0072B2", "#ffb000"
 # Inches: the longer side of an image, the line of the word above it, the bar of the gate below, between the tiles.
 _TILE, _WORD, _BAR, _SPACE = 1.5, 0.3, 0.24, 0.14
 # Inches of a letter of a word, of the probability beside it, and of a line and a letter of the small print.
-_LETTER, _NUMBER, _PRINT_LINE, _PRINT_LETTER = 0.095, 0.46, 0.16, 0.062
+_LETTER, _NUMBER, _PRINT_LINE, _PRINT_LETTER = 0.095, 0.46, 0.16, 0.057
 _PIXELS = 320
 _MAX_LETTERS = 16
 

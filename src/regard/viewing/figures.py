@@ -92,7 +92,7 @@ def set_literal(texts: Iterable[Text]) -> None:
 def add_title(figure: Figure, title: str | None, **options: float) -> None:
     """A title over the whole figure, if there is one."""
     if title:
-        figure.suptitle(printable(title), **({"fontsize": 12, "parse_math": False} | options))
+        figure.suptitle(printable(title), **({"fontsize": 12, "fontweight": "bold", "parse_math": False} | options))
 
 
 def check_drawable(trace: Trace) -> None:

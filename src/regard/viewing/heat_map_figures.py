@@ -16,10 +16,12 @@ from regard.viewing.words import printable, right_to_left
 MAX_NUMBERS = 400
 """Cells up to which a heat map shows its weights as numbers too."""
 MAX_LABELS = 100
-"""Positions of an axis up to which each has a label; of longer axes some have."""
+"""Positions of an axis up to which each has a label; of longer axes only some are labelled."""
 MAX_SIDE = 1000
 """Positions of an axis up to which each has its own cell; longer axes are reduced, and the figure says so."""
 _MAX_PANEL_SIDE = 200
+# Inches of a longer axis, and its number of labels.
+_LONG_AXIS, _LONG_AXIS_LABELS = 12.0, 45
 _SMALL_WEIGHT = 0.005
 _COLOURS, _SIGNED_COLOURS = "Blues", "RdBu_r"
 
@@ -35,25 +37,23 @@ def heat_map(trace: Trace, *, title: str | None = None) -> InlineFigure:
     rows, columns = trace.weights.shape
     numbers = rows * columns <= MAX_NUMBERS
     wide, high = (0.5, 0.42) if numbers else (0.26, 0.26)
-    width = label_inches(trace.target) + wide * min(columns, MAX_LABELS) + 0.6 * label_inches(trace.source)
-    height = 0.9 * label_inches(trace.source) + high * min(rows, MAX_LABELS) + (0.4 if title else 0)
+    width = label_inches(trace.target) + _inches(columns, wide) + 0.6 * label_inches(trace.source)
+    height = 0.9 * label_inches(trace.source) + _inches(rows, high) + (0.4 if title else 0)
     figure = InlineFigure(figsize=(max(4.0, width), max(2.4, height)), layout="constrained")
     axes = figure.subplots()
-    note = _draw(axes, trace, numbers=numbers, max_side=MAX_SIDE)
+    note = _draw(axes, trace, numbers=numbers, max_side=MAX_SIDE, largest=largest_weight(trace.weights))
     _entitle(axes, title)
     if note:
         axes.set_xlabel(note, fontsize=9)
     if not numbers:
-        bar = figure.colorbar(axes.images[0], ax=axes, shrink=0.6, aspect=30, pad=0.02)
-        bar.outline.set_visible(False)
-        bar.set_label("weight", fontsize=9)
+        _add_scale(figure, axes)
     return figure
 
 
 def heat_maps(
     traces: Trace | Sequence[tuple[str, Trace]], *, columns: int | None = None, title: str | None = None
 ) -> InlineFigure:
-    """Several heat maps side by side, each under its name.
+    """Several heat maps side by side on one scale of colours, each under its name.
 
     `traces` is one trace, of which all heads over the axes of its main map are drawn, a row per layer; or pairs of a
     name and a trace. `columns` is the number of maps per row, by default the number of heads, or 4.
@@ -69,8 +69,8 @@ def heat_maps(
     rows = math.ceil(len(traces) / columns)
     # Where all maps have the same words, only the outer ones are labelled.
     shared = len({(trace.source, trace.target) for _, trace in traces}) == 1
-    width = max(0.24 * min(len(trace.source), MAX_LABELS) for _, trace in traces) + 0.3
-    height = max(0.24 * min(len(trace.target), MAX_LABELS) for _, trace in traces) + 0.5
+    width = max(_inches(len(trace.source), 0.24) for _, trace in traces) + 0.3
+    height = max(_inches(len(trace.target), 0.24) for _, trace in traces) + 0.5
     beside = max(label_inches(trace.target) for _, trace in traces)
     above = max(0.9 * label_inches(trace.source) for _, trace in traces)
     size = (
@@ -78,16 +78,18 @@ def heat_maps(
         rows * max(1.4, height + (0 if shared else above)) + (above if shared else 0) + (0.4 if title else 0),
     )
     figure = InlineFigure(figsize=size, layout="constrained")
+    largest = max(largest_weight(trace.weights) for _, trace in traces)
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
     for place, (axes, (name, trace)) in enumerate(zip(grid.flat, traces, strict=False)):
         check_drawable(trace)
         axes.set_axis_on()
-        _draw(axes, trace, numbers=False, max_side=_MAX_PANEL_SIDE)
+        _draw(axes, trace, numbers=False, max_side=_MAX_PANEL_SIDE, largest=largest)
         if shared:
             axes.tick_params(labelleft=place % columns == 0, labeltop=place < columns)
         _entitle(axes, name)
+    _add_scale(figure, *grid.flat[: len(traces)])
     add_title(figure, title, fontsize=13)
     return figure
 
@@ -104,10 +106,10 @@ def _heads_per_layer(trace: Trace) -> int | None:
     return max((each.head or 0 for each in heads), default=None)
 
 
-def _draw(axes: Axes, trace: Trace, *, numbers: bool, max_side: int) -> str:
+def _draw(axes: Axes, trace: Trace, *, numbers: bool, max_side: int, largest: float) -> str:
     """Draw the main map; returns the note that a reduced map needs, or nothing."""
     weights, steps = reduced(trace.weights, max_side, max_side)
-    largest, signed = largest_weight(weights), is_signed(weights)
+    signed = is_signed(weights)
     colours = _SIGNED_COLOURS if signed else _COLOURS
     axes.imshow(weights, cmap=colours, vmin=-largest if signed else 0, vmax=largest, aspect="auto")
     _label(axes, trace, steps, font_size=9 if numbers else 8)
@@ -127,14 +129,28 @@ def _draw(axes: Axes, trace: Trace, *, numbers: bool, max_side: int) -> str:
 
 def _label(axes: Axes, trace: Trace, steps: tuple[int, int], font_size: float) -> None:
     """Labels of both axes: all of them, or as many as there is room for."""
-    source = range(0, len(trace.source), math.ceil(len(trace.source) / MAX_LABELS))
-    target = range(0, len(trace.target), math.ceil(len(trace.target) / MAX_LABELS))
+    source, target = (_labelled(len(words)) for words in (trace.source, trace.target))
     names = labels([trace.source[place] for place in source]), labels([trace.target[place] for place in target])
     across, down = ([place / step for place in places] for places, step in ((source, steps[1]), (target, steps[0])))
     axes.set_xticks(across, names[0], rotation=60, ha="left", rotation_mode="anchor", fontsize=font_size)
     axes.set_yticks(down, names[1], fontsize=font_size)
     axes.xaxis.tick_top()
     set_literal([*axes.get_xticklabels(), *axes.get_yticklabels()])
+
+
+def _labelled(length: int) -> range:
+    return range(length) if length <= MAX_LABELS else range(0, length, math.ceil(length / _LONG_AXIS_LABELS))
+
+
+def _inches(length: int, each: float) -> float:
+    return each * length if length <= MAX_LABELS else _LONG_AXIS
+
+
+def _add_scale(figure: InlineFigure, *axes: Axes) -> None:
+    bar = figure.colorbar(axes[0].images[0], ax=figure.axes, shrink=0.6, aspect=30, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8)
+    bar.set_label("weight", fontsize=9)
 
 
 def _write_numbers(axes: Axes, weights: np.ndarray, largest: float, *, signed: bool) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, UInt8
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from regard.data.images import open_image
 from regard.errors import OptionError
@@ -16,10 +16,12 @@ MAX_WORDS = 100
 # The spread of a cell in a smooth overlay, in cells.
 _SPREAD = 0.55
 # The brightness that is left where there is no attention.
-_DIMMED = 0.3
-# Attended parts of an image are brightened until their mean brightness would be this, so that dark photographs show
-# them too. Brighter images stay as they are.
-_MIN_BRIGHTNESS = 0.35
+_DIMMED = 0.25
+# Where an image is darker than this on average, what is attended to is brightened to it, so that attention can be seen
+# in dark photographs and in the dark parts of others. Brighter parts stay as they are.
+_MIN_BRIGHTNESS = 0.45
+# The size of such a part, as a share of the longer side.
+_PART = 1 / 12
 _BLANK = 205
 # From weak to strong attention, over dark and over bright images.
 _COLOUR_STOPS = np.array([(126, 3, 168), (225, 100, 98), (240, 249, 33)], dtype=np.float64)
@@ -70,8 +72,8 @@ def attention_field(trace: Trace, word: int, size: tuple[int, int], *, cells: bo
 def overlaid(pixels: Pixels, field: Field, overlay: str = "light") -> Pixels:
     """The image under an attention field.
 
-    "light" keeps what is attended to and dims the rest; of a dark image, it brightens what is attended to. "colour"
-    lays colours from purple (weak) to yellow (strong) over the image in grey.
+    "light" keeps what is attended to, brightened where it is dark, and dims the rest. "colour" lays colours from purple
+    (weak) to yellow (strong) over the image in grey.
     """
     return OVERLAYS[check_overlay(overlay)](pixels, field[:, :, None])
 
@@ -99,19 +101,23 @@ def _light(pixels: Pixels, field: Float[np.ndarray, "h w 1"]) -> Pixels:
 
 
 def _brightened(pixels: Pixels) -> Float[np.ndarray, "h w 3"]:
-    """The image itself, or a dark one brightened: by gamma, and what is black by a veil."""
-    shares = pixels / 255
-    brightness = float(shares.mean())
-    if brightness >= _MIN_BRIGHTNESS:
-        return np.asarray(pixels, dtype=np.float64)
-    # Some noise of a black photograph would be all that a stronger gamma shows.
-    brighter = shares ** (np.log(_MIN_BRIGHTNESS) / np.log(max(brightness, 0.05)))
-    veil = max(0.0, _MIN_BRIGHTNESS - float(brighter.mean()))
+    """The image with its dark parts brightened: by gamma, and what is black by a veil."""
+    # A stronger gamma would show little but the noise of a black part.
+    darkness = _blurred(pixels).clip(0.05, _MIN_BRIGHTNESS)
+    brighter = (pixels / 255) ** (np.log(_MIN_BRIGHTNESS) / np.log(darkness))
+    veil = (_MIN_BRIGHTNESS - _blurred(255 * brighter)).clip(0) * (darkness < _MIN_BRIGHTNESS)
     return np.asarray(255 * (brighter * (1 - veil) + veil))
 
 
+def _blurred(pixels: np.ndarray) -> Float[np.ndarray, "h w 1"]:
+    """The brightness around each pixel, from 0 to 1."""
+    grey = Image.fromarray(pixels.mean(-1).round().astype(np.uint8))
+    blurred = grey.filter(ImageFilter.GaussianBlur(max(1.0, _PART * max(grey.size))))
+    return np.asarray(blurred, dtype=np.float64)[:, :, None] / 255
+
+
 def _coloured(pixels: Pixels, field: Float[np.ndarray, "h w 1"]) -> Pixels:
-    grey = 0.75 * pixels.mean(-1, keepdims=True)
+    grey = 0.75 * _brightened(pixels).mean(-1, keepdims=True)
     stops = np.linspace(0, 1, len(_COLOUR_STOPS))
     colours = np.stack([np.interp(field[:, :, 0], stops, channel) for channel in _COLOUR_STOPS.T], axis=-1)
     opacity = _COLOUR_OPACITY * field

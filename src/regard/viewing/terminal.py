@@ -123,24 +123,29 @@ def _reduced_map(trace: Trace, title: str | None, width: int) -> Table:
     table = _table(title, Text(reduction_note(trace.weights.shape, steps)))
     table.add_column("", justify="right", no_wrap=True)
     table.show_header = False
-    _add_blocks(table, weights, targets, room=room)
+    _add_blocks(table, weights, targets, room=room, step=steps[1])
     return table
 
 
-def _add_blocks(table: Table, weights: Weights, targets: Sequence[str], room: int) -> None:
+def _add_blocks(table: Table, weights: Weights, targets: Sequence[str], room: int, step: int = 1) -> None:
     """Cells of one character under a ruler, `room` of them side by side, the rest below."""
     table.add_column("", no_wrap=True)
     largest = largest_weight(weights)
     for start in range(0, weights.shape[1], room):
         end = min(start + room, weights.shape[1])
-        table.add_row("", Text(f" {_ruler(start, end)}", style="dim"))
+        table.add_row("", Text(f" {_ruler(start, end, step)}", style="dim"))
         for word, row in zip(targets, weights.tolist(), strict=True):
             cells = (_block(weight / largest) for weight in row[start:end])
             table.add_row(Text(isolated(word)), Text.assemble(" ", *cells))
 
 
-def _ruler(start: int, end: int) -> str:
-    """Numbers of the columns from 1, each starting over its own column: 1, 5, 10, 15, ..."""
+def _ruler(start: int, end: int, step: int = 1) -> str:
+    """Numbers of the inputs from 1, each starting over its own column: 1, 5, 10, 15, ..., or one in ten columns.
+
+    `step` is how many inputs a column stands for.
+    """
+    if step > 1:
+        return "".join(f"{place * step + 1:<10}" for place in range(start, end, 10)).rstrip()
     ruler = ""
     for place in range(start, end):
         if (place == start or (place + 1) % 5 == 0) and len(ruler) <= place - start:

@@ -8,7 +8,7 @@ _ISOLATE, _END = "\u2068", "\u2069"
 _REPLACEMENT = "\ufffd"
 _CONTROL_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
 # C1 controls, which terminals obey as well, line separators, and marks that reorder the text after them.
-_REPLACED = dict.fromkeys((*range(128, 160), 8232, 8233, *range(8234, 8239), *range(8294, 8298)), _REPLACEMENT)
+_REPLACED = dict.fromkeys((*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A)), _REPLACEMENT)
 _VISIBLE = _CONTROL_PICTURES | _REPLACED
 
 
