@@ -16,7 +16,7 @@ __all__ = [
     "align",
     "attend",
     "errors",
-    "explain",
+    "layer_table",
     "load",
     "mask",
     "score",
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from regard.attention.attend import Attended, Attention, attend
     from regard.attention.heads import MultiHead
     from regard.attention.memory import Memory
-    from regard.encoders.explain import explain
+    from regard.encoders.layer_table import layer_table
     from regard.errors import RegardError
     from regard.systems.shipped import load
     from regard.trace import Trace
@@ -45,7 +45,7 @@ _HOMES = {
     "align": "regard.attention.align",
     "attend": "regard.attention.attend:attend",
     "errors": "regard.errors",
-    "explain": "regard.encoders.explain:explain",
+    "layer_table": "regard.encoders.layer_table:layer_table",
     "load": "regard.systems.shipped:load",
     "mask": "regard.attention.mask",
     "score": "regard.attention.score",

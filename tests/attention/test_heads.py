@@ -42,7 +42,7 @@ INSIDE = {
     "additive": (score.Additive(4, 4, 5), align.softmax),
     "cosine": (score.Cosine(3.0), align.sparsemax),
     "local-m": (score.dot, align.LocalMonotonic(1)),
-    "local-p": (score.General(4, 4), align.LocalPredictive(4, reach=2)),
+    "local-p": (score.General(4, 4), align.LocalPredictive(4, window=2)),
     "spatial": (score.dot, align.Spatial(1)),
 }
 

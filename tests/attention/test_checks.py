@@ -15,7 +15,7 @@ CODES = score.codes(["ab", "cd"])
 @pytest.mark.parametrize(
     ("query", "key", "value", "options", "error", "says"),
     [
-        (QUERY, KEY, VALUE[:, :4], {}, ShapeError, r"key \(2, 7, 5\) holds 7, the value \(2, 4, 11\) holds 4"),
+        (QUERY, KEY, VALUE[:, :4], {}, ShapeError, r"key \(2, 7, 5\) has 7, the value \(2, 4, 11\) has 4"),
         (QUERY[..., :4], KEY, VALUE, {}, ShapeError, r"got 4 and 5.*General\(query_dim=4, key_dim=5\)"),
         (QUERY[:1].expand(3, 3, 5), KEY, VALUE, {}, ShapeError, r"leading axes.*\(3, 3, 5\), \(2, 7, 5\)"),
         (QUERY[0, 0], KEY, VALUE, {}, ShapeError, r"query must have the axes \(\.\.\., q, d\); got \(5,\)"),
@@ -49,7 +49,7 @@ CODES = score.codes(["ab", "cd"])
             KernelError,
             "no fused kernel for ScaledDot with",
         ),
-        (QUERY, KEY, VALUE, {"align": align.normalised}, OptionError, "zero or more; the smallest here is -"),
+        (QUERY, KEY, VALUE, {"align": align.normalised}, OptionError, "0 or more; the smallest here is -"),
         (QUERY, KEY, VALUE, {"mask": torch.ones(2, 7).bool()}, MaskError, r"\(2, 7\).*mask\.padding\(lengths\)"),
         (QUERY, KEY, VALUE, {"mask": torch.ones(3, 6).bool()}, MaskError, r"\(3, 6\).*= \(2, 3, 7\)"),
         (QUERY, KEY, VALUE, {"mask": torch.ones(2, 3, 7)}, MaskError, "bool tensor in which True means 'may attend'"),
@@ -133,7 +133,7 @@ def test_a_memory_of_another_attention_is_refused():
 def test_parts_that_cannot_work_are_refused_when_they_are_made():
     with pytest.raises(OptionError, match="max_length=0"):
         score.Location(5, 0)
-    with pytest.raises(OptionError, match=r"whole positions .*reach=1\.5"):
+    with pytest.raises(OptionError, match=r"whole number .*window=1\.5"):
         align.LocalMonotonic(1.5)
     with pytest.raises(OptionError, match="must not learn or draw"):
         score.MLP(5, 7, activation=torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Dropout(0.5)))

@@ -1,28 +1,29 @@
-"""Scores that are small networks: a hidden layer over query and key together, so that no matrix product serves them.
+"""Additive scores and other small networks over query and key, whose logits are not one matrix product.
 
-Their logits come from kernels that never hold the features of all pairs.
+Their kernels never hold the hidden features of all (query, key) pairs at once.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention.match import Keys, Logits, Queries, Score
+from regard.attention.interfaces import Keys, Logits, Queries, Score
 from regard.errors import OptionError, ShapeError
 from regard.kernels.additive import additive_logits, additive_logits_reference
-from regard.kernels.gpu import has_gpu_kernels, kernels_pay
+from regard.kernels.gpu import has_gpu_kernels, prefers_gpu_kernels
 from regard.kernels.hoisted import Hoisted
 from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 
 
 class TanhSum(Score):
-    """v' tanh(query + key), on whatever projections: what additive and concat share."""
+    """v' tanh(query + key) on projected queries and keys: the base of Additive and Concat."""
 
-    lean = True
+    has_kernel = True
 
     def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
         super().__init__()
@@ -30,18 +31,20 @@ class TanhSum(Score):
         self.direction = nn.Parameter(torch.empty(dim).uniform_(-1, 1) / math.sqrt(dim))
 
     def reference(self, query: Queries, key: Keys) -> Logits:
-        """v' tanh(query + key) for every pair at once."""
+        """Compute v' tanh(query + key) with the features of all pairs in memory."""
         return additive_logits_reference(query, key, self.direction.to(query.dtype))
 
     def compare(self, query: Queries, key: Keys) -> Logits:
-        """The same without a tensor of all pairs' features."""
+        """Compute v' tanh(query + key) in bounded memory."""
+        if type(self).reference is not TanhSum.reference:
+            return self.reference(query, key)
         return additive_logits(query, key, self.direction.to(query.dtype))
 
     def read(
         self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
     ) -> Float[Tensor, "... q v"] | None:
-        """softmax(v' tanh(query + key)) values by kernels for a GPU."""
-        if not has_gpu_kernels(query) or not has_gpu_kernels(values):
+        """Compute softmax(v' tanh(query + key)) @ values with the GPU kernels."""
+        if not is_plain_additive(self) or not has_gpu_kernels(query) or not has_gpu_kernels(values):
             return None
         from regard.kernels.additive_gpu import additive_attention
 
@@ -53,18 +56,24 @@ class TanhSum(Score):
             *lead, query.shape[-2], values.shape[-1]
         )
 
-    def read_pays(self, query: Queries, key: Keys) -> bool:
-        """Whether there are so many pairs."""
-        return kernels_pay(query, key)
+    def prefers_read(self, query: Queries, key: Keys) -> bool:
+        """Whether there are enough pairs for the GPU kernels."""
+        return prefers_gpu_kernels(query, key)
 
     def check_query(self, size: int, projected_key_size: int) -> None:
-        """Refuse a memory that another score has projected, too."""
+        """Raise a ShapeError for queries of another size, and for a memory that another score has projected."""
         super().check_query(size, projected_key_size)
         if projected_key_size != len(self.direction):
             raise ShapeError(
                 f"This {type(self).__name__} compares {len(self.direction)} features, but the keys of this memory were "
-                f"projected to {projected_key_size}: another attention made it."
+                f"projected to {projected_key_size}. Use the attention whose `remember` created the memory."
             )
+
+
+def is_plain_additive(score: Score) -> TypeGuard[TanhSum]:
+    """Whether a score is v' tanh(query + key) and nothing else, so that kernels for additive scores can compute it."""
+    kind = type(score)
+    return isinstance(score, TanhSum) and kind.compare is TanhSum.compare and kind.reference is TanhSum.reference
 
 
 class Additive(TanhSum):
@@ -76,40 +85,40 @@ class Additive(TanhSum):
         self.key_layer = nn.Linear(key_dim, dim, bias=False)
 
     def project_query(self, query: Queries) -> Queries:
-        """W s."""
+        """Compute W s."""
         projected: Tensor = self.query_layer(query)
         return projected
 
     def project_key(self, key: Keys) -> Keys:
-        """U h."""
+        """Compute U h."""
         projected: Tensor = self.key_layer(key)
         return projected
 
 
 class Concat(TanhSum):
-    """v' tanh(W [s; h]) (Luong et al. 2015, section 3.1): additive, with the two matrices written as one."""
+    """v' tanh(W [s; h]) (Luong et al. 2015, section 3.1): Additive with the two matrices stored as one."""
 
     def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
         super().__init__(query_dim, key_dim, dim)
         self.layer = nn.Linear(query_dim + key_dim, dim, bias=False)
 
     def project_query(self, query: Queries) -> Queries:
-        """The columns of W that meet s."""
+        """Multiply s with its columns of W."""
         return functional.linear(query, self.layer.weight[:, : self.query_dim])
 
     def project_key(self, key: Keys) -> Keys:
-        """The columns of W that meet h."""
+        """Multiply h with its columns of W."""
         return functional.linear(key, self.layer.weight[:, self.query_dim :])
 
 
 class MLP(Score):
-    """a(s, h) as a multi-layer perceptron on [s; h] (Fleuret, Deep Learning 13.1: "any form").
+    """a(s, h) as a multi-layer perceptron on [s; h] (Fleuret, Deep Learning 13.1).
 
-    The first layer is linear in s and h apart, so each is multiplied once; the other layers see every pair. The
-    activation is a fixed function of its input: it is computed again for the gradient.
+    The first layer is a sum of a term in s and a term in h, so each is computed once per query or key; the other
+    layers run on every pair. The activation must be deterministic, since the backward pass computes it again.
     """
 
-    lean = True
+    has_kernel = True
 
     def __init__(
         self,
@@ -121,9 +130,10 @@ class MLP(Score):
         super().__init__()
         if not dims:
             raise OptionError("MLP needs at least one hidden layer, e.g. dims=(64,); got dims=().")
-        if isinstance(activation, nn.Module) and not _fixed(activation):
+        if isinstance(activation, nn.Module) and not _is_deterministic(activation):
             raise OptionError(
-                f"The activation of MLP is computed again, so it must not learn or draw; got {activation}."
+                "The activation of MLP is computed again in the backward pass, so it must have no parameters and draw "
+                f"no random numbers; got {activation}."
             )
         self.query_dim, self.key_dim, self.dims = query_dim, key_dim, tuple(dims)
         self.first = nn.Linear(query_dim + key_dim, dims[0])
@@ -131,24 +141,26 @@ class MLP(Score):
         self.activation = activation
 
     def project_query(self, query: Queries) -> Queries:
-        """The part of the first layer that meets s, with its bias."""
+        """Multiply s with its columns of the first layer, and add the bias."""
         return functional.linear(query, self.first.weight[:, : self.query_dim], self.first.bias)
 
     def project_key(self, key: Keys) -> Keys:
-        """The part of the first layer that meets h."""
+        """Multiply h with its columns of the first layer."""
         return functional.linear(key, self.first.weight[:, self.query_dim :])
 
     def reference(self, query: Queries, key: Keys) -> Logits:
-        """The network on every pair at once."""
-        return pairwise_logits_reference(query, key, self._after_first, *self._parameters_in(query.dtype))
+        """Run the network with the features of all pairs in memory."""
+        return pairwise_logits_reference(query, key, self._after_first, *self._parameters_as(query.dtype))
 
     def compare(self, query: Queries, key: Keys) -> Logits:
-        """The same without a tensor of all pairs' features."""
+        """Run the network block by block, in bounded memory."""
+        if type(self).reference is not MLP.reference:
+            return self.reference(query, key)
         # Each layer keeps its inputs and their activations.
         width = 2 * sum(self.dims)
-        return pairwise_logits(query, key, self._after_first, *self._parameters_in(query.dtype), width=width)
+        return pairwise_logits(query, key, self._after_first, *self._parameters_as(query.dtype), width=width)
 
-    def _parameters_in(self, dtype: torch.dtype) -> list[Tensor]:
+    def _parameters_as(self, dtype: torch.dtype) -> list[Tensor]:
         return [parameter.to(dtype) for parameter in self.layers.parameters()]
 
     def _after_first(self, features: Tensor, *parameters: Tensor) -> Tensor:
@@ -157,6 +169,6 @@ class MLP(Score):
         return features.squeeze(-1)
 
 
-def _fixed(activation: nn.Module) -> bool:
+def _is_deterministic(activation: nn.Module) -> bool:
     random = (nn.Dropout, nn.AlphaDropout, nn.FeatureAlphaDropout, nn.RReLU)
     return not list(activation.parameters()) and not any(isinstance(part, random) for part in activation.modules())

@@ -1,8 +1,9 @@
-"""The loop of a recurrent decoder as CUDA graphs, recorded once for a shape and then replayed.
+"""The loop of a recurrent decoder as CUDA graphs, recorded once per shape and then replayed.
 
-A loop of m steps is some thousand small kernels, and a GPU waits for most of them to be sent. A graph sends them all at
-once. It is for one shape, so shapes are rounded up: the batch to a multiple of ROWS, the steps and the keys to
-multiples of STEPS and KEYS; what is added is masked and cut off again. Forward and backward are a graph each.
+A loop over a target launches thousands of small kernels, and the GPU idles between most of them. A graph launches them
+all at once. It has a fixed shape, so shapes are rounded up: the batch, the steps and the keys to multiples of
+ROW_MULTIPLE, STEP_MULTIPLE and KEY_MULTIPLE; the padding is masked and cut off again. The forward pass and the backward
+pass are one graph each.
 """
 
 import weakref
@@ -14,42 +15,42 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-ROWS, STEPS, KEYS = 16, 4, 8
-MOST = 128
-"""Graphs that a decoder keeps; batches of further shapes run as loops."""
-ROOM = 0.2
-"""Share of the GPU's memory that has to be free for another: each keeps places for its inputs and outputs."""
+ROW_MULTIPLE, STEP_MULTIPLE, KEY_MULTIPLE = 16, 4, 8
+MAX_GRAPHS = 128
+"""Number of recordings that a decoder keeps; batches of other shapes run without a graph."""
+MIN_FREE_MEMORY = 0.2
+"""Fraction of the GPU memory that must be free for a new recording, which keeps buffers for inputs and outputs."""
 
 Loop = Callable[..., tuple[Tensor, ...]]
 
 
 class _Loop(nn.Module):
-    """A loop and the module whose weights it uses, so that others can stand in for them."""
+    """A loop and the module whose parameters it uses, so that `functional_call` can replace them."""
 
     def __init__(self, module: nn.Module, loop: Loop) -> None:
         super().__init__()
         self.module, self.loop = module, loop
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """The loop."""
+        """Run the loop."""
         return self.loop(*inputs)
 
 
 class _Recording:
-    """One loop at one shape: its inputs and outputs lie at fixed places, between which the graphs compute."""
+    """One loop at one shape: buffers for its inputs and outputs, and the graphs that compute between them."""
 
     def __init__(self, loop: "_Loop", inputs: Sequence[Tensor], grads: dict[str, Tensor], pool: Any) -> None:
         self.inputs = [tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in inputs]
-        self.weight_grads = list(grads.values())
-        # The weights by other names, which no graph of the training knows: theirs would drag its stream in.
-        weights = {name: weight.detach().requires_grad_() for name, weight in loop.named_parameters() if name in grads}
-        sources = [*(place for place in self.inputs if place.requires_grad), *weights.values()]
+        self.parameter_grads = list(grads.values())
+        # New leaves for the parameters: the accumulators of the original ones belong to the stream of the training.
+        parameters = {name: part.detach().requires_grad_() for name, part in loop.named_parameters() if name in grads}
+        sources = [*(place for place in self.inputs if place.requires_grad), *parameters.values()]
 
         def run() -> tuple[Tensor, ...]:
-            outputs: tuple[Tensor, ...] = torch.func.functional_call(loop, weights, tuple(self.inputs))
+            outputs: tuple[Tensor, ...] = torch.func.functional_call(loop, parameters, tuple(self.inputs))
             return outputs
 
-        # Recording draws random numbers; the training is not to notice.
+        # Recording draws random numbers, which must not change those of the training.
         with torch.random.fork_rng([self.inputs[0].device]), _uncached_autocast():
             _warm_up(run, sources)
             self.forward_graph, self.backward_graph = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
@@ -57,41 +58,41 @@ class _Recording:
                 outputs = run()
             self.upstream = [torch.empty_like(output) for output in outputs]
             with torch.cuda.graph(self.backward_graph, pool=pool):
-                found = torch.autograd.grad(outputs, sources, self.upstream, allow_unused=True)
-                self.input_grads = found[: -len(grads)]
-                for place, grad in zip(self.weight_grads, found[-len(grads) :], strict=True):
+                gradients = torch.autograd.grad(outputs, sources, self.upstream, allow_unused=True)
+                self.input_grads = gradients[: -len(grads)]
+                for place, grad in zip(self.parameter_grads, gradients[-len(grads) :], strict=True):
                     if grad is not None:
                         place.copy_(grad)
-        self.is_used = [grad is not None for grad in found[-len(grads) :]]
+        self.is_used = [grad is not None for grad in gradients[-len(grads) :]]
         self.outputs = tuple(output.detach() for output in outputs)
 
     def forward(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The outputs, as copies that the next replay leaves alone."""
+        """Replay the forward graph and return copies of its outputs."""
         for place, tensor in zip(self.inputs, inputs, strict=True):
             place.detach().copy_(tensor)
         self.forward_graph.replay()
         return tuple(output.clone() for output in self.outputs)
 
     def backward(self, upstream: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
-        """The gradients of the inputs and of the weights, as copies."""
+        """Replay the backward graph and return copies of the gradients of the inputs and of the parameters."""
         for place, tensor in zip(self.upstream, upstream, strict=True):
             place.copy_(tensor)
         self.backward_graph.replay()
         inputs = iter(self.input_grads)
         of_inputs = (next(inputs) if place.requires_grad else None for place in self.inputs)
-        of_weights = (grad if used else None for grad, used in zip(self.weight_grads, self.is_used, strict=True))
-        return tuple(None if grad is None else grad.clone() for grad in (*of_inputs, *of_weights))
+        of_parameters = (grad if used else None for grad, used in zip(self.parameter_grads, self.is_used, strict=True))
+        return tuple(None if grad is None else grad.clone() for grad in (*of_inputs, *of_parameters))
 
 
 class _Pass:
-    """Held by the backward pass that a recording waits for."""
+    """A token that lives as long as a recording may still run its backward pass."""
 
 
-class Replay:
+class GraphedLoop:
     """The recordings of one decoder's loop, by shape.
 
-    They share their memory, so only one may be between its forward and its backward pass; a second loop meanwhile, as
-    when two losses are added up, runs as it is. So does a shape that is seen for the first time.
+    The recordings share their memory, so only one may be between its forward and its backward pass. A second loop in
+    that time, as when two losses are added, runs without a graph. So does a shape that occurs for the first time.
     """
 
     def __init__(self) -> None:
@@ -101,36 +102,36 @@ class Replay:
         self._pool: Any = None
         self._waiting: Callable[[], _Pass | None] = lambda: None
 
-    def __deepcopy__(self, memo: Any) -> "Replay":
-        return Replay()
+    def __deepcopy__(self, memo: Any) -> "GraphedLoop":
+        return GraphedLoop()
 
-    def __reduce__(self) -> tuple[type["Replay"], tuple[()]]:
-        return Replay, ()
+    def __reduce__(self) -> tuple[type["GraphedLoop"], tuple[()]]:
+        return GraphedLoop, ()
 
     def __call__(
-        self, module: nn.Module, loop: Loop, inputs: Sequence[Tensor], weights: Mapping[str, Tensor]
+        self, module: nn.Module, loop: Loop, inputs: Sequence[Tensor], parameters: Mapping[str, Tensor]
     ) -> tuple[Tensor, ...]:
-        """loop(*inputs), with gradients for the inputs and for these weights of the module."""
-        key = (*map(_described, inputs), *(weight.data_ptr() for weight in weights.values()), _autocast_dtype())
+        """Compute loop(*inputs), with gradients for the inputs and for these parameters of the module."""
+        key = (*map(_signature, inputs), *(part.data_ptr() for part in parameters.values()), _autocast_dtype())
         self._seen[key] += 1
         if self._waiting() is not None or self._seen[key] == 1:
             return loop(*inputs)
         if key not in self._recordings:
-            if len(self._recordings) == MOST or not _has_room(inputs[0].device):
+            if len(self._recordings) == MAX_GRAPHS or not _has_free_memory(inputs[0].device):
                 return loop(*inputs)
-            self._recordings[key] = self._record(_Loop(module, loop), inputs, weights)
+            self._recordings[key] = self._record(_Loop(module, loop), inputs, parameters)
         held = _Pass()
         self._waiting = weakref.ref(held)
         outputs: tuple[Tensor, ...] = _Replayed.apply(  # type: ignore[no-untyped-call]
-            self._recordings[key], held, len(inputs), *inputs, *weights.values()
+            self._recordings[key], held, len(inputs), *inputs, *parameters.values()
         )
         return outputs
 
-    def _record(self, loop: _Loop, inputs: Sequence[Tensor], weights: Mapping[str, Tensor]) -> _Recording:
+    def _record(self, loop: _Loop, inputs: Sequence[Tensor], parameters: Mapping[str, Tensor]) -> _Recording:
         if self._pool is None:
             self._pool = torch.cuda.graph_pool_handle()
         if not self._grads:
-            self._grads = {f"module.{name}": torch.empty_like(weight) for name, weight in weights.items()}
+            self._grads = {f"module.{name}": torch.empty_like(part) for name, part in parameters.items()}
         return _Recording(loop, inputs, self._grads, self._pool)
 
 
@@ -144,13 +145,13 @@ class _Replayed(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         if ctx.held is None:
-            raise RuntimeError("A replayed loop has one backward pass; run the model again for another.")
+            raise RuntimeError("A recorded loop has only one backward pass; run the forward pass again for another.")
         ctx.held = None
         return None, None, None, *ctx.recording.backward(upstream)
 
 
 def _warm_up(run: Callable[[], tuple[Tensor, ...]], sources: Sequence[Tensor]) -> None:
-    """Run the loop as it is, on a stream of its own, so that libraries set themselves up outside of the graph."""
+    """Run the loop once on a separate stream, so that libraries are initialised outside of the graph."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -159,12 +160,12 @@ def _warm_up(run: Callable[[], tuple[Tensor, ...]], sources: Sequence[Tensor]) -
     torch.cuda.current_stream().wait_stream(stream)
 
 
-def _has_room(device: torch.device) -> bool:
+def _has_free_memory(device: torch.device) -> bool:
     free, total = torch.cuda.mem_get_info(device)
-    return free > ROOM * total
+    return free > MIN_FREE_MEMORY * total
 
 
-def _described(tensor: Tensor) -> tuple[Any, ...]:
+def _signature(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.shape, tensor.dtype, tensor.requires_grad
 
 
@@ -173,18 +174,18 @@ def _autocast_dtype() -> torch.dtype | None:
 
 
 def _uncached_autocast() -> AbstractContextManager[object]:
-    """Autocast as it is, but weights are cast anew: a graph must do so itself each time."""
+    """Return the current autocast without its cache, since a graph must cast the parameters in each replay."""
     dtype = _autocast_dtype()
     return nullcontext() if dtype is None else torch.autocast("cuda", dtype, cache_enabled=False)
 
 
-def rounded(size: int, step: int) -> int:
-    """The size, rounded up to a multiple of the step."""
-    return -(-size // step) * step
+def round_up(size: int, multiple: int) -> int:
+    """Round a size up to a multiple."""
+    return -(-size // multiple) * multiple
 
 
-def grown(tensor: Tensor, *sizes: int) -> Tensor:
-    """The tensor with zeros (or False) at the end of its first axes, up to these sizes."""
+def pad_axes(tensor: Tensor, *sizes: int) -> Tensor:
+    """Pad the first axes of a tensor to these sizes, with zeros (or False) at their ends."""
     missing = [size - tensor.shape[axis] for axis, size in enumerate(sizes)]
     if not any(missing):
         return tensor

@@ -11,7 +11,7 @@ from regard.errors import ShapeError
 
 
 def rows_of(net, size):
-    return {row.name: row for row in regard.explain(net, size).rows}
+    return {row.name: row for row in regard.layer_table(net, size).rows}
 
 
 def seen_pixels(net: nn.Sequential, size: int) -> int:
@@ -25,7 +25,7 @@ def seen_pixels(net: nn.Sequential, size: int) -> int:
 
 
 def test_the_example_of_the_lecture():
-    (row,) = regard.explain(nn.Conv2d(3, 6, 5), size=(3, 32, 32)).rows
+    (row,) = regard.layer_table(nn.Conv2d(3, 6, 5), size=(3, 32, 32)).rows
     assert row.output == (6, 28, 28)
     assert (row.kernel, row.stride, row.padding, row.field) == ((5, 5), (1, 1), (0, 0), 5)
     assert row.parameters == 6 * 3 * 25 + 6
@@ -34,17 +34,17 @@ def test_the_example_of_the_lecture():
 
 
 def test_lenet_is_told_layer_by_layer():
-    explanation = regard.explain(LeNet5(), (1, 28, 28))
-    assert [row.output for row in explanation.rows[:5]] == [
+    table = regard.layer_table(LeNet5(), (1, 28, 28))
+    assert [row.output for row in table.rows[:5]] == [
         (6, 28, 28),
         (6, 14, 14),
         (16, 10, 10),
         (16, 5, 5),
         (120, 1, 1),
     ]
-    assert [row.field for row in explanation.rows] == [5, 6, 14, 16, 32, None, None]
-    assert explanation.parameters == 61_706
-    text = str(explanation)
+    assert [row.field for row in table.rows] == [5, 6, 14, 16, 32, None, None]
+    assert table.parameters == 61_706
+    text = str(table)
     assert text.splitlines()[0].split()[:3] == ["layer", "kind", "kernel"]
     assert "61,706" in text.splitlines()[-1]
 
@@ -53,11 +53,11 @@ def test_alexnet_leaves_pixels_out_at_224_but_not_at_227():
     with torch.device("meta"):
         net = AlexNet()
     assert "leaves out 1 of 224 rows at the bottom, 1 of 224 columns" in rows_of(net, (3, 224, 224))["features.0"].note
-    assert not any(row.note for row in regard.explain(net, (3, 227, 227)).rows)
+    assert not any(row.note for row in regard.layer_table(net, (3, 227, 227)).rows)
 
 
 def test_gaps_between_windows_are_told():
-    (row,) = regard.explain(nn.Conv2d(1, 1, 1, stride=3), (1, 7, 7)).rows
+    (row,) = regard.layer_table(nn.Conv2d(1, 1, 1, stride=3), (1, 7, 7)).rows
     assert row.note == "leaves out 2 of 3 rows between windows, 2 of 3 columns between windows"
 
 
@@ -71,7 +71,7 @@ def test_gaps_between_windows_are_told():
 )
 def test_receptive_fields_are_as_far_as_gradients_reach(layers):
     net, size = nn.Sequential(*layers), 61
-    row = regard.explain(net, (1, size, size)).rows[-1]
+    row = regard.layer_table(net, (1, size, size)).rows[-1]
     span = seen_pixels(net, size)
     # With a dilation, pixels between are skipped: then the field is wider than what has a gradient.
     assert span <= row.field
@@ -84,15 +84,15 @@ def test_large_networks_and_residuals_take_no_time_and_leave_the_network_as_it_w
     rows = rows_of(vgg, (3, 224, 224))
     assert rows["features.43"].field == 212
     assert vgg.training
-    explanation = regard.explain(EfficientNetLite0(), (3, 224, 224))
-    convolutions = [row for row in explanation.rows if row.kind == "Conv2d"]
+    table = regard.layer_table(EfficientNetLite0(), (3, 224, 224))
+    convolutions = [row for row in table.rows if row.kind == "Conv2d"]
     assert convolutions[-1].field == 851
     assert 380e6 < sum(row.multiply_adds for row in convolutions) < 390e6
 
 
 def test_pictures_that_do_not_fit_are_explained():
     with pytest.raises(ShapeError, match="LeNet5 does not take a picture of 3 x 32 x 32"):
-        regard.explain(LeNet5())
+        regard.layer_table(LeNet5())
     net = SmallVGG()
     with pytest.raises(ShapeError, match="SmallVGG does not take a picture of 3 x 4 x 4"):
-        regard.explain(net, (3, 4, 4))
+        regard.layer_table(net, (3, 4, 4))

@@ -7,28 +7,28 @@ import torch
 from systems_small import HIDDEN, VOCABULARY, make
 
 from regard.attention.mask import padding
-from regard.decoders.replay import Replay, grown, rounded
+from regard.decoders.cuda_graphs import GraphedLoop, pad_axes, round_up
 from regard.encoders.encoded import Encoded
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a CUDA GPU")
 
 
 def test_sizes_are_rounded_up_and_filled_with_zeros():
-    assert [rounded(size, 8) for size in (1, 8, 9)] == [8, 8, 16]
+    assert [round_up(size, 8) for size in (1, 8, 9)] == [8, 8, 16]
     tensor = torch.ones(2, 3, 4)
-    larger = grown(tensor, 3, 5)
+    larger = pad_axes(tensor, 3, 5)
     assert larger.shape == (3, 5, 4)
     assert larger.sum() == tensor.sum()
     assert (larger[:2, :3] == 1).all()
-    assert grown(tensor, 2) is tensor
-    assert grown(torch.ones(2, 2, dtype=torch.bool), 2, 3).tolist() == [[True, True, False]] * 2
+    assert pad_axes(tensor, 2) is tensor
+    assert pad_axes(torch.ones(2, 2, dtype=torch.bool), 2, 3).tolist() == [[True, True, False]] * 2
 
 
 def test_a_model_with_recordings_can_be_copied_and_pickled():
-    replay = Replay()
-    replay._seen["a shape"] = 1
-    assert copy.deepcopy(replay)._seen == {}
-    make_again, arguments = replay.__reduce__()
+    loop = GraphedLoop()
+    loop._seen["a shape"] = 1
+    assert copy.deepcopy(loop)._seen == {}
+    make_again, arguments = loop.__reduce__()
     assert make_again(*arguments)._seen == {}
 
 
@@ -69,11 +69,11 @@ def test_a_replay_equals_the_loop(monkeypatch, name, autocast):
     other = target.flip(1)
     with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
         with monkeypatch.context() as patch:
-            patch.setattr(type(decoder), "_is_askable", lambda *_: False)
+            patch.setattr(type(decoder), "_can_record", lambda *_: False)
             wanted = [outputs_and_gradients(decoder, encoded, given) for given in (target, other)]
         outputs_and_gradients(decoder, encoded, target)
         found = [outputs_and_gradients(decoder, encoded, given) for given in (target, other)]
-    assert decoder._replay._recordings, "the second time, the loop is recorded"
+    assert decoder._graphed_loop._recordings, "the second time, the loop is recorded"
     tolerance = {"rtol": 0.05, "atol": 0.1} if autocast else {"rtol": 1e-4, "atol": 1e-5}
     for ours, exact in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours, exact, **tolerance)
@@ -89,7 +89,7 @@ def test_two_losses_at_once_and_a_second_backward_pass():
     loss = decoder(encoded, target).features.sum()
     loss.backward(retain_graph=True)
     torch.testing.assert_close(3 * decoder.word_layer.weight.grad, together, rtol=1e-4, atol=1e-4)
-    with pytest.raises(RuntimeError, match="one backward pass"):
+    with pytest.raises(RuntimeError, match="only one backward pass"):
         loss.backward()
 
 
