@@ -81,7 +81,7 @@ class Whole:
         return np.array(image.resize((self.side, self.side), Image.Resampling.BICUBIC), dtype=np.uint8)
 
 
-PREPARATIONS: dict[str, type[Square] | type[Whole]] = {"middle": Square, "whole": Whole}
+PREPARATIONS: dict[str, type[Square] | type[Whole]] = {"center_crop": Square, "stretch": Whole}
 """Ways to make images square."""
 
 

@@ -25,7 +25,7 @@ from regard.systems.pretrained import PRETRAINED
 CONFIG, PARAMETERS, METRICS, CARD = "config.json", "model.safetensors", "metrics.json", "MODEL_CARD.md"
 
 
-SCALE = ":scale"
+SCALE = ":factor"
 """Ends the name of the tensor that the rows of an int8 matrix are multiplied by."""
 
 

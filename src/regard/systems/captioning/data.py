@@ -112,7 +112,7 @@ def _scenes(data: CaptionData, config: CaptionerConfig) -> CaptionSplits:
 
 def scene_pixels(split: str, count: int, size: int) -> tuple[Tensor, list[str]]:
     """Images of the world scenes as uint8 (n, 3, h, w), and their captions."""
-    from regard.worlds.scenes import scenes
+    from regard.worlds.scenes import pictures as scenes
 
     drawn = list(islice(scenes(split=split, side=size), count))
     pixels = torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2).contiguous()
@@ -166,7 +166,7 @@ def build_store(
     found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
     images = Images(*(folder / name for matches in found for name in matches))
     present = [name for split in names.values() for name in split if name in images]
-    network = Frozen(config.encoder, config.stride, drop_last_layers=config.drop_last_layers)
+    network = Frozen(config.encoder, config.stride, leave_out=config.drop_last_layers)
     device = choose_device()
     prepare = PREPARATIONS[config.resize](config.image_size)
 

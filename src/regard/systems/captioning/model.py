@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.attention import align, score
 from regard.attention.attend import Attention
 from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt
-from regard.data.images import PREPARATIONS, ImageLike, open_image
+from regard.data.images import PREPARATIONS, ImageInput, open_image
 from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.captions import ShowAndTell, ShowAttendTell
@@ -22,7 +22,7 @@ from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.errors import OptionError, ShapeError
 from regard.parts import build_part
-from regard.search.hypothesis import Hypothesis, Rules
+from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
 from regard.systems.captioning import CaptionOptions
@@ -149,7 +149,7 @@ class Captioner(System):
             self.network = ImageEncoder(Strided(filters=config.filters), config.stride)
             features = self.network.dim
         else:
-            self._frozen = Frozen(config.encoder, config.stride, drop_last_layers=config.drop_last_layers)
+            self._frozen = Frozen(config.encoder, config.stride, leave_out=config.drop_last_layers)
             self.reduction = Reduction(config.feature_dim, config.pca_dim) if config.pca_dim else None
         self.annotations = Annotations(
             features,
@@ -185,24 +185,17 @@ class Captioner(System):
 
     def search_encoded(self, encoded: Encoded, options: Search) -> list[list[Hypothesis]]:
         """The best hypotheses for images that are encoded already."""
-        rules = Rules(
-            START,
-            END,
-            banned=(PAD, UNKNOWN),
-            max_length=options.max_length or 30,
-            min_length=options.min_length,
-            block_ngrams=options.block_ngrams,
-        )
+        rules = options.rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=30)
         rows, device = encoded.states.shape[0], encoded.states.device
         prefixes = [self.tokenizer.encode(options.prefix)] * rows if options.prefix else None
         state = self.decoder.start(encoded)
         return search(self.decoder, state, rows=rows, device=device, rules=rules, options=options, prefixes=prefixes)
 
     @overload
-    def caption(self, images: ImageLike, **options: Any) -> Caption: ...
+    def caption(self, images: ImageInput, **options: Any) -> Caption: ...
 
     @overload
-    def caption(self, images: Sequence[ImageLike], **options: Any) -> list[Caption]: ...
+    def caption(self, images: Sequence[ImageInput], **options: Any) -> list[Caption]: ...
 
     def caption(self, images: Any, **options: Any) -> Caption | list[Caption]:
         """Caption an image (a path, a PIL image or an array), or each image of a list.
@@ -216,7 +209,7 @@ class Captioner(System):
         only: Caption = self.answer([images], checked)[0]
         return only
 
-    def predict(self, inputs: Sequence[ImageLike], options: CaptionOptions) -> list[Caption]:
+    def predict(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
         """The captions of one batch of images."""
         opened = [open_image(image) for image in inputs]
         encoded = self.encode(self.prepare(opened).to(self.device))

@@ -14,7 +14,7 @@ from regard.data.batches import BatchLoader
 from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
 from regard.data.splits import Splits
 from regard.encoders.efficientnet import EfficientNetLite0
-from regard.encoders.networks import TimmNet
+from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
 from regard.systems.images.model import ImageClassifier
 from regard.systems.system import choose_device

@@ -10,11 +10,11 @@ from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor
 
 from regard.config import Checked, Fraction, Names, PositiveInt, own_parts
-from regard.data.images import ImageLike, Square, channels_first, open_image
-from regard.data.mnist_style import fit_ink
+from regard.data.images import ImageInput, Square, channels_first, open_image
+from regard.data.mnist_style import to_mnist_style
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
-from regard.encoders.networks import NETWORKS, make_net
+from regard.encoders.image_networks import NETWORKS, make_net
 from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.folder import Labels
@@ -123,10 +123,10 @@ class ImageClassifier(System):
         self.deviation.copy_(deviation[:, None, None])
 
     @overload
-    def recognize(self, images: ImageLike, **options: Any) -> Recognition: ...
+    def recognize(self, images: ImageInput, **options: Any) -> Recognition: ...
 
     @overload
-    def recognize(self, images: Sequence[ImageLike], **options: Any) -> list[Recognition]: ...
+    def recognize(self, images: Sequence[ImageInput], **options: Any) -> list[Recognition]: ...
 
     def recognize(self, images: Any, **options: Any) -> Recognition | list[Recognition]:
         """Recognize an image (a path, a PIL image or an array; see `open_image`), or each image of a list.
@@ -139,7 +139,7 @@ class ImageClassifier(System):
         only: Recognition = self.answer([images], checked)[0]
         return only
 
-    def predict(self, inputs: Sequence[ImageLike], options: RecognitionOptions) -> list[Recognition]:
+    def predict(self, inputs: Sequence[ImageInput], options: RecognitionOptions) -> list[Recognition]:
         """The most probable classes of one batch of images."""
         pixels = torch.from_numpy(np.stack([self.pixels(image) for image in inputs]))
         results = []
@@ -149,11 +149,11 @@ class ImageClassifier(System):
             results.append(Recognition(tuple(Prediction(self.labels[place], value) for place, value in best)))
         return results
 
-    def pixels(self, image: ImageLike) -> UInt8[np.ndarray, "c h w"]:
+    def pixels(self, image: ImageInput) -> UInt8[np.ndarray, "c h w"]:
         """An image as this network takes it: its size, its channels."""
         opened = open_image(image, channels=self.config.channels)
         if self.config.resize == "mnist":
-            return channels_first(fit_ink(opened, self.config.image_size))
+            return channels_first(to_mnist_style(opened, self.config.image_size))
         return channels_first(Square(self.config.image_size)(opened))
 
     @torch.inference_mode()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.config import Checked, Count, Fraction, PositiveInt
-from regard.data.download import hint_for
+from regard.data.download import hint_for  # noqa
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import read_dataset, read_pairs, read_tsv, stamp
 from regard.data.tokenizer import Tokenizer

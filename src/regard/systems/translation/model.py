@@ -12,7 +12,7 @@ from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
 from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
-from regard.search.hypothesis import Hypothesis, Rules
+from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
 from regard.systems.system import Result, System
@@ -222,14 +222,8 @@ class Translator(System):
 
     def _search(self, encoded: Encoded, longest: int, options: Search) -> list[list[Hypothesis]]:
         rows = encoded.states.shape[0]
-        rules = Rules(
-            START,
-            END,
-            banned=(PAD,),
-            max_length=options.max_length or max(2 * longest + 10, options.min_length),
-            min_length=options.min_length,
-            block_ngrams=options.block_ngrams,
-        )
+        limit = max(2 * longest + 10, options.min_length)
+        rules = options.rules(start=START, end=END, banned=(PAD,), max_length=limit)
         prefixes = [self.target_tokenizer.encode(options.prefix)] * rows if options.prefix else None
         state = self.decoder.start(encoded)
         device = encoded.states.device
