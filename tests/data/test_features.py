@@ -156,7 +156,7 @@ def test_invalid_features_are_explained(tmp_path, images):
         FeatureStore.build(tmp_path / "a", images, NAMES, lambda p: encode(p).reshape(len(p), -1), **KIND)
     with pytest.raises(NonFiniteError, match="not finite in float16"):
         FeatureStore.build(tmp_path / "b", images, NAMES, lambda p: 1e9 * encode(p), **KIND)
-    with pytest.raises(OptionError, match="at least one image, .*got 0 images"):
+    with pytest.raises(OptionError, match=r"at least one image, .*got 0 images"):
         FeatureStore.build(tmp_path / "c", images, [], encode, **KIND)
     with pytest.raises(DataError, match="no feature store"):
         FeatureStore.open(tmp_path / "nowhere")

@@ -91,7 +91,9 @@ def test_splits_share_no_subject_and_everything_is_counted(tmp_path):
 
 
 def test_missing_and_invalid_files_are_explained(tmp_path):
-    with pytest.raises(DataError, match=r"must hold one file \*train\*.jsonl .*; it holds none"):
+    with pytest.raises(
+        DataError, match=r"must hold 20news-bydate\.tar\.gz, or one file \*train\*.jsonl .*; it holds none"
+    ):
         prepare(tmp_path, tmp_path / "out")
     write(tmp_path / "test.jsonl", [])
     (tmp_path / "train.jsonl").write_text('{"id": 1}\n')

@@ -181,7 +181,7 @@ def _boundaries(costs: Int[np.ndarray, "n"], max_cost: int) -> list[int]:
 
 
 def _share(bounds: list[int], num_ranks: int) -> list[int]:
-    """Make the number of batches a multiple of `num_ranks`, by splitting large batches or else by merging small ones."""
+    """Split large batches, or else merge small ones, until their number is a multiple of `num_ranks`."""
     num_examples, excess = bounds[-1], (len(bounds) - 1) % num_ranks
     can_split = len(bounds) - 1 + num_ranks - excess <= num_examples
     while (len(bounds) - 1) % num_ranks:

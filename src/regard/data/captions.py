@@ -77,7 +77,8 @@ class Captions:
         """
         if min(valid, test) < 0 or valid + test >= len(self):
             raise OptionError(
-                f"{len(self)} images are too few for {valid} to validate with, {test} to test with and others to train on."
+                f"{len(self)} images are too few for {valid} to validate with, {test} to test with and others to "
+                "train on."
             )
 
         def number(item: ImageCaptions) -> bytes:

@@ -105,8 +105,8 @@ class FeatureStore:
         """
         if batch < 1 or workers < 1 or not names:
             raise OptionError(
-                f"A store needs at least one image, batch >= 1 and workers >= 1; got {len(names)} images, batch={batch}, "
-                f"workers={workers}."
+                f"A store needs at least one image, batch >= 1 and workers >= 1; got {len(names)} images, "
+                f"batch={batch}, workers={workers}."
             )
         names, folder = list(dict.fromkeys(names)), Path(folder)
         probe = _encode(encode, np.stack([prepare(_probe(tall)) for tall in (False, True)]), "The probe image")
@@ -128,7 +128,7 @@ class FeatureStore:
         state = _state(folder, plan, "r")
         if missing := int((state == PENDING).sum()):
             raise DataError(
-                f"{folder} has the features of {plan.count - missing} of {plan.count} images. Build it again: the build "
+                f"{folder} has the features of {plan.count - missing} of {plan.count} images. Build it again: it "
                 "continues where it stopped."
             )
         size = (folder / plan.file).stat().st_size
@@ -233,7 +233,7 @@ def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, 
             if good:
                 if encoded.shape[1:] != plan.shape[1:]:
                     raise ShapeError(
-                        f"The encoder returned features {encoded.shape[1:]} for {batch[0]}, but {plan.shape[1:]} before."
+                        f"The encoder returned {encoded.shape[1:]} features for {batch[0]}, but {plan.shape[1:]} before."
                     )
                 features[good] = encoded if steps is None else np.clip(np.rint(encoded / steps), -127, 127)
             # A row is marked as done only when it is on disk, so that a kill never leaves a marked but empty row.

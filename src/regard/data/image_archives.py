@@ -66,7 +66,7 @@ def list_images(location: Path) -> Iterator[Member]:
         raise DataError(f"There is no folder or archive {location}.")
     if location.suffix.lower() not in TAR_SUFFIXES + ZIP_SUFFIXES:
         raise DataError(
-            f"{location} is not a folder, .tar or .zip. A compressed tar archive cannot be read out of order: unpack it."
+            f"{location} is not a folder, .tar or .zip. A compressed tar cannot be read out of order: unpack it."
         )
     list_members = _zip_members if location.suffix.lower() in ZIP_SUFFIXES else _tar_members
     yield from sorted(list_members(location), key=lambda member: member.name)

@@ -68,7 +68,7 @@ class LabelledImages:
         return BatchLoader(range(len(self)), batches, collate_fn=self.take)
 
     def hold_out(self, count: int) -> tuple["LabelledImages", "LabelledImages"]:
-        """Split off `count` images, those whose pixels have the smallest SHA-256; return the rest and the held-out ones.
+        """Split off the `count` images whose pixels have the smallest SHA-256; return the rest and the held-out images.
 
         The split does not depend on the order of the images, and identical images are never on both sides.
         """

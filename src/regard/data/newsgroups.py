@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import re
+import tarfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,8 @@ from regard.data.text import read_lines
 from regard.errors import DataError, OptionError
 from regard.files import write_text
 
+ARCHIVE = "20news-bydate.tar.gz"
+MAX_POST_BYTES = 2**24
 VALID_SHARE = 20
 """One in this many subjects of the training posts is held out for validation."""
 MAX_WORD_LENGTH = 40
@@ -49,9 +53,9 @@ class Counts:
     def __str__(self) -> str:
         return (
             f"{self.kept} of {self.posts} posts kept; left out: {self.without_subject} without a subject, "
-            f"{self.without_body} without words of their own, {self.known_subject} with a subject of the training posts; "
-            f"{self.truncated} bodies truncated by {self.words_truncated} words, {self.words_dropped} addresses and overlong "
-            "words dropped"
+            f"{self.without_body} without words of their own, {self.known_subject} with a subject of the training "
+            f"posts; {self.truncated} bodies truncated by {self.words_truncated} words, {self.words_dropped} addresses "
+            "and overlong words dropped"
         )
 
 
@@ -68,21 +72,21 @@ class Post:
 def prepare(source: str | os.PathLike[str], out: str | os.PathLike[str], *, words: int = 100) -> dict[str, Counts]:
     """Write train, valid and test as parallel text files NAME.body and NAME.subject, one post per line.
 
-    `source` is a folder with *train*.jsonl and *test*.jsonl (plain, .xz or .gz), whose lines hold a whole post as
-    `text`. Headers, quotations, signatures and e-mail addresses are removed, and each Re: of a subject. Bodies are
-    truncated to `words` words. All posts of a subject are in one split: the training posts are split by a hash of their
-    subject, and test posts with a subject of the training posts are left out. Everything left out or truncated is
-    counted.
+    `source` is a folder with 20news-bydate.tar.gz, as `regard data get newsgroups` downloads it, or with *train*.jsonl
+    and *test*.jsonl (plain, .xz or .gz), whose lines hold a whole post as `text`. Headers, quotations, signatures and
+    e-mail addresses are removed, and each Re: of a subject. Bodies are truncated to `words` words. All posts of a
+    subject are in one split: the training posts are split by a hash of their subject, and test posts with a subject of
+    the training posts are left out. Everything left out or truncated is counted.
     """
     if words < 1:
         raise OptionError(f"words must be 1 or more; got words={words}.")
     source, out = Path(source), Path(out)
-    files = {part: _file(source, part) for part in ("train", "test")}
+    texts = _texts(source)
     counts = {part: Counts() for part in ("train", "valid", "test")}
     known: set[str] = set()
     pairs: dict[str, list[tuple[str, str]]] = {part: [] for part in counts}
-    for given, path in files.items():
-        for post in _posts(path):
+    for given, posts in texts.items():
+        for post in map(read_post, posts):
             # A post is counted in the split that its subject belongs to.
             key = post.subject.casefold()
             part = "valid" if given == "train" and _number(key) % VALID_SHARE == 0 else given
@@ -150,20 +154,45 @@ def _line(post: Post, counts: Counts, words: int, *, is_known: bool) -> str | No
     return None
 
 
-def _posts(path: Path) -> Iterator[Post]:
+def _texts(source: Path) -> dict[str, Iterator[str]]:
+    """The texts of the training and of the test posts, read when they are iterated over."""
+    archive = source / ARCHIVE
+    if archive.is_file():
+        return {part: _archived(archive, part) for part in ("train", "test")}
+    return {part: _json_lines(path) for part, path in [(part, _file(source, part)) for part in ("train", "test")]}
+
+
+def _archived(archive: Path, part: str) -> Iterator[str]:
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                if member.isfile() and member.name.removeprefix("./").startswith(f"20news-bydate-{part}/"):
+                    if member.size > MAX_POST_BYTES:
+                        raise DataError(f"{archive}/{member.name} has {member.size:,} bytes, which is not a post.")
+                    stream = tar.extractfile(member)
+                    yield "" if stream is None else stream.read().decode("latin-1")
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{archive} cannot be read: {error}. Download it again.") from error
+
+
+def _json_lines(path: Path) -> Iterator[str]:
     for number, line in enumerate(read_lines(path), start=1):
         try:
-            text = json.loads(line)["text"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            text: str = json.loads(line)["text"]
+            text.encode("utf-8", "surrogatepass")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{path}: line {number} is not a post, a JSON object with a text: {error!r}.") from error
-        yield read_post(text)
+        yield text
 
 
 def _file(folder: Path, part: str) -> Path:
     found = sorted(folder.glob(f"*{part}*.jsonl*"))
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
-        raise DataError(f"{folder} must hold one file *{part}*.jsonl (or .jsonl.xz, .jsonl.gz); it holds {names}.")
+        raise DataError(
+            f"{folder} must hold {ARCHIVE}, or one file *{part}*.jsonl (or .jsonl.xz, .jsonl.gz); it holds {names}."
+            " Run `regard data get newsgroups --out FOLDER` to download it."
+        )
     return found[0]
 
 

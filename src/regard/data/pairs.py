@@ -56,7 +56,7 @@ def collate(pairs: Sequence[tuple[Any, Any]]) -> Batch:
 
 def padded_sizes(lengths: Int[np.ndarray, "n 2"]) -> Int[np.ndarray, "n 2"]:
     """Sizes of pairs in a Batch, for CostBatches: one more than the source length (END), two more than the target's."""
-    return np.asarray(lengths, dtype=np.int64) + np.array([1, 2])
+    return np.asarray(np.asarray(lengths, dtype=np.int64) + np.array([1, 2]))
 
 
 class TextPairs:

@@ -13,16 +13,28 @@ def progress_bar(
 ) -> Iterator[Callable[[int], None]]:
     """Show a bar while the block runs, and give a function that advances it by a number of units.
 
-    `total` is None if it is unknown. Nothing is written if `enabled` is False or stderr is not a terminal.
+    `total` is None if it is unknown. The unit "bytes" is shown as kB, MB and so on, with the speed. Nothing is written
+    if `enabled` is False or stderr is not a terminal.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
 
     console = Console(stderr=True)
     of_total = "" if total is None else f" of {total:,}"
-    count = TextColumn(f"{{task.completed:,}}{of_total} {unit}")
+    counts: list[ProgressColumn] = [TextColumn(f"{{task.completed:,}}{of_total} {unit}")]
+    if unit == "bytes":
+        counts = [DownloadColumn(), TransferSpeedColumn()]
     time = TimeElapsedColumn() if total is None else TimeRemainingColumn(elapsed_when_finished=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), count, time)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *counts, time)
     with Progress(*columns, console=console, disable=not (enabled and console.is_terminal)) as bar:
         task = bar.add_task(label, total=total, completed=completed)
         yield lambda units: bar.advance(task, units)

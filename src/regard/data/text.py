@@ -147,7 +147,8 @@ def _locate(path: Path) -> _Place:
     raise DataError(f"There is no file {path}. {hint}")
 
 
-def _members(archive: Path) -> list[str]:
+def find_members(archive: Path) -> list[str]:
+    """List the files in a zip archive."""
     try:
         with zipfile.ZipFile(archive) as opened:
             return [name for name in opened.namelist() if not name.endswith("/")]
@@ -157,17 +158,18 @@ def _members(archive: Path) -> list[str]:
 
 def _only_member(archive: Path) -> str:
     # Archives of sentence pairs contain a note such as _about.txt, and macOS adds a __MACOSX folder.
-    members = _members(archive)
+    members = find_members(archive)
     texts = [name for name in members if not Path(name).name.startswith((".", "_")) and not name.startswith("__MACOSX")]
     if len(texts) != 1:
         raise DataError(
-            f"{archive} holds {len(texts)} texts, {_listing(texts or members)}. Name one of them: {archive}/{texts[0] if texts else 'NAME'}."
+            f"{archive} holds {len(texts)} texts, {_listing(texts or members)}. Name one of them: "
+            f"{archive}/{texts[0] if texts else 'NAME'}."
         )
     return texts[0]
 
 
 def _member_of(archive: Path, member: str) -> _Place:
-    members = _members(archive)
+    members = find_members(archive)
     if member not in members:
         raise DataError(f"There is no {member} in {archive}; it holds {_listing(members)}.")
     return _Place(archive, member)
