@@ -5,7 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
-from regard import load
+from regard import load, viewing
 from regard.data.tokenizer import END, Tokenizer
 from regard.errors import ModelError, OptionError, ShapeError
 from regard.systems.caption_evaluation import evaluate_captions, evaluate_on_scenes
@@ -13,7 +13,6 @@ from regard.systems.captioner import Captioner, CaptionerConfig
 from regard.systems.shipped import load_as
 from regard.systems.translator import Translator
 from regard.trace import Trace
-from regard.viewing import overlay
 
 WORDS = ["a red star", "two blue rings", "a large green moon above a square"]
 SMALL = {"filters": (4, 5, 7), "embedding": 6, "hidden": 11, "match": 5}
@@ -33,14 +32,14 @@ def photograph(width: int = 90, height: int = 70) -> Image.Image:
 def test_a_caption_tells_where_each_word_looked(align):
     best = made(align=align).caption(photograph(), max_length=9)[0]
     trace = best.trace
-    assert trace.target_text == best.text == " ".join(trace.target)
-    assert trace.grid == (8, 8)
-    assert len(trace.gates) == len(trace.scores) == len(trace.target)
-    assert all(0 < gate < 1 for gate in trace.gates)
+    assert trace.axis("target").text == best.text == " ".join(trace.target)
+    assert trace.axis("cells").grid == (8, 8)
+    assert len(trace.values("gate")) == len(trace.values("log_prob")) == len(trace.target)
+    assert all(0 < gate < 1 for gate in trace.values("gate"))
     assert [sum(row) for row in trace.weights] == pytest.approx([1] * len(trace.target), abs=1e-5)
-    assert (trace.choices is None) == (align == "soft")
+    assert (trace.values("choice") is None) == (align == "soft")
     if align == "hard":
-        assert [max(range(64), key=row.__getitem__) for row in trace.weights] == list(trace.choices)
+        assert [max(range(64), key=row.__getitem__) for row in trace.weights] == list(trace.values("choice"))
         assert max(trace.weights[0]) < 1, "the weights are the chances, not the choice"
 
 
@@ -58,10 +57,10 @@ def test_a_caption_without_words_has_a_trace_without_any():
     best = model.caption(photograph())[0]
     assert best.text == ""
     assert best.trace.target == ()
-    assert best.trace.grid == (8, 8)
+    assert best.trace.axis("cells").grid == (8, 8)
     assert Trace.from_json(best.trace.to_json()) == best.trace
     with pytest.raises(OptionError, match="and 0 words"):
-        overlay.strip(best.trace)
+        viewing.word_by_word(best.trace)
 
 
 def test_files_pil_and_arrays_are_captioned_alike(tmp_path):
@@ -75,7 +74,7 @@ def test_files_pil_and_arrays_are_captioned_alike(tmp_path):
 def test_the_middle_of_a_picture_is_what_its_trace_shows():
     trace = made(fit="middle").caption(photograph(90, 70))[0].trace
     whole = made(fit="whole").caption(photograph(90, 70))[0].trace
-    assert trace.picture != whole.picture
+    assert trace.image != whole.image
 
 
 @pytest.mark.parametrize("architecture", ["show_attend_tell", "show_and_tell"])

@@ -138,7 +138,7 @@ def test_a_folder_of_photographs_and_a_table_become_a_captioner(album):
     pixels = torch.from_numpy(Whole(64)(Images(album / "photographs").open("7.png"))).permute(2, 0, 1)[None]
     kept, seen = torch.from_numpy(store["7.png"]).float(), model.cells(pixels)[0]
     assert ((kept - seen).abs() <= torch.from_numpy(model.reduction.steps()) * 0.51 + 2e-3).all()
-    assert model.caption(album / "photographs" / "7.png")[0].trace.grid == (2, 2)
+    assert model.caption(album / "photographs" / "7.png")[0].trace.axis("cells").grid == (2, 2)
     with pytest.raises(OptionError, match=r"has the features of .*; the model takes those of"):
         train(photographs_recipe(album, reduced=7), album / "other", progress=False)
     (album / "store" / "reduction.safetensors").unlink()

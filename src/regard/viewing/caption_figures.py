@@ -151,14 +151,14 @@ def _name_tile(axes: Axes, trace: Trace, word: int) -> None:
         )  # fmt: skip
 
 
-def _draw_gate(axes: Axes, gate: float | int) -> None:
+def _draw_gate(axes: Axes, gate: float | int, name: str = "β") -> None:
     """A bar of how much of the attended image is let in, from none to all."""
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set_axis_off()
     length = 0.66
     axes.add_patch(Rectangle((0, 0), length, 1, facecolor="#e4e4e4"))
     axes.add_patch(Rectangle((0, 0), length * min(1.0, max(0.0, gate)), 1, facecolor=_GATE))
-    axes.text(1, 0.45, f"β {gate:.2f}", ha="right", va="center", fontsize=8, color=_QUIET, clip_on=False)
+    axes.text(1, 0.45, f"{name} {gate:.2f}", ha="right", va="center", fontsize=8, color=_QUIET, clip_on=False)
 
 
 def _frame(trace: Trace, word: int | None, pixels: Pixels, *, cells: bool, overlay: str) -> Pixels:
@@ -189,8 +189,8 @@ def _frame(trace: Trace, word: int | None, pixels: Pixels, *, cells: bool, overl
             room = drawn.get_window_extent(canvas.get_renderer()).width + 5
             pen += -room if backwards else room
     if word is not None and gates is not None:
-        bar = figure.add_axes((8 / width, 6 / (high + below), min(150, width - 16) / width, 9 / (high + below)))
-        _draw_gate(bar, gates[word])
+        bar = figure.add_axes((8 / width, 6 / (high + below), min(200, width - 16) / width, 9 / (high + below)))
+        _draw_gate(bar, gates[word], "gate β")
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()
 

@@ -89,7 +89,7 @@ def set_literal(texts: Iterable[Text]) -> None:
         text.set_parse_math(False)
 
 
-def add_title(figure: Figure, title: str | None, **options: float) -> None:
+def add_title(figure: Figure, title: str | None, **options: float | int) -> None:
     """A title over the whole figure, if there is one."""
     if title:
         figure.suptitle(printable(title), **({"fontsize": 12, "fontweight": "bold", "parse_math": False} | options))

@@ -127,7 +127,7 @@ def _draw(axes: Axes, trace: Trace, *, numbers: bool, max_side: int, largest: fl
     return "" if max(steps) == 1 else reduction_note(trace.weights.shape, steps)
 
 
-def _label(axes: Axes, trace: Trace, steps: tuple[int, int], font_size: float) -> None:
+def _label(axes: Axes, trace: Trace, steps: tuple[int, int], font_size: int) -> None:
     """Labels of both axes: all of them, or as many as there is room for."""
     source, target = (_labelled(len(words)) for words in (trace.source, trace.target))
     names = labels([trace.source[place] for place in source]), labels([trace.target[place] for place in target])

@@ -1,10 +1,11 @@
 """One entrance to all views: the kind of a trace decides how it is drawn."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType
 
 from regard.errors import OptionError
 from regard.trace import Trace
@@ -61,7 +62,7 @@ class View:
         """
         return terminal.heat_map(self._select(**options), width=width)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield self.terminal(width=options.max_width, colour=console.color_system is not None)
 
     def __repr__(self) -> str:
