@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.config import Checked, Count, PositiveInt
 from regard.data.captioned_images import CaptionedImages
-from regard.data.captions import Captioned, read_captions
+from regard.data.captions import ImageCaptions, read_captions
 from regard.data.features import FeatureStore
 from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
@@ -123,7 +123,7 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) 
     folder = Path(data.folder)
     captions = read_captions(folder / data.captions)
     if not any(one.split for one in captions):
-        captions = captions.divided(valid=data.held_out, test=data.held_out_test)
+        captions = captions.split_by_hash(valid=data.held_out, test=data.held_out_test)
     splits = {split: list(captions.select(split)) for split in ("train", "valid", "test")}
     store = folder / data.store if data.store else None
     if store is None or not (store / "meta.json").is_file():
@@ -138,12 +138,12 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) 
     if opened.encoder != expected:
         raise OptionError(f"{store} has the features of {opened.encoder!r}; the model takes those of {expected!r}.")
 
-    def select(split: Sequence[Captioned]) -> CaptionedImages | None:
+    def select(split: Sequence[ImageCaptions]) -> CaptionedImages | None:
         stored = [one for one in split if one.image in opened]
         if not stored:
             return None
         texts = [[" ".join(caption_words(text)) for text in one.captions] for one in stored]
-        return CaptionedImages(opened.select([one.image for one in stored]), texts)
+        return CaptionedImages(opened.tensors([one.image for one in stored]), texts)
 
     train, valid, test = (select(splits[split]) for split in ("train", "valid", "test"))
     if train is None or valid is None:

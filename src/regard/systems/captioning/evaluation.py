@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.captions import Captioned, Captions, read_captions
+from regard.data.captions import Captions, ImageCaptions, read_captions
 from regard.data.features import FeatureStore
 from regard.data.images import Images
 from regard.errors import DataError, OptionError
@@ -73,7 +73,7 @@ def forced_maps(model: Captioner, images: Tensor, captions: Sequence[str]) -> It
         yield from (table[: len(words)] for table, words in zip(weights, batch, strict=True))
 
 
-def to_score(captions: Captions, available: Container[str], *, split: str = "") -> list[Captioned]:
+def to_score(captions: Captions, available: Container[str], *, split: str = "") -> list[ImageCaptions]:
     """The captioned images to test with: of the split, or of the first of test, valid and none that has any."""
     present = [one for one in captions if one.image in available]
     splits = [split] if split else ["test", "valid", ""]

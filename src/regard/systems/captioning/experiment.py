@@ -271,5 +271,5 @@ class CaptionExperiment(Experiment[Captioner]):
 
 def _placed(captioned: CaptionedImages) -> CaptionedImages:
     """On the GPU, where there is one and the images are not too many for it."""
-    size = captioned.images.rows.nbytes
+    size = captioned.images.values.nbytes
     return replace(captioned, images=captioned.images.to(choose_device())) if size <= MAX_BYTES_ON_GPU else captioned

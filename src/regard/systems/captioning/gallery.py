@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from regard.data.captions import Captioned, read_captions
+from regard.data.captions import ImageCaptions, read_captions
 from regard.data.images import ImageReport, Images
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words, cider_d
@@ -107,7 +107,7 @@ def captions_of(model: Captioner, images: Images, graded: Sequence[GradedCaption
 
 
 def _captions(
-    model: Captioner, images: Images, captioned: Sequence[Captioned], report: ImageReport, *, beam: int
+    model: Captioner, images: Images, captioned: Sequence[ImageCaptions], report: ImageReport, *, beam: int
 ) -> Iterator[tuple[str, str]]:
     opened = images.stream((one.image for one in captioned), report)
     while group := list(islice(opened, BATCH)):

@@ -63,4 +63,4 @@ def repeated(encoded: Encoded, times: int) -> Encoded:
     def again(part: Tensor) -> Tensor:
         return part.repeat(times, *[1] * (part.ndim - 1))
 
-    return Encoded(*(again(part) for part in (encoded.states, encoded.mask, encoded.summary)))
+    return Encoded(again(encoded.states), again(encoded.mask), again(encoded.summary))

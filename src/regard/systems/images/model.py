@@ -85,7 +85,7 @@ class ImageClassifier(System):
         if not labels:
             raise OptionError("An image classifier needs the names of its classes; got none.")
         self.labels = Labels(labels)
-        sizes = {
+        sizes: dict[str, Any] = {
             "channels": config.channels,
             "size": config.image_size,
             "batch_norm": config.batch_norm,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from regard.config import Checked, Count, Fraction, PositiveInt
 from regard.data.download import hint_for  # noqa
 from regard.data.splits import HashHoldOut, Splits
-from regard.data.text import read_dataset, read_pairs, read_tsv, stamp
+from regard.data.text import file_stamp, read_dataset, read_pairs, read_tsv
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
 
@@ -177,10 +177,10 @@ def train_tokenizers(data: TranslationData, splits: TranslationSplits) -> tuple[
 def _stream(data: TranslationData) -> Stream:
     if data.pairs:
         path = _file(data, data.pairs)
-        return Stream(lambda: read_tsv(path, data.columns), [stamp(path), data.columns])
+        return Stream(lambda: read_tsv(path, data.columns), [file_stamp(path), data.columns])
     if data.source:
         source, target = _file(data, data.source), _file(data, data.target)
-        return Stream(lambda: read_pairs(source, target), [stamp(source), stamp(target)])
+        return Stream(lambda: read_pairs(source, target), [file_stamp(source), file_stamp(target)])
     if data.dataset:
         return _dataset(data, data.dataset_split)
     raise OptionError(
@@ -209,7 +209,7 @@ def _dataset(data: TranslationData, split: str) -> Stream:
     place = Path(data.folder) / data.dataset
     name = str(place) if place.exists() else data.dataset
     # A name on the hub may change its contents, and a folder holds many files: neither has a stamp.
-    identity = [stamp(place), data.dataset_columns, split] if place.is_file() else None
+    identity = [file_stamp(place), data.dataset_columns, split] if place.is_file() else None
     return Stream(lambda: read_dataset(name, *data.dataset_columns, split=split), identity)
 
 
