@@ -23,24 +23,24 @@ CODES = score.codes(["ab", "cd"])
         (QUERY, KEY, VALUE, {"score": score.Additive(5, 4, 3)}, ShapeError, "keys of 4 features; these have 5"),
         (QUERY, KEY, VALUE, {"score": score.MLP(5, 4)}, ShapeError, "keys of 4 features; these have 5"),
         (QUERY, KEY, VALUE, {"score": score.Location(4, 9)}, ShapeError, "queries of 4 features"),
-        (QUERY.long(), KEY, VALUE, {}, DtypeError, r"query must be of a floating dtype; got torch\.int64"),
-        (QUERY, KEY, VALUE.int(), {}, DtypeError, r"value must be of a floating dtype.*value\.float\(\)"),
-        (QUERY, KEY, VALUE.double(), {}, DtypeError, "key and value must be of one dtype.*float32 and torch.float64"),
-        (QUERY.half(), KEY, VALUE, {}, DtypeError, "query and value must be of one dtype.*float16 and torch.float32"),
+        (QUERY.long(), KEY, VALUE, {}, DtypeError, r"query must have a floating dtype; got torch\.int64"),
+        (QUERY, KEY, VALUE.int(), {}, DtypeError, r"value must have a floating dtype.*value\.float\(\)"),
+        (QUERY, KEY, VALUE.double(), {}, DtypeError, "key and value must have one dtype.*float32 and torch.float64"),
+        (QUERY.half(), KEY, VALUE, {}, DtypeError, "query and value must have one dtype.*float16 and torch.float32"),
         (
             QUERY.double(),
             KEY.double(),
             VALUE.double(),
             {"score": score.General(5, 5)},
             DtypeError,
-            "weights of General",
+            "parameters of General",
         ),
         (QUERY, KEY.tolist(), VALUE, {}, DtypeError, "key must be a tensor; got list"),
-        (CODES, CODES, None, {"score": score.equality}, DtypeError, "give a value to read"),
+        (CODES, CODES, None, {"score": score.equality}, DtypeError, "pass a value to read"),
         (None, KEY, VALUE, {}, OptionError, "ScaledDot needs a query"),
         (QUERY, KEY, VALUE, {"score": score.Context(3, 5)}, OptionError, r"query=None; got a torch.float32 tensor"),
         (QUERY, KEY, VALUE, {"kernel": "fast"}, KernelError, "'auto', 'reference', 'fused'; got 'fast'"),
-        (QUERY, KEY, VALUE, {"kernel": "fused", "weights": True}, KernelError, "does not give weights"),
+        (QUERY, KEY, VALUE, {"kernel": "fused", "weights": True}, KernelError, "does not return weights"),
         (
             QUERY,
             KEY,
@@ -91,7 +91,7 @@ def test_a_memory_is_checked_when_it_is_made_and_when_it_is_asked():
     with pytest.raises(ShapeError, match="keys of 7 features; these have 5"):
         attention.remember(KEY)
     memory = attention.remember(torch.randn(2, 4, 7))
-    with pytest.raises(OptionError, match="made by remember"):
+    with pytest.raises(OptionError, match=r"Create a memory with remember\(states\)"):
         attention(QUERY, KEY)
     with pytest.raises(ShapeError, match="queries of 5 features; these have 11"):
         attention(torch.randn(2, 3, 11), memory)
@@ -99,8 +99,8 @@ def test_a_memory_is_checked_when_it_is_made_and_when_it_is_asked():
         attention(QUERY, attention.remember(torch.randn(2, 4, 7), mask.padding(torch.tensor([2, 2]), size=9)))
 
 
-def test_the_activation_of_a_network_must_not_learn():
-    with pytest.raises(OptionError, match="must not learn"):
+def test_the_activation_of_a_network_must_not_have_parameters():
+    with pytest.raises(OptionError, match="must have no parameters"):
         score.MLP(5, 7, activation=torch.nn.PReLU())
     with pytest.raises(OptionError, match=r"dims=\(\)"):
         score.MLP(5, 7, dims=())
@@ -135,11 +135,11 @@ def test_parts_that_cannot_work_are_refused_when_they_are_made():
         score.Location(5, 0)
     with pytest.raises(OptionError, match=r"whole number .*window=1\.5"):
         align.LocalMonotonic(1.5)
-    with pytest.raises(OptionError, match="must not learn or draw"):
+    with pytest.raises(OptionError, match="must have no parameters and draw"):
         score.MLP(5, 7, activation=torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Dropout(0.5)))
-    with pytest.raises(ShapeError, match="gate is a tensor"):
+    with pytest.raises(ShapeError, match="gate must be a tensor"):
         align.Addressing(0.5, torch.ones(1, 3), torch.ones(1, 1))
-    with pytest.raises(DtypeError, match="weights of LocalPredictive are"):
+    with pytest.raises(DtypeError, match="parameters of LocalPredictive are"):
         attend(QUERY.double(), KEY.double(), VALUE.double(), align=align.LocalPredictive(5))
 
 
