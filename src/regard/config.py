@@ -101,10 +101,7 @@ class Checked:
     def __post_init__(self) -> None:
         for field in fields_of(type(self)):
             value = getattr(self, field.name)
-            try:
-                checked = field.check(value)
-            except OptionError as error:
-                raise OptionError(f"{type(self).__name__}: {error}") from None
+            checked = field.check(value)
             if checked is not value:
                 object.__setattr__(self, field.name, checked)
         self.check()
@@ -144,7 +141,7 @@ def from_values(config: type[Config], values: Mapping[str, Any], place: str) -> 
             raise OptionError(f"{missing[0]} is missing.")
         return config(**checked)
     except OptionError as error:
-        raise OptionError(f"{place}: {str(error).removeprefix(f'{config.__name__}: ')}") from error
+        raise OptionError(f"{place}: {error}") from error
 
 
 def parse_values(config: type[Checked], texts: Mapping[str, str], place: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from cyclopts import App
 
 from regard import __version__
 from regard.errors import RegardError
-from regard.systems.families import families
+from regard.systems.families import families, resolve
 
 OWN = {
     "demo": "regard.cli.view:demo",
@@ -31,12 +31,12 @@ def build_app() -> App:
     )
     for family in families().values():
         for name, path in family.commands.items():
-            app.command(path, name=name)
+            app.command(resolve(path), name=name)
     for name, path in OWN.items():
-        app.command(path, name=name)
+        app.command(resolve(path), name=name)
     data = App(name="data", help="Get data sets to train on, and look at generated worlds.")
     for name in DATA:
-        data.command(f"regard.cli.data:{'list_' if name == 'list' else name}", name=name)
+        data.command(resolve(f"regard.cli.data:{'list_' if name == 'list' else name}"), name=name)
     app.command(data)
     return app
 

@@ -1,10 +1,16 @@
 """Commands that show what attention does."""
 
+import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+
+from regard.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from regard.trace import Trace
 
 
 def demo(
@@ -59,10 +65,9 @@ def view(
     """
     from rich.console import Console
 
-    from regard.trace import Trace
     from regard.viewing.view import view as make_view
 
-    shown = make_view(Trace.load(trace, line=line))
+    shown = make_view(_read(trace, line))
     options: dict[str, Any] = {name: value for name, value in (("layer", layer), ("head", head)) if value is not None}
     if cells:
         options["cells"] = True
@@ -71,3 +76,23 @@ def view(
         console.print(shown.terminal(width=console.width, colour=console.color_system is not None, **options))
     else:
         sys.stderr.write(f"Wrote {shown.save(out, **options)}\n")
+
+
+def _read(path: Path, line: int) -> "Trace":
+    """The trace of a file: a trace itself, or the results of a command as JSON lines."""
+    from regard.trace import Trace
+
+    try:
+        lines = [text for text in path.read_text(encoding="utf-8").splitlines() if text.strip()]
+        if not 1 <= line <= len(lines):
+            raise OptionError(f"--line must be from 1 to {len(lines)}, the number of lines in {path}; got {line}.")
+        result = json.loads(lines[line - 1])
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    except (json.JSONDecodeError, RecursionError):
+        return Trace.load(path)
+    if not isinstance(result, dict) or "trace" not in result:
+        return Trace.load(path)
+    if result["trace"] is None:
+        raise OptionError(f"Line {line} of {path} has no trace: its model has no attention.")
+    return Trace.from_dict(result["trace"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.config import Checked, Count, Fraction, PositiveInt
-from regard.data.download import hint_for  # noqa
+from regard.data.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import file_stamp, read_dataset, read_pairs, read_tsv
 from regard.data.tokenizer import Tokenizer
