@@ -195,13 +195,14 @@ def significance(reports: Sequence[Report], *, samples: int = 1000) -> Table:
     for metric in metrics:
         table.add_column(f"{metric} (95 % interval)", justify="right")
         table.add_column("p", justify="right")
-    for row, (name, _) in enumerate(named):
+    for row, (name, texts) in enumerate(named):
         cells = [name]
+        is_same = row > 0 and texts == named[0][1]
         for results in by_metric:
             result = results[row]
             cells += [
                 f"{result.score:.1f} ({result.mean:.1f} ± {result.ci:.1f})",
-                "" if result.p_value is None else f"{result.p_value:.3f}",
+                "same" if is_same else "" if result.p_value is None else f"{result.p_value:.3f}",
             ]
         table.add_row(*cells)
     return table
