@@ -58,13 +58,13 @@ def heat_maps(
     `traces` is one trace, of which all heads over the axes of its main map are drawn, a row per layer; or pairs of a
     name and a trace. `columns` is the number of maps per row, by default the number of heads, or 4.
     """
+    if columns is not None and columns < 1:
+        raise OptionError(f"A figure has at least one column; got columns={columns}.")
     if isinstance(traces, Trace):
         columns = columns or _heads_per_layer(traces)
         traces = _by_map(traces)
     if not traces:
         raise OptionError("heat_maps needs at least one (name, trace) to draw; got none.")
-    if columns is not None and columns < 1:
-        raise OptionError(f"A figure has at least one column; got columns={columns}.")
     columns = min(columns or 4, len(traces))
     rows = math.ceil(len(traces) / columns)
     # Where all maps have the same words, only the outer ones are labelled.
