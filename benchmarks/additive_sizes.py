@@ -66,7 +66,7 @@ def contest(size: tuple[int, int, int, int], where: torch.device, in_a_row: int,
 
     kernels: list[Kernel] = ["reference", "fused", "auto"] if where.type == "cuda" else ["reference", "auto"]
     with torch.set_grad_enabled(both):
-        other = "fused" if where.type == "cuda" and not compare.read_pays(query, key) else "reference"
+        other = "fused" if where.type == "cuda" and not compare.prefers_read(query, key) else "reference"
     name = f"{' '.join(map(str, size))} {'both' if both else 'forward'}"
     return Contest(name, {kernel: run(kernel) for kernel in kernels}), other
 

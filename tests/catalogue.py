@@ -36,7 +36,7 @@ def addressing() -> align.Addressing:
 
 
 def local_predictive(query_dim: int) -> align.LocalPredictive:
-    return align.LocalPredictive(query_dim, dim=2, reach=2)
+    return align.LocalPredictive(query_dim, dim=2, window=2)
 
 
 # From the number of features of the query that the alignment sees.
@@ -44,14 +44,14 @@ MAKE_ALIGN: dict[str, Callable[[int], align.Align]] = {
     "hard": lambda _: align.Hard(),
     "hard_gumbel": lambda _: align.Hard(temperature=0.7),
     "hard_most_likely": lambda _: align.Hard().eval(),
-    "local_m": lambda _: align.LocalMonotonic(reach=2),
+    "local_m": lambda _: align.LocalMonotonic(window=2),
     "local_p": local_predictive,
     "none": lambda _: align.none,
     "normalised": lambda _: align.normalised,
     "ntm": lambda _: addressing(),
     "softmax": lambda _: align.softmax,
     "sparsemax": lambda _: align.sparsemax,
-    "spatial": lambda _: align.Spatial(reach=1),
+    "spatial": lambda _: align.Spatial(window=1),
     "uniform": lambda _: align.uniform,
 }
 

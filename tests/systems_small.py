@@ -69,7 +69,7 @@ def transformer(embedding: nn.Embedding, output: nn.Module, prenorm: bool = True
 MAKE_DECODER: dict[str, Callable[[nn.Embedding, nn.Module], Decoder]] = {
     "bahdanau": bahdanau,
     "bahdanau_lstm": lambda e, o: bahdanau(e, o, cell="lstm"),
-    "bahdanau_local_p": lambda e, o: bahdanau(e, o, attention=attention(align.LocalPredictive(HIDDEN, reach=2))),
+    "bahdanau_local_p": lambda e, o: bahdanau(e, o, attention=attention(align.LocalPredictive(HIDDEN, window=2))),
     "bahdanau_coverage": lambda e, o: bahdanau(e, o, attention=coverage()),
     "bahdanau_coverage_hard": lambda e, o: bahdanau(e, o, attention=coverage(align.Hard())),
     "conditional": lambda e, o: bahdanau(e, o, conditional=True),

@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,14 +34,13 @@ def replacing(path: StrPath) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing_folder(path: StrPath, *, marker: str) -> Iterator[Path]:
+def replacing_folder(path: StrPath, *, refuse: Callable[[Path], str]) -> Iterator[Path]:
     """Give a temporary folder; when the block ends, it takes the place of `path`.
 
-    An existing folder is replaced only if it is empty or holds the file `marker`, which says that regard wrote it;
-    anything else there, a file included, is refused before anything is written.
+    `refuse` is asked about an existing folder that is not empty, and says why it must not be replaced, or "" if it may.
     """
     path = Path(path)
-    check_replaceable(path, marker=marker)
+    check_replaceable(path, refuse=refuse)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent))
     try:
@@ -51,7 +50,7 @@ def replacing_folder(path: StrPath, *, marker: str) -> Iterator[Path]:
                 _flush(file)
                 file.chmod(0o666 & ~_umask())
         draft.chmod(0o777 & ~_umask())
-        check_replaceable(path, marker=marker)
+        check_replaceable(path, refuse=refuse)
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".old", dir=path.parent))
             path.replace(old)
@@ -63,16 +62,13 @@ def replacing_folder(path: StrPath, *, marker: str) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def check_replaceable(path: StrPath, *, marker: str) -> None:
-    """Refuse to replace what regard did not write: a file, or a folder with content but without the marker file."""
+def check_replaceable(path: StrPath, *, refuse: Callable[[Path], str]) -> None:
+    """Raise a DataError where `path` is a file, or a folder that `refuse` gives a reason not to replace."""
     path = Path(path)
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise DataError(f"{path} is not a folder, and regard replaces only folders that it wrote. Choose another name.")
-    if path.is_dir() and any(path.iterdir()) and not (path / marker).is_file():
-        raise DataError(
-            f"{path} holds files that regard did not write (it has no {marker}), so it is not replaced. Choose "
-            "another folder."
-        )
+    if path.is_dir() and any(path.iterdir()) and (reason := refuse(path)):
+        raise DataError(f"{path} is not replaced, because {reason}. Choose another folder, or move that one away.")
 
 
 def write_text(path: StrPath, text: str) -> Path:

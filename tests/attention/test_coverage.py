@@ -135,9 +135,9 @@ def test_no_queries_and_no_keys_are_nothing_to_cover():
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (score.Location(5, 7), "Location looks at none"),
-        (score.equality, "Equality has no sequence of queries"),
-        (score.Context(2, 7), "Context has no sequence of queries"),
+        (score.Location(5, 7), "which Location ignores"),
+        (score.equality, "which Equality does not have"),
+        (score.Context(2, 7), "which Context does not have"),
     ],
 )
 def test_scores_that_cannot_see_coverage_are_refused(made, says):

@@ -5,7 +5,7 @@ import torch
 from scipy import stats
 
 from regard import Attention, align, attend, mask, score
-from regard.errors import OptionError
+from regard.errors import OptionError, ShapeError
 
 
 def given(logits):
@@ -112,18 +112,18 @@ def test_a_temperature_must_be_positive():
 def test_a_soft_start_is_soft_attention_in_training_and_hard_in_evaluation():
     query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
     hard = align.Hard()
-    hard.soft = True
-    started = attend(query, key, align=hard, weights=True)
+    started = attend(query, key, align=hard, weights=True, soft=True)
     torch.testing.assert_close(started.weights, attend(query, key, weights=True).weights)
     assert started.log_prob is None
-    assert (attend(query, key, align=hard.eval(), weights=True).weights.amax(-1) == 1).all()
+    assert (attend(query, key, align=hard.eval(), weights=True, soft=True).weights.amax(-1) == 1).all()
 
 
 def test_each_row_of_a_batch_can_be_soft_or_hard():
     query, key, value = torch.randn(4, 3, 5), torch.randn(4, 7, 5), torch.randn(4, 7, 2)
     hard = align.Hard()
-    hard.soft = torch.tensor([True, False, True, False])
-    found = attend(query, key, value, align=hard, weights=True, mask=mask.padding(torch.tensor([7, 4, 3, 7])))
+    soft_rows = torch.tensor([True, False, True, False])
+    allowed = mask.padding(torch.tensor([7, 4, 3, 7]))
+    found = attend(query, key, value, align=hard, weights=True, mask=allowed, soft=soft_rows)
     soft = attend(query, key, value, weights=True, mask=mask.padding(torch.tensor([7, 4, 3, 7])))
     torch.testing.assert_close(found.weights[::2], soft.weights[::2])
     torch.testing.assert_close(found.context[::2], soft.context[::2])
@@ -132,4 +132,19 @@ def test_each_row_of_a_batch_can_be_soft_or_hard():
     assert found.log_prob[::2].eq(0).all()
     assert found.log_prob[1::2].lt(0).all()
     hard.eval()
-    assert attend(query, key, value, align=hard, weights=True).weights.amax(-1).eq(1).all(), "evaluation is hard"
+    evaluated = attend(query, key, value, align=hard, weights=True, soft=soft_rows)
+    assert evaluated.weights.amax(-1).eq(1).all(), "evaluation is hard"
+
+
+def test_soft_holds_for_one_call_only():
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    attention = Attention(score.dot, align.Hard())
+    memory = attention.remember(key)
+    assert attention(query, memory, weights=True, soft=True).weights.amax(-1).lt(1).all()
+    assert attention(query, memory, weights=True).weights.amax(-1).eq(1).all()
+
+
+def test_a_soft_tensor_of_another_size_is_explained(as_a_user):
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    with pytest.raises(ShapeError, match=r"tensor \(2,\), one entry per row of the batch; got shape \(3,\)"):
+        attend(query, key, align=align.Hard(), soft=torch.tensor([True, False, True]))

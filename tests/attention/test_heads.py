@@ -42,7 +42,7 @@ INSIDE = {
     "additive": (score.Additive(4, 4, 5), align.softmax),
     "cosine": (score.Cosine(3.0), align.sparsemax),
     "local-m": (score.dot, align.LocalMonotonic(1)),
-    "local-p": (score.General(4, 4), align.LocalPredictive(4, reach=2)),
+    "local-p": (score.General(4, 4), align.LocalPredictive(4, window=2)),
     "spatial": (score.dot, align.Spatial(1)),
 }
 
@@ -91,7 +91,7 @@ def test_wrong_sizes_are_explained(as_a_user):
     with pytest.raises(OptionError, match="bias_k"):
         MultiHead.from_torch(nn.MultiheadAttention(12, 3, add_bias_kv=True))
     heads, x = MultiHead(12, 3), torch.randn(2, 5, 12)
-    with pytest.raises(OptionError, match=r"made by remember\(states\).*float32 tensor \(2, 5, 12\)"):
+    with pytest.raises(OptionError, match=r"remember\(states\).*float32 tensor \(2, 5, 12\)"):
         heads(x, x)
     with pytest.raises(DtypeError, match=r"float32, the query is torch\.float64"):
         heads(x.double())
@@ -104,7 +104,7 @@ def test_wrong_sizes_are_explained(as_a_user):
     with pytest.raises(OptionError, match="which Context cannot"):
         MultiHead(12, 3, score=score.Context(5, 4))
     counts_positions = MultiHead(12, 3, score=score.Location(4, 9))
-    with pytest.raises(OptionError, match="positions, which begin anew"):
+    with pytest.raises(OptionError, match="positions, which start at 0"):
         counts_positions.remember(x, after=counts_positions.remember(x))
 
 

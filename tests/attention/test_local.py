@@ -18,13 +18,13 @@ SCORES = {
 
 
 @pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("reach", [0, 1, 3, 20])
-def test_local_m_is_global_attention_under_a_window(name, reach):
+@pytest.mark.parametrize("window", [0, 1, 3, 20])
+def test_local_m_is_global_attention_under_a_window(name, window):
     made, query, key, value = SCORES[name](), torch.randn(2, 9, 5), torch.randn(2, 11, 5), torch.randn(2, 11, 3)
     padding = mask.padding(torch.tensor([11, 6]))
-    local = attend(query, key, value, score=made, align=align.LocalMonotonic(reach), mask=padding, weights=True)
-    window = mask.window(9, 11, before=reach)
-    everywhere = attend(query, key, value, score=made, mask=padding & window, weights=True)
+    local = attend(query, key, value, score=made, align=align.LocalMonotonic(window), mask=padding, weights=True)
+    nearby = mask.window(9, 11, before=window)
+    everywhere = attend(query, key, value, score=made, mask=padding & nearby, weights=True)
     torch.testing.assert_close(local.weights, everywhere.weights, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(local.context, everywhere.context, rtol=1e-5, atol=1e-6)
 
@@ -48,9 +48,9 @@ def closed_form_of_local_p(local, query, key, value, lengths, direct_score):
         for t in range(query.shape[1]):
             s_t = query[b, t]
             p_t = n * torch.sigmoid(local.direction.weight @ torch.tanh(local.layer.weight @ s_t)).squeeze()
-            inside = [s for s in range(1, n + 1) if p_t - local.reach <= s <= p_t + local.reach]
+            inside = [s for s in range(1, n + 1) if p_t - local.window <= s <= p_t + local.window]
             align_weights = torch.stack([direct_score(s_t, key[b, s - 1]) for s in inside]).softmax(0)
-            sigma = local.reach / 2
+            sigma = local.window / 2
             weights = [
                 a * torch.exp(-((s - p_t) ** 2) / (2 * sigma**2)) for a, s in zip(align_weights, inside, strict=True)
             ]
@@ -59,9 +59,9 @@ def closed_form_of_local_p(local, query, key, value, lengths, direct_score):
     return torch.stack(contexts).view(*query.shape[:2], -1), torch.stack(centres).view(query.shape[:2])
 
 
-@pytest.mark.parametrize("reach", [1, 2, 5, 10])
-def test_local_p_is_the_formula_of_the_paper(reach):
-    local = align.LocalPredictive(5, dim=3, reach=reach).double()
+@pytest.mark.parametrize("window", [1, 2, 5, 10])
+def test_local_p_is_the_formula_of_the_paper(window):
+    local = align.LocalPredictive(5, dim=3, window=window).double()
     with torch.no_grad():
         local.direction.weight.mul_(5)
     lengths = torch.tensor([13, 4])
@@ -87,9 +87,9 @@ def test_spatial_attention_is_average_pooling():
     torch.testing.assert_close(pooled.weights[0], inside / inside.sum(-1, keepdim=True))
 
 
-@pytest.mark.parametrize("make", [lambda: align.LocalMonotonic(3), lambda: align.LocalPredictive(4, reach=3)])
+@pytest.mark.parametrize("make", [lambda: align.LocalMonotonic(3), lambda: align.LocalPredictive(4, window=3)])
 def test_only_the_window_is_scored(make):
-    """Cost grows with the window: the score sees 2 * reach + 1 keys per query, however many there are."""
+    """Cost grows with the window: the score sees 2 * window + 1 keys per query, however many there are."""
     seen = []
 
     def watched(query, key):
@@ -114,7 +114,7 @@ def test_no_tensor_of_local_attention_is_as_large_as_queries_times_keys():
     query, key = torch.randn(1, num_queries, 4), torch.randn(1, num_keys, 4)
     allowed = mask.padding(torch.tensor([num_keys - 7]), size=num_keys)
     with Watch():
-        attend(query, key, align=align.LocalPredictive(4, reach=10), mask=allowed)
+        attend(query, key, align=align.LocalPredictive(4, window=10), mask=allowed)
     assert max(sizes) <= num_keys * 4 < num_queries * num_keys
 
 
@@ -122,12 +122,12 @@ def test_windows_that_reach_over_the_edge_keep_their_weights():
     local = align.LocalMonotonic(2)
     weights = attend(torch.randn(1, 20, 3), torch.randn(1, 11, 3), align=local, weights=True).weights
     torch.testing.assert_close(weights.sum(-1)[0, :13], torch.ones(13))
-    assert weights[0, 13:].eq(0).all(), "queries more than `reach` behind the last key see nothing"
+    assert weights[0, 13:].eq(0).all(), "queries more than `window` behind the last key see nothing"
 
 
-def test_a_wrong_reach_or_query_is_explained(as_a_user):
-    with pytest.raises(OptionError, match=r"at least 1 .*reach=0"):
-        align.LocalPredictive(5, reach=0)
+def test_a_wrong_window_or_query_is_explained(as_a_user):
+    with pytest.raises(OptionError, match=r"at least 1; got window=0"):
+        align.LocalPredictive(5, window=0)
     with pytest.raises(ShapeError, match="queries of 4 features; these have 5"):
         attend(torch.randn(2, 3, 5), torch.randn(2, 7, 5), align=align.LocalPredictive(4))
     codes = score.codes(["ab", "cd"])

@@ -124,7 +124,7 @@ def test_the_cosine_of_a_zero_vector_is_zero():
 def test_compare_equals_reference(name):
     made = as_score(MAKE_SCORE[name]())
     query, key, _ = inputs(name, 2, 3)
-    query = made.own_query() if query is None else made.project_query(query)
+    query = made.learned_query() if query is None else made.project_query(query)
     key = made.project_key(key)
     torch.testing.assert_close(made.compare(query, key), made.reference(query, key), rtol=1e-5, atol=1e-5)
 

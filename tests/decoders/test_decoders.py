@@ -1,10 +1,13 @@
 """Every decoder: teacher forcing equals step by step, padding changes nothing, attention can be replaced."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from systems_small import MAKE_DECODER, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
 from regard.decoders.protocol import select
+from regard.errors import OptionError
 
 every_decoder = pytest.mark.parametrize("name", MAKE_DECODER)
 
@@ -89,3 +92,80 @@ def test_hard_attention_gives_what_reinforce_needs():
     unrolled = decoder(encoder(source, lengths), torch.randint(1, VOCABULARY, (3, 5)), weights=True)
     assert unrolled.log_prob.shape == unrolled.entropy.shape == (3, 5)
     assert unrolled.weights.amax(-1).eq(1).all()
+
+
+@pytest.mark.parametrize("name", ["hard", "bahdanau_coverage_hard", "show_attend_tell_hard"])
+def test_hard_attention_can_read_softly_in_one_call(name):
+    encoder, decoder = make(name)
+    decoder.train()
+    source, lengths = sources()
+    encoded, target = encoder(source, lengths), torch.randint(1, VOCABULARY, (3, 5))
+    soft = decoder(encoded, target, weights=True, soft=True)
+    assert soft.log_prob is None
+    assert soft.weights[0].amax(-1).lt(1).all()
+    rows = torch.tensor([True, False, True])
+    mixed = decoder(encoded, target, weights=True, soft=rows)
+    assert mixed.log_prob[rows].eq(0).all()
+    assert mixed.weights[~rows].amax(-1).eq(1).all()
+    assert mixed.weights[0].amax(-1).lt(1).all()
+    assert decoder(encoded, target, weights=True).weights.amax(-1).eq(1).all(), "the next call is hard again"
+
+
+@pytest.mark.parametrize("name", ["transformer", "transformer_postnorm"])
+def test_every_layer_and_head_of_a_transformer_can_be_had(name):
+    encoder, decoder = make(name)
+    source, lengths = sources()
+    target = torch.randint(1, VOCABULARY, (3, 5))
+    plain, encoded = encoder(source, lengths), encoder(source, lengths, weights=True)
+    assert plain.maps == ()
+    torch.testing.assert_close(encoded.states, plain.states, rtol=1e-5, atol=1e-5)
+    assert [tuple(layer.shape) for layer in encoded.maps] == [(3, 2, 7, 7)] * 2
+    for row, length in enumerate(lengths.tolist()):
+        for layer in encoded.maps:
+            torch.testing.assert_close(layer[row].sum(-1), torch.ones(2, 7), rtol=1e-5, atol=1e-5)
+            assert layer[row, :, :, length:].eq(0).all()
+    shown, whole = decoder(encoded, target, weights=True), decoder(encoded, target, weights="all")
+    assert shown.self_maps == shown.source_maps == ()
+    torch.testing.assert_close(whole.features, shown.features, rtol=1e-5, atol=1e-5)
+    assert [tuple(layer.shape) for layer in whole.self_maps] == [(3, 2, 5, 5)] * 3
+    assert [tuple(layer.shape) for layer in whole.source_maps] == [(3, 2, 5, 7)] * 3
+    for layer in whole.self_maps:
+        assert layer.triu(1).eq(0).all()
+        torch.testing.assert_close(layer.sum(-1), torch.ones(3, 2, 5), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(whole.source_maps[decoder.shown_layer].mean(1), whole.weights, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(whole.weights, shown.weights, rtol=1e-5, atol=1e-5)
+
+
+def test_a_layer_to_show_that_is_not_there_is_explained():
+    encoder, decoder = make("transformer")
+    decoder.shown_layer = 3
+    with pytest.raises(OptionError, match="shown_layer must be .* 0 to 2; got 3"):
+        decoder(encoder(*sources()), torch.randint(1, VOCABULARY, (3, 5)))
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "luong", "hard", "transformer"])
+def test_threads_do_not_disturb_each_other(name):
+    """Training and decoding with one model at the same time give what each gives alone."""
+    encoder, decoder = make(name)
+    source, lengths = sources()
+    target = torch.randint(1, VOCABULARY, (3, 5))
+
+    def gradients(_):
+        loss = decoder(encoded, target).features.square().sum()
+        return torch.autograd.grad(loss, list(decoder.parameters()), allow_unused=True)
+
+    def predicted(_):
+        with torch.inference_mode():
+            return (decoder(encoder(source, lengths), target).features,)
+
+    with torch.no_grad():
+        encoded = encoder(source, lengths)
+    alone = {task: task(0) for task in (gradients, predicted)}
+    with ThreadPoolExecutor(4) as pool:
+        tasks = [gradients, predicted] * 30
+        together = list(pool.map(lambda task: (task, task(0)), tasks))
+    for task, results in together:
+        for ours, expected in zip(results, alone[task], strict=True):
+            assert (ours is None) == (expected is None)
+            if ours is not None:
+                torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-6)

@@ -7,7 +7,7 @@ import torch
 
 from regard import Attention, score
 from regard.encoders.image import VGG, AlexNet, ConvNetJS, ImageEncoder, LeNet5, SmallVGG
-from regard.encoders.networks import NETWORKS, TimmNet, make_net
+from regard.encoders.image_networks import NETWORKS, TimmNet, make_net
 from regard.errors import OptionError
 
 CIFAR = {"channels": 3, "size": 32, "filters": (16, 20, 20), "pools": (2, 2, 2)}

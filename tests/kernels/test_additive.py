@@ -14,7 +14,7 @@ from regard.kernels.blocks import blocks
 @pytest.fixture(autouse=True, scope="module")
 def _blocks_for_small_calls_too():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(additive, "SMALL", -1)
+        patch.setattr(additive, "MAX_FEATURES_FOR_FORMULA", -1)
         yield
 
 
@@ -25,13 +25,13 @@ def grads(function, *inputs, upstream):
 
 
 def test_small_calls_take_the_formula(monkeypatch):
-    monkeypatch.setattr(additive, "SMALL", 2 * 5 * 11 * 7)
+    monkeypatch.setattr(additive, "MAX_FEATURES_FOR_FORMULA", 2 * 5 * 11 * 7)
     taken = []
     monkeypatch.setattr(additive, "blocks", lambda *sides, **sizes: taken.append(1) or blocks(*sides, **sizes))
     query, key, direction = torch.randn(2, 5, 7), torch.randn(2, 11, 7), torch.randn(7)
     small = grads(additive_logits, query, key, direction, upstream=torch.ones(2, 5, 11))
     assert not taken
-    monkeypatch.setattr(additive, "SMALL", 2 * 5 * 11 * 7 - 1)
+    monkeypatch.setattr(additive, "MAX_FEATURES_FOR_FORMULA", 2 * 5 * 11 * 7 - 1)
     larger = grads(additive_logits, query, key, direction, upstream=torch.ones(2, 5, 11))
     assert taken
     torch.testing.assert_close(larger, small)
@@ -78,14 +78,14 @@ def test_gradcheck(scale):
 
 @pytest.mark.parametrize("small", [-1, 10**6], ids=["blocks", "formula"])
 def test_second_derivatives_are_right(monkeypatch, small):
-    monkeypatch.setattr(additive, "SMALL", small)
+    monkeypatch.setattr(additive, "MAX_FEATURES_FOR_FORMULA", small)
     inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in [(2, 3, 5), (2, 2, 5), (5,)]]
     assert torch.autograd.gradgradcheck(additive_logits, inputs)
 
 
 @pytest.mark.skipif(not additive_compiled._has_compiler(), reason="there is no C++ compiler")
 def test_exponentials_are_taken_in_their_range_only(monkeypatch):
-    monkeypatch.setattr(additive_compiled, "PAYS", 1)
+    monkeypatch.setattr(additive_compiled, "MIN_FEATURES_TO_COMPILE", 1)
     inside, outside = torch.randn(1, 4, 3), torch.full((1, 4, 3), 50.0)
     assert _exponentials(inside, inside) is not None
     assert _exponentials(inside, outside) is None
@@ -157,8 +157,8 @@ def test_the_compiled_loops_give_the_same(monkeypatch):
     inputs = [torch.randn(size) for size in [(2, 5, 7), (2, 11, 7), (7,)]]
     upstream = torch.randn(2, 5, 11)
     blocked, blocked_grads = grads(additive_logits, *inputs, upstream=upstream)
-    assert not additive_compiled.compiling_pays(*inputs[:2])
-    monkeypatch.setattr(additive_compiled, "PAYS", 1)
+    assert not additive_compiled.prefers_compiled_loops(*inputs[:2])
+    monkeypatch.setattr(additive_compiled, "MIN_FEATURES_TO_COMPILE", 1)
     taken = []
     monkeypatch.setattr(
         "regard.kernels.additive.fractions", lambda *given: taken.append(1) or additive_compiled.fractions(*given)

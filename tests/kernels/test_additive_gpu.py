@@ -111,7 +111,7 @@ def test_scratch_changes_nothing(monkeypatch):
     size = (2, 66, 3, 4, 3)
     inputs, mask = tensors(size), masks(size)["some pairs, one query none"]
     whole = torch.autograd.grad(additive_attention(*inputs, mask).sum(), inputs)
-    monkeypatch.setattr(additive_gpu, "SCRATCH", 64 * 3)
+    monkeypatch.setattr(additive_gpu, "MAX_PAIRS_IN_MEMORY", 64 * 3)
     parts = torch.autograd.grad(additive_attention(*inputs, mask).sum(), inputs)
     torch.testing.assert_close(parts, whole, rtol=1e-5, atol=1e-6)
 
@@ -147,7 +147,7 @@ def test_second_derivatives_are_those_of_the_plain_formula():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attend_takes_the_kernel_when_asked(monkeypatch, causal):
-    monkeypatch.setattr("regard.attention.networks.has_gpu_kernels", lambda tensor: True)
+    monkeypatch.setattr("regard.attention.additive.has_gpu_kernels", lambda tensor: True)
     taken = []
     monkeypatch.setattr(
         additive_gpu, "additive_attention", lambda *given: taken.append(given) or additive_attention(*given)

@@ -31,7 +31,7 @@ def kind(kernel, name):
         return "i32"
     if name == "mask":
         return "*i1"
-    if name in ("scale", "reach", "steepness"):
+    if name in ("scale", "window", "steepness"):
         return "fp32"
     in_pairs = name in PAIRS and kernel.__name__ in ("score", "slopes")
     return "*i64" if in_pairs else "*fp32"

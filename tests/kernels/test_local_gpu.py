@@ -47,7 +47,7 @@ def test_context_and_gradients_equal_the_reference(size, additive, sigma, masked
     direction = torch.randn(size[3], device=DEVICE, requires_grad=True) if additive else None
     exact_inputs, exact_direction = doubles(inputs), doubles([direction])[0]
     allowed = torch.rand(size[:3], device=DEVICE) < 0.7 if masked else None
-    options = {"reach": 3, "sigma": sigma, "scale": 1.0 if additive else 0.5}
+    options = {"window": 3, "sigma": sigma, "scale": 1.0 if additive else 0.5}
     context = local_attention(*inputs, allowed, direction=direction, **options)
     exact = local_attention_reference(*exact_inputs, allowed, direction=exact_direction, **options)
     assert_near(context, exact, 2e-6)
@@ -65,7 +65,7 @@ def test_second_derivatives_are_those_of_the_plain_formula():
     exact_inputs = doubles(inputs)
     found = []
     for function, given in ((local_attention, inputs), (local_attention_reference, exact_inputs)):
-        first = torch.autograd.grad(function(*given, reach=2, sigma=1.0).pow(2).sum(), given, create_graph=True)
+        first = torch.autograd.grad(function(*given, window=2, sigma=1.0).pow(2).sum(), given, create_graph=True)
         found.append(torch.autograd.grad(sum(grad.pow(2).sum() for grad in first), given))
     for grad, exact in zip(*found, strict=True):
         assert_near(grad, exact, 1e-4)
@@ -74,7 +74,7 @@ def test_second_derivatives_are_those_of_the_plain_formula():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_near(dtype):
     inputs = tensors(SIZES["small"], dtype)
-    options = {"reach": 2, "sigma": 1.0, "scale": 0.3}
+    options = {"window": 2, "sigma": 1.0, "scale": 0.3}
     context = local_attention(*inputs, **options)
     assert context.dtype == dtype
     assert_near(context, local_attention_reference(*doubles(inputs), **options), 4 * torch.finfo(dtype).eps)
@@ -83,14 +83,14 @@ def test_half_precision_is_near(dtype):
         assert torch.isfinite(grad).all()
 
 
-ALIGNMENTS = {"local-m": lambda: align.LocalMonotonic(2), "local-p": lambda: align.LocalPredictive(5, reach=2)}
+ALIGNMENTS = {"local-m": lambda: align.LocalMonotonic(2), "local-p": lambda: align.LocalPredictive(5, window=2)}
 SCORES = {"additive": lambda: score.Additive(5, 6, 7), "general": lambda: score.General(5, 6)}
 
 
 @pytest.fixture
 def taken(monkeypatch):
     """Calls of the kernel, which is there on any device."""
-    monkeypatch.setattr("regard.attention.local_read.has_gpu_kernels", lambda tensor: tensor.dtype != torch.float64)
+    monkeypatch.setattr("regard.attention.dispatch.has_gpu_kernels", lambda tensor: tensor.dtype != torch.float64)
     calls = []
     monkeypatch.setattr(local, "local_attention", lambda *a, **b: calls.append(a) or local_attention(*a, **b))
     return calls
@@ -118,7 +118,7 @@ def test_attend_takes_the_kernel(taken, alignment, kind):
 
 def test_attend_goes_without_the_kernel_where_it_can_not_serve(taken):
     query, key = torch.randn(2, 4, 5, device=DEVICE), torch.randn(2, 9, 5, device=DEVICE)
-    attend(query, key, align=align.LocalMonotonic(local.MOST_REACH + 1))
+    attend(query, key, align=align.LocalMonotonic(local.MAX_WINDOW + 1))
     attend(query, key, align=align.Spatial(2))
     attend(query, key[:1].expand(2, -1, -1), align=align.LocalMonotonic(2))
     attend(query, key, score=score.Location(5, 9).to(DEVICE), align=align.LocalMonotonic(2))

@@ -6,13 +6,22 @@ import pytest
 import torch
 from systems_small import END, MAKE_DECODER, PAD, START, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
+from regard.decoders.protocol import Decoder, Step
 from regard.errors import OptionError
 from regard.search.beam import beam
+from regard.search.greedy import greedy
 from regard.search.hypothesis import Rules
-from regard.search.one import greedy, sample
+from regard.search.sample import sample
+from regard.search.search import Search, search
 
 RULES = Rules(start=START, end=END, banned=(PAD,), max_length=6)
 every_decoder = pytest.mark.parametrize("name", MAKE_DECODER)
+
+
+def decode(method, decoder, encoded, rules, **options):
+    """Search with one of the methods, from the state that the encoded input begins with."""
+    device = encoded.states.device
+    return method(decoder, decoder.start(encoded), rules, rows=len(encoded.states), device=device, **options)
 
 
 def log_prob_of(decoder, encoded, tokens):
@@ -26,9 +35,10 @@ def log_prob_of(decoder, encoded, tokens):
 def test_beam_of_one_equals_greedy(name):
     encoder, decoder = make(name)
     encoded = encoder(*sources(5))
-    for narrow, simple in zip(beam(decoder, encoded, RULES, size=1), greedy(decoder, encoded, RULES), strict=True):
+    for narrow, simple in zip(decode(beam, decoder, encoded, RULES, size=1), decode(greedy, decoder, encoded, RULES), strict=True):
         assert narrow[0].tokens == simple.tokens
         assert narrow[0].finished == simple.finished
+        assert narrow[0].score == pytest.approx(simple.score, abs=1e-5)
         assert narrow[0].log_probs == pytest.approx(simple.log_probs, abs=1e-5)
         assert (narrow[0].weights is None) == (simple.weights is None) == (name in WITHOUT_ATTENTION)
         if simple.weights is not None:
@@ -39,10 +49,10 @@ def test_beam_of_one_equals_greedy(name):
 def test_a_batch_equals_its_sentences_one_by_one(name):
     encoder, decoder = make(name)
     source, lengths = sources(5)
-    together = beam(decoder, encoder(source, lengths), RULES, size=3)
+    together = decode(beam, decoder, encoder(source, lengths), RULES, size=3)
     for row, outputs in enumerate(together):
         n = int(lengths[row])
-        alone = beam(decoder, encoder(source[row : row + 1, :n], lengths[row : row + 1]), RULES, size=3)[0]
+        alone = decode(beam, decoder, encoder(source[row : row + 1, :n], lengths[row : row + 1]), RULES, size=3)[0]
         assert [o.tokens for o in alone] == [o.tokens for o in outputs]
         assert [o.score for o in alone] == pytest.approx([o.score for o in outputs], abs=1e-4)
 
@@ -52,7 +62,7 @@ def test_log_probabilities_are_those_of_the_model(name):
     encoder, decoder = make(name)
     source, lengths = sources(1)
     encoded = encoder(source, lengths)
-    for output in [*beam(decoder, encoded, RULES, size=4)[0], *greedy(decoder, encoded, RULES)]:
+    for output in [*decode(beam, decoder, encoded, RULES, size=4)[0], *decode(greedy, decoder, encoded, RULES)]:
         expected = log_prob_of(decoder, encoded, output.tokens)
         assert output.log_probs == pytest.approx(expected[: len(output.log_probs)], abs=1e-4)
         assert len(output.log_probs) == len(output.tokens) + output.finished
@@ -67,7 +77,7 @@ def test_a_wide_beam_finds_the_best_of_all_outputs():
     scored = {tokens: sum(p := log_prob_of(decoder, encoded, tokens)) / len(p) for tokens in every}
     best = max(scored, key=scored.get)
     rules = Rules(start=START, end=END, banned=(PAD,), max_length=2)
-    outputs = [o for o in beam(decoder, encoded, rules, size=len(every))[0] if o.finished]
+    outputs = [o for o in decode(beam, decoder, encoded, rules, size=len(every))[0] if o.finished]
     assert tuple(outputs[0].tokens) == best
     assert outputs[0].score == pytest.approx(scored[best], abs=1e-4)
     assert {tuple(o.tokens) for o in outputs} <= set(every)
@@ -77,7 +87,9 @@ def test_a_beam_is_sorted_without_repeats_and_not_worse_than_greedy():
     encoder, decoder = make("luong")
     encoded = encoder(*sources(5))
     for outputs, simple in zip(
-        beam(decoder, encoded, RULES, size=5, length_penalty=0.0), greedy(decoder, encoded, RULES), strict=True
+        decode(beam, decoder, encoded, RULES, size=5, length_penalty=0.0),
+        decode(greedy, decoder, encoded, RULES, length_penalty=0.0),
+        strict=True,
     ):
         assert [o.score for o in outputs] == sorted((o.score for o in outputs), reverse=True)
         assert len({(tuple(o.tokens), o.finished) for o in outputs}) == len(outputs) == 5
@@ -90,16 +102,16 @@ def test_lengths_prefixes_and_repeats_are_obeyed():
     prefixes = [[7, 7, 7], [], [9]]
     rules = Rules(start=START, end=END, banned=(PAD, 5), min_length=4, max_length=8)
     for outputs in (
-        [o[0] for o in beam(decoder, encoded, rules, size=3, prefixes=prefixes)],
-        greedy(decoder, encoded, rules, prefixes=prefixes),
-        sample(decoder, encoded, rules, prefixes=prefixes),
+        [o[0] for o in decode(beam, decoder, encoded, rules, size=3, prefixes=prefixes)],
+        decode(greedy, decoder, encoded, rules, prefixes=prefixes),
+        decode(sample, decoder, encoded, rules, prefixes=prefixes),
     ):
         for output, prefix in zip(outputs, prefixes, strict=True):
             assert output.tokens[: len(prefix)] == prefix
             assert 4 <= len(output.tokens) <= 8
             assert not {PAD, START, END, 5} & set(output.tokens)
     rules = Rules(start=START, end=END, banned=(PAD,), min_length=12, max_length=12, block_ngrams=2)
-    for outputs in beam(decoder, encoded, rules, size=3):
+    for outputs in decode(beam, decoder, encoded, rules, size=3):
         for output in outputs:
             pairs = list(itertools.pairwise(output.tokens))
             assert len(pairs) == len(set(pairs))
@@ -109,9 +121,9 @@ def test_an_output_at_the_limit_is_cut_and_says_so():
     encoder, decoder = make("bahdanau")
     encoded = encoder(*sources(2))
     rules = Rules(start=START, end=END, banned=(PAD,), max_length=0)
-    assert all(o.tokens == [] for o in greedy(decoder, encoded, rules))
+    assert all(o.tokens == [] for o in decode(greedy, decoder, encoded, rules))
     rules = Rules(start=START, end=END, banned=(PAD, END), max_length=3)
-    for output in [*greedy(decoder, encoded, rules), *(o[0] for o in beam(decoder, encoded, rules, size=2))]:
+    for output in [*decode(greedy, decoder, encoded, rules), *(o[0] for o in decode(beam, decoder, encoded, rules, size=2))]:
         assert len(output.tokens) == 3
         assert not output.finished
 
@@ -122,7 +134,7 @@ def test_the_coverage_penalty_prefers_outputs_that_look_everywhere():
     encoded = encoder(source, lengths)
 
     def covered(strength):
-        best = [outputs[0] for outputs in beam(decoder, encoded, RULES, size=12, coverage_penalty=strength)]
+        best = [outputs[0] for outputs in decode(beam, decoder, encoded, RULES, size=12, coverage_penalty=strength)]
         return torch.tensor([
             output.weights.sum(0)[:n].clamp(max=1).log().sum()
             for output, n in zip(best, lengths.tolist(), strict=True)
@@ -140,7 +152,7 @@ def test_samples_follow_the_model_and_their_seed():
     rules = Rules(start=START, end=END, max_length=0)
 
     def ends(**options):
-        outputs = sample(decoder, many, rules, generator=torch.Generator().manual_seed(3), **options)
+        outputs = decode(sample, decoder, many, rules, generator=torch.Generator().manual_seed(3), **options)
         return sum(o.finished for o in outputs) / 4000
 
     logits = decoder.step(torch.tensor([START]), decoder.start(encoder(source, lengths))).logits[0]
@@ -155,8 +167,112 @@ def test_wrong_settings_are_explained():
     encoder, decoder = make("bahdanau")
     encoded = encoder(*sources(1))
     with pytest.raises(OptionError, match="size=0"):
-        beam(decoder, encoded, RULES, size=0)
+        decode(beam, decoder, encoded, RULES, size=0)
     with pytest.raises(OptionError, match=r"got 0\.0, 0 and 1\.0"):
-        sample(decoder, encoded, RULES, temperature=0.0)
+        decode(sample, decoder, encoded, RULES, temperature=0.0)
     with pytest.raises(OptionError, match="got 5 and 3"):
         Rules(start=1, end=2, min_length=5, max_length=3)
+    with pytest.raises(OptionError, match="block_ngrams must be 0 or more; got -1"):
+        Rules(start=1, end=2, block_ngrams=-1)
+
+
+def test_the_score_means_the_same_for_every_kind_of_search():
+    encoder, decoder = make("bahdanau")
+    source, lengths = sources(4)
+    encoded = encoder(source, lengths)
+    penalties = {"length_penalty": 0.6, "coverage_penalty": 0.3}
+    outputs = [
+        *(best[0] for best in decode(beam, decoder, encoded, RULES, size=2, **penalties)),
+        *decode(greedy, decoder, encoded, RULES, **penalties),
+        *decode(sample, decoder, encoded, RULES, **penalties),
+    ]
+    for output, length in zip(outputs, 3 * lengths.tolist(), strict=True):
+        covered = output.weights.sum(0)[:length].clamp(1e-10, 1.0).log().sum().item()
+        expected = sum(output.log_probs) / len(output.log_probs) ** 0.6 + 0.3 * covered
+        assert output.score == pytest.approx(expected, abs=1e-4)
+
+
+@every_decoder
+def test_search_is_beam_search_or_independent_samples(name):
+    encoder, decoder = make(name)
+    encoded = encoder(*sources(3))
+
+    def find(**options):
+        state = decoder.start(encoded)
+        return search(decoder, state, rows=3, device="cpu", rules=RULES, options=Search(**options))
+
+    assert [[o.tokens for o in best] for best in find(beam=4, nbest=2)] == [
+        [o.tokens for o in best[:2]] for best in decode(beam, decoder, encoded, RULES, size=4)
+    ]
+    first, second, other = find(sample=True, nbest=6, seed=3), find(sample=True, nbest=6, seed=3), find(
+        sample=True, nbest=6, seed=4
+    )
+    assert [len(outputs) for outputs in first] == [6, 6, 6]
+    tokens = [[o.tokens for o in outputs] for outputs in first]
+    assert tokens == [[o.tokens for o in outputs] for outputs in second]
+    assert tokens != [[o.tokens for o in outputs] for outputs in other]
+    assert any(len({tuple(o) for o in outputs}) > 1 for outputs in tokens), "samples of an input differ"
+
+
+class Bigrams(Decoder):
+    """A language model without an encoder: the state is nothing, and the next token depends on the last one."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.randn(VOCABULARY, VOCABULARY).mul(3)
+
+    def step(self, token, state, *, override=None):
+        return Step(self.table[token], state, None)
+
+
+def test_a_language_model_without_an_encoder_can_be_searched():
+    options, rules = Search(beam=289, nbest=289), Rules(start=START, end=END, banned=(PAD,), max_length=2)
+    model = Bigrams()
+    (outputs,) = search(model, (), rows=1, device="cpu", rules=rules, options=options)
+    log_probs = model.table.log_softmax(-1)
+    allowed = [t for t in range(VOCABULARY) if t not in (PAD, START, END)]
+
+    def score(tokens):
+        path = [START, *tokens, END]
+        return sum(log_probs[a, b].item() for a, b in itertools.pairwise(path)) / (len(path) - 1)
+
+    finished = [output for output in outputs if output.finished]
+    best = max((score(t), t) for n in range(3) for t in itertools.product(allowed, repeat=n))
+    found = max((output.score, tuple(output.tokens)) for output in finished)
+    assert found[1] == best[1]
+    assert found[0] == pytest.approx(best[0], abs=1e-5)
+    assert outputs[0].weights is None
+    drawn = search(model, (), rows=2, device="cpu", rules=rules, options=Search(sample=True, seed=1))
+    assert [len(outputs) for outputs in drawn] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"beam": 0}, "beam must be a whole number, 1 or more; got 0"),
+        ({"nbest": 0}, "nbest must be a whole number, 1 or more; got 0"),
+        ({"beam": 2, "nbest": 3}, "nbest must not exceed beam, 2.*got 3"),
+        ({"temperature": 0.0}, "temperature must be a number above 0; got 0.0"),
+        ({"temperature": float("nan")}, "temperature .*got nan"),
+        ({"top_k": -1}, "top_k must be a whole number, 0 or more; got -1"),
+        ({"top_p": 0.0}, "top_p must be above 0"),
+        ({"top_p": 1.5}, "top_p must be a number from 0 to 1; got 1.5"),
+        ({"length_penalty": float("inf")}, "length_penalty .*got inf"),
+        ({"coverage_penalty": float("nan")}, "coverage_penalty .*got nan"),
+        ({"block_ngrams": -1}, "block_ngrams must be a whole number, 0 or more; got -1"),
+        ({"min_length": 5, "max_length": 3}, "min_length must not exceed max_length; got min_length=5, max_length=3"),
+        ({"seed": -1}, "seed .*got -1"),
+        ({"prefix": 3}, "prefix must be text.*got 3"),
+    ],
+)
+def test_wrong_search_options_are_explained(as_a_user, options, says):
+    with pytest.raises(OptionError, match=says):
+        Search(**options)
+
+
+def test_search_options_give_the_rules_of_a_vocabulary():
+    assert Search(min_length=2, block_ngrams=3).rules(start=1, end=2, banned=[0], max_length=9) == Rules(
+        1, 2, (0,), 2, 9, 3
+    )
+    assert Search(max_length=4).rules(start=1, end=2, max_length=9).max_length == 4
+    assert Search(nbest=7, sample=True, beam=1).nbest == 7

@@ -179,9 +179,9 @@ def test_a_store_in_bytes_keeps_features_to_half_a_step_and_cuts_what_lies_beyon
     cut = np.clip(wanted, -127 * steps, 127 * steps)
     assert (cut != wanted).any()
     assert (np.abs(store.batch(names) - cut) <= steps / 2 + 0.06).all(), "and what float16 rounds"
-    shown = store.shown(names[3:])
-    assert shown.rows.dtype == torch.int8
-    np.testing.assert_allclose(shown.take(torch.tensor([1, 0]))[0], store[names[4]].astype(np.float32), atol=0.06)
+    tensors = store.tensors(names[3:])
+    assert tensors.values.dtype == torch.int8
+    np.testing.assert_allclose(tensors.take(torch.tensor([1, 0]))[0], store[names[4]].astype(np.float32), atol=0.06)
     with pytest.raises(OptionError, match=r"a step above 0 for each of 3 features; got \(2,\)"):
         FeatureStore.build(album / "no", images, names, encode, steps=steps[:2], **kind)
 

@@ -1,1 +1,1 @@
-"""The idea itself: score how well keys match a query, align the scores into a focus, read the values there."""
+"""Attention: score how well keys match a query, align the scores into a focus, read the values there."""

@@ -6,21 +6,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.focus import Align, Focus, Logits, Mask, Window, masked_softmax
+from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax
 from regard.attention.mask import unpadded_length
 from regard.errors import ShapeError
 
+Logits = Float[Tensor, "... q k"]
+
 
 class Addressing(Align):
-    """Content, then interpolation with the last focus, then a circular shift, then sharpening.
+    """Content-based focus, interpolated with the last focus, shifted in a circle, and sharpened.
 
     1. w_c = softmax(logits), with logits beta cos(key, memory) from `score.Cosine(beta)`
-    2. w_g = gate w_c + (1 - gate) w_(t-1): the state; without one, w_g = w_c
-    3. w_s(i) = sum_j w_g(i - j) shift(j), circular, for j = -reach .. reach
+    2. w_g = gate w_c + (1 - gate) w_(t-1), where w_(t-1) is the state; without a state, w_g = w_c
+    3. w_s(i) = sum_j w_g(i - j) shift(j), circular, for j = -max_shift .. max_shift
     4. w(i) = w_s(i)^sharpen / sum_j w_s(j)^sharpen, with sharpen >= 1
 
-    The four come from the controller at each step, so an Addressing is made for one call. Its state is its weights.
-    Under a padding mask the circle has the unpadded length.
+    The controller produces gate, shift and sharpen at each step, so an Addressing is created for one call. Its state
+    is its weights. Under a padding mask the circle has the unpadded length.
     """
 
     equivariant = False
@@ -37,31 +39,34 @@ class Addressing(Align):
         super().__init__()
         for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
             if not isinstance(part, Tensor) or part.ndim < 2:
-                raise ShapeError(f"The {name} is a tensor (..., q, n), one row per query; got {part!r:.60}.")
+                raise ShapeError(f"The {name} must be a tensor (..., q, n), one row per query; got {part!r:.60}.")
         if shift.shape[-1] % 2 == 0:
             raise ShapeError(
-                f"The shift needs a weight for each step from -reach to +reach, an odd number; got {shift.shape[-1]}."
+                "The shift has one weight for each step from -max_shift to max_shift, an odd number; got "
+                f"{shift.shape[-1]}."
             )
         for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
             self.register_buffer(name, part, persistent=False)
 
     def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
-        """The weights themselves."""
+        """Return the weights, which are the state."""
         return weights
 
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """The four steps in turn."""
+    def weigh(
+        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Run the four steps."""
         gate, shift, sharpen = (part.to(logits.dtype) for part in (self.gate, self.shift, self.sharpen))
         weights = masked_softmax(logits, allowed)
         if state is not None:
             if state.shape[-1] != weights.shape[-1]:
                 raise ShapeError(
-                    f"The last focus was on {state.shape[-1]} slots, the memory has {weights.shape[-1]} now: "
-                    f"{tuple(state.shape)} and {tuple(weights.shape)}."
+                    f"The state holds weights of {state.shape[-1]} memory slots, but the memory has "
+                    f"{weights.shape[-1]}: {tuple(state.shape)} and {tuple(weights.shape)}."
                 )
             weights = gate * weights + (1 - gate) * state.to(logits.dtype)
         weights = circular_shift(weights, shift, allowed)
-        # The largest weight is divided out first: (1/128)^100 would be 0, and 0/0 after it.
+        # The largest weight is divided out first: (1/128)^100 would underflow to 0, and give 0/0.
         weights = weights / weights.amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
         weights = weights.pow(sharpen)
         weights = weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
@@ -71,14 +76,14 @@ class Addressing(Align):
 def circular_shift(
     weights: Float[Tensor, "... q k"], shift: Float[Tensor, "... q s"], allowed: Mask = None
 ) -> Float[Tensor, "... q k"]:
-    """sum_j weights((i - j) mod n) shift(j), j from -reach to reach; n is the number of keys, less their padding."""
-    num_keys, reach = weights.shape[-1], shift.shape[-1] // 2
+    """Compute sum_j weights((i - j) mod n) shift(j), j = -max_shift .. max_shift; n is the unpadded number of keys."""
+    num_keys, max_shift = weights.shape[-1], shift.shape[-1] // 2
     length: Tensor | int = num_keys
     if allowed is not None:
         length = unpadded_length(allowed).clamp_min(1).unsqueeze(-1)
     positions = torch.arange(num_keys, device=weights.device)
     shifted = torch.zeros_like(weights)
-    for column, step in enumerate(range(-reach, reach + 1)):
+    for column, step in enumerate(range(-max_shift, max_shift + 1)):
         source = ((positions - step) % length).expand_as(weights)
         shifted = shifted + weights.gather(-1, source) * shift[..., column : column + 1]
     return shifted if allowed is None else shifted.masked_fill(~allowed, 0)

@@ -1,19 +1,23 @@
-"""Alignments over all keys, and the list of all alignments: from logits to a focus.
+"""Alignments over all keys, and the table of all alignments.
 
-The local ones (local-m, local-p, spatial) are in local.py, those of the neural Turing machine in addressing.py.
+local.py has the local ones (local-m, local-p, spatial), addressing.py that of the neural Turing machine. A plain
+function (logits, mask) -> weights serves as an alignment too.
 """
 
 import math
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
 from regard.attention.addressing import Addressing
-from regard.attention.focus import Align, Focus, Logits, Mask, Window, masked_softmax
+from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax
 from regard.attention.local import LocalMonotonic, LocalPredictive, Spatial
-from regard.errors import OptionError
+from regard.errors import OptionError, ShapeError
+
+Logits = Float[Tensor, "... q k"]
 
 __all__ = [
     "ALIGNMENTS",
@@ -37,52 +41,60 @@ __all__ = [
 
 
 class Softmax(Align):
-    """Global soft attention: exp(logit_i) / sum_j exp(logit_j) (Bahdanau et al. 2015, section 3.1)."""
+    """Soft attention over all keys: exp(logit_i) / sum_j exp(logit_j) (Bahdanau et al. 2015, section 3.1)."""
 
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """Masked softmax over all keys."""
+    def weigh(
+        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Compute the softmax over the allowed keys."""
         return Focus(masked_softmax(logits, allowed))
 
 
 class Unnormalised(Align):
-    """Weights are the scores themselves: Similarity(q, k, v) = sum_i Similarity(q, k_i) v_i.
+    """The scores themselves as weights: context = sum_i score(q, k_i) v_i.
 
-    The database look-up of the lectures: a query that matches two rows reads the sum of both.
+    With `score.equality` this is a database look-up: a query that matches two rows reads the sum of both.
     """
 
     normalised = False
 
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """The scores, 0 where masked (and where a score says that a key is out of reach)."""
+    def weigh(
+        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Return the scores, with 0 for masked keys and for scores of minus infinity."""
         closed = logits == -math.inf
         return Focus(logits.masked_fill(closed if allowed is None else closed | ~allowed, 0))
 
 
 class Uniform(Align):
-    """Equal weights for all that may be attended to, whatever the scores: the control that attention must beat."""
+    """Equal weights for all allowed keys, independent of the scores: a baseline for learned attention."""
 
     uses_scores = False
 
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """1 / n."""
+    def weigh(
+        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Return 1 / n for each of the n allowed keys."""
         return Focus(masked_softmax(torch.zeros_like(logits), allowed))
 
 
 class Sparsemax(Align):
-    """The nearest point of the simplex, so that far-off keys get exactly 0 (Martins and Astudillo 2016).
+    """Projection of the logits onto the simplex, which gives most keys exactly 0 (Martins and Astudillo 2016).
 
-    Needs the package entmax: pip install 'regard[sparse]'.
+    Requires the package entmax: pip install 'regard[sparse]'.
     """
 
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """Masked sparsemax over all keys."""
+    def weigh(
+        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Compute sparsemax over the allowed keys."""
         try:
             from entmax import sparsemax
         except ImportError as error:
-            raise OptionError("Sparsemax needs the package entmax: pip install 'regard[sparse]'.") from error
+            raise OptionError("Sparsemax requires the package entmax: pip install 'regard[sparse]'.") from error
         closed = logits == -math.inf
         closed = closed if allowed is None else closed | ~allowed
-        # Sparsemax does not change when all logits move together, and a key 2 below the best gets exactly 0.
+        # Sparsemax is invariant to adding a constant to all logits, and a key 2 below the best gets exactly 0.
         best = logits.detach().masked_fill(closed, -math.inf).amax(-1, keepdim=True)
         below = (logits - torch.where(best > -math.inf, best, 0)).masked_fill(closed, -2)
         weights: Tensor = sparsemax(below, dim=-1)
@@ -90,18 +102,19 @@ class Sparsemax(Align):
 
 
 class Hard(Align):
-    """One key per query, read by gather: sampled from the softmax in training, the most likely one in evaluation.
+    """Hard attention: one key per query, sampled from the softmax in training, the most likely one in evaluation.
 
-    A sampled focus carries its log-probability, for REINFORCE (Xu et al. 2015, section 4.1), and in extras the entropy
-    of the distribution, for a bonus on it. The most likely key needs neither a softmax nor a sum over values. `sample`
-    fixes the choice whatever the mode. `generator` makes sampling repeatable.
+    A sampled focus has a log-probability, for REINFORCE (Xu et al. 2015, section 4.1), and extras["entropy"], the
+    entropy of the distribution, for an entropy bonus. The most likely key requires neither a softmax nor a sum over
+    values. `sample=True` or `sample=False` overrides the choice by mode. `generator` makes sampling reproducible.
 
-    With `temperature`, training is straight-through Gumbel-softmax instead (Jang et al. 2017): one-hot weights forward,
-    the gradient of the tempered softmax backward.
+    With `temperature`, training uses straight-through Gumbel-softmax (Jang et al. 2017): one-hot weights in the forward
+    pass, the gradient of the tempered softmax in the backward pass.
 
-    While `soft` is True, training reads with the whole softmax, as soft attention does: a warm start, since choices
-    made before anything is known earn no reward to learn from. As a tensor, it says so for each row of the batch: Xu et
-    al. (section 4.1) toss a coin for each. A soft row has log-probability 0. Evaluation is hard all the same.
+    A call with `soft=True` reads with the whole softmax in training mode, as soft attention does: a warm start, since
+    early random choices earn too little reward to learn from. `soft` may be a bool tensor (b,), one entry per row of
+    the batch: Xu et al. (section 4.1) decide for each row at random. A soft row has log-probability 0. Evaluation is
+    always hard.
     """
 
     def __init__(
@@ -115,12 +128,13 @@ class Hard(Align):
         if temperature is not None and temperature <= 0:
             raise OptionError(f"The temperature of Gumbel-softmax must be above 0; got {temperature}.")
         self.sample, self.temperature, self.generator = sample, temperature, generator
-        self.soft: bool | Tensor = False
         self.differentiable = temperature is not None
 
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """The chosen index, or one-hot weights with a gradient."""
-        if self.training and self.soft is True:
+    def weigh(
+        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Choose a key for each query, as an index or as one-hot weights with a gradient."""
+        if self.training and soft is True:
             return Focus(masked_softmax(logits, allowed))
         is_sampled = self.training if self.sample is None else self.sample
         if allowed is None and not is_sampled:
@@ -144,8 +158,13 @@ class Hard(Align):
         entropy = -(log_weights.exp() * possible).sum(-1).masked_fill(~is_open, 0)
         chosen = index.masked_fill(~is_open, -1)
         extras = {"index": chosen, "entropy": entropy}
-        if self.training and isinstance(self.soft, Tensor):
-            is_soft = self.soft.view(-1, *[1] * (log_prob.ndim - 1)).expand_as(log_prob)
+        if self.training and isinstance(soft, Tensor):
+            if soft.shape != log_prob.shape[:1]:
+                raise ShapeError(
+                    f"`soft` must be a bool or a bool tensor ({log_prob.shape[0]},), one entry per row of the batch; "
+                    f"got shape {tuple(soft.shape)}."
+                )
+            is_soft = soft.view(-1, *[1] * (log_prob.ndim - 1)).expand_as(log_prob)
             one_hot = torch.zeros_like(log_weights).scatter(-1, index.unsqueeze(-1), 1)
             mixed = torch.where(is_soft.unsqueeze(-1), log_weights.exp(), one_hot)
             mixed = mixed.masked_fill(~is_open.unsqueeze(-1), 0)
@@ -153,21 +172,23 @@ class Hard(Align):
         if self.temperature is None:
             return Focus(index=chosen, log_prob=log_prob, extras=extras)
 
-        soft = torch.softmax((logits + noise) / self.temperature, dim=-1)
-        one_hot = torch.zeros_like(soft).scatter(-1, index.unsqueeze(-1), 1)
-        straight_through = one_hot + (soft - soft.detach())
+        tempered = torch.softmax((logits + noise) / self.temperature, dim=-1)
+        one_hot = torch.zeros_like(tempered).scatter(-1, index.unsqueeze(-1), 1)
+        straight_through = one_hot + (tempered - tempered.detach())
         return Focus(straight_through.masked_fill(~is_open.unsqueeze(-1), 0), log_prob=log_prob, extras=extras)
 
 
 class Normalised(Align):
-    """Scores over their sum: the average of what matched. For scores that are never negative, such as look-ups."""
+    """Scores divided by their sum, for scores that are never negative, such as look-ups: the mean of the matches."""
 
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """score_i / sum_j score_j, and 0 where nothing matches."""
+    def weigh(
+        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Return score_i / sum_j score_j, and 0 where nothing matches."""
         scores = logits if allowed is None else logits.masked_fill(~allowed, 0)
-        if (scores.detach() < 0).any():
+        if scores.device.type != "meta" and (scores.detach() < 0).any():
             raise OptionError(
-                f"align.normalised averages scores that are zero or more; the smallest here is "
+                "align.normalised takes scores that are 0 or more; the smallest here is "
                 f"{scores.min().item():.4g}. Use align.softmax for scores of either sign."
             )
         total = scores.sum(-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Multi-head attention: several attentions side by side, each on its own projection (Vaswani et al. 2017, 3.2.2)."""
+"""Multi-head attention: several attentions in parallel, each on its own projection (Vaswani et al. 2017, 3.2.2)."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attention import contract
+from regard.attention import checks
 from regard.attention.align import softmax
-from regard.attention.attend import Attended, Kernel, ScoreLike, as_score, recall
-from regard.attention.focus import Align
+from regard.attention.attend import AlignLike, Attended, Kernel, ScoreLike, as_align, as_score, recall
+from regard.attention.interfaces import Soft
 from regard.attention.memory import Memory
 from regard.attention.score import scaled_dot
 from regard.errors import DtypeError, MaskError, OptionError, ShapeError
@@ -19,8 +19,8 @@ class MultiHead(nn.Module):
     """context = W_o [head_1; ...; head_h], head_i = attend(W_q^i query, W_k^i states, W_v^i states).
 
     Self-attention: multihead(x). Cross-attention: memory = multihead.remember(states, mask), then
-    multihead(query, memory) as often as needed. A decoder's cache: memory = multihead.remember(x, after=memory), then
-    multihead(x, memory, causal=True). The score and the alignment are applied within each head.
+    multihead(query, memory) for any number of queries. A decoder's cache: memory = multihead.remember(x, after=memory),
+    then multihead(x, memory, causal=True). Each head applies the score and the alignment.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class MultiHead(nn.Module):
         memory_dim: int | None = None,
         bias: bool = True,
         score: ScoreLike = scaled_dot,
-        align: Align = softmax,
+        align: AlignLike = softmax,
     ) -> None:
         super().__init__()
         if num_heads < 1 or dim % num_heads:
@@ -42,11 +42,10 @@ class MultiHead(nn.Module):
         self.key_layer = nn.Linear(self.memory_dim, dim, bias=bias)
         self.value_layer = nn.Linear(self.memory_dim, dim, bias=bias)
         self.output_layer = nn.Linear(dim, dim, bias=bias)
-        contract.check_align(align)
-        self.score, self.align = as_score(score), align
-        if self.score.compares_codes or self.score.own_query() is not None:
+        self.score, self.align = as_score(score), as_align(align)
+        if self.score.compares_codes or self.score.learned_query() is not None:
             raise OptionError(
-                f"MultiHead compares projected queries and keys, which {type(self.score).__name__} cannot."
+                f"MultiHead compares projected queries and keys, which {type(self.score).__name__} cannot do."
             )
         for size in (self.score.query_dim, self.score.key_dim):
             if size not in (None, dim // num_heads):
@@ -58,9 +57,11 @@ class MultiHead(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> "MultiHead":
-        """The same attention with the weights of torch's module (which must not add keys of its own)."""
+        """Create a MultiHead with the parameters of torch's module, which must not use `add_bias_kv`."""
         if other.bias_k is not None or other.add_zero_attn or other.kdim != other.vdim:
-            raise OptionError("MultiHead has no bias_k, add_zero_attn, or different kdim and vdim; this module does.")
+            raise OptionError(
+                "MultiHead supports neither add_bias_kv, add_zero_attn nor different kdim and vdim; this module uses one."
+            )
         heads = cls(other.embed_dim, other.num_heads, memory_dim=other.kdim, bias=other.in_proj_bias is not None)
         if other.in_proj_weight is not None:
             weights = other.in_proj_weight.chunk(3)
@@ -84,18 +85,18 @@ class MultiHead(nn.Module):
         *,
         after: Memory | None = None,
     ) -> Memory:
-        """Each head's keys and values, projected once; `after` appends them to an earlier memory."""
+        """Project the keys and values of each head once; `after` appends them to an earlier memory."""
         self._check_features("states", states, self.memory_dim)
         if after is not None and not self.score.position_free:
             raise OptionError(
-                f"{type(self.score).__name__} depends on positions, which begin anew with each memory; remember all "
-                "states at once instead of one after another."
+                f"{type(self.score).__name__} depends on positions, which start at 0 in each memory; remember all "
+                "states at once instead of appending them."
             )
         if mask is not None:
-            contract.check_mask(mask, states.shape[:1], 1, states.shape[1], states.device)
+            checks.check_mask(mask, states.shape[:1], 1, states.shape[1], states.device)
             if mask.ndim != 3:
                 raise MaskError(
-                    f"The mask of a memory is (b, 1, k), as mask.padding(lengths) makes it; got {tuple(mask.shape)}."
+                    f"The mask of a memory is (b, 1, k), as from mask.padding(lengths); got {tuple(mask.shape)}."
                 )
         keys = self.score.project_key(self._split(self.key_layer(states)))
         memory = Memory(keys, self._split(self.value_layer(states)), None if mask is None else mask.unsqueeze(-3))
@@ -112,19 +113,20 @@ class MultiHead(nn.Module):
         kernel: Kernel = "auto",
         state: Any = None,
         override: Float[Tensor, "b #q k"] | None = None,
+        soft: Soft = False,
     ) -> Attended:
-        """Attend to the memory, or to the queries themselves; weights are (b, h, q, k).
+        """Attend to the memory, or to the queries themselves if there is none; weights are (b, h, q, k).
 
-        `mask` broadcasts to (b, q, k), or to (b, h, q, k); `causal` lines up the last query with the last key.
-        `override` is read by every head instead of what it would look at.
+        `mask` broadcasts to (b, q, k) or (b, h, q, k). `causal` aligns the last query with the last key and hides later
+        keys. `override` replaces the attention weights of every head. `soft` is that of `attend`.
         """
         self._check_features("query", query, self.dim)
         memory = self.remember(query) if memory is None else memory
-        contract.check_memory(memory)
+        checks.check_memory(memory)
         if mask is not None:
             per_head = isinstance(mask, Tensor) and mask.ndim == 4
             lead = torch.Size([query.shape[0], self.num_heads]) if per_head else query.shape[:1]
-            contract.check_mask(mask, lead, query.shape[1], len(memory), query.device)
+            checks.check_mask(mask, lead, query.shape[1], len(memory), query.device)
             mask = mask if per_head or mask.ndim < 3 else mask.unsqueeze(-3)
         attended = recall(
             self._split(self.query_layer(query)),
@@ -137,6 +139,7 @@ class MultiHead(nn.Module):
             kernel=kernel,
             state=state,
             override=None if override is None else override.unsqueeze(-3),
+            soft=soft,
         )
         context = self.output_layer(attended.context.transpose(-3, -2).flatten(-2))
         return Attended(context, attended.weights, attended.log_prob, attended.state, attended.extras)
@@ -148,6 +151,13 @@ class MultiHead(nn.Module):
     def _check_features(self, role: str, tensor: Tensor, dim: int) -> None:
         if tensor.ndim != 3 or tensor.shape[-1] != dim:
             raise ShapeError(f"The {role} of this MultiHead must be (batch, length, {dim}); got {tuple(tensor.shape)}.")
-        dtype = self.query_layer.weight.dtype
-        if tensor.dtype != dtype and not torch.is_autocast_enabled(tensor.device.type):
-            raise DtypeError(f"The weights of this MultiHead are {dtype}, the {role} is {tensor.dtype}. Convert one.")
+        weight = self.query_layer.weight
+        if tensor.device != weight.device:
+            raise DtypeError(
+                f"The parameters of this MultiHead are on {weight.device}, the {role} on {tensor.device}. Move one with "
+                ".to(device)."
+            )
+        if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
+            raise DtypeError(
+                f"The parameters of this MultiHead are {weight.dtype}, the {role} is {tensor.dtype}. Convert one."
+            )

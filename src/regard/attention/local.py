@@ -1,121 +1,132 @@
-"""Local alignments: choose where to look, then score only those keys (Luong et al. 2015, section 3.2)."""
+"""Local alignments: choose a window of keys, then score only those (Luong et al. 2015, section 3.2)."""
 
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from regard.attention.focus import Align, Focus, Logits, Mask, Query, Window, masked_softmax, widen
+from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax, widen
 from regard.attention.mask import unpadded_length
 from regard.errors import DtypeError, OptionError, ShapeError
 
+Query = Shaped[Tensor, "... q d"]
+Logits = Float[Tensor, "... q k"]
+
 
 class Local(Align):
-    """Each query looks at the keys within `reach` of a centre of its own, softmax inside.
+    """Base class: each query sees the keys within `window` positions of its own centre, with softmax among them.
 
     `extras["centre"]` is the centre, among keys counted from 0.
     """
 
     equivariant = False
-    reach: int
+    window: int
+    """Number of positions that a query sees on each side of its centre."""
 
     def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
-        """The middle of each query's window, among keys counted from 0."""
-        raise TypeError(f"{type(self).__name__} does not say where to look: define centre(...).")
+        """Return the centre of each query's window, among keys counted from 0."""
+        raise TypeError(f"{type(self).__name__} must define centre(query, num_keys, mask, state).")
 
     @property
     def sigma(self) -> float | None:
-        """The width of the bell that damps the weights away from the centre; None for no bell."""
+        """Standard deviation of the Gaussian that damps weights away from the centre; None for no Gaussian."""
         return None
 
     def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
-        """Around the centre."""
-        return Window.around(self.centre(query, num_keys, mask, state), self.reach, num_keys)
+        """Return the window around the centre."""
+        return Window.around(self.centre(query, num_keys, mask, state), self.window, num_keys)
 
     def next_state(self, num_queries: int, state: Any) -> Any:
-        """The state after so many queries more; None of an alignment that needs none."""
+        """Return the state after `num_queries` more queries; None for an alignment without a state."""
         return None
 
     def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
-        """So many queries more."""
+        """Return the state after the queries of these weights."""
         return self.next_state(weights.shape[-2], state)
 
-    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None) -> Focus:
-        """Softmax inside the window, damped away from its centre where there is a bell."""
-        assert window is not None  # noqa: S101 - `look` gives one
+    def weigh(
+        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Compute the softmax inside the window, times the Gaussian around its centre if there is one."""
+        assert window is not None  # noqa: S101 - `look` returns one
         weights = masked_softmax(logits, allowed)
         if self.sigma is not None:
-            bell = torch.exp(-window.offset.square() / (2 * self.sigma**2)).unsqueeze(-2)
-            weights = weights * bell.to(logits.dtype)
+            gaussian = torch.exp(-window.offset.square() / (2 * self.sigma**2)).unsqueeze(-2)
+            weights = weights * gaussian.to(logits.dtype)
         return Focus(weights, state=self.next_state(logits.shape[-3], state), extras={"centre": window.centre})
 
 
 class LocalMonotonic(Local):
-    """local-m: query t looks at the keys t - reach .. t + reach, softmax inside.
+    """local-m: query t sees the keys t - window .. t + window, with softmax among them.
 
-    The state is the number of queries so far: a decoder that asks one query at a time hands it on,
+    The state is the number of queries so far. A decoder that asks one query at a time passes it on:
     attention(query, memory, state=last.state).
     """
 
-    def __init__(self, reach: int = 10) -> None:
+    def __init__(self, window: int = 10) -> None:
         super().__init__()
-        self.reach = _check_reach(reach, at_least=0)
+        self.window = _check_window(window, at_least=0)
 
     def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
-        """The time of each query: 0, 1, 2, ... or, with a state, going on from there."""
-        # Half precision cannot count far: bfloat16 has no 257.
+        """Return the time step of each query: 0, 1, 2, ..., or continuing from the state."""
+        # Half precision cannot count far: bfloat16 cannot represent 257.
         dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
         times = torch.arange(query.shape[-2], device=query.device, dtype=dtype)
         return (times + (state or 0)).expand(query.shape[:-1])
 
     def start_at(self, step: int) -> Any:
-        """The number of queries so far."""
+        """Return the number of queries so far."""
         return step
 
     def next_state(self, num_queries: int, state: Any) -> Any:
-        """So many queries more."""
+        """Add `num_queries` to the number of queries so far."""
         return (state or 0) + num_queries
 
 
 class LocalPredictive(Local):
-    """local-p: the model predicts where to look, p_t = n sigmoid(v' tanh(W s_t)), n the unpadded length.
+    """local-p: the model predicts where to look, p_t = n sigmoid(v' tanh(W s_t)), n being the unpadded length.
 
-    Softmax inside [p_t - reach, p_t + reach], times exp(-(s - p_t)^2 / (2 sigma^2)) with sigma = reach / 2, positions s
-    counted from 1 and weights not renormalised, as in the paper. Gradients reach p_t through the Gaussian.
+    Softmax inside [p_t - window, p_t + window], times exp(-(s - p_t)^2 / (2 sigma^2)) with sigma = window / 2,
+    positions s counted from 1 and weights not renormalised, as in the paper. Gradients reach p_t through the Gaussian.
     `extras["centre"]` is p_t - 1: the centre among keys counted from 0. n is one past the last key that a query may
-    attend to, so a mask that closes the end for some queries makes their source shorter.
+    attend to, so a mask that excludes the end for some queries shortens their source.
     """
 
     normalised = False
 
-    def __init__(self, query_dim: int, dim: int | None = None, reach: int = 10) -> None:
+    def __init__(self, query_dim: int, dim: int | None = None, window: int = 10) -> None:
         super().__init__()
-        self.reach = _check_reach(reach, at_least=1)
+        self.window = _check_window(window, at_least=1)
         self.query_dim = query_dim
         self.layer = nn.Linear(query_dim, dim or query_dim, bias=False)
         self.direction = nn.Linear(dim or query_dim, 1, bias=False)
 
     @property
     def sigma(self) -> float:
-        """Half the reach, as in the paper."""
-        return self.reach / 2
+        """Half the window, as in the paper."""
+        return self.window / 2
 
     def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
-        """The predicted position."""
+        """Predict the centre from the query."""
         if query.shape[-1] != self.query_dim:
             raise ShapeError(
                 f"This LocalPredictive predicts its centre from queries of {self.query_dim} features; these have "
-                f"{query.shape[-1]}. Make it with query_dim={query.shape[-1]}."
+                f"{query.shape[-1]}. Create it with query_dim={query.shape[-1]}."
             )
         if not query.is_floating_point():
             raise DtypeError(
                 f"LocalPredictive predicts its centre from features; this query holds {query.dtype} codes."
             )
         weight = self.layer.weight
+        if query.device != weight.device:
+            raise DtypeError(
+                f"The parameters of LocalPredictive are on {weight.device}, the query is on {query.device}. Move one "
+                "with .to(device)."
+            )
         if query.dtype != weight.dtype and not torch.is_autocast_enabled(query.device.type):
             raise DtypeError(
-                f"The weights of LocalPredictive are {weight.dtype}, the query is {query.dtype}. Convert one."
+                f"The parameters of LocalPredictive are {weight.dtype}, the query is {query.dtype}. Convert one."
             )
         share = torch.sigmoid(widen(self.direction(torch.tanh(self.layer(query))))).squeeze(-1)
         length = num_keys if mask is None else unpadded_length(mask)
@@ -124,16 +135,16 @@ class LocalPredictive(Local):
 
 
 class Spatial(LocalMonotonic):
-    """The plain average of the keys within `reach` of the query's own position: average pooling as attention.
+    """Equal weights for the keys within `window` of the query's own position: average pooling as attention.
 
-    weight_ji = 1{|j - i| <= reach} / sum_k 1{|j - k| <= reach} (Fleuret, Deep Learning 13.1). That is local-m without
-    any score.
+    weight_ji = 1{|j - i| <= window} / sum_k 1{|j - k| <= window} (Fleuret, Deep Learning 13.1), that is local-m without
+    a score.
     """
 
     uses_scores = False
 
 
-def _check_reach(reach: int, *, at_least: int) -> int:
-    if not isinstance(reach, int) or reach < at_least:
-        raise OptionError(f"A window reaches at least {at_least} whole positions to each side; got reach={reach}.")
-    return reach
+def _check_window(window: int, *, at_least: int) -> int:
+    if not isinstance(window, int) or window < at_least:
+        raise OptionError(f"window must be a whole number of positions, at least {at_least}; got window={window}.")
+    return window

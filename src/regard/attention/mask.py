@@ -1,4 +1,4 @@
-"""Masks: bool tensors that broadcast to (..., q, k), where True means *may attend*. Combine them with & and |."""
+"""Masks: bool tensors that broadcast to (..., q, k), where True means *may attend*. Combine masks with & and |."""
 
 import torch
 from jaxtyping import Bool, Int
@@ -8,19 +8,26 @@ from regard.errors import DtypeError, OptionError
 
 
 def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor, "*b 1 k"]:
-    """May attend to the first `lengths` keys; `size` keys in all (the longest length when not given).
+    """Create a mask that allows the first `lengths` of `size` keys; `size` defaults to the largest length.
 
-    What the padding holds does not matter, as long as it is finite. For `attend` with heads, give the lengths an axis
-    for them: padding(lengths[:, None]) is (b, 1, 1, k). MultiHead adds that axis by itself.
+    The content of the padding does not matter as long as it is finite. For `attend` with heads, add an axis to the
+    lengths: padding(lengths[:, None]) is (b, 1, 1, k). MultiHead adds that axis itself.
     """
     if not isinstance(lengths, Tensor) or lengths.is_floating_point() or lengths.dtype == torch.bool:
         given = f"{lengths.dtype} {tuple(lengths.shape)}" if isinstance(lengths, Tensor) else type(lengths).__name__
         raise DtypeError(f"padding takes the lengths as a tensor of integers, e.g. torch.tensor([3, 5]); got {given}.")
+    # Only lengths on the CPU are checked: reading them on a GPU would wait for all work queued there.
+    if lengths.device.type == "cpu" and lengths.numel():
+        shortest, longest = (int(extreme) for extreme in lengths.aminmax())
+        if shortest < 0:
+            raise OptionError(f"Lengths must be 0 or more; got {shortest}.")
+        if size is not None and longest > size:
+            raise OptionError(f"padding to size={size} would cut a length of {longest}.")
+        size = longest if size is None else size
     if size is None:
+        if lengths.device.type == "meta":
+            raise OptionError("Lengths on the meta device have no values; give the size: padding(lengths, size=...).")
         size = int(lengths.max()) if lengths.numel() else 0
-    elif lengths.device.type == "cpu" and lengths.numel() and int(lengths.max()) > size:
-        # On a GPU this look at the lengths would stop the queue.
-        raise OptionError(f"padding to size={size} would cut a length of {int(lengths.max())}.")
     positions = torch.arange(size, device=lengths.device)
     return (positions < lengths.unsqueeze(-1)).unsqueeze(-2)
 
@@ -28,12 +35,13 @@ def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor,
 def causal(
     n: int, *, strict: bool = False, past: int = 0, device: torch.device | str | None = None
 ) -> Bool[Tensor, "q k"]:
-    """Query t may attend to keys up to t; `strict` leaves out t itself, so that the first query has nothing.
+    """Create a mask that allows query t the keys up to t; with `strict`, only the keys before t.
 
-    `past` keys before the first query are open to every query (a cache): (n, past + n).
+    With `strict` the first query may attend to nothing. `past` earlier keys, as in a cache, are allowed to every query:
+    the mask is then (n, past + n).
     """
     if n < 0 or past < 0:
-        raise OptionError(f"causal takes sizes of zero or more; got n={n}, past={past}.")
+        raise OptionError(f"causal takes sizes of 0 or more; got n={n}, past={past}.")
     ones = torch.ones(n, past + n, dtype=torch.bool, device=device)
     return ones.tril(past - 1 if strict else past)
 
@@ -46,14 +54,14 @@ def window(
     after: int | None = None,
     device: torch.device | str | None = None,
 ) -> Bool[Tensor, "q k"]:
-    """Query t may attend to keys t - before .. t + after (`after` is `before` when not given)."""
+    """Create a mask that allows query t the keys t - before .. t + after; `after` defaults to `before`."""
     after = before if after is None else after
     if before < 0 or after < 0:
-        raise OptionError(f"window takes distances of zero or more; got before={before}, after={after}.")
+        raise OptionError(f"window takes distances of 0 or more; got before={before}, after={after}.")
     distance = torch.arange(num_keys, device=device) - torch.arange(num_queries, device=device).unsqueeze(-1)
     return (distance >= -before) & (distance <= after)
 
 
 def unpadded_length(mask: Bool[Tensor, "*b k"]) -> Int[Tensor, "*b"]:
-    """One past the last key that may be attended to: the source length behind a padding mask."""
+    """Return one past the last key that may be attended to, which is the source length of a padding mask."""
     return (mask * torch.arange(1, mask.shape[-1] + 1, device=mask.device)).amax(-1)

@@ -1,4 +1,4 @@
-"""Memory: what can be attended to, prepared once and asked many times."""
+"""Memory: projected keys, values and mask, prepared once and queried many times."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Memory:
-    """Keys as the score projected them, the values to read, and which of them exist.
+    """Keys as the score projected them, the values to read, and the mask of those that exist.
 
-    Made by `remember`, and meant for the attention that made it: another one projects its keys otherwise.
+    `Attention.remember` and `MultiHead.remember` create it. It belongs to that attention, since another one projects
+    its keys differently.
     """
 
     keys: Shaped[Tensor, "... k p"]
@@ -22,7 +23,7 @@ class Memory:
         return self.values.shape[-2]
 
     def extended(self, newer: "Memory") -> "Memory":
-        """This memory with a newer one behind it: how a decoder's cache grows."""
+        """Append a newer memory to this one, as the cache of a decoder grows."""
         keys, values = torch.cat([self.keys, newer.keys], dim=-2), torch.cat([self.values, newer.values], dim=-2)
         if self.mask is None and newer.mask is None:
             return Memory(keys, values)

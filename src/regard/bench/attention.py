@@ -9,7 +9,7 @@ from torch.nn import functional
 from regard.attention import align, score
 from regard.attention.align import Align
 from regard.attention.attend import Attention, attend
-from regard.attention.match import Score
+from regard.attention.interfaces import Score
 from regard.bench.contest import Contest, device
 from regard.kernels.additive import additive_logits
 
@@ -117,7 +117,7 @@ def _window(where: torch.device, batch: int, queries: int) -> Contest:
     rivals = {}
     for name, alignment in (
         ("global", align.softmax),
-        ("local-p, 10 to each side", align.LocalPredictive(128, reach=10)),
+        ("local-p, 10 to each side", align.LocalPredictive(128, window=10)),
     ):
         attention = Attention(score.General(128, 128), alignment).to(where)
         memory = attention.remember(states)

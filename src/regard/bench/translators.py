@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from regard.bench.contest import Contest, device
-from regard.data.batches import Batch, collate
+from regard.data.pairs import Batch, collate
 from regard.data.tokenizer import START, Tokenizer
 from regard.layers.layout import by_columns
 from regard.systems.translator import Translator, TranslatorConfig

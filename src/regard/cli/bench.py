@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from regard.cli.output import say
+from regard.systems.output import say
 
 
 def bench(

@@ -5,24 +5,39 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.cli.output import say
+from regard.systems.output import say
 
 
 def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] = None, out: Path | None = None) -> None:
-    """Download a data set with its checksum, or take it from a folder.
+    """Download a data set and verify it, or take it from a folder.
 
     Parameters
     ----------
     name
-        multi30k, tatoeba-fra, tatoeba-deu, mnist or cifar10.
+        The name of a data set; `regard data list` lists them.
     source
         A folder that holds the files already, where there is no network.
     out
-        Where to put them; by default a cache of your user.
+        Where to put them; by default a cache folder of the user.
     """
     from regard.data.download import get as download
 
     say(f"{name} is in {download(name, out, source=source)}")
+
+
+def list_() -> None:
+    """List the public data sets that `regard data get` knows: what they hold, their licences, how to train on them."""
+    from rich.console import Console
+    from rich.padding import Padding
+
+    from regard.data.datasets import list_datasets
+
+    console = Console()
+    for dataset in list_datasets():
+        how = f"fetched by hand: {dataset.by_hand}" if dataset.by_hand else "downloaded"
+        console.print(f"[bold]{dataset.name}[/bold]  {dataset.size}, {how}", highlight=False)
+        lines = [dataset.description, f"Licence: {dataset.licence}", f"Train: {dataset.training}"]
+        console.print(Padding("\n".join(lines), (0, 0, 1, 4)), highlight=False, markup=False)
 
 
 def newsgroups(

@@ -1,1 +1,1 @@
-"""From the states of an input to an output, token by token."""
+"""Decoders: predict an output token by token from the states of an input."""

@@ -1,4 +1,4 @@
-"""RNNsearch: the attention comes before the step."""
+"""RNNsearch: a recurrent decoder that attends before each step."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.attend import Attended, Attention
+from regard.attention.interfaces import Soft
 from regard.decoders.protocol import Override
 from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState
 from regard.kernels.hoisted import Hoisted
@@ -13,14 +14,14 @@ from regard.layers.cells import CELLS, uniform_
 
 
 class Bahdanau(RecurrentDecoder):
-    """RNNsearch (Bahdanau et al. 2015, appendix A.2.2): the attention comes before the step.
+    """RNNsearch (Bahdanau et al. 2015, appendix A.2.2): attention before each step.
 
-    alpha_t from s_(t-1); s_t = GRU(y_(t-1), c_t, s_(t-1)), where c_t enters reset, update and candidate; the deep
-    output is a maxout of U s_(t-1) + V y_(t-1) + C c_t; s_0 = tanh(W h_1 backward), so that `summary_dim` is the size
-    of the backward state, the last part of the encoder's summary.
+    The query of alpha_t is s_(t-1). s_t = GRU(y_(t-1), c_t, s_(t-1)), where c_t enters the reset gate, the update gate
+    and the candidate. The deep output is a maxout of U s_(t-1) + V y_(t-1) + C c_t. s_0 = tanh(W h_1 backward), so
+    `summary_dim` is the size of the backward state, the last part of the encoder's summary.
 
-    `conditional` is the variant of later systems (Sennrich et al. 2017, appendix A): one GRU reads the word, its state
-    asks, and a second GRU reads the context; the output sees the new state.
+    `conditional` is the variant of later systems (Sennrich et al. 2017, appendix A): a first GRU reads the word, its
+    state is the query, a second GRU reads the context, and the output depends on the new state.
     """
 
     def __init__(
@@ -59,31 +60,37 @@ class Bahdanau(RecurrentDecoder):
         self.output_dropout = nn.Dropout(output_dropout)
 
     def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """W y, for all gates."""
+        """Compute W y for all gates."""
         projected: Tensor = self.word_layer(embedded)
         return projected
 
     def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
-        """One layer."""
+        """Return the state of the single layer."""
         return (self.cell.start(hidden[0]),)
 
     def advance(
-        self, inputs: Float[Tensor, "b g"], state: RecurrentState, override: Override, *, weights: bool
+        self,
+        inputs: Float[Tensor, "b g"],
+        state: RecurrentState,
+        override: Override,
+        *,
+        weights: bool,
+        soft: Soft = False,
     ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        """Look, then step; or, conditional, step, look, step."""
+        """Attend, then step; if conditional, step, attend, step."""
         (cell_state,) = state.cells
         if self.second_cell is not None:
             cell_state = self.cell(inputs, cell_state)
-            context, state, attended = self.look(cell_state[0], state, override, weights=weights)
+            context, state, attended = self.look(cell_state[0], state, override, weights=weights, soft=soft)
             cell_state = self.second_cell(self.context_layer(context), cell_state)
             return replace(state, cells=(cell_state,)), (cell_state[0], context), attended
         last = cell_state[0]
-        context, state, attended = self.look(last, state, override, weights=weights)
+        context, state, attended = self.look(last, state, override, weights=weights, soft=soft)
         cell_state = self.cell(inputs + self.context_layer(context), cell_state)
         return replace(state, cells=(cell_state,)), (last, context), attended
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
-        """The deep output: the larger of each two of U s + V y + C c."""
+        """Compute the deep output: the maximum of each pair of units of U s + V y + C c."""
         hidden, context = pieces
         deep = self.deep_state(hidden) + self.deep_word(embedded) + self.deep_context(context)
         dropped: Tensor = self.output_dropout(deep.unflatten(-1, (-1, 2)).amax(-1))

@@ -1,4 +1,4 @@
-"""Captions, word by word: Show and Tell (the picture is read once) and Show, Attend and Tell (before each word)."""
+"""Caption decoders: Show and Tell reads the image once; Show, Attend and Tell attends to it before each word."""
 
 from dataclasses import replace
 
@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from regard.attention.align import Hard, softmax
 from regard.attention.attend import Attended, Attention, recall
-from regard.decoders.protocol import Override, Unrolled
+from regard.attention.interfaces import Soft
+from regard.decoders.protocol import Override, Unrolled, Weights
 from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState, unrolled
 from regard.encoders.encoded import Encoded
 from regard.kernels.hoisted import Hoisted
@@ -16,11 +17,12 @@ from regard.layers.cells import LSTM, uniform_
 
 
 class ShowAttendTell(RecurrentDecoder):
-    """Show, Attend and Tell (Xu et al. 2015, section 3.1.2): the attention comes before the step, and is gated.
+    """Show, Attend and Tell (Xu et al. 2015, section 3.1.2): gated attention before each step.
 
-    alpha_t from h_(t-1); z_t = beta_t sum_i alpha_ti a_i with beta_t = sigmoid(f(h_(t-1))), one number (section 4.2.1);
-    h_t, c_t = LSTM(E y_(t-1), h_(t-1), z_t); the output layer L_o sees E y_(t-1) + L_h h_t + L_z z_t (equation 7), so
-    that `output` takes as many features as a word has. h_0 and c_0 are each tanh(W mean_i a_i).
+    The query of alpha_t is h_(t-1). z_t = beta_t sum_i alpha_ti a_i with the gate beta_t = sigmoid(f(h_(t-1))), one
+    number (section 4.2.1). h_t, c_t = LSTM(E y_(t-1), h_(t-1), z_t). The input of the output layer L_o is
+    E y_(t-1) + L_h h_t + L_z z_t (equation 7), so `output` takes as many features as a word has. h_0 and c_0 are each
+    tanh(W mean_i a_i).
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class ShowAttendTell(RecurrentDecoder):
             embedding,
             summary_dim=memory_dim,
             hidden=hidden,
-            num_layers=2,  # what the bridge makes of the mean annotation: h_0 and c_0
+            num_layers=2,  # the bridge computes both h_0 and c_0 from the mean annotation
             attention=attention,
             output=output,
             dropout=dropout,
@@ -53,21 +55,27 @@ class ShowAttendTell(RecurrentDecoder):
         self.output_dropout = nn.Dropout(output_dropout)
 
     def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """W y, for all gates."""
+        """Compute W y for all gates."""
         projected: Tensor = self.word_layer(embedded)
         return projected
 
     def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
-        """One layer, whose state and cell both come from the mean annotation."""
+        """Return the state of the single layer; h_0 and c_0 both come from the mean annotation."""
         return ((hidden[0], hidden[1]),)
 
     def advance(
-        self, inputs: Float[Tensor, "b g"], state: RecurrentState, override: Override, *, weights: bool
+        self,
+        inputs: Float[Tensor, "b g"],
+        state: RecurrentState,
+        override: Override,
+        *,
+        weights: bool,
+        soft: Soft = False,
     ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        """Look, let in as much as the gate says, then step; the gate is among the extras of what was attended to."""
+        """Attend, multiply the context with the gate, then step; extras["gate"] of the attention is the gate."""
         (cell_state,) = state.cells
         last = cell_state[0]
-        context, state, attended = self.look(last, state, override, weights=weights)
+        context, state, attended = self.look(last, state, override, weights=weights, soft=soft)
         gate = torch.sigmoid(self.gate_layer(last))
         context = gate * context
         cell_state = self.cell(inputs + self.context_layer(context), cell_state)
@@ -75,20 +83,25 @@ class ShowAttendTell(RecurrentDecoder):
         return replace(state, cells=(cell_state,)), (cell_state[0], context, gate), attended
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
-        """The deep output: E y + L_h h + L_z z."""
+        """Compute the deep output: E y + L_h h + L_z z."""
         hidden, context, _ = pieces
         deep = embedded + self.deep_state(self.output_dropout(hidden)) + self.deep_context(context)
         dropped: Tensor = self.output_dropout(deep)
         return dropped
 
-    def forward(self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: bool = False) -> Unrolled:
-        """Predict after each token; where the loop is replayed, the weights are taken after it, for all steps at once.
+    def forward(
+        self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
+    ) -> Unrolled:
+        """Predict after each token of the target.
 
-        Of hard attention that chooses, `chances` are the distributions that its choices were taken from.
+        Where the loop runs as CUDA graphs, the weights are computed after it, for all steps at once. With hard
+        attention, `chances` are the distributions from which keys were chosen.
         """
         state, embedded = self.start(encoded), self.dropout(self.embedding(target))
-        later = weights and embedded.is_cuda and self._is_askable(state)
-        pieces, steps = self.unroll(self.advance, self.project(embedded), state, weights=weights and not later)
+        later = bool(weights) and embedded.is_cuda and self._can_record(state)
+        pieces, steps = self.unroll(
+            self.advance, self.project(embedded), state, weights=bool(weights) and not later, soft=soft
+        )
         whole = replace(unrolled(self.features(embedded, *pieces), steps), gates=pieces[2][..., 0])
         if later:
             return replace(whole, weights=self._chances(pieces[0], state))
@@ -97,21 +110,21 @@ class ShowAttendTell(RecurrentDecoder):
         return whole
 
     def _chances(self, hidden: Float[Tensor, "b m h"], state: RecurrentState) -> Float[Tensor, "b m n"]:
-        """The softmax of what each step found to match, from the states that the steps began with."""
+        """Compute the softmax of the logits of each step, from the states that the steps began with."""
         if self.attention is None or state.memory is None:
-            raise TypeError("Show, Attend and Tell has an attention and a memory.")
+            raise TypeError("Show, Attend and Tell needs an attention and a memory.")
         queries = torch.cat([state.cells[0][0].unsqueeze(1), hidden[:, :-1]], dim=1)
         attended = recall(queries, state.memory, score=self.attention.score, align=softmax, weights=True)
         if attended.weights is None:
-            raise TypeError("Weights that were asked for are given.")
+            raise TypeError("recall(..., weights=True) returned no weights.")
         return attended.weights
 
 
 class ShowAndTell(RecurrentDecoder):
-    """Show and Tell (Vinyals et al. 2015, section 3.1): an LSTM reads the picture once, then the words.
+    """Show and Tell (Vinyals et al. 2015, section 3.1): an LSTM reads the image once, then the words.
 
-    x_(-1) = W mean_i a_i is read first, from an empty state; then x_t = E y_t (equations 10 to 12). The output layer
-    sees h_t, so that `output` takes `hidden` features.
+    x_(-1) = W mean_i a_i is the first input, from an empty state; then x_t = E y_t (equations 10 to 12). The input of
+    the output layer is h_t, so `output` takes `hidden` features.
     """
 
     def __init__(
@@ -128,7 +141,7 @@ class ShowAndTell(RecurrentDecoder):
             embedding,
             summary_dim=memory_dim,
             hidden=hidden,
-            num_layers=LSTM.num_gates,  # the bridge brings the picture to all gates
+            num_layers=LSTM.num_gates,  # the bridge computes the inputs of all gates from the image
             attention=None,
             output=output,
             dropout=dropout,
@@ -138,24 +151,30 @@ class ShowAndTell(RecurrentDecoder):
         self.output_dropout = nn.Dropout(output_dropout)
 
     def start(self, encoded: Encoded) -> RecurrentState:
-        """The state that has read the picture."""
+        """Return the state after the image has been read."""
         inputs: Tensor = self.bridge(encoded.summary)
         empty = inputs.new_zeros(len(inputs), self.hidden)
         return RecurrentState((self.cell(inputs, (empty, empty)),), None)
 
     def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """W y, for all gates."""
+        """Compute W y for all gates."""
         projected: Tensor = self.word_layer(embedded)
         return projected
 
     def advance(
-        self, inputs: Float[Tensor, "b g"], state: RecurrentState, override: Override, *, weights: bool
+        self,
+        inputs: Float[Tensor, "b g"],
+        state: RecurrentState,
+        override: Override,
+        *,
+        weights: bool,
+        soft: Soft = False,
     ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        """Step."""
+        """Run one step of the LSTM."""
         cell_state = self.cell(inputs, state.cells[0])
         return replace(state, cells=(cell_state,)), (cell_state[0],), None
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
-        """h_t as it is."""
+        """Return h_t."""
         dropped: Tensor = self.output_dropout(pieces[0])
         return dropped

@@ -1,4 +1,4 @@
-"""The attention comes after the step; without any attention, the plain sequence-to-sequence decoder."""
+"""Luong's decoder, which attends after each step; without attention, the plain sequence-to-sequence decoder."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.attend import Attended, Attention
-from regard.decoders.protocol import Override, Unrolled
+from regard.attention.interfaces import Soft
+from regard.decoders.protocol import Override, Unrolled, Weights
 from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState, unrolled
 from regard.encoders.encoded import Encoded
 from regard.kernels.hoisted import Hoisted
@@ -15,11 +16,11 @@ from regard.layers.cells import CELLS, uniform_
 
 
 class Luong(RecurrentDecoder):
-    """Luong et al. 2015: stacked cells, the attention after the step, h~_t = tanh(W_c [c_t; h_t]).
+    """Luong et al. 2015: stacked cells, attention after each step, h~_t = tanh(W_c [c_t; h_t]).
 
-    With input feeding (section 3.3), h~_t enters the next step beside the word. Without it, nothing in the recurrence
-    waits for the attention, and teacher forcing attends with all steps at once. With no attention at all this is the
-    plain sequence-to-sequence decoder (Sutskever et al. 2014), h~_t = tanh(W_c h_t).
+    With input feeding (section 3.3), h~_t is an input of the next step, beside the word. Without it the recurrence does
+    not depend on the attention, and teacher forcing attends with all steps in one call. With attention=None this is
+    the plain sequence-to-sequence decoder (Sutskever et al. 2014), h~_t = tanh(W_c h_t).
     """
 
     def __init__(
@@ -57,45 +58,53 @@ class Luong(RecurrentDecoder):
         self.output_dropout = nn.Dropout(output_dropout)
 
     def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """W y, for all gates of the lowest layer."""
+        """Compute W y for all gates of the lowest layer."""
         projected: Tensor = self.word_layer(embedded)
         return projected
 
     def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
-        """Each layer begins with its own projection of the summary."""
+        """Return the state of each layer, which begins with its own projection of the summary."""
         return tuple(cell.start(part) for cell, part in zip(self.cells, hidden, strict=True))  # type: ignore[operator]
 
     def advance(
-        self, inputs: Float[Tensor, "b g"], state: RecurrentState, override: Override, *, weights: bool
+        self,
+        inputs: Float[Tensor, "b g"],
+        state: RecurrentState,
+        override: Override,
+        *,
+        weights: bool,
+        soft: Soft = False,
     ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        """Step through the layers, then look, then combine."""
+        """Step through the layers, attend, then combine."""
         if self.feeding is not None and state.fed is not None:
             inputs = inputs + self.feeding(state.fed)
         hidden, state = self._through_layers(inputs, state)
         if self.attention is None:
             return state, (self._combine(hidden),), None
-        context, state, attended = self.look(hidden, state, override, weights=weights)
+        context, state, attended = self.look(hidden, state, override, weights=weights, soft=soft)
         attentional = self._combine(torch.cat([context, hidden], dim=-1))
         if self.feeding is not None:
             state = replace(state, fed=attentional)
         return state, (attentional,), attended
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
-        """h~_t as it is."""
+        """Return h~_t."""
         return pieces[0]
 
-    def forward(self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: bool = False) -> Unrolled:
-        """Predict after each token; without input feeding, the attention is one call for all steps."""
+    def forward(
+        self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
+    ) -> Unrolled:
+        """Predict after each token of the target; without input feeding, all steps attend in one call."""
         if self.feeding is not None or self.attention is None:
-            return super().forward(encoded, target, weights=weights)
+            return super().forward(encoded, target, weights=weights, soft=soft)
         state = self.start(encoded)
         inputs = self.project(self.dropout(self.embedding(target)))
         (hidden,), _ = self.unroll(self._recur, inputs, replace(state, memory=None), weights=False)
-        attended = self.attention(hidden, state.memory, weights=weights)
+        attended = self.attention(hidden, state.memory, weights=bool(weights), soft=soft)
         return unrolled(self._combine(torch.cat([attended.context, hidden], dim=-1)), [attended])
 
     def _recur(
-        self, inputs: Tensor, state: RecurrentState, override: Override, *, weights: bool
+        self, inputs: Tensor, state: RecurrentState, override: Override, *, weights: bool, soft: Soft = False
     ) -> tuple[RecurrentState, Pieces, Attended | None]:
         hidden, state = self._through_layers(inputs, state)
         return state, (hidden,), None

@@ -1,77 +1,102 @@
-"""What every decoder answers, and all that search needs of one.
+"""The contract of a decoder, which is all that search needs.
 
     state = decoder.start(encoded)
-    step = decoder.step(token, state)      # logits of the next token, the new state, and what was attended to
+    step = decoder.step(token, state)      # logits of the next token, the new state, and the attention of this step
 
 Teacher forcing computes the same for a whole target at once: `decoder(encoded, target)`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention.attend import Attended
+from regard.attention.interfaces import Attended, Soft
 from regard.encoders.encoded import Encoded
 
 Override = Float[Tensor, "b 1 n"] | None
+Weights = bool | Literal["all"]
+"""Which attention weights a teacher-forced pass returns: none, those of `Unrolled.weights`, or every layer's and head's."""
 State = TypeVar("State")
 OF_INPUT = {"of_input": True}
-"""Marks a field of a state that belongs to the input, such as its memory: the same for all hypotheses about it."""
+"""Marks a field of a state that depends on the input alone, such as its memory: all hypotheses of an input share it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of decoding."""
+    """The result of one decoding step."""
 
     logits: Float[Tensor, "b y"]
     state: Any
     attended: Attended | None
-    """What this step attended to, with weights (b, 1, n); None for a decoder without attention."""
+    """The attention of this step, with weights (b, 1, n); None for a decoder without attention."""
 
 
 @dataclass(frozen=True)
 class Unrolled:
-    """A whole target under teacher forcing: what the output layer turns into logits, and the attention behind it."""
+    """The result of teacher forcing over a whole target: the inputs of the output layer, and the attention."""
 
     features: Float[Tensor, "b m f"]
+    """`decoder.output` turns these into logits."""
     weights: Float[Tensor, "b m n"] | None = None
     log_prob: Float[Tensor, "b m"] | None = None
-    """Of hard attention: the log-probability of each choice."""
+    """Hard attention: the log-probability of each choice."""
     entropy: Float[Tensor, "b m"] | None = None
+    """Hard attention: the entropy of each distribution."""
     overlap: Float[Tensor, "b m"] | None = None
-    """Of coverage: how much of what each step attends to was attended to before."""
+    """Coverage: how much of the attention of each step falls on keys that were attended to before."""
     gates: Float[Tensor, "b m"] | None = None
-    """Of Show, Attend and Tell: how much of what it saw each step let in."""
+    """Show, Attend and Tell: the gate on the context of each step."""
     chances: Float[Tensor, "b m n"] | None = None
-    """Of its hard attention: the distributions that the choices were taken from."""
+    """Show, Attend and Tell with hard attention: the distributions from which keys were chosen."""
+    self_maps: tuple[Float[Tensor, "b h m m"], ...] = ()
+    """Transformer with weights="all": the self-attention of each layer and head."""
+    source_maps: tuple[Float[Tensor, "b h m n"], ...] = ()
+    """Transformer with weights="all": the attention of each layer and head to the source."""
 
 
 class Decoder(nn.Module):
     """A decoder over a vocabulary; subclasses define `start`, `step` and `forward`."""
 
     output: Callable[[Tensor], Tensor]
-    """From features to logits; apart, so that training can leave out the padding."""
+    """The output layer, from features to logits; it is separate so that training can skip the padding."""
 
     def start(self, encoded: Encoded) -> Any:
-        """The state before the first token."""
-        raise TypeError(f"{type(self).__name__} does not define start(encoded).")
+        """Return the state before the first token."""
+        raise TypeError(f"{type(self).__name__} must define start(encoded).")
 
     def step(self, token: Int[Tensor, "b"], state: Any, *, override: Override = None) -> Step:
-        """Read a token and predict the next; `override` replaces the attention of this step."""
-        raise TypeError(f"{type(self).__name__} does not define step(token, state).")
+        """Read a token and predict the next one.
 
-    def forward(self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: bool = False) -> Unrolled:
-        """Predict after each token of the target, the right ones being given."""
-        raise TypeError(f"{type(self).__name__} does not define forward(encoded, target).")
+        `override` (b, 1, n) replaces the attention weights of this step: the context is read with it, `Step.attended`
+        reports it, and everything that follows (the logits, the state, coverage) is computed as if the model had
+        attended there. Its rows need not sum to 1; padding keeps weight 0. A Transformer applies it to every head of
+        the layer that it reports, and its other layers attend as usual. A decoder without attention ignores it.
+        """
+        raise TypeError(f"{type(self).__name__} must define step(token, state, *, override=None).")
+
+    def forward(
+        self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
+    ) -> Unrolled:
+        """Predict after each token of the target, given the true tokens before it (teacher forcing).
+
+        `weights` asks for the attention weights; "all" also for those of every layer and head. `soft` lets hard
+        attention read softly in this call, for the whole batch or for each row (b,).
+        """
+        raise TypeError(f"{type(self).__name__} must define forward(encoded, target, *, weights=False, soft=False).")
+
+    def source_mask(self, state: Any) -> Bool[Tensor, "b n"] | None:
+        """Return which source positions exist, for the coverage penalty of search; None if all of them do."""
+        return None
 
 
 def select(state: State, rows: Int[Tensor, "r"], *, same_inputs: bool = False) -> State:
-    """The state of these rows of the batch, in this order; how search drops, repeats and reorders hypotheses.
+    """Select rows of a state's batch, in this order; search drops, repeats and reorders hypotheses with it.
 
-    With `same_inputs`, each new row is about the same input as the row in its place was: fields OF_INPUT stay.
+    With `same_inputs`, each selected row belongs to the same input as the row whose place it takes, so that fields
+    marked OF_INPUT are kept.
     """
     selected: State = _select(state, rows, same_inputs)
     return selected

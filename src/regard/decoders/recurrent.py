@@ -1,9 +1,9 @@
-"""What recurrent decoders share: bahdanau.py (attention before the step) and luong.py (after it, or none).
+"""The base of recurrent decoders: bahdanau.py (attention before the step), luong.py (after it, or none), captions.py.
 
-What does not depend on the recurrence is computed for the whole target at once: the projections of
-the embedded words before the loop, the features for the output layer after it, and the gradients of the weights that
-the loop uses (see kernels/hoisted.py). `advance` is the loop's body, for teacher forcing and for decoding alike, so
-that both give the same numbers. On a GPU the loop of a training is recorded and replayed (see replay.py).
+Whatever does not depend on the recurrence is computed for the whole target at once: the projections of the embedded
+words before the loop, the features for the output layer after it, and the gradients of the parameters that the loop
+uses (see kernels/hoisted.py). Teacher forcing and decoding share the body of the loop, `advance`, so that both compute
+the same numbers. On a GPU, training records the loop as CUDA graphs (see cuda_graphs.py).
 """
 
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.attend import Attended, Attention
+from regard.attention.interfaces import Soft
 from regard.attention.memory import Memory
-from regard.attention.steps import in_steps
-from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled
-from regard.decoders.replay import KEYS, ROWS, STEPS, Replay, grown, rounded
+from regard.decoders.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
+from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled, Weights
 from regard.encoders.encoded import Encoded
 from regard.kernels.hoisted import hoisting
 from regard.layers.cells import uniform_
@@ -28,24 +28,25 @@ Pieces = tuple[Float[Tensor, "b _"], ...]
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """What a recurrent decoder carries from step to step."""
+    """The state of a recurrent decoder between steps."""
 
     cells: tuple[tuple[Float[Tensor, "b h"], ...], ...]
     """The state of each layer."""
     memory: Memory | None = field(metadata=OF_INPUT)
     align_state: Any = None
+    """The state of the alignment."""
     fed: Float[Tensor, "b f"] | None = None
     """Luong's input feeding: the attentional vector of the last step."""
-    ask: Callable[[Tensor], Tensor] | None = field(default=None, metadata=OF_INPUT)
-    """A quick way from a query to what it reads, for a loop that needs no weights."""
+    read: Callable[[Tensor], Tensor] | None = field(default=None, metadata=OF_INPUT)
+    """A kernel from a query to its context, for a loop that needs no weights."""
 
 
 Body = Callable[..., tuple[RecurrentState, Pieces, Attended | None]]
-"""A step: `advance`, or the part of it that has to be in the loop."""
+"""One step of the loop: `advance`, or the part of it that must run inside the loop."""
 
 
 class RecurrentDecoder(Decoder):
-    """The shared shape; `output_dim` features per step go to the output layer."""
+    """A decoder whose step is a recurrence; subclasses define `project`, `start_cells`, `advance` and `features`."""
 
     def __init__(
         self,
@@ -62,81 +63,102 @@ class RecurrentDecoder(Decoder):
         self.embedding, self.hidden, self.attention, self.output = embedding, hidden, attention, output
         self.bridge = uniform_(nn.Linear(summary_dim, num_layers * hidden))
         self.dropout = nn.Dropout(dropout)
-        self._replay = Replay()
+        self._graphed_loop = GraphedLoop()
 
     def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """What enters the cell from the embedded words, for all steps at once."""
-        raise TypeError(f"{type(self).__name__} does not define project(embedded).")
+        """Compute the part of the gates that comes from the embedded words, for all steps at once."""
+        raise TypeError(f"{type(self).__name__} must define project(embedded).")
 
     def advance(
-        self, inputs: Float[Tensor, "b g"], state: RecurrentState, override: Override, *, weights: bool
+        self,
+        inputs: Float[Tensor, "b g"],
+        state: RecurrentState,
+        override: Override,
+        *,
+        weights: bool,
+        soft: Soft = False,
     ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        """One step of the recurrence: the new state, and the pieces that the features are made of."""
-        raise TypeError(f"{type(self).__name__} does not define advance(...).")
+        """Run one step of the recurrence; return the new state, the pieces of the features, and the attention."""
+        raise TypeError(f"{type(self).__name__} must define advance(...).")
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
-        """What the output layer sees, for all steps at once."""
-        raise TypeError(f"{type(self).__name__} does not define features(...).")
+        """Compute the inputs of the output layer from the pieces of all steps at once."""
+        raise TypeError(f"{type(self).__name__} must define features(embedded, *pieces).")
 
     def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
-        """The states of the cells that begin with these hidden vectors."""
-        raise TypeError(f"{type(self).__name__} does not define start_cells(...).")
+        """Return the cell states that begin with these hidden vectors."""
+        raise TypeError(f"{type(self).__name__} must define start_cells(hidden).")
 
     def start(self, encoded: Encoded) -> RecurrentState:
-        """The state before the first token; the keys are projected here, once."""
+        """Return the state before the first token; the keys are projected here, once."""
         memory = None if self.attention is None else self.attention.remember(encoded.states, encoded.mask)
         hidden = torch.tanh(self.bridge(encoded.summary[:, -self.bridge.in_features :]))
         return RecurrentState(self.start_cells(hidden.split(self.hidden, dim=-1)), memory)
 
     def step(self, token: Int[Tensor, "b"], state: RecurrentState, *, override: Override = None) -> Step:
-        """Read a token and predict the next."""
+        """Read a token and predict the next one; `override` replaces the attention of this step."""
         embedded = self.dropout(self.embedding(token.unsqueeze(1)))
         state, pieces, attended = self.advance(self.project(embedded)[:, 0], state, override, weights=True)
         features = self.features(embedded, *(piece.unsqueeze(1) for piece in pieces))
         return Step(self.output(features)[:, 0], state, attended)
 
-    def forward(self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: bool = False) -> Unrolled:
-        """Predict after each token of the target."""
+    def forward(
+        self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
+    ) -> Unrolled:
+        """Predict after each token of the target; weights="all" means the same as True, since there is one attention."""
         embedded = self.dropout(self.embedding(target))
-        pieces, steps = self.unroll(self.advance, self.project(embedded), self.start(encoded), weights=weights)
+        pieces, steps = self.unroll(
+            self.advance, self.project(embedded), self.start(encoded), weights=bool(weights), soft=soft
+        )
         return unrolled(self.features(embedded, *pieces), steps)
 
+    def source_mask(self, state: RecurrentState) -> Bool[Tensor, "b n"] | None:
+        """Return which source positions exist."""
+        return None if state.memory is None or state.memory.mask is None else state.memory.mask[:, 0]
+
     def unroll(
-        self, body: Body, inputs: Float[Tensor, "b m g"], state: RecurrentState, *, weights: bool
+        self,
+        body: Body,
+        inputs: Float[Tensor, "b m g"],
+        state: RecurrentState,
+        *,
+        weights: bool,
+        soft: Soft = False,
     ) -> tuple[tuple[Float[Tensor, "b m _"], ...], list[Attended | None]]:
-        """The body for all steps: its pieces, stacked, and what each step attended to."""
-        if inputs.is_cuda and inputs.requires_grad and not weights and self._is_askable(state):
-            return self._replayed(body, inputs, state), []
-        return self._loop(body, inputs, state, weights=weights)
+        """Run the body for all steps; return its pieces, stacked along the steps, and the attention of each step."""
+        if inputs.is_cuda and inputs.requires_grad and not weights and self._can_record(state):
+            # Only softmax attention is recorded, and it has no use for `soft`.
+            return self._recorded(body, inputs, state), []
+        return self._loop(body, inputs, state, weights=weights, soft=soft)
 
     def _loop(
-        self, body: Body, inputs: Tensor, state: RecurrentState, *, weights: bool
+        self, body: Body, inputs: Tensor, state: RecurrentState, *, weights: bool, soft: Soft
     ) -> tuple[tuple[Tensor, ...], list[Attended | None]]:
         pieces, steps = [], []
         with hoisting(self):
             for step in inputs.unbind(1):
-                state, piece, attended = body(step, state, None, weights=weights)
+                state, piece, attended = body(step, state, None, weights=weights, soft=soft)
                 pieces.append(piece)
                 steps.append(attended)
         return tuple(torch.stack(parts, dim=1) for parts in zip(*pieces, strict=True)), steps
 
-    def _is_askable(self, state: RecurrentState) -> bool:
-        """Whether the loop needs no attention, or one that answers step by step."""
+    def _can_record(self, state: RecurrentState) -> bool:
+        """Whether the loop has no attention, or one with a kernel for single steps."""
         return state.memory is None or (
-            self.attention is not None and in_steps(self.attention, state.memory) is not None
+            self.attention is not None and self.attention.in_steps(state.memory) is not None
         )
 
-    def _replayed(self, body: Body, inputs: Tensor, state: RecurrentState) -> tuple[Tensor, ...]:
-        """The loop as a recorded one, whose sizes are rounded up."""
+    def _recorded(self, body: Body, inputs: Tensor, state: RecurrentState) -> tuple[Tensor, ...]:
+        """Run the loop as CUDA graphs, with its sizes rounded up."""
         (batch, length, _), memory, attention = inputs.shape, state.memory, self.attention
-        rows = rounded(batch, ROWS)
-        tensors = [grown(inputs, rows, rounded(length, STEPS))]
-        tensors += [grown(part, rows) for cell in state.cells for part in cell]
+        rows = round_up(batch, ROW_MULTIPLE)
+        tensors = [pad_axes(inputs, rows, round_up(length, STEP_MULTIPLE))]
+        tensors += [pad_axes(part, rows) for cell in state.cells for part in cell]
         if memory is not None:
-            keys = rounded(len(memory), KEYS)
+            keys = round_up(len(memory), KEY_MULTIPLE)
             mask = inputs.new_ones(1, 1, dtype=torch.bool) if memory.mask is None else memory.mask[:, 0]
             mask = mask.expand(batch, len(memory))
-            tensors += [grown(part, rows, keys) for part in (memory.keys, memory.values, mask)]
+            tensors += [pad_axes(part, rows, keys) for part in (memory.keys, memory.values, mask)]
 
         def loop(inputs: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
             rest = iter(parts)
@@ -144,34 +166,40 @@ class RecurrentDecoder(Decoder):
             if memory is not None and attention is not None:
                 keys, values, mask = rest
                 own = Memory(keys, values, mask.unsqueeze(1))
-                here = replace(here, memory=own, ask=in_steps(attention, own))
-            return self._loop(body, inputs, here, weights=False)[0]
+                here = replace(here, memory=own, read=attention.in_steps(own))
+            return self._loop(body, inputs, here, weights=False, soft=False)[0]
 
         outside = ("embedding.", "output.")
-        weights = {name: weight for name, weight in self.named_parameters() if not name.startswith(outside)}
-        return tuple(piece[:batch, :length] for piece in self._replay(self, loop, tensors, weights))
+        parameters = {name: part for name, part in self.named_parameters() if not name.startswith(outside)}
+        return tuple(piece[:batch, :length] for piece in self._graphed_loop(self, loop, tensors, parameters))
 
     def look(
-        self, query: Float[Tensor, "b h"], state: RecurrentState, override: Override, *, weights: bool
+        self,
+        query: Float[Tensor, "b h"],
+        state: RecurrentState,
+        override: Override,
+        *,
+        weights: bool,
+        soft: Soft = False,
     ) -> tuple[Float[Tensor, "b c"], RecurrentState, Attended]:
-        """The context of one query, and the state with what the alignment will need next."""
+        """Attend with one query; return its context, the state with that of the alignment, and the attention."""
         if self.attention is None or state.memory is None:
             raise TypeError(f"This {type(self).__name__} has no attention.")
-        if state.ask is not None and override is None and not weights:
-            context = state.ask(query)
+        if state.read is not None and override is None and not weights:
+            context = state.read(query)
             return context, state, Attended(context.unsqueeze(1))
         attended = self.attention(
-            query.unsqueeze(1), state.memory, weights=weights, state=state.align_state, override=override
+            query.unsqueeze(1), state.memory, weights=weights, state=state.align_state, override=override, soft=soft
         )
         return attended.context[:, 0], replace(state, align_state=attended.state), attended
 
 
 def unrolled(features: Tensor, steps: list[Attended | None]) -> Unrolled:
-    """The features of all steps with what they attended to, joined along the steps."""
+    """Join the attention of all steps into an `Unrolled`."""
 
     def joined(parts: list[Tensor | None]) -> Tensor | None:
-        there = [part for part in parts if part is not None]
-        return torch.cat(there, dim=1) if there else None
+        present = [part for part in parts if part is not None]
+        return torch.cat(present, dim=1) if present else None
 
     attended = [step for step in steps if step is not None]
     return Unrolled(

@@ -1,34 +1,36 @@
-"""The decoder of the Transformer, with its caches as an explicit state (Vaswani et al. 2017, section 3.1)."""
+"""The decoder of the Transformer, whose caches are an explicit state (Vaswani et al. 2017, section 3.1)."""
 
 from dataclasses import dataclass, field, replace
 
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention.attend import Attended
 from regard.attention.heads import MultiHead
+from regard.attention.interfaces import Attended, Soft
 from regard.attention.memory import Memory
-from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled
+from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled, Weights
 from regard.encoders.encoded import Encoded
 from regard.encoders.transformer import embed_with_positions
+from regard.errors import OptionError
 from regard.layers.feedforward import FeedForward, Residual
 
 
 @dataclass(frozen=True)
 class TransformerState:
-    """For each layer, what of the target has been seen, and the source."""
+    """The caches of a Transformer decoder: for each layer, the target so far and the source."""
 
     seen: tuple[Memory | None, ...]
     source: tuple[Memory, ...] = field(metadata=OF_INPUT)
     length: int = 0
-    """How many tokens have been seen."""
+    """Number of target tokens so far."""
 
 
 class TransformerDecoder(Decoder):
     """Layers of causal self-attention, attention to the source, and feed-forward network.
 
-    The attention that a step reports is the mean over the heads of one layer's attention to the source, by default the
-    last but one's, where the alignment is clearest (Garg et al. 2019); its heads are in extras["heads"].
+    A step reports the mean over the heads of one layer's attention to the source, with the heads themselves in
+    extras["heads"]. That layer is `shown_layer`, counted from 0; by default it is the second to last, which shows the
+    clearest alignment (Garg et al. 2019). `forward` with weights="all" returns the maps of all layers and heads.
     """
 
     def __init__(
@@ -55,40 +57,76 @@ class TransformerDecoder(Decoder):
         self.shown_layer = max(0, num_layers - 2) if shown_layer is None else shown_layer
 
     def start(self, encoded: Encoded) -> TransformerState:
-        """Nothing seen; the source projected for each layer, once."""
+        """Return the state before the first token; the source is projected for each layer here, once."""
         source = tuple(layer.to_source.remember(encoded.states, encoded.mask) for layer in self._layers())
         return TransformerState((None,) * len(source), source)
 
     def step(self, token: Int[Tensor, "b"], state: TransformerState, *, override: Override = None) -> Step:
-        """Read a token and predict the next."""
-        features, state, attended = self._through_layers(token.unsqueeze(1), state, override, weights=True)
+        """Read a token and predict the next one; `override` replaces the attention of the reported layer."""
+        features, state, attended, _ = self._through_layers(token.unsqueeze(1), state, override, weights=True)
         return Step(self.output(features)[:, 0], state, attended)
 
-    def forward(self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: bool = False) -> Unrolled:
-        """Predict after each token of the target, all at once."""
-        features, _, attended = self._through_layers(target, self.start(encoded), None, weights=weights)
-        return Unrolled(features, attended.weights if weights else None)
+    def forward(
+        self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
+    ) -> Unrolled:
+        """Predict after each token of the target, in one pass; `soft` has no effect, since this attention is soft."""
+        features, _, attended, maps = self._through_layers(target, self.start(encoded), None, weights=weights)
+        self_maps, source_maps = zip(*maps, strict=True) if maps else ((), ())
+        return Unrolled(
+            features, attended.weights if weights else None, self_maps=self_maps, source_maps=source_maps
+        )
+
+    def source_mask(self, state: TransformerState) -> Bool[Tensor, "b n"] | None:
+        """Return which source positions exist."""
+        mask = state.source[0].mask
+        return None if mask is None else mask[:, 0, 0]
 
     def _layers(self) -> list["TransformerDecoderLayer"]:
         return [layer for layer in self.layers if isinstance(layer, TransformerDecoderLayer)]
 
     def _through_layers(
-        self, tokens: Int[Tensor, "b m"], state: TransformerState, override: Override, *, weights: bool
-    ) -> tuple[Tensor, TransformerState, Attended]:
+        self, tokens: Int[Tensor, "b m"], state: TransformerState, override: Override, *, weights: Weights
+    ) -> tuple[Tensor, TransformerState, Attended, list[tuple[Tensor, Tensor]]]:
+        """Return the features, the new state, the reported attention, and all maps if `weights` is "all"."""
         features = self.dropout(embed_with_positions(self.embedding, tokens, first=state.length))
-        seen, shown = [], None
+        seen: list[Memory] = []
+        maps: list[tuple[Tensor, Tensor]] = []
+        shown = None
         for index, (layer, old, source) in enumerate(zip(self._layers(), state.seen, state.source, strict=True)):
-            asked = weights and index == self.shown_layer
-            features, new, attended = layer(features, old, source, override if asked else None, weights=asked)
-            seen.append(new)
+            is_shown = bool(weights) and index == self.shown_layer
+            looks = layer(
+                features,
+                old,
+                source,
+                override if is_shown else None,
+                weights=is_shown or weights == "all",
+                self_weights=weights == "all",
+            )
+            features = looks.features
+            seen.append(looks.seen)
             if index == self.shown_layer:
-                shown = attended
+                shown = looks.to_source
+            if looks.to_self.weights is not None and looks.to_source.weights is not None:
+                maps.append((looks.to_self.weights, looks.to_source.weights))
         if shown is None:
-            raise TypeError(f"There is no layer {self.shown_layer} to show the attention of.")
+            raise OptionError(
+                f"shown_layer must be a layer of this decoder, 0 to {len(self.layers) - 1}; got {self.shown_layer}."
+            )
         if shown.weights is not None:
             shown = Attended(shown.context, shown.weights.mean(1), extras={"heads": shown.weights})
         state = replace(state, seen=tuple(seen), length=state.length + tokens.shape[1])
-        return self.norm(features), state, shown
+        return self.norm(features), state, shown, maps
+
+
+@dataclass(frozen=True)
+class LayerResult:
+    """The result of one decoder layer."""
+
+    features: Float[Tensor, "b m d"]
+    seen: Memory
+    """The target so far, as the self-attention remembers it."""
+    to_self: Attended
+    to_source: Attended
 
 
 class TransformerDecoderLayer(nn.Module):
@@ -111,19 +149,21 @@ class TransformerDecoderLayer(nn.Module):
         override: Override,
         *,
         weights: bool,
-    ) -> tuple[Float[Tensor, "b m d"], Memory, Attended]:
-        """The features one layer up, what has been seen now, and the attention to the source."""
+        self_weights: bool = False,
+    ) -> LayerResult:
+        """Compute the features of the next layer; `weights` and `self_weights` ask for the attention weights."""
         grown: list[Memory] = []
         looks: list[Attended] = []
 
         def look_back(x: Tensor) -> Tensor:
             grown.append(self.to_self.remember(x, after=seen))
-            return self.to_self(x, grown[0], causal=True).context  # type: ignore[no-any-return]
+            looks.append(self.to_self(x, grown[0], causal=True, weights=self_weights))
+            return looks[0].context
 
         def look_at_source(x: Tensor) -> Tensor:
             looks.append(self.to_source(x, source, weights=weights, override=override))
-            return looks[0].context
+            return looks[1].context
 
         features = self.around_self(features, look_back)
         features = self.around_source(features, look_at_source)
-        return self.around_feed_forward(features, self.feed_forward), grown[0], looks[0]
+        return LayerResult(self.around_feed_forward(features, self.feed_forward), grown[0], *looks)

@@ -14,7 +14,7 @@ from torch.nn import functional
 from regard import viewing
 from regard.attention import align, score
 from regard.attention.attend import Attended, attend
-from regard.attention.match import Score
+from regard.attention.interfaces import Score
 from regard.trace import Trace
 from regard.viewing import terminal
 

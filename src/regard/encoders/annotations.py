@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ConvNet, ImageEncoder
-from regard.encoders.networks import TimmNet
+from regard.encoders.image_networks import TimmNet
 from regard.errors import OptionError, ShapeError
 
 Cells = Float[Tensor, "b n d"]

@@ -1,4 +1,4 @@
-"""What every encoder gives."""
+"""The result of every encoder."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,11 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Encoded:
-    """The states of the input, which of them exist, and a summary of the whole."""
+    """The states of an encoded input, the mask of those that exist, and a summary of the whole input."""
 
     states: Float[Tensor, "b n d"]
     mask: Bool[Tensor, "b 1 n"]
     summary: Float[Tensor, "b s"]
-    """Of a recurrent encoder its last states, forward then backward; of others the mean state."""
+    """The last states (forward, then backward) of a recurrent encoder; the mean state of other encoders."""
+    maps: tuple[Float[Tensor, "b h n n"], ...] = ()
+    """The self-attention weights of each layer of a Transformer encoder, if the call asked for them."""

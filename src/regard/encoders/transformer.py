@@ -2,7 +2,7 @@
 
 import math
 
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import mask
@@ -15,7 +15,7 @@ from regard.layers.position import sinusoids
 def embed_with_positions(
     embedding: nn.Embedding, tokens: Int[Tensor, "b n"], *, first: int = 0
 ) -> Float[Tensor, "b n d"]:
-    """sqrt(d) times the embedding, plus sinusoids for the positions from `first` on."""
+    """Embed tokens, scale by sqrt(d), and add the sinusoids of positions first, first + 1, ..."""
     dim = embedding.embedding_dim
     embedded: Tensor = embedding(tokens) * math.sqrt(dim)
     return embedded + sinusoids(tokens.shape[1], dim, first=first, device=tokens.device)
@@ -35,16 +35,17 @@ class TransformerEncoder(nn.Module):
         )
         self.norm = nn.LayerNorm(self.dim) if prenorm else nn.Identity()
 
-    def forward(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"]) -> Encoded:
-        """Encode sentences of these lengths."""
+    def forward(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Encoded:
+        """Encode padded sentences of these lengths; `weights` asks for the self-attention maps of each layer."""
         allowed = mask.padding(lengths, source.shape[1])
         allowed, lengths = (part.to(source.device, non_blocking=source.is_cuda) for part in (allowed, lengths))
         states = self.dropout(embed_with_positions(self.embedding, source))
+        maps: list[Tensor] = []
         for layer in self.layers:
-            states = layer(states, allowed)
+            states = layer(states, allowed, maps if weights else None)
         states = self.norm(states)
         summary = (states * allowed.mT).sum(1) / lengths.unsqueeze(-1)
-        return Encoded(states, allowed, summary)
+        return Encoded(states, allowed, summary, tuple(maps))
 
 
 class TransformerEncoderLayer(nn.Module):
@@ -57,7 +58,16 @@ class TransformerEncoderLayer(nn.Module):
         self.around_heads = Residual(dim, dropout, prenorm=prenorm)
         self.around_feed_forward = Residual(dim, dropout, prenorm=prenorm)
 
-    def forward(self, states: Float[Tensor, "b n d"], allowed: Tensor) -> Float[Tensor, "b n d"]:
-        """The states one layer up."""
-        states = self.around_heads(states, lambda x: self.heads(x, mask=allowed).context)
+    def forward(
+        self, states: Float[Tensor, "b n d"], allowed: Bool[Tensor, "b 1 n"], maps: list[Tensor] | None = None
+    ) -> Float[Tensor, "b n d"]:
+        """Compute the states of the next layer; if there is a list of maps, append the attention weights to it."""
+
+        def attend_to_self(x: Tensor) -> Tensor:
+            context, weights = self.heads(x, mask=allowed, weights=maps is not None)
+            if maps is not None:
+                maps.append(weights)
+            return context  # type: ignore[no-any-return]
+
+        states = self.around_heads(states, attend_to_self)
         return self.around_feed_forward(states, self.feed_forward)  # type: ignore[no-any-return]

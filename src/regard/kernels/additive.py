@@ -17,9 +17,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.additive_compiled import compiling_pays, fractions, slopes
+from regard.kernels.additive_compiled import prefers_compiled_loops, fractions, slopes
 from regard.kernels.blocks import Block, blocks, flatten_lead, plain_gradients
-from regard.kernels.gpu import has_gpu_kernels, kernels_pay
+from regard.kernels.gpu import has_gpu_kernels, prefers_gpu_kernels
 
 
 def additive_logits_reference(
@@ -33,10 +33,10 @@ def additive_logits(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], direction: Float[Tensor, "d"]
 ) -> Float[Tensor, "... q k"]:
     """The same numbers, where there are many from blocks: extra memory is bounded, whatever the sizes."""
-    if _formula_pays(query, key):
+    if _prefers_formula(query, key):
         return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_() @ direction
     query, key, lead = flatten_lead(query, key)
-    if kernels_pay(query, key):
+    if prefers_gpu_kernels(query, key):
         from regard.kernels.additive_gpu import additive_logits as by_gpu
 
         return by_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
@@ -44,15 +44,15 @@ def additive_logits(
     return logits.view(*lead, *logits.shape[1:])
 
 
-SMALL = 1 << 22
+MAX_FEATURES_FOR_FORMULA = 1 << 22
 """Features of pairs (batch x query x key x feature) up to which the formula is fastest on a CPU: one tensor, of 16 MiB
 in float32, in which tanh overwrites the sum, and nothing is computed twice."""
 
 
-def _formula_pays(query: Tensor, key: Tensor) -> bool:
+def _prefers_formula(query: Tensor, key: Tensor) -> bool:
     if query.device.type != "cpu":
-        return has_gpu_kernels(query) and not kernels_pay(query, key)
-    return query.numel() * key.shape[-2] <= SMALL
+        return has_gpu_kernels(query) and not prefers_gpu_kernels(query, key)
+    return query.numel() * key.shape[-2] <= MAX_FEATURES_FOR_FORMULA
 
 
 class _AdditiveLogits(torch.autograd.Function):
@@ -124,7 +124,7 @@ def _add(total: Tensor, part: Tensor, factors: Tensor, *, first: bool) -> None:
 
 def _exponentials(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
     """exp(2x) of both sides, where the loops are to be taken and these are finite."""
-    if not compiling_pays(query, key):
+    if not prefers_compiled_loops(query, key):
         return None
     largest = 0.49 * math.log(torch.finfo(query.dtype).max)
     if max(query.abs().amax().item(), key.abs().amax().item()) >= largest:

@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-PAYS = 1 << 27
+MIN_FEATURES_TO_COMPILE = 1 << 27
 """Fewest features of pairs (batch x query x key x feature) in one call: blocks take a second for twice as many."""
 
 
-def compiling_pays(query: Tensor, key: Tensor) -> bool:
+def prefers_compiled_loops(query: Tensor, key: Tensor) -> bool:
     """Whether the compiled loops are to be taken; the sizes alone decide, so that runs can be repeated."""
     features = query.shape[0] * query.shape[1] * key.shape[1] * query.shape[2]
     on_cpu = query.device.type == "cpu" and query.dtype == torch.float32
-    return on_cpu and features >= PAYS and not torch.compiler.is_compiling() and _has_compiler()
+    return on_cpu and features >= MIN_FEATURES_TO_COMPILE and not torch.compiler.is_compiling() and _has_compiler()
 
 
 def fractions(query: Tensor, key: Tensor, direction: Tensor) -> Tensor:

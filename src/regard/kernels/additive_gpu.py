@@ -1,6 +1,6 @@
 """Additive attention on a GPU, forward and backward; additive_triton.py has the kernels and their idea.
 
-Nothing of size (batch, query, key, feature) is ever held. The logits of SCRATCH pairs (batch x query x key) exist at a
+Nothing of size (batch, query, key, feature) is ever held. The logits of MAX_PAIRS_IN_MEMORY pairs (batch x query x key) exist at a
 time, normalised in place and read with by a matrix product. A call of no more pairs than that keeps its weights for the
 backward pass; a larger one keeps the logarithms of their divisors alone, and computes the weights again.
 """
@@ -18,11 +18,11 @@ from regard.kernels import additive_triton as kernels
 from regard.kernels.additive import additive_logits_reference
 from regard.kernels.blocks import plain_gradients
 
-SCRATCH = 1 << 24
+MAX_PAIRS_IN_MEMORY = 1 << 24
 """Pairs whose weights are held at a time: 64 MiB."""
-PROGRAMS = 4096
+TARGET_PROGRAMS = 4096
 """How many programs of one warp keep a GPU busy: some more than fit at once."""
-REGISTERS = 168
+MAX_REGISTERS = 168
 """Of the gradients' kernel: more, and too few of its programs fit at once to hide how long memory takes."""
 TILE: int = kernels.PEAK_TILE.value
 QUERIES: int = kernels.QUERIES.value
@@ -129,7 +129,7 @@ class Sides:
         """
         block = 64 if self.dim > 32 else 32
         blocks = triton.cdiv(self.dim, block)
-        query_share, key_share = _shares(self.num_queries, self.num_keys, PROGRAMS // (self.batch * blocks))
+        query_share, key_share = _shares(self.num_queries, self.num_keys, TARGET_PROGRAMS // (self.batch * blocks))
         query_shares, key_shares = triton.cdiv(self.num_queries, query_share), triton.cdiv(self.num_keys, key_share)
         parts = (
             upstream.new_empty(key_shares, *self.query.shape),
@@ -149,7 +149,7 @@ class Sides:
             FAST=self.fast,
             BLOCK=block,
             num_warps=1,
-            maxnreg=REGISTERS,
+            maxnreg=MAX_REGISTERS,
         )
         sums = tuple(upstream.new_empty(of.shape) for of in (self.query, self.key, self.direction))
         sizes = self.query.numel(), self.key.numel()
@@ -275,9 +275,9 @@ class _AdditiveLogits(torch.autograd.Function):
 
 
 def _chunks(batch: int, num_queries: int, num_keys: int) -> list[tuple[slice, slice]]:
-    """Parts of the batch, or of one example's queries, with at most SCRATCH pairs, so that each lies in one piece."""
-    examples = max(1, SCRATCH // max(1, num_queries * num_keys))
-    queries = max(num_queries, 1) if examples > 1 else max(TILE, SCRATCH // max(1, num_keys) // TILE * TILE)
+    """Parts of the batch, or of one example's queries, with at most MAX_PAIRS_IN_MEMORY pairs, so that each lies in one piece."""
+    examples = max(1, MAX_PAIRS_IN_MEMORY // max(1, num_queries * num_keys))
+    queries = max(num_queries, 1) if examples > 1 else max(TILE, MAX_PAIRS_IN_MEMORY // max(1, num_keys) // TILE * TILE)
     return [
         (slice(b, min(b + examples, batch)), slice(q, min(q + queries, num_queries)))
         for b in range(0, batch, examples)

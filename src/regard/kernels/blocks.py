@@ -11,7 +11,7 @@ Block = tuple[slice, slice, slice]
 # Elements of one (batch, query, key, feature) block: 1 MiB in float32 stays in the cache of each of a few CPU cores,
 # while a GPU needs larger pieces to be busy.
 CPU_BLOCK = 1 << 18
-MOST_CORES = 4
+MAX_CORES = 4
 GPU_BLOCK = 1 << 23
 
 
@@ -41,7 +41,7 @@ def blocks(query: Tensor, key: Tensor, *, features: int) -> Iterator[Block]:
     Whole examples go together while they fit; otherwise whole rows of keys; otherwise a part of a row. So the pairs of
     a block lie one after the other in a (b, q, k) tensor. No block is larger than the first.
     """
-    size = CPU_BLOCK * min(MOST_CORES, torch.get_num_threads()) if query.device.type == "cpu" else GPU_BLOCK
+    size = CPU_BLOCK * min(MAX_CORES, torch.get_num_threads()) if query.device.type == "cpu" else GPU_BLOCK
     batch, queries, keys = query.shape[0], query.shape[1], key.shape[1]
     if 0 in (batch, queries, keys):
         return

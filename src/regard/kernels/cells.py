@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.kernels.gpu import has_gpu_kernels
 
-MOST_UNITS = 1024
+MAX_UNITS_PER_PROGRAM = 1024
 """Units that one program takes."""
 
 
@@ -126,7 +126,7 @@ def _launch(name: str, hidden: Tensor, *arguments: Any) -> None:
     from regard.kernels import cells_triton
 
     batch, size = hidden.shape
-    block = min(MOST_UNITS, triton.next_power_of_2(size))
+    block = min(MAX_UNITS_PER_PROGRAM, triton.next_power_of_2(size))
     getattr(cells_triton, name)[(batch, triton.cdiv(size, block))](*arguments, size, BLOCK=block)
 
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-PAYS, PAYS_WITH_GRADIENTS = 60_000_000, 80_000_000
+MIN_FEATURES_FOR_KERNEL, MIN_FEATURES_FOR_KERNEL_WITH_GRADIENTS = 60_000_000, 80_000_000
 """Features of pairs (batch x query x key x feature) from which on the kernels of additive scores are faster than the
 plain formula, whose cheaper launches count for more below; `benchmarks/additive_sizes.py` measures it."""
 
@@ -21,8 +21,8 @@ def _has_triton() -> bool:
     return find_spec("triton") is not None
 
 
-def kernels_pay(query: Tensor, key: Tensor) -> bool:
+def prefers_gpu_kernels(query: Tensor, key: Tensor) -> bool:
     """Whether there are kernels for these queries and keys, and enough features of pairs for them."""
     learns = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
-    enough = PAYS_WITH_GRADIENTS if learns else PAYS
+    enough = MIN_FEATURES_FOR_KERNEL_WITH_GRADIENTS if learns else MIN_FEATURES_FOR_KERNEL
     return query.numel() * key.shape[-2] >= enough and has_gpu_kernels(query) and has_gpu_kernels(key)

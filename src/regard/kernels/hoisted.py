@@ -1,12 +1,13 @@
-"""Linear layers inside a recurrence, whose weight gradients are taken once for all steps.
+"""Linear layers inside a recurrence, whose parameter gradients are computed once for all steps.
 
-Step by step, the gradient of a weight is a product with few rows for each step, and a sum of as many matrices of the
-size of the weight. Here each step of the backward pass notes its input and the gradient of its output, and when all
-have, one product gives the same sum:
+Step by step, the gradient of a parameter is a matrix product with few rows per step, and a sum of as many matrices of
+the size of the parameter. Here each step of the backward pass records its input and the gradient of its output, and at
+the end one product gives the same sum:
 
     sum_t g_t' x_t  =  [g_1; ...; g_m]' [x_1; ...; x_m]
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,20 +19,20 @@ from torch import Tensor, nn
 
 @dataclass
 class Notes:
-    """What the steps of one backward pass leave for its end; that of another pass is dropped."""
+    """The records of the steps of one backward pass; records of an earlier, unfinished pass are dropped."""
 
     task: int = -1
     steps: list[tuple[Tensor, ...]] = field(default_factory=list)
 
     def add(self, *noted: Tensor) -> None:
-        """Note some tensors of a step."""
+        """Record tensors of a step."""
         task = torch._C._current_graph_task_id()
         if task != self.task:
             self.task, self.steps = task, []
         self.steps.append(noted)
 
     def take(self) -> list[tuple[Tensor, ...]]:
-        """For each of the tensors noted, those of all steps; nothing when there was no step."""
+        """Return and clear the records: one list of all steps for each recorded tensor; empty without a step."""
         mine = self.steps if self.task == torch._C._current_graph_task_id() else []
         self.task, self.steps = -1, []
         return list(zip(*mine, strict=True))
@@ -39,21 +40,26 @@ class Notes:
 
 @dataclass(frozen=True)
 class _Shared:
+    """The parameters of a layer as the steps of one recurrence use them."""
+
     weight: Tensor
     bias: Tensor | None
     notes: Notes
 
 
 class Hoisted(nn.Linear):
-    """nn.Linear; within `hoisting`, its weight gradient is one product for all steps."""
+    """nn.Linear whose weight gradient, within `hoisting`, is one matrix product for all steps."""
 
-    _shared: _Shared | None = None
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__(in_features, out_features, bias)
+        # By thread, so that several threads can use one model.
+        self._shared: dict[int, _Shared] = {}
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """inputs weight' + bias."""
-        if self._shared is None:
+        """Compute inputs weight' + bias."""
+        shared = self._shared.get(threading.get_ident()) if self._shared else None
+        if shared is None:
             return super().forward(inputs)
-        shared = self._shared
         output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
             inputs.to(shared.weight.dtype), shared.weight, shared.bias, shared.notes
         )
@@ -62,29 +68,30 @@ class Hoisted(nn.Linear):
 
 @contextmanager
 def hoisting(module: nn.Module) -> Iterator[None]:
-    """For the steps of one recurrence: every Hoisted layer of the module takes its gradients at once."""
+    """Let every Hoisted layer of a module compute its gradients once for all steps of a recurrence, in this thread."""
+    thread = threading.get_ident()
     layers = [layer for layer in module.modules() if isinstance(layer, Hoisted)] if torch.is_grad_enabled() else []
     for layer in layers:
         notes = Notes()
         weight, bias = (_as_computed(part) for part in (layer.weight, layer.bias))
         weight, bias = _Collect.apply(weight, bias, notes)  # type: ignore[no-untyped-call]
-        layer._shared = _Shared(weight, bias, notes)
+        layer._shared[thread] = _Shared(weight, bias, notes)
     try:
         yield
     finally:
         for layer in layers:
-            layer._shared = None
+            layer._shared.pop(thread, None)
 
 
 def _as_computed(weight: Tensor | None) -> Tensor | None:
-    """In the type that autocast computes with: once for all steps."""
+    """Convert a parameter to the dtype of autocast, once for all steps."""
     if weight is None or not torch.is_autocast_enabled(weight.device.type):
         return weight
     return weight.to(torch.get_autocast_dtype(weight.device.type))
 
 
 class _Collect(torch.autograd.Function):
-    """The weights as they are; backward, when every step has had its turn, their gradients from the notes."""
+    """Return the parameters; the backward pass, which runs after that of all steps, computes their gradients."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, bias: Tensor | None, notes: Notes) -> tuple[Tensor, Tensor | None]:
@@ -114,7 +121,7 @@ class _Step(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         inputs, weight = ctx.saved_tensors
         if torch.is_grad_enabled():
-            # The gradient is to be differentiated again: every step gives its own.
+            # The gradient will be differentiated again, so every step computes its own.
             flat = grad.reshape(-1, grad.shape[-1])
             grad_weight = flat.mT @ inputs.reshape(-1, inputs.shape[-1])
             return grad @ weight, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None, None

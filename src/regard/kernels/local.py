@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.kernels import local_triton as kernels
 from regard.kernels.blocks import plain_gradients
 
-MOST_REACH = 500
+MAX_WINDOW = 500
 TILE = 4096
 """Features of keys that a program looks at together."""
 
@@ -25,12 +25,12 @@ def local_attention(
     centres: Tensor,
     mask: Tensor | None = None,
     *,
-    reach: int,
+    window: int,
     sigma: float | None = None,
     direction: Tensor | None = None,
     scale: float = 1.0,
 ) -> Tensor:
-    """Attention to the keys within `reach` of a centre: (b, q, d), (b, k, d), (b, k, v), (b, q) to (b, q, v).
+    """Attention to the keys within `window` of a centre: (b, q, d), (b, k, d), (b, k, v), (b, q) to (b, q, v).
 
     Inside the window softmax(v' tanh(query + key)), or without a direction softmax(scale query' key), times
     exp(-(position - centre)^2 / (2 sigma^2)) where there is a sigma. Positions are counted from 0. `mask` broadcasts to
@@ -41,7 +41,7 @@ def local_attention(
     query, keys, values = query.contiguous(), keys.contiguous(), values.contiguous()
     centres = centres.float().contiguous()
     context: Tensor = _LocalAttention.apply(  # type: ignore[no-untyped-call]
-        query, keys, values, centres, direction, mask, reach, sigma, scale
+        query, keys, values, centres, direction, mask, window, sigma, scale
     )
     return context
 
@@ -53,7 +53,7 @@ def local_attention_reference(
     centres: Tensor,
     mask: Tensor | None = None,
     *,
-    reach: int,
+    window: int,
     sigma: float | None = None,
     direction: Tensor | None = None,
     scale: float = 1.0,
@@ -65,7 +65,7 @@ def local_attention_reference(
     else:
         logits = torch.tanh(asked + kept) @ direction.to(centres.dtype)
     offsets = torch.arange(keys.shape[1], device=keys.device) - centres.unsqueeze(-1)
-    is_open = offsets.detach().abs() <= reach
+    is_open = offsets.detach().abs() <= window
     is_open = is_open if mask is None else is_open & mask
     closed = ~is_open.any(-1, keepdim=True)
     weights = logits.masked_fill(~(is_open | closed), float("-inf")).softmax(-1).masked_fill(closed, 0)
@@ -84,12 +84,12 @@ class _LocalAttention(torch.autograd.Function):
         centres: Tensor,
         direction: Tensor | None,
         mask: Tensor | None,
-        reach: int,
+        window: int,
         sigma: float | None,
         scale: float,
     ) -> Tensor:
         context = values.new_empty(*query.shape[:2], values.shape[-1])
-        options = _Options(query, keys, values, direction, mask, reach, sigma, scale)
+        options = _Options(query, keys, values, direction, mask, window, sigma, scale)
         weights = query.new_empty(*query.shape[:2], options.blocks["BLOCK_W"], dtype=torch.float32)
         kernels.focus[options.grid](
             *(query, keys, values, options.direction, centres, options.mask, context, weights),
@@ -97,7 +97,7 @@ class _LocalAttention(torch.autograd.Function):
             **options.blocks,
         )
         ctx.save_for_backward(query, keys, values, centres, direction, mask, weights)
-        ctx.reach, ctx.sigma, ctx.scale = reach, sigma, scale
+        ctx.window, ctx.sigma, ctx.scale = window, sigma, scale
         return context
 
     @staticmethod
@@ -108,7 +108,7 @@ class _LocalAttention(torch.autograd.Function):
         grad_keys, grad_values = (torch.zeros_like(part, dtype=torch.float32) for part in (keys, values))
         grad_query, grad_centres = torch.empty_like(query), torch.empty_like(centres)
         grad_directions = grad_query if direction is None else torch.empty_like(query, dtype=torch.float32)
-        options = _Options(query, keys, values, direction, mask, ctx.reach, ctx.sigma, ctx.scale)
+        options = _Options(query, keys, values, direction, mask, ctx.window, ctx.sigma, ctx.scale)
         kernels.focus_back[options.grid](
             *(query, keys, values, options.direction, centres, options.mask, weights, upstream.contiguous()),
             *(grad_query, grad_keys, grad_values, grad_directions, grad_centres),
@@ -130,7 +130,7 @@ class _Options:
         values: Tensor,
         direction: Tensor | None,
         mask: Tensor | None,
-        reach: int,
+        window: int,
         sigma: float | None,
         scale: float,
     ) -> None:
@@ -140,8 +140,8 @@ class _Options:
         steepness = 0.0 if sigma is None else 1 / (2 * sigma**2)
         strides = (0, 0, 0) if mask is None else mask.stride()
         sizes = query.shape[1], keys.shape[1], keys.shape[2], values.shape[2]
-        self.numbers = *sizes, float(scale), float(reach), steepness, *strides
-        width = triton.next_power_of_2(2 * reach + 1)
+        self.numbers = *sizes, float(scale), float(window), steepness, *strides
+        width = triton.next_power_of_2(2 * window + 1)
         self.blocks = {
             "ADDITIVE": direction is not None,
             "HAS_MASK": mask is not None,
@@ -153,7 +153,7 @@ class _Options:
 def _differentiable_gradients(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
     """The gradients as functions that can be differentiated again: those of the plain formula."""
     query, keys, values, centres, direction, mask, _ = ctx.saved_tensors
-    options = {"reach": ctx.reach, "sigma": ctx.sigma, "scale": ctx.scale}
+    options = {"window": ctx.window, "sigma": ctx.sigma, "scale": ctx.scale}
     inputs, needed = [query, keys, values, centres], list(ctx.needs_input_grad[:4])
     if direction is not None:
         inputs, needed = [*inputs, direction], [*needed, ctx.needs_input_grad[4]]

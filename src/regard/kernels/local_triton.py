@@ -11,13 +11,13 @@ import triton.language as tl
 
 
 @triton.jit
-def _window(centre, mask, batch, row, num_keys, reach, mask_b, mask_q, mask_k, HAS_MASK: tl.constexpr,
+def _window(centre, mask, batch, row, num_keys, window, mask_b, mask_q, mask_k, HAS_MASK: tl.constexpr,
             BLOCK_W: tl.constexpr):  # fmt: skip
-    """The keys from centre - reach to centre + reach, how far they lie from it, and which may be attended to."""
-    first = tl.ceil(centre - reach).to(tl.int32)
+    """The keys from centre - window to centre + window, how far they lie from it, and which may be attended to."""
+    first = tl.ceil(centre - window).to(tl.int32)
     columns = first + tl.arange(0, BLOCK_W)
     offsets = columns.to(tl.float32) - centre
-    allowed = (tl.abs(offsets) <= reach) & (columns >= 0) & (columns < num_keys)
+    allowed = (tl.abs(offsets) <= window) & (columns >= 0) & (columns < num_keys)
     if HAS_MASK:
         at = batch * mask_b + row.to(tl.int64) * mask_q + columns * mask_k
         allowed = allowed & (tl.load(mask + at, mask=allowed, other=0) != 0)
@@ -39,7 +39,7 @@ def focus(
     dim,
     value_dim,
     scale,
-    reach,
+    window,
     steepness,
     mask_b,
     mask_q,
@@ -56,7 +56,7 @@ def focus(
     row, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
     place = batch * num_queries + row
     centre = tl.load(centres + place)
-    columns, offsets, allowed = _window(centre, mask, batch, row, num_keys, reach, mask_b, mask_q, mask_k, HAS_MASK,
+    columns, offsets, allowed = _window(centre, mask, batch, row, num_keys, window, mask_b, mask_q, mask_k, HAS_MASK,
                                         BLOCK_W)  # fmt: skip
     logits = tl.zeros([BLOCK_W], tl.float32)
     for first in range(0, dim, BLOCK_DIM):
@@ -105,7 +105,7 @@ def focus_back(
     dim,
     value_dim,
     scale,
-    reach,
+    window,
     steepness,
     mask_b,
     mask_q,
@@ -119,7 +119,7 @@ def focus_back(
     row, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
     place = batch * num_queries + row
     centre = tl.load(centres + place)
-    columns, offsets, allowed = _window(centre, mask, batch, row, num_keys, reach, mask_b, mask_q, mask_k, HAS_MASK,
+    columns, offsets, allowed = _window(centre, mask, batch, row, num_keys, window, mask_b, mask_q, mask_k, HAS_MASK,
                                         BLOCK_W)  # fmt: skip
     soft = tl.load(weights + place * BLOCK_W + tl.arange(0, BLOCK_W))
     damping = tl.exp(-steepness * offsets * offsets)

@@ -20,7 +20,7 @@ from regard.kernels import steps_triton as kernels
 from regard.kernels.additive_gpu import Sides, in_groups
 from regard.kernels.hoisted import Notes
 
-MOST_KEYS = 1024
+MAX_KEYS = 1024
 TILE = 8192
 """Elements of a memory that a program looks at together."""
 SPLITS = 2

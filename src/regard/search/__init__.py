@@ -1,1 +1,1 @@
-"""From a decoder's predictions to an output: greedy, sampled, or by beam. Needs only the decoder protocol."""
+"""Search: find likely outputs of a decoder."""

@@ -1,49 +1,63 @@
-"""Beam search over a batch: the best outputs that a bounded look ahead finds."""
+"""Beam search: the best outputs that a bounded number of hypotheses per step leads to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.attention.interfaces import Attended
 from regard.decoders.protocol import Decoder, select
 from regard.errors import OptionError
-from regard.search.hypothesis import Hypothesis, Rules
+from regard.search.hypothesis import Hypothesis, Ranking, Rules
 
-PIECE = 64
-"""Neighbouring tokens that are sorted out together."""
-PAYS = 1 << 15
-"""Numbers from which on that is faster than sorting them all."""
+CHUNK = 64
+"""Number of neighbouring tokens whose maximum `largest` compares first."""
+MIN_SIZE_FOR_CHUNKS = 1 << 15
+"""Number of elements from which on comparing chunks is faster than sorting all elements."""
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The hypotheses in progress, one per row; `size` rows for each input that is not done."""
+    """The unfinished hypotheses, one per row; `size` rows for each unfinished input."""
 
     tokens: Int[Tensor, "r t"]
     log_probs: Float[Tensor, "r s"]
-    weights: Float[Tensor, "r s n"]
+    weights: Float[Tensor, "r s n"] | None = None
+    """The attention weights so far; None before the first step, and for a decoder without attention."""
 
-    def grown(self, rows: Tensor, token: Tensor, log_prob: Tensor, weights: Tensor) -> "_Rows":
-        """These rows, each with one more token."""
+    def begin_weights(self, attended: Attended | None) -> "_Rows":
+        """Return the rows before the first step with empty weights, as wide as those of its attention."""
+        if attended is None or attended.weights is None:
+            return self
+        return replace(self, weights=attended.weights[:, :0].float())
+
+    def extended(self, rows: Tensor, token: Tensor, log_prob: Tensor, attended: Attended | None) -> "_Rows":
+        """Select rows and append one token to each, with its log-probability and attention."""
+        weights = None
+        if self.weights is not None and attended is not None and attended.weights is not None:
+            weights = torch.cat([self.weights[rows], attended.weights.float()[rows]], dim=1)
         return _Rows(
             torch.cat([self.tokens[rows], token.unsqueeze(1)], dim=1),
             torch.cat([self.log_probs[rows], log_prob.unsqueeze(1)], dim=1),
-            torch.cat([self.weights[rows], weights[rows]], dim=1),
+            weights,
         )
+
+    def select(self, rows: Tensor) -> "_Rows":
+        """Select rows."""
+        return _Rows(self.tokens[rows], self.log_probs[rows], None if self.weights is None else self.weights[rows])
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The outputs found so far, for each input at most `size`."""
+class _Outputs:
+    """The outputs of each input so far, at most `size` of them."""
 
     size: int
-    length_penalty: float
-    coverage_penalty: float
-    sources: Bool[Tensor, "b 1 n"]
-    """Which source positions exist."""
+    ranking: Ranking
+    source_mask: Bool[Tensor, "b n"] | None
+    """Which source positions exist; None if all of them do."""
     outputs: list[list[Hypothesis]]
 
     def is_full(self, owner: int) -> bool:
@@ -51,29 +65,27 @@ class _Found:
         return len(self.outputs[owner]) >= self.size
 
     def add(self, owner: int, rows: _Rows, row: int, *, ended: bool) -> None:
-        """Keep a row as an output, ranked."""
-        log_probs, weights = rows.log_probs[row], rows.weights[row]
-        score = log_probs.sum().item() / max(1, len(log_probs)) ** self.length_penalty
-        if self.coverage_penalty:
-            covered = weights.sum(0)[self.sources[owner, 0]].clamp(1e-10, 1.0)
-            score += self.coverage_penalty * covered.log().sum().item()
+        """Score a row and keep it as an output."""
+        log_probs = rows.log_probs[row]
+        weights = None if rows.weights is None else rows.weights[row]
+        exists = None if self.source_mask is None else self.source_mask[owner]
+        score = self.ranking.score(log_probs, weights, exists)
         tokens = rows.tokens[row, 1 : -1 if ended else None].tolist()
-        attention = None if weights.isnan().any() else weights
-        self.outputs[owner].append(Hypothesis(tokens, log_probs.tolist(), score, ended, attention))
+        self.outputs[owner].append(Hypothesis(tokens, log_probs.tolist(), score, ended, weights))
 
 
 @dataclass(frozen=True)
 class _Candidates:
-    """For each input the best next tokens of all its rows, best first, twice as many as the beam keeps."""
+    """The best next tokens of each input over all its rows, best first; twice as many as the beam keeps."""
 
     totals: Float[Tensor, "i c"]
     parents: Int[Tensor, "i c"]
-    """The row that each goes on from."""
+    """The row that each candidate extends."""
     tokens: Int[Tensor, "i c"]
 
     @classmethod
-    def of(cls, scores: Float[Tensor, "i s"], log_probs: Float[Tensor, "r y"]) -> "_Candidates":
-        """The best of every row's every token."""
+    def from_scores(cls, scores: Float[Tensor, "i s"], log_probs: Float[Tensor, "r y"]) -> "_Candidates":
+        """Find the best extensions of all rows by all tokens."""
         (inputs, size), vocabulary = scores.shape, log_probs.shape[-1]
         best, place = largest(log_probs.view(inputs, size, vocabulary), scores, min(2 * size, size * vocabulary))
         first_row = torch.arange(inputs, device=scores.device).unsqueeze(1) * size
@@ -83,95 +95,106 @@ class _Candidates:
 @torch.no_grad()
 def beam(
     decoder: Decoder,
-    encoded: Any,
+    state: Any,
     rules: Rules,
     *,
+    rows: int,
+    device: torch.device | str,
     size: int = 5,
     length_penalty: float = 1.0,
     coverage_penalty: float = 0.0,
     prefixes: Sequence[Sequence[int]] | None = None,
 ) -> list[list[Hypothesis]]:
-    """For each input its best outputs, at most `size` of them, best first.
+    """Return the best outputs for each of the `rows` inputs of a state, at most `size` per input, best first.
 
-    An output is ranked by log p / length^length_penalty + coverage_penalty * sum_i log min(1, sum_t weight_ti), the
-    second term from Wu et al. 2016, equation 14. An input leaves the batch when `size` of its outputs have ended.
+    Outputs are ranked as `Ranking` says. An input leaves the batch when `size` of its outputs have ended.
     """
     if size < 1:
-        raise OptionError(f"A beam keeps at least one hypothesis; got size={size}.")
-    batch, device = encoded.states.shape[0], encoded.states.device
-    inputs = list(range(batch))
-    found = _Found(size, length_penalty, coverage_penalty, encoded.mask, [[] for _ in inputs])
-    state = select(decoder.start(encoded), torch.arange(batch, device=device).repeat_interleave(size))
-    rows = _Rows(
-        torch.full((batch * size, 1), rules.start, device=device),
-        torch.zeros(batch * size, 0, device=device),
-        torch.zeros(batch * size, 0, encoded.states.shape[1], device=device),
+        raise OptionError(f"The size of a beam must be 1 or more; got size={size}.")
+    inputs = list(range(rows))
+    found = _Outputs(
+        size, Ranking(length_penalty, coverage_penalty), decoder.source_mask(state), [[] for _ in inputs]
     )
-    # All rows of an input are alike at first, so only one of them counts.
-    scores = torch.tensor([0.0] + [-torch.inf] * (size - 1), device=device).repeat(batch, 1)
+    state = select(state, torch.arange(rows, device=device).repeat_interleave(size))
+    hypotheses = _Rows(
+        torch.full((rows * size, 1), rules.start, device=device), torch.zeros(rows * size, 0, device=device)
+    )
+    # All rows of an input are equal at first, so only one of them counts.
+    scores = torch.tensor([0.0] + [-torch.inf] * (size - 1), device=device).repeat(rows, 1)
     for length in range(rules.max_length + 1):
-        step = decoder.step(rows.tokens[:, -1], state)
+        step = decoder.step(hypotheses.tokens[:, -1], state)
+        hypotheses = hypotheses if length else hypotheses.begin_weights(step.attended)
         log_probs = step.logits.float().log_softmax(-1)
         forced = None if prefixes is None else [prefixes[owner] for owner in inputs for _ in range(size)]
-        rules.apply_(log_probs, rows.tokens, forced)
-        candidates = _Candidates.of(scores, log_probs)
+        rules.apply_(log_probs, hypotheses.tokens, forced)
+        candidates = _Candidates.from_scores(scores, log_probs)
         parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
-        grown = rows.grown(parents, tokens, log_probs[parents, tokens], _weights(step.attended, rows.weights))
+        extended = hypotheses.extended(parents, tokens, log_probs[parents, tokens], step.attended)
         before = len(inputs)
-        inputs, going_on = _sort_out(found, candidates, inputs, rows, grown, rules.end, cut=length == rules.max_length)
+        inputs, continuing = _separate(
+            found, candidates, inputs, hypotheses, extended, rules.end, cut=length == rules.max_length
+        )
         if not inputs:
             break
-        chosen = torch.tensor(going_on, device=device)
+        chosen = torch.tensor(continuing, device=device)
         scores = candidates.totals.flatten()[chosen].view(len(inputs), size)
         state = select(step.state, parents[chosen], same_inputs=len(inputs) == before)
-        rows = _Rows(grown.tokens[chosen], grown.log_probs[chosen], grown.weights[chosen])
+        hypotheses = extended.select(chosen)
     return [sorted(outputs, key=lambda output: output.score, reverse=True) for outputs in found.outputs]
 
 
 def largest(
     table: Float[Tensor, "i s n"], offsets: Float[Tensor, "i s"], count: int
 ) -> tuple[Float[Tensor, "i c"], Int[Tensor, "i c"]]:
-    """The largest of each table + offset, in order, and their places; as topk finds them, with less to add and sort.
+    """Find the `count` largest elements of table + offset for each input, in order, and their flat indices.
 
-    The largest few lie in the few pieces of the rows whose own largest number is largest, and these are found at once.
+    The result is that of topk. For large tables, rows are cut into chunks: the largest elements lie in the chunks with
+    the largest maxima, so that only the elements of those chunks are sorted.
     """
     offsets, width = offsets.unsqueeze(-1), table.shape[-1]
-    if table.is_cuda or table.numel() < PAYS or width < PIECE * 4 * count:
+    if table.is_cuda or table.numel() < MIN_SIZE_FOR_CHUNKS or width < CHUNK * 4 * count:
         values, places = (table + offsets).flatten(1).topk(count)
         return values, places
-    whole = width - width % PIECE
-    pieces = table[..., :whole].unflatten(-1, (-1, PIECE))
-    chosen = (pieces.amax(-1) + offsets).flatten(1).topk(count).indices.sort().values
-    row, piece = chosen // pieces.shape[2], chosen % pieces.shape[2]
+    whole = width - width % CHUNK
+    chunks = table[..., :whole].unflatten(-1, (-1, CHUNK))
+    chosen = (chunks.amax(-1) + offsets).flatten(1).topk(count).indices.sort().values
+    row, chunk = chosen // chunks.shape[2], chosen % chunks.shape[2]
     inputs = torch.arange(len(table)).unsqueeze(1)
-    inside, after = pieces[inputs, row, piece] + offsets[inputs, row], table[..., whole:] + offsets
+    inside, after = chunks[inputs, row, chunk] + offsets[inputs, row], table[..., whole:] + offsets
     values, found = torch.cat([inside.flatten(1), after.flatten(1)], dim=1).topk(count)
     places = torch.arange(table[0].numel()).view(-1, width)
-    of_pieces = places[:, :whole].unflatten(-1, (-1, PIECE))[row, piece].flatten(1)
-    of_rest = places[:, whole:].flatten().expand(len(table), -1)
-    return values, torch.cat([of_pieces, of_rest], dim=1).gather(1, found)
+    in_chunks = places[:, :whole].unflatten(-1, (-1, CHUNK))[row, chunk].flatten(1)
+    in_rest = places[:, whole:].flatten().expand(len(table), -1)
+    return values, torch.cat([in_chunks, in_rest], dim=1).gather(1, found)
 
 
-def _sort_out(
-    found: _Found, candidates: _Candidates, inputs: list[int], rows: _Rows, grown: _Rows, end: int, *, cut: bool
+def _separate(
+    found: _Outputs,
+    candidates: _Candidates,
+    inputs: list[int],
+    rows: _Rows,
+    extended: _Rows,
+    end: int,
+    *,
+    cut: bool,
 ) -> tuple[list[int], list[int]]:
-    """Keep the candidates that end; give the inputs that go on, and for each the best `size` candidates that do not.
+    """Add the candidates that end to the outputs; return the unfinished inputs and their best `size` other candidates.
 
-    At the length limit nothing goes on: what has not ended is kept as it was before this step.
+    At the length limit no input continues: unfinished hypotheses become outputs as they were before this step.
     """
     still: list[int] = []
-    going_on: list[int] = []
-    everything = zip(
+    continuing: list[int] = []
+    by_input = zip(
         inputs, candidates.tokens.tolist(), candidates.totals.tolist(), candidates.parents.tolist(), strict=True
     )
-    for group, (owner, tokens, totals, parents) in enumerate(everything):
+    for group, (owner, tokens, totals, parents) in enumerate(by_input):
         kept: list[int] = []
         unfinished: set[int] = set()
         for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
             place, possible = group * len(tokens) + rank, total > -torch.inf
             if token == end and possible:
                 if rank < found.size and not found.is_full(owner):
-                    found.add(owner, grown, place, ended=True)
+                    found.add(owner, extended, place, ended=True)
             elif cut:
                 if possible and parent not in unfinished and not found.is_full(owner):
                     unfinished.add(parent)
@@ -180,13 +203,6 @@ def _sort_out(
                 kept.append(place)
         if not cut and not found.is_full(owner) and len(kept) == found.size:
             still.append(owner)
-            going_on += kept
-    return still, going_on
+            continuing += kept
+    return still, continuing
 
-
-def _weights(attended: Any, so_far: Float[Tensor, "r s n"]) -> Float[Tensor, "r 1 n"]:
-    """The weights of this step; NaN where the decoder has no attention."""
-    if attended is None or attended.weights is None:
-        return so_far.new_full((so_far.shape[0], 1, so_far.shape[2]), torch.nan)
-    weights: Tensor = attended.weights
-    return weights.float()

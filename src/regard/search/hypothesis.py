@@ -1,10 +1,10 @@
-"""What search gives, and the rules that every kind of search obeys."""
+"""The results of search, how they are ranked, and the rules that every kind of search follows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.errors import OptionError
@@ -12,38 +12,65 @@ from regard.errors import OptionError
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output: its tokens without the end, the log-probability of each (the end's last), and its attention."""
+    """One output: its tokens without the end, the log-probability of each token (and of the end), its attention."""
 
     tokens: list[int]
     log_probs: list[float]
     score: float
-    """What it was ranked by."""
+    """The ranking of beam search (see `Ranking`), also for greedy search and sampling."""
     finished: bool
-    """Whether it ended by itself, rather than at the length limit."""
+    """Whether it ends with the end token, rather than at the length limit."""
     weights: Float[Tensor, "m n"] | None
-    """One row per log-probability; None for a decoder without attention."""
+    """The attention weights, one row per log-probability; None for a decoder without attention."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The score of an output: log p / length^length_penalty + coverage_penalty sum_i log min(1, sum_t weight_ti).
+
+    The second term is equation 14 of Wu et al. 2016, over the source positions that exist.
+    """
+
+    length_penalty: float = 1.0
+    coverage_penalty: float = 0.0
+
+    def score(
+        self,
+        log_probs: Float[Tensor, "m"],
+        weights: Float[Tensor, "m n"] | None,
+        exists: Bool[Tensor, "n"] | None,
+    ) -> float:
+        """Compute the score of an output; `exists` tells which source positions exist (None: all)."""
+        score: float = log_probs.sum().item() / max(1, len(log_probs)) ** self.length_penalty
+        if self.coverage_penalty and weights is not None:
+            covered = weights.sum(0)
+            covered = (covered if exists is None else covered[exists]).clamp(1e-10, 1.0)
+            score += self.coverage_penalty * covered.log().sum().item()
+        return score
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What an output may look like."""
+    """The constraints on an output."""
 
     start: int
     end: int
     banned: tuple[int, ...] = ()
     """Tokens that are never chosen, such as padding."""
     min_length: int = 0
-    """Fewest tokens before the end."""
+    """Minimum number of tokens before the end."""
     max_length: int = 200
-    """Most tokens before the output is cut."""
+    """Maximum number of tokens; longer outputs are cut."""
     block_ngrams: int = 0
-    """No run of so many tokens occurs twice; 0 allows it."""
+    """No sequence of this many tokens occurs twice; 0 allows repetition."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_length <= self.max_length:
             raise OptionError(
-                f"Lengths must be 0 <= min_length <= max_length; got {self.min_length} and {self.max_length}."
+                f"Lengths must satisfy 0 <= min_length <= max_length; got {self.min_length} and {self.max_length}."
             )
+        if self.block_ngrams < 0:
+            raise OptionError(f"block_ngrams must be 0 or more; got {self.block_ngrams}.")
 
     def apply_(
         self,
@@ -51,7 +78,7 @@ class Rules:
         tokens: Int[Tensor, "r t"],
         prefixes: Sequence[Sequence[int]] | None,
     ) -> None:
-        """Write minus infinity over the log-probability of what may not come next; `prefixes` must be followed."""
+        """Set the log-probability of each forbidden next token to minus infinity; `prefixes` must be followed."""
         length = tokens.shape[1] - 1
         log_probs[:, [self.start, *self.banned]] = -torch.inf
         if length < self.min_length:
@@ -67,7 +94,7 @@ class Rules:
 
 
 def _repeats(past: list[int], size: int) -> list[int]:
-    """The tokens that would complete a run of `size` tokens seen before."""
+    """Return the tokens that would repeat an earlier sequence of `size` tokens."""
     begin = tuple(past[len(past) - size + 1 :])
     if len(begin) < size - 1:
         return []

@@ -1,0 +1,235 @@
+"""Checks of the arguments of attention: every error shows what was given and says what to change."""
+
+import inspect
+
+import torch
+from torch import Tensor
+
+from regard.attention.interfaces import Align, Score
+from regard.attention.memory import Memory
+from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
+
+AXES = {"query": "(..., q, d)", "key": "(..., k, d)", "value": "(..., k, v)"}
+KERNELS = ("auto", "reference", "fused")
+
+
+def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
+    """Check that the keys fit the score and that there is one value per key."""
+    _check_tensor("key", key)
+    if value is None and not key.is_floating_point() and score.compares_codes:
+        raise DtypeError(
+            f"{type(score).__name__} compares codes, which cannot be averaged; pass a value to read, e.g. "
+            "torch.eye(number of keys) to see which rows match."
+        )
+    if not score.compares_codes:
+        _check_floating("key", key)
+    score.check_key(key.shape[-1])
+    weight = next(score.parameters(), None)
+    if weight is not None:
+        _check_alike("key", key, f"the parameters of {type(score).__name__}", weight, dtypes=True)
+    if value is None:
+        return
+    _check_tensor("value", value)
+    _check_floating("value", value)
+    if key.shape[-2] != value.shape[-2]:
+        raise ShapeError(
+            f"There must be one value per key: the key {tuple(key.shape)} has {key.shape[-2]}, the value "
+            f"{tuple(value.shape)} has {value.shape[-2]}, along the second to last axis."
+        )
+    _check_alike("key", key, "value", value, dtypes=not score.compares_codes)
+
+
+def check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Score) -> Tensor:
+    """Return the query if it fits the score and the projected keys, or the query that the score has learned."""
+    learned = score.learned_query()
+    if learned is not None:
+        if query is not None:
+            raise OptionError(
+                f"{type(score).__name__} learns its own queries, so it takes query=None; got {_describe(query)}."
+            )
+        return learned
+    if query is None:
+        raise OptionError(
+            f"{type(score).__name__} needs a query. Only a score that learns its queries (score.Context) takes None."
+        )
+    _check_tensor("query", query)
+    if query.ndim != keys.ndim:
+        raise ShapeError(
+            f"query {tuple(query.shape)} and key {tuple(keys.shape)} must have the same number of axes. For one query "
+            "per example use query.unsqueeze(-2); for queries that all examples share, query.unsqueeze(0)."
+        )
+    if not score.compares_codes:
+        _check_floating("query", query)
+    _check_alike("query", query, "value", values, dtypes=not score.compares_codes)
+    score.check_query(query.shape[-1], keys.shape[-1])
+    return query
+
+
+def lead_of(query: Tensor, keys: Tensor, values: Tensor) -> torch.Size:
+    """Return the leading axes that query, keys and values broadcast to."""
+    lead = query.shape[:-2]
+    if lead == keys.shape[:-2] and lead == values.shape[:-2]:
+        return lead
+    try:
+        return torch.Size(torch.broadcast_shapes(query.shape[:-2], keys.shape[:-2], values.shape[:-2]))
+    except RuntimeError:
+        shapes = f"{tuple(query.shape)}, {tuple(keys.shape)}, {tuple(values.shape)}"
+        raise ShapeError(
+            "The leading axes (all but the last two) of query, key and value must agree or be 1; "
+            f"got query, key, value of {shapes}."
+        ) from None
+
+
+def check_score(score: object) -> None:
+    """Check that something is a Score or a function (query, key) -> logits."""
+    if isinstance(score, type) and issubclass(score, Score):
+        raise OptionError(f"A score must be an instance, {score.__name__}(...), not the class {score.__name__}.")
+    if not callable(score):
+        raise OptionError(
+            "A score comes from regard.score, e.g. score.dot or score.Additive(...), or is a function "
+            f"(query, key) -> logits; got {_describe(score)}."
+        )
+
+
+def check_align(align: object) -> None:
+    """Check that something is an Align or a function (logits, mask) -> weights."""
+    if isinstance(align, type) and issubclass(align, Align):
+        raise OptionError(f"An alignment must be an instance, {align.__name__}(...), not the class {align.__name__}.")
+    if not isinstance(align, Align) and not _takes_two(align):
+        raise OptionError(
+            "An alignment comes from regard.align, e.g. align.softmax or align.Hard(), or is a function "
+            "(logits, mask) -> weights, or an instance of your own subclass of regard.align.Align that defines "
+            f"weigh(logits, allowed, state, window, *, soft=False) -> Focus; got {_describe(align)}."
+        )
+
+
+def _takes_two(function: object) -> bool:
+    """Whether something can be called with two arguments; functions without a readable signature count."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def check_memory(memory: object) -> None:
+    """Check that something is a Memory."""
+    if not isinstance(memory, Memory):
+        raise OptionError(f"Create a memory with remember(states) and pass that; got {_describe(memory)}.")
+
+
+def check_past(num_queries: int, num_keys: int) -> int:
+    """Return the number of keys before the first query, where the last query stands at the last key."""
+    past = num_keys - num_queries
+    if past < 0:
+        raise ShapeError(
+            f"causal=True aligns the last query with the last key, but there are {num_queries} queries and only "
+            f"{num_keys} keys. The memory must contain all positions of the queries."
+        )
+    return past
+
+
+def check_logits(logits: Tensor, query: Tensor, keys: Tensor, score: Score) -> Tensor:
+    """Return the logits if there is one for each query and key; a user's own score may return anything."""
+    expected = (*query.shape[:-1], keys.shape[-2])
+    if isinstance(logits, Tensor) and logits.shape == expected and not logits.is_complex():
+        return logits
+    name = getattr(getattr(score, "function", score), "__name__", type(score).__name__)
+    must = f"it must return real logits of shape (..., q, k) = {expected}"
+    if not isinstance(logits, Tensor):
+        raise DtypeError(f"The score {name} returned {_describe(logits)}; {must}.")
+    if logits.is_complex():
+        raise DtypeError(f"The score {name} returned complex logits, {logits.dtype}; {must}.")
+    raise ShapeError(
+        f"The score {name} returned logits {tuple(logits.shape)} for queries {tuple(query.shape)} and keys "
+        f"{tuple(keys.shape)}; {must}."
+    )
+
+
+def check_override(override: Tensor, expected: tuple[int, ...]) -> Tensor:
+    """Expand an override to (..., q, k)."""
+    try:
+        return override.expand(expected)
+    except RuntimeError:
+        raise ShapeError(
+            f"The override is {tuple(override.shape)} and does not broadcast to (..., q, k) = {expected}."
+        ) from None
+
+
+def check_kernel(kernel: str) -> None:
+    """Check the name of a kernel."""
+    if kernel not in KERNELS:
+        raise KernelError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; got {kernel!r}.")
+
+
+def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, device: torch.device) -> None:
+    """Check that a mask is a bool tensor that broadcasts to (..., q, k)."""
+    expected = (*lead, num_queries, num_keys)
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        raise MaskError(
+            f"A mask is a bool tensor in which True means 'may attend'; got {_describe(mask)}. Convert a mask of zeros "
+            "and minus infinities with `mask == 0`, and one in which True means 'ignore' with `~mask`."
+        )
+    if mask.device != device:
+        raise MaskError(f"The mask is on {mask.device}, the values on {device}. Move it: mask.to({str(device)!r}).")
+    sizes = zip(reversed(mask.shape), reversed(expected), strict=False)
+    if mask.ndim <= len(expected) and all(size in (1, full) for size, full in sizes):
+        return
+    hint = "Give it those axes, with size 1 where it is the same for all."
+    if mask.ndim >= 3 and mask.shape[-2] == 1 and mask.shape[-1] != num_keys:
+        hint = f"A padding mask covers all keys: mask.padding(lengths, size={num_keys})."
+    if lead and mask.ndim == 2 and tuple(mask.shape) == (lead[0], num_keys):
+        hint = "A padding mask needs an axis for the queries: use mask.padding(lengths), or mask.unsqueeze(1)."
+    elif len(lead) > 1 and mask.ndim == len(expected) - 1:
+        hint = "There are heads: give the mask an axis for them, mask.unsqueeze(1)."
+    raise MaskError(f"The mask is {tuple(mask.shape)} and does not broadcast to (..., q, k) = {expected}. {hint}")
+
+
+def check_all_finite(**tensors: Tensor | None) -> None:
+    """Check that tensors contain neither NaN nor infinity; the error names the first such value and its position."""
+    for role, tensor in tensors.items():
+        if not isinstance(tensor, Tensor) or tensor.isfinite().all():
+            continue
+        places = (~tensor.isfinite()).nonzero()
+        first = places[0].tolist()
+        raise NonFiniteError(
+            f"The {role} {tuple(tensor.shape)} has {len(places)} value(s) that are not finite, the first "
+            f"{tensor[tuple(first)].item()} at {first}. Common causes are a division by zero and a learning rate that "
+            "is too large."
+        )
+
+
+def _check_tensor(role: str, part: object) -> None:
+    if not isinstance(part, Tensor):
+        raise DtypeError(f"The {role} must be a tensor; got {_describe(part)}.")
+    if part.ndim < 2:
+        raise ShapeError(f"The {role} must have the axes {AXES[role]}; got {tuple(part.shape)}. Add axes of size 1.")
+
+
+def _check_floating(role: str, part: Tensor) -> None:
+    if not part.is_floating_point():
+        hint = "" if role == "value" else " To compare codes, use score.equality or score.prefix."
+        raise DtypeError(f"The {role} must have a floating dtype; got {part.dtype}: use {role}.float().{hint}")
+
+
+def _check_alike(first_role: str, first: Tensor, second_role: str, second: Tensor, *, dtypes: bool) -> None:
+    if first.device != second.device:
+        raise DtypeError(
+            f"{first_role} and {second_role} must be on one device; got {first.device} and {second.device}. "
+            "Move one with .to(device)."
+        )
+    if dtypes and first.dtype != second.dtype and not torch.is_autocast_enabled(first.device.type):
+        raise DtypeError(
+            f"{first_role} and {second_role} must have one dtype; got {first.dtype} and {second.dtype}. "
+            "Convert one with .to(dtype)."
+        )
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"a {value.dtype} tensor {tuple(value.shape)}"
+    return f"{type(value).__name__} {value!r}"[:80]

@@ -1,0 +1,294 @@
+"""Checked configs: dataclasses whose values are validated wherever they come from.
+
+A config is a frozen dataclass that extends `Checked`. Its annotations say what each field accepts (type, choice,
+range), and the docstring below a field says what it means. Constructing one with anything else raises an `OptionError`,
+whether the values come from Python, from a TOML recipe, from config.json or from the command line.
+"""
+
+import dataclasses
+import difflib
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, ValidationError, convert
+
+from regard.errors import OptionError
+
+Config = TypeVar("Config", bound="Checked")
+
+PositiveInt = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=0)]
+FiniteFloat = float
+"""Any number: NaN and infinity are refused for every float of a config."""
+PositiveFloat = Annotated[float, Meta(gt=0)]
+NonNegativeFloat = Annotated[float, Meta(ge=0)]
+Probability = Annotated[float, Meta(ge=0, le=1)]
+Fraction = Annotated[float, Meta(ge=0, lt=1)]
+"""At least 0 and below 1, such as a dropout rate or the decay of an average."""
+
+_OWN_PART = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_NOUNS: dict[Any, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that a text field accepts: `choices`, names with one of the `prefixes`, and `package.module:Name`."""
+
+    choices: tuple[str, ...]
+    prefixes: tuple[str, ...] = ()
+    own: bool = True
+    """Whether the import path of the user's own part is accepted."""
+
+    def accepts(self, name: str) -> bool:
+        """Whether a name is one of these."""
+        return self._is_built_in(name) or self.is_own(name)
+
+    def is_own(self, name: str) -> bool:
+        """Whether a name is the import path of the user's own part."""
+        return self.own and not self._is_built_in(name) and bool(_OWN_PART.fullmatch(name))
+
+    def _is_built_in(self, name: str) -> bool:
+        is_prefixed = any(name.startswith(prefix) and len(name) > len(prefix) for prefix in self.prefixes)
+        return name in self.choices or is_prefixed
+
+    def __str__(self) -> str:
+        named = [*self.choices, *(f"{prefix}NAME" for prefix in self.prefixes)]
+        return f"one of {', '.join(named)}" + (", or your own as package.module:Name" if self.own else "")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a config: its name, the values it accepts, its default and what it means."""
+
+    name: str
+    kind: Any
+    default: Any
+    meaning: str
+
+    @property
+    def allowed(self) -> str:
+        """What the field accepts, in words."""
+        return _allowed(self.kind)
+
+    def check(self, value: Any) -> Any:
+        """The value as the field keeps it (a list as a tuple, an int as a float), or an OptionError."""
+        try:
+            return _checked(value, self.kind)
+        except (ValidationError, TypeError, ValueError) as error:
+            near = _nearest(value, _choices(self.kind))
+            raise OptionError(f"{self.name} must be {self.allowed}; got {value!r}.{near}") from error
+
+    def parse(self, text: str) -> Any:
+        """The value that a text of the command line stands for."""
+        try:
+            return self.check(_parsed(text, self.kind))
+        except (ValidationError, ValueError) as error:
+            if isinstance(error, OptionError):
+                raise
+            raise OptionError(f"{self.name} must be {self.allowed}; got {text!r}.") from error
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Base of all configs: every construction validates the fields, then the rules between them."""
+
+    def __post_init__(self) -> None:
+        for field in fields_of(type(self)):
+            value = getattr(self, field.name)
+            checked = field.check(value)
+            if checked is not value:
+                object.__setattr__(self, field.name, checked)
+        self.check()
+
+    def check(self) -> None:
+        """Raise an OptionError where fields contradict each other."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values, for JSON and TOML."""
+        return dataclasses.asdict(self)
+
+
+def fields_of(config: type[Any]) -> tuple[Field, ...]:
+    """The fields of a config class, in order."""
+    return _fields_of(cast(Any, config))
+
+
+@cache
+def _fields_of(config: Any) -> tuple[Field, ...]:
+    hints = get_type_hints(config, include_extras=True)
+    meanings = _meanings(config)
+    return tuple(
+        Field(field.name, hints[field.name], field.default, meanings.get(field.name, ""))
+        for field in dataclasses.fields(config)
+        if field.init
+    )
+
+
+def from_values(config: type[Config], values: Mapping[str, Any], place: str) -> Config:
+    """Build a config from plain values; errors begin with `place`, such as "recipe.toml [model]"."""
+    known = {field.name: field for field in fields_of(config)}
+    _refuse_unknown(values, known, place)
+    try:
+        checked = {name: known[name].check(value) for name, value in values.items()}
+        missing = [name for name, field in known.items() if field.default is dataclasses.MISSING and name not in values]
+        if missing:
+            raise OptionError(f"{missing[0]} is missing.")
+        return config(**checked)
+    except OptionError as error:
+        raise OptionError(f"{place}: {error}") from error
+
+
+def parse_values(config: type[Checked], texts: Mapping[str, str], place: str) -> dict[str, Any]:
+    """The values that texts of the command line stand for; `place` is what stands before a name, such as "--model."."""
+    known = {field.name: field for field in fields_of(config)}
+    values = {}
+    for key, text in texts.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            near = _nearest(name, known)
+            hint = near or f" Its fields are {', '.join(known)}."
+            raise OptionError(f"There is no field {place}{key}.{hint}")
+        if not isinstance(text, str):
+            raise OptionError(f"{place}{key} takes one value: {known[name].allowed}.")
+        try:
+            values[name] = known[name].parse(text)
+        except OptionError as error:
+            raise OptionError(f"{place}{key}{str(error).removeprefix(name)}") from error
+    return values
+
+
+def differing(first: Checked, second: Checked) -> dict[str, tuple[Any, Any]]:
+    """The fields in which two configs of one class differ, with both values."""
+    pairs = {field.name: (getattr(first, field.name), getattr(second, field.name)) for field in fields_of(type(first))}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def own_parts(config: Checked) -> dict[str, str]:
+    """The fields of a config that name the user's own parts, with their import paths."""
+    named = ((field.name, _names(field.kind)) for field in fields_of(type(config)))
+    return {
+        name: getattr(config, name)
+        for name, names in named
+        if names is not None and names.is_own(getattr(config, name))
+    }
+
+
+def nearest_hint(name: Any, names: Iterable[str]) -> str:
+    """ " Did you mean 'x'?", where a name is close to one of `names`; otherwise nothing."""
+    return _nearest(name, names)
+
+
+def _refuse_unknown(values: Mapping[str, Any], known: Iterable[str], place: str) -> None:
+    known = list(known)
+    for key in values:
+        if key not in known:
+            hint = _nearest(key, known) or f" Its fields are {', '.join(known)}."
+            raise OptionError(f"{place}: there is no field {key!r}.{hint}")
+
+
+def _checked(value: Any, kind: Any) -> Any:
+    if isinstance(value, os.PathLike) and _plain(kind) is str:
+        value = os.fspath(value)
+    names = _names(kind)
+    if names is not None and isinstance(value, str) and not names.accepts(value):
+        raise ValueError(value)
+    converted = convert(value, _without_names(kind))
+    numbers = converted if isinstance(converted, tuple) else (converted,)
+    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
+        raise ValueError(value)
+    if isinstance(converted, str) and "\0" in converted:
+        raise ValueError(value)
+    return converted
+
+
+def _parsed(text: str, kind: Any) -> Any:
+    plain = _plain(kind)
+    if get_origin(plain) in (Union, UnionType):
+        if text.lower() == "none":
+            return None
+        (kind,) = (part for part in get_args(plain) if part is not NoneType)
+        plain = _plain(kind)
+    if get_origin(plain) is tuple:
+        parts = [part.strip() for part in text.split(",")] if text else []
+        return convert(parts, plain, strict=False)
+    return text if plain is str or get_origin(plain) is Literal else convert(text, plain, strict=False)
+
+
+def _plain(kind: Any) -> Any:
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def _names(kind: Any) -> Names | None:
+    metadata = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return next((part for part in metadata if isinstance(part, Names)), None)
+
+
+def _without_names(kind: Any) -> Any:
+    return _plain(kind) if _names(kind) is not None else kind
+
+
+def _choices(kind: Any) -> tuple[str, ...]:
+    names = _names(kind)
+    if names is not None:
+        return names.choices
+    plain = _plain(kind)
+    if get_origin(plain) in (Union, UnionType):
+        return tuple(choice for part in get_args(plain) for choice in _choices(part))
+    return tuple(map(str, get_args(plain))) if get_origin(plain) is Literal else ()
+
+
+def _allowed(kind: Any) -> str:
+    names, plain = _names(kind), _plain(kind)
+    if names is not None:
+        return str(names)
+    if get_origin(plain) in (Union, UnionType):
+        return " or ".join("none" if part is NoneType else _allowed(part) for part in get_args(plain))
+    if get_origin(plain) is Literal:
+        return f"one of {', '.join(repr(choice) if choice == '' else str(choice) for choice in get_args(plain))}"
+    if get_origin(plain) is tuple:
+        parts = get_args(plain)
+        inside = _NOUNS.get(_plain(parts[0]), "value").removeprefix("a ")
+        plural = inside if inside == "text" else f"{inside}s"
+        if len(parts) == 2 and parts[1] is Ellipsis:
+            return f"a list of {plural}"
+        return f"a list of {len(parts)} {plural}"
+    noun = _NOUNS.get(plain, getattr(plain, "__name__", str(plain)))
+    return f"{noun}{_range(kind)}"
+
+
+def _range(kind: Any) -> str:
+    metas = [part for part in get_args(kind)[1:] if isinstance(part, Meta)] if get_origin(kind) is Annotated else []
+    parts = []
+    for meta in metas:
+        if meta.ge is not None and meta.le is not None:
+            return f" from {meta.ge:g} to {meta.le:g}"
+        parts += [] if meta.gt is None else [f" above {meta.gt:g}"]
+        parts += [] if meta.ge is None else [f", {meta.ge:g} or more"]
+        parts += [] if meta.lt is None else [f" and below {meta.lt:g}"]
+        parts += [] if meta.le is None else [f", {meta.le:g} or less"]
+    return "".join(parts)
+
+
+def _nearest(value: Any, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(value), list(names), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _meanings(config: type) -> dict[str, str]:
+    """The docstring below each field; a field that a subclass only gives another default keeps its own."""
+    from docstring_parser import parse_from_object
+
+    found: dict[str, str] = {}
+    for base in reversed(config.__mro__):
+        if dataclasses.is_dataclass(base) and base is not Checked:
+            parsed = parse_from_object(base)
+            found |= {
+                param.arg_name: " ".join(param.description.split()) for param in parsed.params if param.description
+            }
+    return found

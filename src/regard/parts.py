@@ -1,0 +1,57 @@
+"""The user's own parts: a score, alignment, encoder or decoder named by its import path, `package.module:Name`."""
+
+import inspect
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from regard.config import nearest_hint
+from regard.errors import OptionError
+
+
+def find_part(path: str) -> Any:
+    """Import what `package.module:Name` names; the current folder is searched too, as `python -m` does."""
+    module_name, _, attribute = path.partition(":")
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        part: Any = import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise OptionError(
+            f"{path!r}: there is no module {error.name!r}. A part of your own is written package.module:Name, and its "
+            "module must be importable from the current folder."
+        ) from error
+    finally:
+        if added:
+            sys.path.remove(here)
+    for name in attribute.split("."):
+        if not hasattr(part, name):
+            names = [known for known in vars(part) if not known.startswith("_")] if hasattr(part, "__dict__") else []
+            raise OptionError(f"{path!r}: {module_name} has no {name!r}.{nearest_hint(name, names)}")
+        part = getattr(part, name)
+    return part
+
+
+def build_part(path: str, sizes: Mapping[str, Any]) -> Any:
+    """Call the class or function at an import path with those of the `sizes` that its parameters ask for by name."""
+    factory = find_part(path)
+    if not callable(factory):
+        raise OptionError(f"{path!r} is {factory!r}, which is neither a class nor a function.")
+    parameters = inspect.signature(factory).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return factory(**sizes)
+    named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL]
+    unknown = [
+        parameter.name
+        for parameter in named
+        if parameter.name not in sizes and parameter.default is inspect.Parameter.empty
+    ]
+    if unknown:
+        raise OptionError(
+            f"{path!r} asks for {', '.join(unknown)}, which this model cannot give. It can give: {', '.join(sizes)}."
+        )
+    return factory(**{parameter.name: sizes[parameter.name] for parameter in named if parameter.name in sizes})

@@ -1,0 +1,106 @@
+"""Loops as CUDA graphs give what the loop gives."""
+
+import copy
+
+import pytest
+import torch
+from systems_small import HIDDEN, VOCABULARY, make
+
+from regard.attention.mask import padding
+from regard.decoders.cuda_graphs import GraphedLoop, pad_axes, round_up
+from regard.encoders.encoded import Encoded
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a CUDA GPU")
+
+
+def test_sizes_are_rounded_up_and_filled_with_zeros():
+    assert [round_up(size, 8) for size in (1, 8, 9)] == [8, 8, 16]
+    tensor = torch.ones(2, 3, 4)
+    larger = pad_axes(tensor, 3, 5)
+    assert larger.shape == (3, 5, 4)
+    assert larger.sum() == tensor.sum()
+    assert (larger[:2, :3] == 1).all()
+    assert pad_axes(tensor, 2) is tensor
+    assert pad_axes(torch.ones(2, 2, dtype=torch.bool), 2, 3).tolist() == [[True, True, False]] * 2
+
+
+def test_a_model_with_recordings_can_be_copied_and_pickled():
+    loop = GraphedLoop()
+    loop._seen["a shape"] = 1
+    assert copy.deepcopy(loop)._seen == {}
+    make_again, arguments = loop.__reduce__()
+    assert make_again(*arguments)._seen == {}
+
+
+REPLAYED = [
+    "bahdanau",
+    "bahdanau_lstm",
+    "conditional",
+    "luong",
+    "luong_gru",
+    "luong_without_feeding",
+    "plain",
+    "show_and_tell",
+    "show_attend_tell",
+]
+
+
+def prepared(name, **options):
+    """A decoder on the GPU, an encoded source whose states have gradients, and a target."""
+    _, decoder = make(name, **options)
+    lengths = torch.randint(1, 7, (5,), device="cuda")
+    states = torch.randn(5, 6, 2 * HIDDEN, device="cuda", requires_grad=True)
+    encoded = Encoded(states, padding(lengths, 6), states[:, 0])
+    return decoder.cuda(), encoded, torch.randint(3, VOCABULARY, (5, 7), device="cuda")
+
+
+def outputs_and_gradients(decoder, encoded, target):
+    features = decoder(encoded, target).features
+    weighed = (features.float() * torch.linspace(-1, 1, features.numel(), device="cuda").view_as(features)).sum()
+    wanted = [encoded.states, *decoder.parameters()]
+    return [features, *(grad for grad in torch.autograd.grad(weighed, wanted, allow_unused=True) if grad is not None)]
+
+
+@needs_gpu
+@pytest.mark.parametrize("autocast", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("name", REPLAYED)
+def test_a_replay_equals_the_loop(monkeypatch, name, autocast):
+    decoder, encoded, target = prepared(name)
+    other = target.flip(1)
+    with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(decoder), "_can_record", lambda *_: False)
+            wanted = [outputs_and_gradients(decoder, encoded, given) for given in (target, other)]
+        outputs_and_gradients(decoder, encoded, target)
+        found = [outputs_and_gradients(decoder, encoded, given) for given in (target, other)]
+    assert decoder._graphed_loop._recordings, "the second time, the loop is recorded"
+    tolerance = {"rtol": 0.05, "atol": 0.1} if autocast else {"rtol": 1e-4, "atol": 1e-5}
+    for ours, exact in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, exact, **tolerance)
+
+
+@needs_gpu
+def test_two_losses_at_once_and_a_second_backward_pass():
+    decoder, encoded, target = prepared("bahdanau")
+    losses = [decoder(encoded, target).features.sum() for _ in range(3)]
+    (losses[0] + losses[1] + losses[2]).backward()
+    together = decoder.word_layer.weight.grad.clone()
+    decoder.zero_grad()
+    loss = decoder(encoded, target).features.sum()
+    loss.backward(retain_graph=True)
+    torch.testing.assert_close(3 * decoder.word_layer.weight.grad, together, rtol=1e-4, atol=1e-4)
+    with pytest.raises(RuntimeError, match="only one backward pass"):
+        loss.backward()
+
+
+@needs_gpu
+def test_dropout_inside_the_loop_is_drawn_anew_and_recording_draws_nothing():
+    decoder, encoded, target = prepared("luong")
+    decoder.train()
+    decoder.output_dropout.p = 0.5
+    decoder(encoded, target).features.sum().backward()
+    replayed = decoder(encoded, target).features
+    replayed.sum().backward()
+    again = decoder(encoded, target).features
+    assert (replayed == 0).float().mean().item() == pytest.approx(0.5, abs=0.2)
+    assert not torch.equal(replayed == 0, again == 0)
