@@ -197,7 +197,8 @@ def test_a_trace_of_an_image_is_viewed_from_the_command_line(tmp_path):
 
     def view(*options):
         command = [sys.executable, "-m", "regard", "view", str(path), *options]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout + done.stderr
 
     assert "[star]" in view()
     for name in ("a.png", "a.gif"):
