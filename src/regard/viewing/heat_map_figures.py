@@ -162,7 +162,7 @@ def _write_numbers(axes: Axes, weights: np.ndarray, largest: float, *, signed: b
             share = weight / largest
             red, green, blue = (round(255 * part) for part in colours((share + 1) / 2 if signed else share)[:3])
             ink = tuple(part / 255 for part in ink_on((red, green, blue)))
-            axes.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=ink)
+            axes.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=8, color=ink)
 
 
 def _entitle(axes: Axes, title: str | None) -> None:
