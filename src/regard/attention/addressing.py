@@ -52,9 +52,7 @@ class Addressing(Align):
         """Return the weights, which are the state."""
         return weights
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Run the four steps."""
         gate, shift, sharpen = (part.to(logits.dtype) for part in (self.gate, self.shift, self.sharpen))
         weights = masked_softmax(logits, allowed)

@@ -81,9 +81,7 @@ def _fused_products(call: Call) -> Attended:
     if call.causal:
         checks.check_past(call.query.shape[-2], call.keys.shape[-2])
     scale = call.score.scale(call.keys.shape[-1])  # type: ignore[operator]
-    context = dot_product_attention(
-        call.projected, call.keys, call.values, scale, call.mask, causal=call.causal
-    )
+    context = dot_product_attention(call.projected, call.keys, call.values, scale, call.mask, causal=call.causal)
     return Attended(context)
 
 

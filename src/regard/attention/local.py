@@ -45,9 +45,7 @@ class Local(Align):
         """Return the state after the queries of these weights."""
         return self.next_state(weights.shape[-2], state)
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute the softmax inside the window, times the Gaussian around its centre if there is one."""
         assert window is not None  # noqa: S101 - `look` returns one
         weights = masked_softmax(logits, allowed)

@@ -40,9 +40,7 @@ def evaluate(model: Captioner, test_set: EvaluationSet, *, name: str = "model") 
         scores |= _map_measures(map_scores(maps))
     if regions is not None:
         scores |= _region_measures(regions)
-    outputs = [
-        {"text": text, "references": list(texts)} for text, texts in zip(captions, references, strict=True)
-    ]
+    outputs = [{"text": text, "references": list(texts)} for text, texts in zip(captions, references, strict=True)]
     return Report(name, f"{found.count} images, beam {test_set.beam}", scores, outputs=outputs)
 
 
