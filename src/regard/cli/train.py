@@ -62,10 +62,7 @@ def train(
     headline = (form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
     scores = ", ".join(headline)
     if trained.interrupted:
-        say(
-            f"Interrupted. The model so far is in {trained.folder}. The same command with --resume continues the training."
-        )
+        say(f"Interrupted. The model so far is in {trained.folder}; the same command with --resume continues.")
         sys.exit(130)
-    say(
-        f"Wrote {trained.folder}{f' ({scores})' if scores else ''}. Try it: {found.example.format(model=trained.folder)}"
-    )
+    measured = f" ({scores})" if scores else ""
+    say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")

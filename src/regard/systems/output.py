@@ -68,7 +68,7 @@ def check_show(show: str | None, count: int) -> None:
 
 
 def show_result(result: "Result", show: str, *, model: str, **options: Any) -> None:
-    """Draw what a result attended to: in the terminal for "-", otherwise as a file of the kind that the name asks for."""
+    """Draw what a result attended to: in the terminal for "-", otherwise as a file of the kind that its name says."""
     from rich.console import Console
 
     from regard.viewing.view import view

@@ -178,7 +178,7 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
 
 
 def batches_by_cost(costs: Sequence[int], *, max_batch: int, max_cost: int = MAX_BATCH_COST) -> Iterator[list[int]]:
-    """The places of inputs of like cost, the most costly first: rows x the largest cost <= max_cost, or a single row."""
+    """The places of inputs of like cost, the most costly first: rows x largest cost <= max_cost, or a single row."""
     order = sorted(range(len(costs)), key=lambda place: costs[place], reverse=True)
     while order:
         rows = max(1, min(max_batch, max_cost // max(1, costs[order[0]])))

@@ -111,13 +111,13 @@ class TranslatorConfig(Checked):
                 f"embedding must be a multiple of heads; got embedding {self.embedding} and heads {self.heads}."
             )
         states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
-        if self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own:
-            if states != self.hidden:
-                raise OptionError(
-                    f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "
-                    f"features and the decoder {self.hidden}. Use score 'general', or encoder_hidden "
-                    f"{self.hidden // 2 if self.bidirectional else self.hidden}."
-                )
+        is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own
+        if is_product and states != self.hidden:
+            raise OptionError(
+                f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "
+                f"features and the decoder {self.hidden}. Use score 'general', or encoder_hidden "
+                f"{self.hidden // 2 if self.bidirectional else self.hidden}."
+            )
 
 
 @dataclass(frozen=True)
