@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax, widen
 from regard.attention.mask import unpadded_length
 from regard.errors import DtypeError, OptionError, ShapeError
+from regard.kernels.autocast import is_autocast
 
 Query = Shaped[Tensor, "... q d"]
 Logits = Float[Tensor, "... q k"]
@@ -122,7 +123,7 @@ class LocalPredictive(Local):
                 f"The parameters of LocalPredictive are on {weight.device}, the query is on {query.device}. Move one "
                 "with .to(device)."
             )
-        if query.dtype != weight.dtype and not torch.is_autocast_enabled(query.device.type):
+        if query.dtype != weight.dtype and not is_autocast(query.device):
             raise DtypeError(
                 f"The parameters of LocalPredictive are {weight.dtype}, the query is {query.dtype}. Convert one."
             )
