@@ -14,7 +14,7 @@ from regard.data.images import open_image
 from regard.systems.captioner import Caption, Captioner
 from regard.systems.shipped import load_as, shipped_models
 from regard.viewing import halfblocks, overlay, picture
-from regard.worlds.scenes import pictures
+from regard.worlds.scenes import scenes
 
 SCENES = 3
 
@@ -39,7 +39,7 @@ def _show_scenes(console: Console, folder: Path) -> Iterator[Path]:
         console.print("The shipped model scenes is not here, so that no generated pictures are captioned.\n")
         return
     model = load_as(Captioner, "scenes", device="cpu")
-    painted = list(islice(pictures(split="test", side=model.config.size), SCENES))
+    painted = list(islice(scenes(split="test", side=model.config.size), SCENES))
     console.print(f"{SCENES} pictures of the generated world scenes, which nobody has seen before:\n")
     found = [best for best, *_ in model.caption_each(one.image for one in painted)]
     for one, caption in zip(painted, found, strict=True):

@@ -19,7 +19,7 @@ from regard.errors import DataError, OptionError
 from regard.metrics.captions import CaptionScores, caption_scores
 from regard.metrics.regions import MapScores, RegionScores, map_scores, region_scores
 from regard.systems.captioner import Captioner
-from regard.worlds.scenes import Picture, pictures
+from regard.worlds.scenes import Scene, scenes
 
 BATCH = 100
 Map = Float[np.ndarray, "_ _"]
@@ -61,7 +61,7 @@ def evaluate_on_scenes(
     model: Captioner, *, count: int = 1000, split: str = "test", beam: int = 5, meteor: bool = True
 ) -> CaptionEvaluation:
     """The same on pictures of the world scenes, where it is known which cells each word belongs to."""
-    painted = list(islice(pictures(split=split, side=model.config.size), count))
+    painted = list(islice(scenes(split=split, side=model.config.size), count))
     pixels = torch.from_numpy(np.stack([one.image for one in painted])).permute(0, 3, 1, 2)
     found = evaluate_captions(model, pixels, [[one.caption] for one in painted], beam=beam, meteor=meteor)
     if model.config.architecture == "show_and_tell":
@@ -128,5 +128,5 @@ def forced_maps(model: Captioner, shown: Tensor, captions: Sequence[str]) -> Ite
         yield from (table[: len(words)] for table, words in zip(weights, some, strict=True))
 
 
-def _gold(model: Captioner, painted: Sequence[Picture]) -> list[np.ndarray]:
+def _gold(model: Captioner, painted: Sequence[Scene]) -> list[np.ndarray]:
     return [one.gold_cells(model.config.grid) for one in painted]

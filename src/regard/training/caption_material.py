@@ -60,12 +60,12 @@ def make_tokenizer(config: CaptionDataConfig, train: Gallery) -> Tokenizer:
 
 
 def _scenes(config: CaptionDataConfig, model: CaptionerConfig) -> CaptionMaterial:
-    from regard.worlds.scenes import pictures
+    from regard.worlds.scenes import scenes
 
     def take(split: str, count: int) -> Gallery | None:
         if not count:
             return None
-        painted = list(islice(pictures(split=split, side=model.size), count))
+        painted = list(islice(scenes(split=split, side=model.size), count))
         pixels = torch.from_numpy(np.stack([one.image for one in painted])).permute(0, 3, 1, 2).contiguous()
         return Gallery(ImageTensors(pixels), [[one.caption] for one in painted])
 
