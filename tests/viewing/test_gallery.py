@@ -9,7 +9,7 @@ from regard.data.images import ImageReport, Images
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words, cider_d
-from regard.metrics.grades import GRADES, LEAST, grade
+from regard.metrics.grades import GRADES, MIN_CIDER_D, grade
 from regard.systems.caption_gallery import CaptionGallery, Graded, caption_gallery
 from regard.systems.captioner import Captioner, CaptionerConfig
 from regard.viewing.gallery import save_gallery
@@ -34,7 +34,12 @@ def album(tmp_path):
 
 
 def test_grades_fall_with_the_score():
-    assert [grade(score) for score in (10.0, *LEAST, 0.099, 0.0)] == [GRADES[0], *GRADES[:3], GRADES[3], GRADES[3]]
+    assert [grade(score) for score in (10.0, *MIN_CIDER_D, 0.099, 0.0)] == [
+        GRADES[0],
+        *GRADES[:3],
+        GRADES[3],
+        GRADES[3],
+    ]
 
 
 def test_captions_of_a_few_pictures_score_as_among_many():

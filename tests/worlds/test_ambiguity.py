@@ -9,10 +9,10 @@ from regard.worlds.babel import LANGUAGES, ambiguity
 from regard.worlds.babel.adjectives import FIELDS, ORIGINS, QUALITIES
 from regard.worlds.babel.ambiguity import neighbours
 from regard.worlds.babel.corpus import RENDERERS, link
-from regard.worlds.babel.sampling import Sampler
 from regard.worlds.babel.lexicon import Adjective, Noun, Verb
 from regard.worlds.babel.meaning import STRIDE, Clause, Period, Phrase
 from regard.worlds.babel.nouns import NOUNS
+from regard.worlds.babel.sampling import Sampler
 from regard.worlds.babel.verbs import DITRANSITIVE, INTRANSITIVE, SAYING, STATIVE, TRANSITIVE
 
 # Where sentences come by the thousand, checking each signature would take most of the time.

@@ -11,10 +11,10 @@ from regard.errors import OptionError
 from regard.worlds.babel import LANGUAGES, Pair, crossing, pairs, statistics
 from regard.worlds.babel.adjectives import FIELDS, ORIGINS, QUALITIES, TIMES
 from regard.worlds.babel.corpus import RENDERERS, link
-from regard.worlds.babel.sampling import Sampler
 from regard.worlds.babel.lexicon import Adjective, Noun, Verb
 from regard.worlds.babel.meaning import STRIDE, Clause, Period, Phrase, Sentence, key, split_of, template
 from regard.worlds.babel.nouns import NOUNS
+from regard.worlds.babel.sampling import Sampler
 from regard.worlds.babel.verbs import DITRANSITIVE, INTRANSITIVE, SAYING, STATIVE, TRANSITIVE
 
 DIRECTIONS = list(permutations(LANGUAGES, 2))

@@ -93,8 +93,8 @@ def evaluate(
     """
     from rich.console import Console
 
+    from regard.data.gold_alignments import read_gold
     from regard.data.text import read_pairs
-    from regard.metrics.alignment import read_gold
     from regard.systems.evaluation import alignment_error
     from regard.systems.evaluation import evaluate as score
     from regard.systems.shipped import load_as, system_named
@@ -154,8 +154,8 @@ def align(
     gold
         Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): gives the error rate.
     """
+    from regard.data.gold_alignments import read_gold
     from regard.data.text import read_pairs
-    from regard.metrics.alignment import read_gold
     from regard.systems.evaluation import alignment_error, link_words
     from regard.systems.lines import in_batches
     from regard.systems.shipped import load_as

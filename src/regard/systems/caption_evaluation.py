@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.captions import ImageCaptions, Captions, read_captions
+from regard.data.captions import Captions, ImageCaptions, read_captions
 from regard.data.features import FeatureStore
 from regard.data.images import PREPARATIONS, Images
 from regard.errors import DataError, OptionError

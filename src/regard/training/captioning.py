@@ -13,12 +13,13 @@ from torch.nn import functional
 
 from regard.attention.align import Hard
 from regard.data.captioned_images import CaptionBatch
+from regard.data.captioned_images import CaptionedImages as Gallery
 from regard.data.tokenizer import PAD
 from regard.decoders.protocol import Unrolled
 from regard.errors import OptionError
 from regard.metrics.captions import caption_scores
 from regard.systems.captioner import Captioner
-from regard.training.caption_material import Gallery, adopt, make_tokenizer, read_material
+from regard.training.caption_material import adopt, make_tokenizer, read_material
 from regard.training.caption_recipe import CaptionRecipe, CaptionTrainConfig
 from regard.training.critical import Critic, critical_loss, repeated
 from regard.training.fitting import fit

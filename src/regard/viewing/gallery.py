@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.data.images import Images
 from regard.errors import OptionError
-from regard.metrics.grades import GRADES, LEAST
+from regard.metrics.grades import GRADES, MIN_CIDER_D
 from regard.systems.caption_gallery import CaptionGallery, Graded, captions_of
 from regard.systems.captioner import Caption, Captioner
 from regard.viewing import overlay, picture
@@ -53,7 +53,7 @@ def save_gallery(
 
 
 def _page(title: str, count: int, sections: str) -> str:
-    levels = ", ".join(f"{name} from {least:g} on" for name, least in zip(GRADES, LEAST, strict=False))
+    levels = ", ".join(f"{name} from {least:g} on" for name, least in zip(GRADES, MIN_CIDER_D, strict=False))
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head><body>'

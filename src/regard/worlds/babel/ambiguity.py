@@ -10,7 +10,6 @@ neighbours, since no two interchangeable words share a form in any language.
 from collections.abc import Iterator
 
 from regard.worlds.babel.adjectives import FREQUENCIES, TIMES
-from regard.worlds.babel.sampling import is_negatable, is_possible
 from regard.worlds.babel.meaning import (
     COMPANIONS,
     MODALS,
@@ -24,6 +23,7 @@ from regard.worlds.babel.meaning import (
     Phrase,
     Sentence,
 )
+from regard.worlds.babel.sampling import is_negatable, is_possible
 
 _DEFINITE = ("the", "this", *OWN)
 
@@ -126,7 +126,7 @@ def _phrases(phrase: Phrase) -> Iterator[Phrase]:
 
 
 def _determined(phrase: Phrase) -> Iterator[Phrase]:
-    """Yield the phrase in the other number or with another determiner; with an owner or relative clause it stays definite."""
+    """Yield the phrase in the other number or with another determiner; if owned or modified, it stays definite."""
     if phrase.determiner in _DEFINITE:
         yield phrase._replace(plural=not phrase.plural)
     if phrase.owner or phrase.relative:

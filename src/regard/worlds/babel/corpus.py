@@ -66,8 +66,8 @@ def pairs(
 ) -> Iterator[Pair]:
     """Generate an endless stream of sentence pairs whose source side has `min_words` to `max_words` words.
 
-    The full stop counts as a word. The same seed gives the same pairs. A meaning belongs to one split only, whatever the
-    seed.
+    The full stop counts as a word. The same seed gives the same pairs. A meaning belongs to one split only, for all
+    seeds.
     """
     _check(source, target, split, min_words, max_words)
     meanings = _meanings(source, split, seed, min_words, max_words)

@@ -119,7 +119,7 @@ def _period(out: list[Word], period: Period, order: str) -> None:
 
 
 def _clause(out: list[Word], clause: Clause, order: str, antecedent: Phrase | None = None) -> None:
-    """Append a clause with its finite verb first, second or last; a relative clause of the object follows the last verb."""
+    """Append a clause with its finite verb first, second or last; relative clauses of the object follow the verb."""
     node, direct = clause.node, clause.direct
     subject = clause.subject or antecedent
     if subject is None:

@@ -5,8 +5,8 @@
 
 Each image has exactly one correct caption, by these rules:
 
-- Every filled shape in a named colour is an object and is mentioned. Strokes, dots and arcs in a shade of the background
-  are clutter: they lie behind the objects and are never mentioned.
+- Every filled shape in a named colour is an object and is mentioned. Strokes, dots and arcs in a shade of the
+  background are clutter: they lie behind the objects and are never mentioned.
 - Objects of one shape, colour and size form a group, stand together and are counted; no two groups share both shape and
   colour.
 - The size is mentioned if it is small or large; medium is the default.
@@ -16,10 +16,11 @@ Each image has exactly one correct caption, by these rules:
   and their centres are clearly farther apart along it than across it: that axis is the one mentioned.
 - No object lies inside another: a small network learns to attend to neither, and hardly learns to recognize the inner
   one (see docs/results.md).
-- Of three objects in a row the middle one comes first, then the left or upper one: "a star between a square and a ring".
+- Of three objects in a row the middle one comes first, then the left or upper one: "a star between a square and a
+  ring".
 
-The gold region of a number, size, colour or noun is the boxes of its objects. All other words have no region, since they
-describe relations and not what is seen at a place.
+The gold region of a number, size, colour or noun is the boxes of its objects. All other words have no region, since
+they describe relations and not what is seen at a place.
 """
 
 from regard.worlds.scenes.contact_sheet import contact_sheet

@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from regard.worlds.scenes.sampling import SceneObject
 from regard.worlds.scenes.meaning import Group
+from regard.worlds.scenes.sampling import SceneObject
 from regard.worlds.scenes.shapes import masks, window
 
 RGB = {

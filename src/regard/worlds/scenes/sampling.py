@@ -43,7 +43,7 @@ class Sampler:
         self._random = random
 
     def meaning(self) -> Meaning:
-        """Sample a meaning: in about two thirds of the cases two groups side by side, otherwise one of the other kinds."""
+        """Sample a meaning: two groups side by side in about two thirds of the cases, otherwise another kind."""
         kind = self._random.random()
         if kind < 0.1:
             place = self._random.choice(self._random.choice(PLACES))

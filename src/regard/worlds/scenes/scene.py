@@ -51,7 +51,7 @@ class Scene:
         return self._boxes
 
     def gold_cells(self, grid: int | tuple[int, int], *, min_cover: float = 0.1) -> Bool[np.ndarray, "words cells"]:
-        """Return which cells of a grid of (rows, columns) belong to each word, in the order in which encoders count them.
+        """Return which cells of a grid of (rows, columns) belong to each word, in row-major order.
 
         A cell belongs to a word if a box of the word covers at least the fraction `min_cover` of it, or has its centre
         in it, so that every object has a cell. The row of a word without a region is False throughout; metrics leave
