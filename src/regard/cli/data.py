@@ -108,13 +108,14 @@ def scenes(
     from itertools import islice
 
     from regard.errors import OptionError
-    from regard.worlds.scenes import contact_sheet, pictures, statistics
+    from regard.worlds.scenes import contact_sheet, statistics
+    from regard.worlds.scenes import scenes as generate
 
     if out is not None and out.suffix.lower() != ".png":
         raise OptionError(f"A contact sheet is saved as .png; got {out.name!r}.")
     for name, value in asdict(statistics(count=count, seed=seed)).items():
         say(f"{name:24} {value if not isinstance(value, float) else round(value, 3)}")
-    examples = list(islice(pictures(seed=seed), show))
+    examples = list(islice(generate(seed=seed), show))
     if out is None:
         say("".join(f"\n{picture.caption}" for picture in examples))
     else:
