@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -16,6 +16,7 @@ from regard.systems.folder import find_model, read_model, write_model
 from regard.trace import Trace
 
 Item = TypeVar("Item")
+Loaded = TypeVar("Loaded", bound="System")
 Store = Literal["float32", "float16", "int8"]
 MAX_BATCH_COST = 64 * 128
 """Largest cost of a batch: the number of its inputs times the cost of the most costly one."""
@@ -144,8 +145,12 @@ class System(nn.Module):
 
     @classmethod
     def load(
-        cls, name: str | os.PathLike[str], *, device: str | torch.device | None = None, trust: bool = False
-    ) -> Self:
+        cls: type[Loaded],
+        name: str | os.PathLike[str],
+        *,
+        device: str | torch.device | None = None,
+        trust: bool = False,
+    ) -> Loaded:
         """Load a shipped model by its name or a saved model from its folder, in evaluation mode.
 
         It goes to the GPU when there is one, unless `device` says otherwise. A model that names parts of somebody's own

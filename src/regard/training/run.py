@@ -48,7 +48,8 @@ def run(
         hyperparameters=_flat(experiment.recipe.to_dict()),
     )
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-    metrics = fitted.metrics | experiment.test(model, splits)
+    with torch.inference_mode():
+        metrics = fitted.metrics | experiment.test(model, splits)
     saved: Any = model
     saved.save(folder / "model", metrics=metrics)
     return Trained(folder / "model", model, metrics, interrupted=fitted.interrupted)
