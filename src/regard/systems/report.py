@@ -81,19 +81,20 @@ class Report:
 
 
 def side_by_side(reports: Sequence[Report], *, mean: bool = False) -> Table:
-    """One row per model, one column per score; with `mean`, also mean and standard deviation over the models."""
-    names = list(dict.fromkeys(name for report in reports for name in report.scores))
-    table = Table("model", *names, title="Side by side", title_justify="left")
+    """One row per score, one column per model; with `mean`, also mean and standard deviation over the models."""
+    table = Table("score", title="Side by side", title_justify="left")
     for report in reports:
-        table.add_row(report.model, *(str(report.scores.get(name, "")) for name in names))
-    if mean and len(reports) > 1:
-        cells = []
-        for name in names:
-            measures = [report.scores[name] for report in reports if name in report.scores]
+        table.add_column(report.model, justify="right", overflow="fold")
+    if mean:
+        table.add_column("mean ± deviation", justify="right")
+    for name in dict.fromkeys(name for report in reports for name in report.scores):
+        measures = [report.scores[name] for report in reports if name in report.scores]
+        cells = [str(report.scores.get(name, "")) for report in reports]
+        if mean:
             values = [measure.value for measure in measures]
             spread = statistics.stdev(values) if len(values) > 1 else 0.0
             cells.append(f"{measures[0].form.format(statistics.fmean(values))} ± {measures[0].form.format(spread)}")
-        table.add_row("mean ± standard deviation", *cells)
+        table.add_row(name, *cells)
     return table
 
 

@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
+from rich.table import Table
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.significance import PairedTest
 from torch.nn import functional
 
 from regard.config import fields_of
@@ -167,3 +171,37 @@ def _force(model: Translator, pairs: Sequence[tuple[str, str]]) -> list[tuple[Lo
         (losses[row, : m - 1], None if weights is None else weights[row, : m - 1, :n])
         for row, (n, m) in enumerate(zip(lengths.tolist(), target_lengths.tolist(), strict=True))
     ]
+
+
+def significance(reports: Sequence[Report], *, samples: int = 1000) -> Table:
+    """Paired bootstrap test of each model against the first (Koehn 2004), as sacrebleu computes it.
+
+    p is the probability of a difference as large as the measured one if the two models were equally good.
+    """
+    references = [output["reference"] for output in reports[0].outputs]
+    if not references or any(
+        [output["reference"] for output in report.outputs] != references for report in reports[1:]
+    ):
+        raise OptionError("A significance test needs the translations of the same sentences by each model.")
+    named = [
+        (f"{number}. {report.model}", [output["text"] for output in report.outputs])
+        for number, report in enumerate(reports, 1)
+    ]
+    metrics: dict[str, Any] = {"BLEU": BLEU(references=[references]), "chrF": CHRF(references=[references])}
+    _, scores = PairedTest(named, metrics, references=None, test_type="bs", n_samples=samples)()
+    by_metric = [results for key, results in scores.items() if key != "System"]
+    title = f"Paired bootstrap, {samples} samples, against the first model"
+    table = Table("model", title=title, title_justify="left")
+    for metric in metrics:
+        table.add_column(f"{metric} (95 % interval)", justify="right")
+        table.add_column("p", justify="right")
+    for row, (name, _) in enumerate(named):
+        cells = [name]
+        for results in by_metric:
+            result = results[row]
+            cells += [
+                f"{result.score:.1f} ({result.mean:.1f} ± {result.ci:.1f})",
+                "" if result.p_value is None else f"{result.p_value:.3f}",
+            ]
+        table.add_row(*cells)
+    return table
