@@ -81,7 +81,7 @@ def to_score(captions: Captions, available: Container[str], *, split: str = "") 
 def _on_scenes(
     model: Captioner, test_set: EvaluationSet
 ) -> tuple[list[str], list[list[str]], list[Map], RegionScores | None]:
-    from regard.worlds.scenes import pictures as scenes
+    from regard.worlds.scenes import scenes
 
     drawn = list(islice(scenes(split="test", side=model.config.image_size), test_set.count))
     pixels = torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2)

@@ -14,6 +14,7 @@ from sacrebleu.significance import PairedTest
 from torch.nn import functional
 
 from regard.config import fields_of
+from regard.data.gold_alignments import read_gold
 from regard.data.padding import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, PAD, START
@@ -25,7 +26,6 @@ from regard.metrics.alignment import (
     alignment_error_rate,
     links_from_weights,
     merge_subwords,
-    read_gold,
 )
 from regard.metrics.attention import entropy
 from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity, translation_scores
@@ -130,7 +130,7 @@ def _pairs(test_set: EvaluationSet) -> Pairs:
 
 def _gold(test_set: EvaluationSet) -> list[GoldAlignment]:
     if test_set.gold:
-        return list(read_gold(test_set.gold))
+        return read_gold(test_set.gold)
     return world_gold(test_set.world, test_set.count) if test_set.world else []
 
 
