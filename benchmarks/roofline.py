@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from regard.viewing.picture import save
+from regard.viewing import save
 
 SIZE = (8, 1024, 1024, 512)
 BANDWIDTH, CLOCK, MULTIPROCESSORS = 4.8e12, 1.98e9, 132

@@ -58,7 +58,7 @@ def test_json_carries_score_and_attention():
     lines = regard("translate", "--nbest", "2", "--json", "Good night.", check=True).stdout.splitlines()
     first, second = map(json.loads, lines)
     assert first["score"] >= second["score"]
-    assert len(first["trace"]["weights"]) == len(first["trace"]["target"])
+    assert len(first["trace"]["maps"][0]["weights"]) == len(first["trace"]["axes"][1]["labels"])
 
 
 def test_a_trained_model_is_evaluated_with_its_curve(trained, tmp_path):
@@ -235,7 +235,7 @@ def test_pictures_are_captioned_from_the_command_line(album, tmp_path):
     picture, model = str(album / "pictures" / "red.png"), str(album / "model")
     strip = tmp_path / "words.png"
     said = regard("caption", picture, "--model", model, "--beam", "1", "--json", check=True).stdout
-    assert json.loads(said)["trace"]["grid"] == [8, 8]
+    assert json.loads(said)["trace"]["axes"][0]["grid"] == [8, 8]
     assert f"Wrote {strip}" in regard("caption", picture, "--model", model, "--show", str(strip), check=True).stdout
     assert "is for one picture; got 2" in regard("caption", picture, picture, "--show", str(strip)).stderr
     silent = regard("caption", picture, "--model", str(album / "silent"), "--show", str(strip))

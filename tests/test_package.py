@@ -41,7 +41,9 @@ def test_help_and_version_answer_without_torch():
 
 
 def test_a_trace_is_shown_and_drawn(tmp_path):
-    trace = regard.Trace.of(["the", "dog"], ["le", "chien"], [[0.9, 0.1], [0.2, 0.8]]).save(tmp_path / "new" / "t.json")
+    trace = regard.Trace.from_weights(["the", "dog"], ["le", "chien"], [[0.9, 0.1], [0.2, 0.8]]).save(
+        tmp_path / "new" / "t.json"
+    )
     assert "chien" in command("view", str(trace), check=True).stdout
     command("view", str(trace), "--out", str(tmp_path / "t.svg"), check=True)
     assert (tmp_path / "t.svg").read_bytes().startswith(b"<?xml")

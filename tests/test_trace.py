@@ -1,8 +1,10 @@
-"""Traces: made of any weights, written and read back."""
+"""Traces: built from any weights, checked, written and read back."""
 
 import base64
+import copy
 import io
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -10,137 +12,527 @@ import torch
 from PIL import Image
 
 from regard import RegardError, Trace
-from regard.errors import NonFiniteError, ShapeError
+from regard.errors import DataError, DtypeError, NonFiniteError, OptionError, ShapeError
+from regard.trace import Axis, Box, Map, Series
+
+RNG = np.random.default_rng(20150519)
 
 
-def test_a_trace_survives_the_way_to_json_and_back(tmp_path):
-    trace = Trace.of(["ein", "کتاب"], ["a", "book", "."], torch.rand(3, 2), model="babel", step=3)
+def softmax_rows(*size: int) -> np.ndarray:
+    return RNG.dirichlet(np.ones(size[-1]), size=size[:-1])
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_survives_json(tmp_path):
+    trace = Trace.from_weights(["ein", "کتاب"], ["a", "book", "."], torch.rand(3, 2), model="babel", step=3)
     assert Trace.from_json(trace.to_json()) == trace
-    path = trace.save(tmp_path / "trace.json")
-    assert Trace.from_json(path.read_text(encoding="utf-8")) == trace
-    assert [file.name for file in tmp_path.iterdir()] == ["trace.json"], "no temporary file is left"
-    assert json.loads(trace.to_json())["version"] == 1
+    path = trace.save(tmp_path / "new" / "trace.json")
+    assert Trace.load(path) == trace
+    assert [file.name for file in path.parent.iterdir()] == ["trace.json"], "no temporary file is left"
+    assert json.loads(trace.to_json())["version"] == 2
+    assert trace.extras == {"model": "babel", "step": 3}
 
 
 def test_a_trace_takes_lists_arrays_and_tensors():
     rows = [[0.25, 0.75], [1.0, 0.0]]
-    assert Trace.of("ab", "cd", rows) == Trace.of("ab", "cd", torch.tensor(rows))
-    assert Trace.of("ab", "cd", rows) == Trace.of("ab", "cd", torch.tensor(rows).numpy())
-    assert Trace.of("ab", "cd", rows) == Trace.of("ab", "cd", [torch.tensor(row) for row in rows])
-    assert Trace.of("ab", "cd", [rows]).weights == Trace.of("ab", "cd", [torch.tensor(rows)]).weights
+    tensor = torch.tensor(rows, requires_grad=True)
+    trace = Trace.from_weights("ab", "cd", rows)
+    assert trace == Trace.from_weights("ab", "cd", tensor)
+    assert trace == Trace.from_weights("ab", "cd", tensor.detach().numpy())
+    assert trace == Trace.from_weights("ab", "cd", tensor.bfloat16())
+    assert trace == Trace.from_weights("ab", "cd", [tensor[0], tensor[1]])
+    assert trace == Trace.from_weights("ab", "cd", [[tensor[0, 0], 0.75], [1, 0]])
+    assert trace.weights.dtype == np.float32
+    assert trace.weights.tolist() == rows
 
 
-def test_weights_of_another_shape_are_refused():
-    with pytest.raises(ShapeError, match=r"3 x 2 here, but the weights are 2 x \[3\]"):
-        Trace.of("ab", "cde", torch.rand(2, 3))
-    with pytest.raises(ShapeError, match=r"got torch.Size\(\[5, 4, 3, 2\]\). Pick one example and one layer"):
-        Trace.of("ab", "cde", torch.rand(5, 4, 3, 2))
-    with pytest.raises(ShapeError, match=r"3 x 2 here, but the weights are 2 x \[3\]"):
-        Trace.of("ab", "cde", torch.rand(5, 2, 3))
-    with pytest.raises(ShapeError, match=r"got list"):
-        Trace.of("ab", "cd", [[[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5]]])
-
-
-def test_heads_are_kept_and_their_mean_is_the_map():
+def test_heads_are_kept_and_their_mean_is_the_main_map():
     weights = torch.rand(5, 3, 2, dtype=torch.float64)
-    trace = Trace.of("ab", "cde", weights, layer=2)
-    torch.testing.assert_close(torch.tensor(trace.weights, dtype=torch.float64), weights.mean(0))
-    assert torch.equal(torch.tensor(trace.heads, dtype=torch.float64), weights)
-    assert trace.head_names == ("head 1", "head 2", "head 3", "head 4", "head 5")
+    trace = Trace.from_weights("ab", "cde", weights, layer=2)
+    np.testing.assert_allclose(trace.weights, weights.mean(0), rtol=1e-6)
+    assert [each.name for each in trace.maps] == ["mean", "head 1", "head 2", "head 3", "head 4", "head 5"]
+    assert [each.head for each in trace.maps] == [None, 1, 2, 3, 4, 5]
+    np.testing.assert_array_equal(trace.map("head 3").weights, weights[2].float())
+    assert trace.select(head=3).maps == (trace.map("head 3"),)
     assert Trace.from_json(trace.to_json()) == trace
-    third = dict(trace.by_head())["head 3"]
-    assert third == Trace.of("ab", "cde", weights[2], layer=2)
-    assert Trace.of("ab", "cde", weights[0]).by_head() == []
     names = [f"layer 1 head {n}" for n in range(5)]
-    assert Trace.of("ab", "cde", weights.tolist(), head_names=names).head_names == tuple(names)
+    named = Trace.from_weights("ab", "cde", weights.tolist(), names=names)
+    assert [each.name for each in named.maps] == ["mean", *names]
+    assert Trace.from_weights("ab", "cde", weights[0], names=["cross"]).main.name == "cross"
 
 
-def test_scores_and_texts_travel_with_the_trace():
-    trace = Trace.of(
+def test_log_probabilities_and_texts_travel_with_the_trace():
+    trace = Trace.from_weights(
         ["un", "believ", "able"],
         ["in", "croyable"],
         [[0.1, 0.4, 0.5], [0.2, 0.3, 0.5]],
-        scores=torch.tensor([-0.25, -1.5]),
+        log_probs=torch.tensor([-0.25, -1.5]),
         source_text="unbelievable",
         target_text="incroyable",
     )
-    assert trace.scores == (-0.25, -1.5)
+    assert trace.values("log_prob") == (-0.25, -1.5)
+    assert trace.values("gate") is None
+    assert trace.axis("source").text == "unbelievable"
+    assert trace.axis("target").text == "incroyable"
     assert trace.extras == {}
     assert Trace.from_json(trace.to_json()) == trace
 
 
-def test_a_plain_trace_is_written_without_what_it_has_not():
-    written = json.loads(Trace.of("ab", "c", [[0.5, 0.5]], step=3).to_json())
-    assert set(written) == {"version", "kind", "source", "target", "weights", "extras"}
-
-
-def test_a_file_of_the_first_release_is_read():
-    text = (
-        '{"version": 1, "kind": "text", "source": ["a", "b"], "target": ["c"], "weights": [[0.25, 0.75]], '
-        '"extras": {"scores": "an extra of that name", "kind": 3}}'
+def test_a_trace_of_an_image_carries_it_and_survives_json():
+    image = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+    trace = Trace.from_image(
+        image,
+        ["a", "dog"],
+        torch.rand(2, 15),
+        grid=(3, 5),
+        gates=torch.tensor([0.25, 0.5]),
+        choices=torch.tensor([3, 14]),
+        log_probs=[-1.0, -2.0],
+        text="a dog",
     )
-    trace = Trace.from_json(text)
-    assert trace.weights == ((0.25, 0.75),)
+    assert trace.kind == "caption"
+    assert trace.source[:6] == ("1,1", "1,2", "1,3", "1,4", "1,5", "2,1")
+    assert trace.axis("cells").grid == (3, 5)
+    assert trace.axis("target").text == "a dog"
+    assert trace.values("gate") == (0.25, 0.5)
+    assert trace.values("choice") == (3, 14)
+    assert all(type(choice) is int for choice in trace.values("choice"))
+    assert Trace.from_json(trace.to_json()) == trace
+    assert Trace.from_json(trace.to_json()).values("choice") == (3, 14)
+    kept = base64.b64decode(trace.image.removeprefix("data:image/png;base64,"))
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(kept))), image), "a small image is kept exactly"
+    photograph = Trace.from_image(Image.new("RGBA", (300, 200)), ["a"], [[1.0]])
+    assert photograph.image.startswith("data:image/jpeg;base64,")
+    assert photograph.axis("cells").grid == (1, 1)
+
+
+def test_a_caption_without_words_keeps_its_grid():
+    trace = Trace.from_image(None, [], np.zeros((0, 6)), grid=(2, 3))
+    assert trace.weights.shape == (0, 6)
+    assert Trace.from_json(trace.to_json()) == trace
+    assert Trace.from_json(trace.to_json()).weights.shape == (0, 6)
+    assert Trace.from_weights(["a"], [], []).weights.shape == (0, 1)
+    assert Trace.from_weights([], ["a"], [[]]).weights.shape == (1, 0)
+
+
+# --- one of each kind of model ----------------------------------------------------------------------------------------
+
+
+def transformer() -> Trace:
+    axes = Axis("source", "tokens", ("the", "dog", "</s>")), Axis("target", "tokens", ("le", "chien"))
+    sizes = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "target")}
+    lengths = {"source": 3, "target": 2}
+    maps = [Map("cross", "target", "source", softmax_rows(2, 3))]
+    for name, (rows, columns) in sizes.items():
+        for layer in (1, 2):
+            for head in (1, 2, 3, 4):
+                weights = softmax_rows(lengths[rows], lengths[columns])
+                maps.append(Map(f"{name} {layer}.{head}", rows, columns, weights, layer, head))
+    return Trace("translation", axes, tuple(maps), (Series("log_prob", "target", [-0.1, -0.2]),))
+
+
+def document() -> Trace:
+    sentences, words = ("Good film.", "I slept."), ("Good", "film", ".", "I", "slept", ".")
+    word_weights = np.zeros((2, 6))
+    word_weights[0, :3] = softmax_rows(3)
+    word_weights[1, 3:] = softmax_rows(3)
+    return Trace(
+        "document",
+        (
+            Axis("target", "classes", ("positive",)),
+            Axis("sentences", "sentences", sentences),
+            Axis("words", "words", words),
+        ),
+        (
+            Map("sentences", "target", "sentences", softmax_rows(1, 2)),
+            Map("words", "sentences", "words", word_weights),
+        ),
+        (Series("log_prob", "target", [-0.01]),),
+    )
+
+
+def reader() -> Trace:
+    words = ("The", "animal", "was", "tired")
+    weights = np.tril(softmax_rows(4, 4), -1)
+    return Trace(
+        "reading",
+        (Axis("words", "words", words, text="The animal was tired"),),
+        (Map("tape", "words", "words", weights),),
+        (Series("surprisal", "words", [9.5, 3.25, 1.0, 7.0]),),
+    )
+
+
+def memory_machine() -> Trace:
+    steps, slots, features = 5, 7, 3
+    maps = [
+        Map(f"{verb} {head}", "steps", "slots", softmax_rows(steps, slots), head=head)
+        for verb in ("read", "write")
+        for head in (1, 2)
+    ]
+    contents = [Map(f"memory {step}", "slots", "features", RNG.normal(size=(slots, features))) for step in (1, 5)]
+    return Trace(
+        "tape",
+        (
+            Axis("steps", "steps", tuple("01101")),
+            Axis("slots", "slots", tuple(map(str, range(slots)))),
+            Axis("features", "features", tuple("abc")),
+        ),
+        (*maps, *contents),
+        (Series("key strength", "steps", RNG.random(5)),),
+    )
+
+
+def glimpses() -> Trace:
+    steps = Axis("steps", "steps", ("1", "2", "3"))
+    boxes = [Box("steps", step, 0.1 * step, 0.2, 0.1 * step + 0.5, 0.7) for step in range(3)]
+    boxes += [Box("steps", 2, 0, 0, 1, 1)]
+    image = Trace.from_image(np.zeros((9, 9, 3), np.uint8), ["a"], [[1.0]]).image
+    belief = Map("belief", "steps", "classes", softmax_rows(3, 10))
+    return Trace(
+        "glimpses",
+        (steps, Axis("classes", "classes", tuple("0123456789"))),
+        (belief,),
+        (Series("belief", "steps", [0.2, 0.5, 0.9]),),
+        tuple(boxes),
+        image,
+    )
+
+
+def glimpses_without_maps() -> Trace:
+    trace = glimpses()
+    return Trace(trace.kind, trace.axes, (), trace.series, trace.boxes, trace.image, {"digit": 7})
+
+
+KINDS = [transformer, document, reader, memory_machine, glimpses, glimpses_without_maps]
+
+
+@pytest.mark.parametrize("build", KINDS, ids=lambda build: build.__name__)
+def test_every_kind_of_model_fits(build, tmp_path):
+    trace = build()
+    again = Trace.load(trace.save(tmp_path / "trace.json"))
+    assert again == trace
+    assert again.to_json() == trace.to_json(), "writing again gives the same text"
+    assert set(json.loads(trace.to_json())) <= {
+        "version", "kind", "axes", "maps", "series", "boxes", "image", "extras",
+    }  # fmt: skip
+    assert len(repr(trace)) < 160
+    for copied in (pickle.loads(pickle.dumps(trace)), copy.deepcopy(trace)):  # noqa: S301
+        assert copied == trace
+        assert not any(each.weights.flags.writeable for each in copied.maps)
+
+
+def test_layers_and_heads_are_selected():
+    trace = transformer()
+    assert len(trace.maps) == 25
+    assert [each.name for each in trace.select(layer=2, head=1).maps] == ["cross 2.1", "encoder 2.1", "decoder 2.1"]
+    assert [each.name for each in trace.select(name="encoder", layer=1).maps] == [
+        f"encoder 1.{head}" for head in (1, 2, 3, 4)
+    ]
+    assert trace.select(name="encoder 2.3").maps == (trace.map("encoder 2.3"),)
+    encoder = trace.select(name="encoder 2.3")
+    assert encoder.source == encoder.target == ("the", "dog", "</s>")
+    assert trace.select() == trace
+    with pytest.raises(OptionError, match=r"no map with layer=3, name='cross'. It has 25 maps: cross, cross 1.1"):
+        trace.select(layer=3, name="cross")
+    with pytest.raises(OptionError, match=r"no map 'crss'; it has 'cross'"):
+        trace.map("crss")
+    with pytest.raises(OptionError, match="has no main map"):
+        _ = glimpses_without_maps().weights
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def test_traces_are_immutable_and_compare_by_value():
+    rows = np.array([[0.25, 0.75]])
+    extras = {"beam": [1, 2]}
+    trace = Trace.from_weights("ab", "c", rows, **extras)
+    rows[0, 0] = 9
+    extras["beam"].append(3)
+    assert trace == Trace.from_weights("ab", "c", [[0.25, 0.75]], beam=[1, 2])
+    with pytest.raises(ValueError, match="read-only"):
+        trace.weights[0, 0] = 1
+    with pytest.raises(AttributeError):
+        trace.kind = "caption"
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        trace.extras["beam"] = 1
+    assert trace != Trace.from_weights("ab", "c", [[0.2501, 0.7499]], beam=[1, 2])
+    assert trace != Trace.from_weights("ab", "d", [[0.25, 0.75]], beam=[1, 2])
+    assert trace != "a trace"
+
+
+def test_json_keeps_six_significant_digits_and_stays_small():
+    weights = np.float32([[1 / 3, 1e-9 / 7, 0, 1, 123456.789]])
+    text = Trace.from_weights("abcde", "f", weights, log_probs=[-1 / 3]).to_json()
+    assert "[0.333333,1.42857e-10,0,1.0,123457.0]" in text
+    assert '"values":[-0.333333]' in text
+    large = Trace.from_weights([""] * 100, [""] * 100, softmax_rows(100, 100))
+    assert len(large.to_json()) < 12 * 100 * 100
+    np.testing.assert_allclose(Trace.from_json(large.to_json()).weights, large.weights, rtol=5e-6)
+
+
+def test_rounding_again_changes_nothing():
+    numbers = np.concatenate([10.0 ** RNG.uniform(-30, 27, 5000), 10.0 ** np.arange(-30, 28), [9.999995, 999999.5]])
+    numbers = np.float32(numbers * RNG.choice([-1, 1], len(numbers)))
+    once = Trace.from_weights(["x"] * len(numbers), ["y"], [numbers])
+    again = Trace.from_json(once.to_json())
+    assert again == once
+    assert again.to_json() == once.to_json()
+    large = np.abs(numbers) > 1e-16
+    np.testing.assert_allclose(again.weights[0][large], numbers[large], rtol=5.1e-6)
+    np.testing.assert_allclose(again.weights[0][~large], numbers[~large], atol=6e-23, rtol=5.1e-6)
+    written = [len(number.lstrip("-").replace(".", "").split("e")[0].strip("0")) for number in
+               once.to_json().partition('"weights":[[')[2].partition("]")[0].split(",")]  # fmt: skip
+    assert max(written) <= 6
+
+
+def test_a_plain_trace_is_written_without_empty_fields():
+    written = json.loads(Trace.from_weights("ab", "c", [[0.5, 0.5]]).to_json())
+    assert set(written) == {"version", "kind", "axes", "maps"}
+    assert written["axes"][0] == {"name": "source", "kind": "tokens", "labels": ["a", "b"]}
+    assert written["maps"] == [{"name": "attention", "rows": "target", "columns": "source", "weights": [[0.5, 0.5]]}]
+    cells = json.loads(Trace.from_image(None, ["a"], np.ones((1, 4))).to_json())["axes"][0]
+    assert cells == {"name": "cells", "kind": "cells", "grid": [2, 2]}, "the usual labels of a grid are left out"
+
+
+def test_the_repr_is_short():
+    trace = Trace.from_weights(["word"] * 1000, ["x"] * 500, np.zeros((500, 1000)))
+    assert repr(trace) == "Trace('text': 1000 source, 500 target; 1 map: attention)"
+    assert repr(trace.main) == "Map('attention', target x source: 500 x 1000)"
+    assert len(repr(trace.axis("source"))) < 100
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_weights_of_another_shape_are_refused():
+    with pytest.raises(ShapeError, match=r"needs 3 x 2 weights, one row per 'target' and .* got 2 x 3"):
+        Trace.from_weights("ab", "cde", torch.rand(2, 3))
+    with pytest.raises(ShapeError, match=r"shape \(5, 4, 3, 2\). Pick one example and one layer"):
+        Trace.from_weights("ab", "cde", torch.rand(5, 4, 3, 2))
+    with pytest.raises(ShapeError, match=r"needs 3 x 2 weights.* got 2 x 3"):
+        Trace.from_weights("ab", "cde", torch.rand(5, 2, 3))
+    with pytest.raises(ShapeError, match=r"here 2 x 2, .* got list"):
+        Trace.from_weights("ab", "cd", [[[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5]]])
+
+
+def test_names_and_series_of_another_number_are_refused():
+    with pytest.raises(ShapeError, match=r"5 maps here, but names=\['first'\]"):
+        Trace.from_weights("ab", "cde", torch.rand(5, 3, 2), names=["first"])
+    with pytest.raises(ShapeError, match="'log_prob' needs one number per 'target', 3 here; got 2"):
+        Trace.from_weights("ab", "cde", torch.rand(3, 2), log_probs=[-1.0, -2.0])
+
+
+def test_numbers_that_json_cannot_hold_are_refused():
+    with pytest.raises(NonFiniteError, match=r"map 'attention' must be finite float32 numbers; row 2 has nan"):
+        Trace.from_weights("ab", "cd", [[0.5, 0.5], [float("nan"), 1.0]])
+    with pytest.raises(NonFiniteError, match="row 1 has inf"):
+        Trace.from_weights("ab", "c", [[0.5, 1e300]])
+    with pytest.raises(NonFiniteError, match="series 'log_prob' must be finite"):
+        Trace.from_weights("ab", "c", [[0.5, 0.5]], log_probs=[float("-inf")])
+    with pytest.raises(OptionError, match="hold what JSON can"):
+        Trace.from_weights("ab", "c", [[0.5, 0.5]], model=object())
+    with pytest.raises(OptionError, match="hold what JSON can"):
+        Trace.from_weights("ab", "c", [[0.5, 0.5]], loss=float("nan"))
+
+
+def test_weights_that_do_not_fit_an_image_are_refused():
+    with pytest.raises(ShapeError, match=r"15 cells do not make a square grid: give grid=\(rows, columns\)"):
+        Trace.from_image(None, "ab", torch.rand(2, 15))
+    with pytest.raises(ShapeError, match=r"needs 2 x 9 weights.* got 2 x 15"):
+        Trace.from_image(None, "ab", torch.rand(2, 15), grid=(3, 3))
+    with pytest.raises(ShapeError, match="'gate' needs one number per 'target', 2 here; got 1"):
+        Trace.from_image(None, "ab", torch.rand(2, 9), gates=[0.5])
+    for choice in (9, -1, 0.5):
+        with pytest.raises(ShapeError, match=f"integers from 0 to 8; got {choice}"):
+            Trace.from_image(None, "ab", torch.rand(2, 9), choices=[choice, 0])
+    with pytest.raises(NonFiniteError, match="series 'gate' must be finite"):
+        Trace.from_image(None, "a", torch.rand(1, 9), gates=[float("nan")])
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_wrong_elements_are_refused():
+    axis, table = Axis("words", "words", ("a", "b")), np.eye(2)
+    with pytest.raises(OptionError, match="has kind 'wrods'; choose from tokens, words"):
+        Axis("words", "wrods", ("a",))
+    with pytest.raises(ShapeError, match=r"an axis of cells needs grid=\(rows, columns\)"):
+        Axis("cells", "cells", ("a",))
+    with pytest.raises(ShapeError, match="no other kind has a grid"):
+        Axis("words", "words", ("a",), grid=(1, 1))
+    with pytest.raises(ShapeError, match="2 labels, but a grid of 2 x 2 cells"):
+        Axis("cells", "cells", ("a", "b"), grid=(2, 2))
+    with pytest.raises(ShapeError, match=r"at most 1,048,576 cells together; got \(100000, 100000\)"):
+        Axis.from_grid("cells", (100_000, 100_000))
+    with pytest.raises(DtypeError, match="label of axis 'words' must be text; got 3"):
+        Axis("words", "words", ("a", 3))
+    with pytest.raises(DtypeError, match="not valid Unicode"):
+        Axis("words", "words", ("\ud800",))
+    with pytest.raises(OptionError, match="maps of a trace need different names; 'm' comes twice"):
+        Trace("text", (axis,), (Map("m", "words", "words", table), Map("m", "words", "words", table)))
+    with pytest.raises(OptionError, match="axes of a trace need different names; 'words' comes twice"):
+        Trace("text", (axis, axis), ())
+    with pytest.raises(OptionError, match="no axis 'sentences'; it has 'words'"):
+        Trace("text", (axis,), (Map("m", "words", "sentences", table),))
+    with pytest.raises(OptionError, match="layer of map 'm' is counted from 1; got 0"):
+        Map("m", "words", "words", table, layer=0)
+    with pytest.raises(ShapeError, match="position 2"):
+        Trace("text", (axis,), (), boxes=(Box("words", 2, 0, 0, 1, 1),))
+    for edges in ((0.5, 0, 0.5, 1), (-0.1, 0, 1, 1), (0, 0, 1, 1.5), (0, float("nan"), 1, 1)):
+        with pytest.raises(OptionError, match="A box needs 0 <="):
+            Box("words", 0, *edges)
+    for image in ("javascript:alert(1)", "data:text/html;base64,AAAA", "data:image/png;base64,*", 3):
+        with pytest.raises(DataError, match="data URI"):
+            Trace("text", (axis,), (), image=image)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+VERSION_1 = {
+    "version": 1,
+    "kind": "text",
+    "source": ["a", "b"],
+    "target": ["c"],
+    "weights": [[0.25, 0.75]],
+    "extras": {"scores": "an extra of that name", "kind": 3},
+}
+
+
+def test_version_1_is_read():
+    trace = Trace.from_json(json.dumps(VERSION_1))
+    assert trace.weights.tolist() == [[0.25, 0.75]]
+    assert (trace.kind, trace.source, trace.target) == ("text", ("a", "b"), ("c",))
     assert trace.extras == {"scores": "an extra of that name", "kind": 3}
-    assert trace.heads == ()
-    assert trace.scores is None
+    assert len(trace.maps) == 1
+    assert trace.values("log_prob") is None
 
 
-def test_heads_without_names_and_scores_without_targets_are_refused():
-    with pytest.raises(ShapeError, match=r"5 heads here, but head_names are \['first'\]"):
-        Trace.of("ab", "cde", torch.rand(5, 3, 2), head_names=["first"])
-    with pytest.raises(ShapeError, match=r"but the weights of head 1 are 1 x \[1\]"):
-        Trace(("a", "b"), ("c",), ((0.5, 0.5),), heads=(((1.0,),),), head_names=("one",))
-    with pytest.raises(ShapeError, match="3 targets here, but 2 scores"):
-        Trace.of("ab", "cde", torch.rand(3, 2), scores=[-1.0, -2.0])
+def test_version_1_with_everything_is_read():
+    image = Trace.from_image(np.zeros((2, 2, 3), np.uint8), ["a"], [[1.0]]).image
+    trace = Trace.from_dict(
+        VERSION_1
+        | {
+            "kind": "picture",
+            "heads": [[[0.0, 1.0]], [[0.5, 0.5]]],
+            "head_names": ["first", "second"],
+            "scores": [-1.5],
+            "source_text": None,
+            "target_text": "c.",
+            "grid": [1, 2],
+            "picture": image,
+            "gates": [0.5],
+            "choices": [1],
+        }
+    )
+    assert trace.kind == "caption"
+    assert trace.axis("cells").grid == (1, 2)
+    assert [(each.name, each.head) for each in trace.maps] == [("mean", None), ("first", 1), ("second", 2)]
+    assert trace.select(head=2).weights.tolist() == [[0.5, 0.5]]
+    assert (trace.values("log_prob"), trace.values("gate"), trace.values("choice")) == ((-1.5,), (0.5,), (1,))
+    assert trace.axis("target").text == "c."
+    assert trace.image == image
+    assert Trace.from_json(trace.to_json()) == trace
 
 
-def test_what_json_cannot_hold_is_refused():
-    with pytest.raises(NonFiniteError, match=r"for 'd' the weights are \(nan, 1.0\)"):
-        Trace.of("ab", "cd", [[0.5, 0.5], [float("nan"), 1.0]])
-    with pytest.raises(NonFiniteError, match="scores of a trace must be finite"):
-        Trace.of("ab", "c", [[0.5, 0.5]], scores=[float("-inf")])
+def test_the_trace_of_a_printed_result_is_read():
+    trace = Trace.from_weights("ab", "c", [[0.5, 0.5]])
+    assert Trace.from_dict({"text": "c", "trace": trace.to_dict()}) == trace
+    with pytest.raises(DataError, match="This result has no trace"):
+        Trace.from_dict({"text": "c", "trace": None})
+    line = json.dumps({"text": "c", "trace": trace.to_dict()})
+    with pytest.raises(DataError, match=r"several JSON values. Take one of its lines"):
+        Trace.from_json(f"{line}\n{line}\n")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "not json", '{"version": 1}', '{"version": 1, "source": 3}'])
-def test_what_is_not_a_trace_is_refused(text):
+@pytest.mark.parametrize("text", ["", "[]", "{}", "3", "not json", '{"version": 1}', '{"version": 1, "source": 3}'])
+def test_text_that_is_not_a_trace_is_refused(text):
     with pytest.raises(RegardError, match="Not a trace"):
         Trace.from_json(text)
 
 
+GOOD = Trace.from_image(None, ["a", "b"], np.full((2, 6), 1 / 6), grid=(2, 3), gates=[0.5, 1]).to_dict()
+GOOD["boxes"] = [{"axis": "target", "position": 0, "left": 0, "top": 0, "right": 1, "bottom": 1}]
+DEEP = json.loads("[" * 500 + "]" * 500)
+JUNK = [None, True, 3, -1, 1e300, float("nan"), "text", "0.5", [], {}, [[]], ["0.5"], [[["a"]]], [None], {"a": 1}, DEEP]
+
+
+def places(written, path=()):
+    """The path of each value in nested dictionaries and lists."""
+    yield path
+    children = written.items() if isinstance(written, dict) else enumerate(written) if isinstance(written, list) else ()
+    for key, value in children:
+        yield from places(value, (*path, key))
+
+
+def with_value(written, path, value):
+    if not path:
+        return value
+    changed = copy.deepcopy(written)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return changed
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("good", [GOOD, VERSION_1], ids=["version 2", "version 1"])
+def test_any_wrong_value_in_json_is_a_regard_error(good):
+    """Every value is replaced by junk of every type, and every field is left out: a trace or a RegardError results."""
+    refused = 0
+    for path in places(good):
+        for value in JUNK:
+            try:
+                Trace.from_json(json.dumps(with_value(good, path, value)))
+            except RegardError:
+                refused += 1
+        if path and isinstance(path[-1], str):
+            damaged = copy.deepcopy(good)
+            inner = damaged
+            for key in path[:-1]:
+                inner = inner[key]
+            del inner[path[-1]]
+            try:
+                Trace.from_dict(damaged)
+            except RegardError:
+                refused += 1
+    assert refused > 180
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_text_for_numbers_a_bad_grid_and_deep_nesting_are_explained():
+    with pytest.raises(DtypeError, match="weights of map 'attention' must be real numbers"):
+        Trace.from_dict(with_value(GOOD, ("maps", 0, "weights", 0, 0), "0.5"))
+    with pytest.raises(ShapeError, match=r"two positive integers, \(rows, columns\).* got \(2, 'x'\)"):
+        Trace.from_dict(with_value(GOOD, ("axes", 0, "grid"), [2, "x"]))
+    with pytest.raises(DataError, match=r"axes\[0\] must be an object; got 3"):
+        Trace.from_dict(with_value(GOOD, ("axes", 0), 3))
+    with pytest.raises(DataError, match=r"axes\[1\] has no 'labels'"):
+        Trace.from_dict(GOOD | {"axes": [GOOD["axes"][0], {"name": "target", "kind": "words"}]})
+    with pytest.raises(DataError, match="unknown field 'gates'"):
+        Trace.from_dict(GOOD | {"gates": [1]})
+    with pytest.raises(DataError, match="Not a trace"):
+        Trace.from_json("[" * 100_000)
+    with pytest.raises(RegardError):
+        Trace.from_json('{"version":2,"kind":"text","extras":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}")
+
+
 def test_a_later_version_is_refused():
-    text = Trace.of("a", "b", [[1.0]]).to_json().replace('"version": 1', '"version": 99')
-    with pytest.raises(RegardError, match="version 99; this regard reads version 1"):
+    text = Trace.from_weights("a", "b", [[1.0]]).to_json().replace('"version":2', '"version":99')
+    with pytest.raises(DataError, match="version 99; this regard reads versions 1 and 2"):
         Trace.from_json(text)
 
 
-def test_a_trace_of_a_picture_carries_it_and_survives_the_way_to_json_and_back():
-    image = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
-    weights = torch.rand(2, 15)
-    trace = Trace.of_picture(
-        image, ["a", "dog"], weights, grid=(3, 5), gates=torch.tensor([0.25, 0.5]), choices=[3, 14], scores=[-1.0, -2.0]
-    )
-    assert trace.kind == "picture"
-    assert trace.source[:6] == ("1,1", "1,2", "1,3", "1,4", "1,5", "2,1")
-    assert trace.gates == (0.25, 0.5)
-    assert trace.choices == (3, 14)
-    assert Trace.from_json(trace.to_json()) == trace
-    assert json.loads(trace.to_json())["version"] == 1
-    kept = base64.b64decode(trace.picture.removeprefix("data:image/png;base64,"))
-    assert np.array_equal(np.asarray(Image.open(io.BytesIO(kept))), image), "a small picture is kept exactly"
-    photograph = Trace.of_picture(Image.new("RGBA", (300, 200)), ["a"], [[1.0]])
-    assert photograph.picture.startswith("data:image/jpeg;base64,")
-    assert photograph.grid == (1, 1)
-
-
-def test_what_does_not_fit_a_picture_is_refused():
-    with pytest.raises(ShapeError, match=r"15 cells do not make a grid of 3 x 3: give grid=\(rows, columns\)"):
-        Trace.of_picture(None, "ab", torch.rand(2, 15))
-    with pytest.raises(ShapeError, match="2 targets here, but 1 gates"):
-        Trace.of_picture(None, "ab", torch.rand(2, 9), gates=[0.5])
-    with pytest.raises(ShapeError, match="numbers from 0 to 8; got 9"):
-        Trace.of_picture(None, "ab", torch.rand(2, 9), choices=[0, 9])
-    with pytest.raises(NonFiniteError, match="gates of a trace must be finite"):
-        Trace.of_picture(None, "a", torch.rand(1, 9), gates=[float("nan")])
-    with pytest.raises(ShapeError, match=r"a cell per source: 2 here, but it is \(2, 2\)"):
-        Trace(("a", "b"), ("c",), ((0.5, 0.5),), grid=(2, 2))
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"nope\.json: No such file or directory. Give a file that Trace.save wrote"):
+        Trace.load(tmp_path / "nope.json")
+    with pytest.raises(DataError, match="Is a directory"):
+        Trace.load(tmp_path)
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match=r"bytes\.json: Not a trace: it is not UTF-8"):
+        Trace.load(tmp_path / "bytes.json")
+    (tmp_path / "not.json").write_text("{}")
+    with pytest.raises(DataError, match=r"not\.json: Not a trace"):
+        Trace.load(tmp_path / "not.json")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.batches import TextPairs, TokenBatches
+from regard.data.batches import CostBatches
+from regard.data.pairs import TextPairs, padded_sizes
 from regard.data.tokenizer import SPECIALS, Tokenizer
 from regard.training.material import make_tokenizers, read_data
 from regard.training.recipe import DataConfig, read_recipe
@@ -83,6 +84,6 @@ def _max_tokens(lengths: np.ndarray) -> int:
     low, high = 1, BATCH * int(lengths.max() + 2)
     while low < high:
         middle = (low + high) // 2
-        batches = len(TokenBatches(lengths, max_tokens=middle, shuffle=False, seed=0))
+        batches = len(CostBatches(padded_sizes(lengths), max_cost=middle, shuffle=False, seed=0))
         low, high = (low, middle) if len(lengths) / batches >= BATCH else (middle + 1, high)
     return low

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from material import data_config
 
-from regard.data.batches import Batch
+from regard.data.pairs import Batch
 from regard.data.tokenizer import Tokenizer
 from regard.layers.layout import by_columns
 from regard.systems.translator import Translator, TranslatorConfig

@@ -8,18 +8,26 @@ __version__ = "0.1.0"
 __all__ = [
     "Attended",
     "Attention",
+    "Captioner",
+    "ImageClassifier",
     "Memory",
     "MultiHead",
     "RegardError",
+    "Report",
+    "Search",
     "Trace",
+    "Translator",
     "__version__",
     "align",
     "attend",
     "errors",
+    "evaluate",
     "layer_table",
     "load",
     "mask",
     "score",
+    "train",
+    "view",
     "viewing",
 ]
 
@@ -31,24 +39,39 @@ if TYPE_CHECKING:
     from regard.attention.memory import Memory
     from regard.encoders.layer_table import layer_table
     from regard.errors import RegardError
-    from regard.systems.shipped import load
+    from regard.search.options import Search
+    from regard.systems.captioning.model import Captioner
+    from regard.systems.images.model import ImageClassifier
+    from regard.systems.pretrained import load
+    from regard.systems.report import Report
+    from regard.systems.run import evaluate, train
+    from regard.systems.translation.model import Translator
     from regard.trace import Trace
+    from regard.viewing.view import view
 
-# Where each public name lives, "module" or "module:name". Nothing is imported, torch least of all, before it is used.
+# Where each public name lives, "module" or "module:name". Nothing is imported, least of all torch, before it is used.
 _HOMES = {
     "Attended": "regard.attention.attend:Attended",
     "Attention": "regard.attention.attend:Attention",
+    "Captioner": "regard.systems.captioning.model:Captioner",
+    "ImageClassifier": "regard.systems.images.model:ImageClassifier",
     "Memory": "regard.attention.memory:Memory",
     "MultiHead": "regard.attention.heads:MultiHead",
     "RegardError": "regard.errors:RegardError",
+    "Report": "regard.systems.report:Report",
+    "Search": "regard.search.options:Search",
     "Trace": "regard.trace:Trace",
+    "Translator": "regard.systems.translation.model:Translator",
     "align": "regard.attention.align",
     "attend": "regard.attention.attend:attend",
     "errors": "regard.errors",
+    "evaluate": "regard.systems.run:evaluate",
     "layer_table": "regard.encoders.layer_table:layer_table",
-    "load": "regard.systems.shipped:load",
+    "load": "regard.systems.pretrained:load",
     "mask": "regard.attention.mask",
     "score": "regard.attention.score",
+    "train": "regard.systems.run:train",
+    "view": "regard.viewing.view:view",
     "viewing": "regard.viewing",
 }
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, ValidationError, convert
 
@@ -101,10 +101,7 @@ class Checked:
     def __post_init__(self) -> None:
         for field in fields_of(type(self)):
             value = getattr(self, field.name)
-            try:
-                checked = field.check(value)
-            except OptionError as error:
-                raise OptionError(f"{type(self).__name__}: {error}") from None
+            checked = field.check(value)
             if checked is not value:
                 object.__setattr__(self, field.name, checked)
         self.check()
@@ -117,9 +114,13 @@ class Checked:
         return dataclasses.asdict(self)
 
 
-@cache
 def fields_of(config: type[Any]) -> tuple[Field, ...]:
     """The fields of a config class, in order."""
+    return _fields_of(cast(Any, config))
+
+
+@cache
+def _fields_of(config: Any) -> tuple[Field, ...]:
     hints = get_type_hints(config, include_extras=True)
     meanings = _meanings(config)
     return tuple(
@@ -140,7 +141,7 @@ def from_values(config: type[Config], values: Mapping[str, Any], place: str) -> 
             raise OptionError(f"{missing[0]} is missing.")
         return config(**checked)
     except OptionError as error:
-        raise OptionError(f"{place}: {str(error).removeprefix(f'{config.__name__}: ')}") from error
+        raise OptionError(f"{place}: {error}") from error
 
 
 def parse_values(config: type[Checked], texts: Mapping[str, str], place: str) -> dict[str, Any]:

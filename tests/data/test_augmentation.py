@@ -1,21 +1,21 @@
-"""Pictures changed at random: what may change, and what must not."""
+"""Random augmentation: what may change, and what must not."""
 
 import torch
 
 from regard.data.augmentation import cutout, random_crop, random_flip
 
 
-def test_a_crop_moves_each_picture_as_a_whole():
+def test_a_crop_shifts_each_image_as_a_whole():
     images = torch.rand(53, 2, 7, 11) + 1
     moved = random_crop(images, 2)
     assert moved.shape == images.shape
     padded = torch.nn.functional.pad(images, (2, 2, 2, 2))
-    places = set()
+    shifts = set()
     for image, before in zip(moved, padded, strict=True):
         found = [(y, x) for y in range(5) for x in range(5) if torch.equal(image, before[:, y : y + 7, x : x + 11])]
         assert len(found) == 1
-        places.add(found[0])
-    assert len(places) > 12, "each by itself"
+        shifts.add(found[0])
+    assert len(shifts) > 12, "each by itself"
     assert random_crop(images, 0) is images
 
 

@@ -1,6 +1,9 @@
-"""Batches: every example once, no more tokens than allowed, an order that can be repeated and resumed."""
+"""Batches: every example once, a bounded cost, an order that can be repeated, resumed and shared among ranks."""
 
+import hashlib
 import itertools
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from regard.data.batches import Batch, DroppingCorpus, TextPairs, TokenBatches, collate
-from regard.data.corpus import Corpus
-from regard.data.tokenizer import END, PAD, START, Tokenizer
+from regard.data.batches import BatchLoader, CostBatches
+from regard.data.captioned_images import CaptionExamples
+from regard.data.image_tensors import ImageTensors
+from regard.data.labelled_images import LabelledImages
+from regard.data.pairs import collate, padded_sizes
 from regard.errors import DataError, OptionError, ShapeError
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=200).map(np.array)
@@ -21,55 +26,13 @@ def lengths_of(count: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(1, 30, (count, 2))
 
 
-def batches_of(lengths, **options) -> TokenBatches:
-    return TokenBatches(lengths, **{"max_tokens": 97, "shuffle": True, "seed": 5} | options)
-
-
-def test_a_batch_is_padded_and_framed():
-    batch = collate([([11, 12, 13], [21]), (np.array([14], np.uint16), [22, 23])])
-    assert batch.source.tolist() == [[11, 12, 13, END], [14, END, PAD, PAD]]
-    assert batch.source_lengths.tolist() == [4, 2]
-    assert batch.target.tolist() == [[START, 21, END, PAD], [START, 22, 23, END]]
-    assert batch.target_lengths.tolist() == [3, 4]
-    assert {tensor.dtype for tensor in vars(batch).values()} == {torch.int64}
-    assert len(batch) == 2
-
-
-@given(st.lists(st.tuples(*[st.lists(st.integers(4, 99), max_size=7)] * 2), min_size=1, max_size=7))
-def test_padding_hides_nothing(pairs):
-    batch = collate(pairs)
-    for row, (source, target) in enumerate(pairs):
-        n, m = int(batch.source_lengths[row]), int(batch.target_lengths[row])
-        assert batch.source[row, :n].tolist() == [*source, END]
-        assert batch.target[row, :m].tolist() == [START, *target, END]
-        assert (batch.source[row, n:] == PAD).all()
-        assert (batch.target[row, m:] == PAD).all()
-    assert batch.source.shape[1] == batch.source_lengths.max()
-    assert batch.target.shape[1] == batch.target_lengths.max()
-
-
-def test_a_batch_moves_but_for_its_lengths(device):
-    batch = collate([([5], [6])]).to(device)
-    assert batch.source.device.type == batch.target.device.type == device
-    assert batch.source_lengths.device.type == batch.target_lengths.device.type == "cpu"
-    assert isinstance(batch.to("cpu"), Batch)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="pinning needs a GPU")
-def test_a_batch_can_be_pinned():
-    batch = collate([([5], [6])]).pin_memory()
-    assert batch.source.is_pinned()
-    assert batch.target.is_pinned()
-
-
-def test_an_empty_batch_is_refused():
-    with pytest.raises(DataError, match="one or more pairs; got none"):
-        collate([])
+def batches_of(lengths, **options) -> CostBatches:
+    return CostBatches(padded_sizes(lengths), **{"max_cost": 97, "shuffle": True, "seed": 5} | options)
 
 
 @given(LENGTHS, st.integers(1, 120), st.booleans(), st.integers(0, 3))
-def test_every_example_comes_once_and_no_batch_is_too_large(lengths, max_tokens, shuffle, epoch):
-    batches = TokenBatches(lengths, max_tokens=max_tokens, shuffle=shuffle, seed=7)
+def test_every_example_comes_once_and_no_batch_is_too_large(lengths, max_cost, shuffle, epoch):
+    batches = CostBatches(padded_sizes(lengths), max_cost=max_cost, shuffle=shuffle, seed=7)
     batches.set_epoch(epoch)
     found = list(batches)
     assert sorted(itertools.chain(*found)) == list(range(len(lengths)))
@@ -77,11 +40,11 @@ def test_every_example_comes_once_and_no_batch_is_too_large(lengths, max_tokens,
     for rows in found:
         batch = collate([([9] * source, [9] * target) for source, target in lengths[rows].tolist()])
         longest = max(batch.source.shape[1], batch.target.shape[1])
-        assert len(batch) * longest <= max_tokens or len(batch) == 1
+        assert len(batch) * longest <= max_cost or len(batch) == 1
 
 
 def test_neighbours_have_like_lengths():
-    batches = batches_of(lengths_of(5003), max_tokens=499)
+    batches = batches_of(lengths_of(5003), max_cost=499)
     used = padded = 0
     for rows in batches:
         source, target = (lengths_of(5003)[rows] + [1, 2]).T
@@ -103,7 +66,7 @@ def test_seed_and_epoch_decide_the_order():
 
 
 def test_examples_of_equal_lengths_are_mixed_between_batches():
-    batches = batches_of(np.full((60, 2), 5), max_tokens=70)
+    batches = batches_of(np.full((60, 2), 5), max_cost=70)
     contents = []
     for epoch in range(2):
         batches.set_epoch(epoch)
@@ -113,7 +76,7 @@ def test_examples_of_equal_lengths_are_mixed_between_batches():
 
 def test_without_shuffling_the_order_is_that_of_the_lengths():
     lengths = np.array([[3, 3], [1, 1], [3, 3], [1, 2], [9, 9]])
-    assert list(batches_of(lengths, shuffle=False, max_tokens=10)) == [[1, 3], [0, 2], [4]]
+    assert list(batches_of(lengths, shuffle=False, max_cost=10)) == [[1, 3], [0, 2], [4]]
 
 
 @given(LENGTHS, st.data())
@@ -148,27 +111,27 @@ def test_a_state_of_other_batches_is_refused():
     state = batches_of(lengths_of(101)).state_dict()
     for other in (
         batches_of(lengths_of(103)),
-        batches_of(lengths_of(101), max_tokens=101),
+        batches_of(lengths_of(101), max_cost=101),
         batches_of(lengths_of(101), shuffle=False),
         batches_of(lengths_of(101), seed=6),
     ):
         with pytest.raises(DataError, match=r"state belongs to other batches.*seed was 5 and is [56]"):
             other.load_state_dict(state)
-    with pytest.raises(DataError, match="stands at batch 9999"):
+    with pytest.raises(DataError, match="is at batch 9999"):
         batches_of(lengths_of(101)).load_state_dict(state | {"position": 9999})
 
 
 def test_what_cannot_be_cut_into_batches_is_refused():
-    with pytest.raises(OptionError, match="max_tokens is 1 or more; got 0"):
-        batches_of(lengths_of(3), max_tokens=0)
-    with pytest.raises(DataError, match="no examples"):
+    with pytest.raises(OptionError, match="max_cost must be 1 or more; got 0"):
+        batches_of(lengths_of(3), max_cost=0)
+    with pytest.raises(DataError, match="too few examples"):
         batches_of(np.zeros((0, 2), dtype=np.int64))
 
 
 @pytest.mark.usefixtures("as_a_user")
-def test_lengths_of_one_side_are_refused():
-    with pytest.raises(ShapeError, match=r"lengths is \(n, 2\), source and target of each example; got \(3,\)"):
-        batches_of([3, 4, 5])
+def test_sizes_without_a_second_axis_are_refused():
+    with pytest.raises(ShapeError, match=r"sizes must be \(n, k\), with k sizes for each of n examples; got \(3,\)"):
+        CostBatches([3, 4, 5], max_cost=9, shuffle=True, seed=0)
 
 
 def test_an_epoch_can_be_set_where_lightning_looks_for_it():
@@ -178,79 +141,110 @@ def test_an_epoch_can_be_set_where_lightning_looks_for_it():
     assert list(batches) != first
 
 
-TEXTS = [(" ".join(["animal"] * n), " ".join(["street"] * (9 - n))) for n in range(1, 9)]
+ORDERS = json.loads((Path(__file__).parent / "batch_orders.json").read_text(encoding="utf-8"))
+"""Orders of batches recorded with version 0.1 of the samplers, for pairs, captions and images."""
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train(["animal street"] * 3, size=200)
+def orders(batches, epochs) -> list[list[list[int]]]:
+    found = []
+    for epoch in epochs:
+        batches.set_epoch(epoch)
+        found.append(list(batches))
+    return found
 
 
-def test_a_corpus_goes_through_a_loader_with_workers(tokenizer, tmp_path):
-    corpus = Corpus.build(TEXTS * 5, tokenizer, tokenizer, tmp_path, progress=False)
-    batches = batches_of(corpus.lengths)
-    loader = DataLoader(corpus, batch_sampler=batches, collate_fn=collate, num_workers=2)
-    found = [row for batch in loader for row in zip(batch.source.tolist(), batch.target.tolist(), strict=True)]
-    texts = sorted((tokenizer.decode(source), tokenizer.decode(target)) for source, target in found)
-    assert texts == sorted(TEXTS * 5)
+def digest(content) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def test_text_pairs_are_encoded_when_asked_for(tokenizer):
-    plain = TextPairs(TEXTS, tokenizer, tokenizer)
-    assert len(plain) == 8
-    assert plain[2] == plain[-6] == (tokenizer.encode(TEXTS[2][0]), tokenizer.encode(TEXTS[2][1]))
-    assert plain.lengths.tolist() == [[n, 9 - n] for n in range(1, 9)]
-    dropping = TextPairs(TEXTS, tokenizer, tokenizer, dropout=0.5)
-    assert dropping.lengths.tolist() == plain.lengths.tolist()
-    assert len({str(dropping[7]) for _ in range(9)}) > 1
-    loader = DataLoader(dropping, batch_sampler=batches_of(dropping.lengths), collate_fn=collate)
-    texts = [tokenizer.decode(row) for batch in loader for row in batch.source.tolist()]
-    assert sorted(texts) == sorted(source for source, _ in TEXTS)
-    assert len(TextPairs([], tokenizer, tokenizer).lengths) == 0
+@pytest.mark.parametrize("case", ORDERS["pairs"] + ORDERS["pairs_digests"], ids=str)
+def test_sentence_pairs_keep_their_recorded_order(case):
+    sizes = padded_sizes(lengths_of(case["count"], seed=11))
+    batches = CostBatches(sizes, max_cost=case["max_cost"], shuffle=case["shuffle"], seed=case["seed"])
+    if "orders" in case:
+        assert orders(batches, (0, 1, 5)) == case["orders"]
+    else:
+        assert digest(orders(batches, (0, 1, 2))) == case["sha256"]
 
 
-def test_workers_encode_text_pairs_with_dropout(tokenizer):
-    pairs = TextPairs(TEXTS * 3, tokenizer, tokenizer, dropout=0.5)
-    loader = DataLoader(pairs, batch_size=4, collate_fn=collate, num_workers=2)
-    epochs = [[row for batch in loader for row in batch.source.tolist()] for _ in range(2)]
-    assert epochs[0] != epochs[1]
-    for rows in epochs:
-        assert [tokenizer.decode(row) for row in rows] == [source for source, _ in TEXTS * 3]
+@pytest.mark.parametrize("case", ORDERS["captions"], ids=str)
+def test_captions_keep_their_recorded_order_with_and_without_buckets(case):
+    count = case["count"]
+    lengths = np.random.default_rng(3).integers(1, 15, count)
+    examples = CaptionExamples(ImageTensors(torch.zeros(count, 1)), np.arange(count), [[5] * n for n in lengths])
+    loader = examples.loader(max_tokens=case["max_cost"], shuffle=True, bucket=case["bucket"], seed=case["seed"])
+    assert list(loader.batch_sampler)[:2] == case["first"]
+    assert digest(orders(loader.batch_sampler, (0, 1, 2))) == case["sha256"]
 
 
-def test_a_wrong_dropout_is_told_before_any_worker_starts(tokenizer):
-    with pytest.raises(OptionError, match=r"between 0 and 1; got 2.0"):
-        TextPairs(TEXTS, tokenizer, tokenizer, dropout=2.0)
+@pytest.mark.parametrize("case", ORDERS["images"], ids=str)
+def test_labelled_images_keep_their_recorded_order(case):
+    count = case["count"]
+    images = torch.zeros(count, 1, 1, 1, dtype=torch.uint8)
+    labelled = LabelledImages(images, torch.zeros(count, dtype=torch.long), ("a",))
+    loader = labelled.loader(batch_size=case["batch"], shuffle=case["shuffle"], seed=case["seed"])
+    assert list(loader.batch_sampler)[:1] == case["first"]
+    assert digest(orders(loader.batch_sampler, (0, 1, 2))) == case["sha256"]
 
 
-def test_an_empty_side_is_refused(tokenizer):
-    with pytest.raises(DataError, match=r"Pair 1 has an empty side: \('a', ' '\)"):
-        TextPairs([("a", "b"), ("a", " ")], tokenizer, tokenizer)
+def test_without_buckets_examples_of_all_sizes_are_mixed():
+    lengths = lengths_of(997)
+    spread = []
+    for bucket in (True, False):
+        found = list(batches_of(lengths, bucket=bucket, max_cost=400))
+        assert sorted(itertools.chain(*found)) == list(range(997))
+        spread.append(np.mean([np.ptp(lengths[rows, 1]) for rows in found]))
+    assert spread[0] < 3 < 15 < spread[1]
 
 
-def test_a_corpus_with_dropout_is_cut_anew_each_time_and_says_the_same(tokenizer, tmp_path):
-    pairs = [("animal street animal", "street street")] * 5
-    corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
-    dropping = DroppingCorpus(corpus, tokenizer, tokenizer, dropout=0.5)
-    assert len(dropping) == 5
-    assert dropping.lengths.tolist() == corpus.lengths.tolist()
-    drawn = [dropping[0] for _ in range(20)]
-    assert len({tuple(source) for source, _ in drawn}) > 1
-    assert {(tokenizer.decode(source), tokenizer.decode(target)) for source, target in drawn} == {pairs[0]}
-    loader = DataLoader(
-        dropping, batch_sampler=batches_of(dropping.lengths, shuffle=False), collate_fn=collate, num_workers=1
-    )
-    assert sum(len(batch) for batch in loader) == 5
+@given(LENGTHS, st.integers(1, 120), st.integers(2, 5), st.booleans(), st.booleans())
+def test_ranks_share_an_epoch_without_repeating_or_dropping_an_example(lengths, max_cost, num_ranks, shuffle, bucket):
+    options = {"max_cost": max_cost, "shuffle": shuffle, "bucket": bucket, "num_ranks": num_ranks}
+    if len(lengths) < num_ranks:
+        with pytest.raises(
+            DataError, match=f"too few examples to make batches of: {len(lengths)} for {num_ranks} ranks"
+        ):
+            batches_of(lengths, **options)
+        return
+    ranks = [batches_of(lengths, rank=rank, **options) for rank in range(num_ranks)]
+    for epoch in (0, 1):
+        found = [orders(rank, [epoch])[0] for rank in ranks]
+        assert len({len(batches) for batches in found}) == 1
+        assert all(len(batches) == len(rank) for batches, rank in zip(found, ranks, strict=True))
+        assert sorted(itertools.chain(*itertools.chain(*found))) == list(range(len(lengths)))
+        assert all(itertools.chain(*found)), "no batch is empty"
 
 
-def test_what_is_unknown_is_not_lost_under_dropout(tokenizer, tmp_path):
-    pairs = [("animal \u4e16\u754c street", "animal"), ("street", "\u4e16animal")]
-    corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
-    dropping = DroppingCorpus(corpus, tokenizer, tokenizer, dropout=0.9)
-    for _ in range(10):
-        (source, animal), (street, target) = dropping.__getitems__([0, 1])
-        assert source == corpus[0][0].tolist()
-        assert target == corpus[1][1].tolist()
-        assert (tokenizer.decode(animal), tokenizer.decode(street)) == ("animal", "street")
-    with pytest.raises(OptionError, match="between 0 and 1; got 2"):
-        DroppingCorpus(corpus, tokenizer, tokenizer, dropout=2.0)
+def test_a_state_of_rank_0_resumes_every_rank():
+    ranks = [batches_of(lengths_of(211), rank=rank, num_ranks=3) for rank in range(3)]
+    whole = [orders(rank, [2])[0] for rank in ranks]
+    state = ranks[0].state_dict(batches_done=4)
+    for rank, batches in enumerate(whole):
+        resumed = batches_of(lengths_of(211), rank=rank, num_ranks=3)
+        resumed.load_state_dict(state)
+        assert list(resumed) == batches[4:]
+    with pytest.raises(DataError, match="num_ranks"):
+        batches_of(lengths_of(211), rank=0, num_ranks=2).load_state_dict(state)
+
+
+def test_one_example_batches_are_merged_where_there_are_too_few_to_split():
+    ranks = [CostBatches(np.full((5, 1), 7), max_cost=7, shuffle=False, seed=0, rank=r, num_ranks=2) for r in (0, 1)]
+    assert [list(rank) for rank in ranks] == [[[0, 1], [3]], [[2], [4]]]
+
+
+def test_a_rank_outside_the_group_is_refused():
+    with pytest.raises(OptionError, match=r"rank must be from 0 to num_ranks - 1; got rank=2, num_ranks=2"):
+        batches_of(lengths_of(5), rank=2, num_ranks=2)
+
+
+def test_a_loader_resumes_after_the_batches_it_handed_out():
+    def loader():
+        return BatchLoader(range(101), batches_of(lengths_of(101)), collate_fn=list)
+
+    whole = list(loader())
+    first = loader()
+    running = iter(first)
+    assert [next(running) for _ in range(3)] == whole[:3]
+    second = loader()
+    second.load_state_dict(first.state_dict())
+    assert list(second) == whole[3:]

@@ -1,15 +1,16 @@
-"""Captions in every published form, and their splits."""
+"""Captions in every published format, and their splits."""
 
 import gzip
 import json
 
 import pytest
 
-from regard.data.captions import Captioned, read_captions
+from regard.data import text
+from regard.data.captions import ImageCaptions, read_captions
 from regard.errors import DataError, OptionError
 
-PLAIN = [Captioned("1.jpg", ("A dog runs .", "Two dogs")), Captioned("2.jpg", ('A "cat", asleep',))]
-SPLIT = [Captioned(one.image, one.captions, split) for one, split in zip(PLAIN, ("train", "valid"), strict=True)]
+PLAIN = [ImageCaptions("1.jpg", ("A dog runs .", "Two dogs")), ImageCaptions("2.jpg", ('A "cat", asleep',))]
+SPLIT = [ImageCaptions(item.image, item.captions, split) for item, split in zip(PLAIN, ("train", "valid"), strict=True)]
 COCO = {
     "images": [{"id": 7, "file_name": "1.jpg"}, {"id": 9, "file_name": "2.jpg"}],
     "annotations": [
@@ -25,7 +26,7 @@ KARPATHY = {
     ],
     "dataset": "flickr8k",
 }
-FORMS = {
+FORMATS = {
     "Flickr8k.token.txt": ('1.jpg#0\tA dog runs .\n1.jpg#1\tTwo dogs\n2.jpg#0\tA "cat", asleep\n', PLAIN),
     "captions.json": (json.dumps(COCO), PLAIN),
     "dataset_flickr8k.json": (json.dumps(KARPATHY), SPLIT),
@@ -43,25 +44,25 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("packed", [False, True])
-def test_every_form_is_read_the_same(tmp_path, name, packed):
-    text, wanted = FORMS[name]
+def test_every_format_is_read_the_same(tmp_path, name, packed):
+    content, expected = FORMATS[name]
     path = tmp_path / (f"{name}.gz" if packed else name)
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    path.write_bytes(gzip.compress(content.encode()) if packed else content.encode())
     found = read_captions(path)
-    assert list(found) == wanted
+    assert list(found) == expected
     assert found.left_out == ()
 
 
-def test_pictures_of_coco_lie_in_the_folder_that_karpathy_names(tmp_path):
+def test_images_of_coco_are_in_the_folder_that_karpathy_names(tmp_path):
     content = {"images": [KARPATHY["images"][0] | {"filepath": "val2014"}]}
     (tmp_path / "dataset_coco.json").write_text(json.dumps(content))
     assert read_captions(tmp_path / "dataset_coco.json")[0].image == "val2014/1.jpg"
 
 
-def test_a_line_without_a_caption_is_left_out_and_told(tmp_path):
-    # As line 20,000 of the captions of Flickr30k, which lacks a bar.
+def test_a_line_without_a_caption_is_left_out_and_listed(tmp_path):
+    # Line 20,000 of the captions of Flickr30k lacks a bar in this way.
     lines = ["image_name| comment_number| comment", *(f"{n}.jpg| 0| A dog" for n in range(150)), "150.jpg| 4   A dog ."]
     (tmp_path / "results.csv").write_text("\n".join(lines) + "\n")
     found = read_captions(tmp_path / "results.csv")
@@ -70,22 +71,22 @@ def test_a_line_without_a_caption_is_left_out_and_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "says"),
+    ("name", "content", "message"),
     [
         ("a.txt", "", "it is empty"),
         ("a.txt", "just some words\n", "it starts with 'just some words'"),
         ("a.tsv", "1.jpg\ta\tb\n1.jpg\ta\tb\n", r"2 of 2 lines cannot be read, the first: line 1: 3 column\(s\)"),
         ("a.tsv", "1.jpg\t \n2.jpg\ta\n3.jpg\t\n", "2 of 3 lines cannot be read, the first: line 1: 1.jpg without"),
-        ("a.tsv", "1.jpg\ttrain\t0\ta\n1.jpg\ttest\t1\tb\n", "1.jpg is in the split 'train' and in 'test'"),
-        ("a.tsv", "1.jpg\tlater\t0\ta\n", "'later' is no split; known are train, restval, val"),
-        ("a.json", "{", "no JSON of captions"),
+        ("a.tsv", "1.jpg\ttrain\t0\ta\n1.jpg\ttest\t1\tb\n", "1.jpg is in the split 'train' and in the split 'test'"),
+        ("a.tsv", "1.jpg\tlater\t0\ta\n", "'later' is not the name of a split; known names are train, restval, val"),
+        ("a.json", "{", "not a JSON file of captions"),
         ("a.json", '{"images": [{"id": 1}], "annotations": [{"image_id": 2}]}', "KeyError"),
         ("a.json", '{"pictures": []}', "KeyError"),
     ],
 )
-def test_what_holds_no_captions_is_explained(tmp_path, name, text, says):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(DataError, match=says):
+def test_a_file_without_captions_is_explained(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=message):
         read_captions(tmp_path / name)
 
 
@@ -94,30 +95,52 @@ def many(tmp_path, count=30):
     return read_captions(tmp_path / "pairs.tsv")
 
 
-def test_a_division_takes_whole_pictures_by_their_names(tmp_path):
+def test_a_split_by_hash_depends_on_the_names_of_whole_images(tmp_path):
     captions = many(tmp_path)
-    divided = captions.divided(valid=5, test=7)
-    parts = {split: {one.image for one in divided.of(split)} for split in ("train", "valid", "test")}
+    divided = captions.split_by_hash(valid=5, test=7)
+    parts = {split: {item.image for item in divided.select(split)} for split in ("train", "valid", "test")}
     assert {split: len(part) for split, part in parts.items()} == {"train": 18, "valid": 5, "test": 7}
-    assert set().union(*parts.values()) == {one.image for one in captions}
-    turned = type(captions)(captions.pictures[::-1]).divided(valid=5, test=7)
-    assert {one.image for one in turned.of("test")} == parts["test"], "the order of the file does not matter"
-    assert {one.image for one in captions.divided(valid=5, test=7, seed=1).of("test")} != parts["test"]
-    with pytest.raises(OptionError, match="30 pictures cannot give 20 for validation, 10 for testing"):
-        captions.divided(valid=20, test=10)
+    assert set().union(*parts.values()) == {item.image for item in captions}
+    turned = type(captions)(captions.images[::-1]).split_by_hash(valid=5, test=7)
+    assert {item.image for item in turned.select("test")} == parts["test"], "the order of the file does not matter"
+    assert {item.image for item in captions.split_by_hash(valid=5, test=7, seed=1).select("test")} != parts["test"]
+    with pytest.raises(OptionError, match="30 images are too few for 20 to validate with, 10 to test with"):
+        captions.split_by_hash(valid=20, test=10)
     with pytest.raises(OptionError, match="no split 'dev'; choose from train, valid, test"):
-        divided.of("dev")
+        divided.select("dev")
 
 
-def test_lists_of_names_make_the_splits(tmp_path):
+def test_splits_are_read_from_lists_of_names(tmp_path):
     captions = many(tmp_path)
     for split, names in (("train", "0.jpg\n1.jpg\n\n"), ("dev", "2.jpg\n"), ("twice", "0.jpg\n"), ("other", "x.jpg\n")):
         (tmp_path / split).write_text(names)
-    listed = captions.listed({"train": tmp_path / "train", "dev": tmp_path / "dev"})
-    assert [one.image for one in listed.of("train")] == ["0.jpg", "1.jpg"]
-    assert [one.image for one in listed.of("valid")] == ["2.jpg"]
-    assert sum(not one.split for one in listed) == 27
-    with pytest.raises(DataError, match=r"0\.jpg is in the list of train and in that of test"):
-        captions.listed({"train": tmp_path / "train", "test": tmp_path / "twice"})
-    with pytest.raises(DataError, match=r"None of the 30 pictures is in a list: they are called '0.jpg'"):
-        captions.listed({"train": tmp_path / "other"})
+    listed = captions.split_by_lists({"train": tmp_path / "train", "dev": tmp_path / "dev"})
+    assert [item.image for item in listed.select("train")] == ["0.jpg", "1.jpg"]
+    assert [item.image for item in listed.select("valid")] == ["2.jpg"]
+    assert sum(not item.split for item in listed) == 27
+    with pytest.raises(DataError, match=r"0\.jpg is in the list for train and in the list for test"):
+        captions.split_by_lists({"train": tmp_path / "train", "test": tmp_path / "twice"})
+    with pytest.raises(
+        DataError,
+        match=r"None of the 30 images is in a list: the first image is '0.jpg', the first name in the lists is 'x.jpg'",
+    ):
+        captions.split_by_lists({"train": tmp_path / "other"})
+
+
+def test_an_overlong_field_of_a_table_is_explained(tmp_path):
+    (tmp_path / "a.csv").write_text('image,caption\n1.jpg,a dog\n2.jpg,"' + "x" * 200_000 + '"\n')
+    with pytest.raises(DataError, match=r"a\.csv: line 3 is not a line of a table: field larger than field limit"):
+        read_captions(tmp_path / "a.csv")
+
+
+def test_json_that_expands_to_more_than_is_allowed_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "MAX_FILE_BYTES", 10_000)
+    (tmp_path / "captions.json.gz").write_bytes(gzip.compress(b" " * 10_001))
+    with pytest.raises(DataError, match=r"captions\.json\.gz has more than 10,000 bytes when decompressed"):
+        read_captions(tmp_path / "captions.json.gz")
+
+
+def test_deeply_nested_json_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text("[" * 200_000)
+    with pytest.raises(DataError, match="not a JSON file of captions"):
+        read_captions(tmp_path / "a.json")

@@ -1,4 +1,4 @@
-"""A store of ids on disk: what goes in comes out, nothing is lost silently, and a broken store does not open."""
+"""Corpora on disk: every pair is read back or counted as left out, and a damaged corpus does not open."""
 
 import json
 import pickle
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data import corpus as corpus_module
@@ -37,12 +37,12 @@ def as_lists(corpus: Corpus) -> list[tuple[list[int], list[int]]]:
     return [(source.tolist(), target.tolist()) for source, target in corpus]
 
 
-def test_what_goes_in_comes_out_again_and_again(tokenizer, folder):
-    wanted = [(tokenizer.encode(source), tokenizer.encode(target)) for source, target in PAIRS]
+def test_a_corpus_gives_back_the_pairs_it_was_built_from(tokenizer, folder):
+    expected = [(tokenizer.encode(source), tokenizer.encode(target)) for source, target in PAIRS]
     built = build(iter(PAIRS), tokenizer, folder)
-    for corpus in (built, Corpus.open(folder), pickle.loads(pickle.dumps(built)), Corpus.of(wanted)):  # noqa: S301
-        assert as_lists(corpus) == wanted
-        assert corpus.lengths.tolist() == [[len(source), len(target)] for source, target in wanted]
+    for corpus in (built, Corpus.open(folder), pickle.loads(pickle.dumps(built))):  # noqa: S301
+        assert as_lists(corpus) == expected
+        assert corpus.lengths.tolist() == [[len(source), len(target)] for source, target in expected]
         assert len(corpus) == 101
         assert corpus.report == Report(kept=101, empty=0, over_long=0, longest=7)
     assert sorted(file.name for file in folder.iterdir()) == [
@@ -60,7 +60,7 @@ def test_items_are_views_of_the_file_and_pickling_copies_only_the_path(tokenizer
     assert len(pickle.dumps(corpus)) < 1000
 
 
-def test_places_are_counted_as_in_a_list(tokenizer, folder):
+def test_pairs_are_indexed_as_in_a_list(tokenizer, folder):
     corpus = build(PAIRS[:3], tokenizer, folder)
     assert corpus[-1][0].tolist() == corpus[np.int64(2)][0].tolist() == tokenizer.encode(PAIRS[2][0])
     for wrong in (3, -4):
@@ -68,7 +68,7 @@ def test_places_are_counted_as_in_a_list(tokenizer, folder):
             corpus[wrong]
 
 
-def test_chunks_do_not_show(tokenizer, tmp_path, monkeypatch):
+def test_the_chunk_size_makes_no_difference(tokenizer, tmp_path, monkeypatch):
     pairs = [*PAIRS, ("", "un"), ("un " * 9, "un")]
     whole = build(pairs, tokenizer, tmp_path / "whole", max_length=8)
     monkeypatch.setattr(corpus_module, "CHUNK", 2)
@@ -87,6 +87,7 @@ def test_empty_and_over_long_pairs_are_left_out_and_counted(tokenizer, folder):
     assert str(corpus.report) == "2 kept, 3 empty, 2 over-long; the longest side has 13 ids"
 
 
+@settings(deadline=None)  # each example is flushed to disk
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1))
 def test_every_pair_is_kept_or_counted(tokenizer, tmp_path_factory, sizes):
     pairs = [(" ".join(["un"] * source), " ".join(["dix"] * target)) for source, target in [*sizes, (1, 1)]]
@@ -101,14 +102,14 @@ def test_large_vocabularies_get_wider_ids(tokenizer, folder):
     assert many.decode(corpus[0][0]) == "w65999"
 
 
-def test_a_failed_build_leaves_the_old_store_and_no_drafts(tokenizer, folder):
+def test_a_failed_build_leaves_the_old_corpus_and_no_temporary_files(tokenizer, folder):
     def broken():
         yield "un", "deux"
         raise DataError("line 2")
 
     with pytest.raises(DataError, match="line 2"):
         build(broken(), tokenizer, folder)
-    with pytest.raises(DataError, match=r"no complete corpus in .*corpus: it has no meta.json. Build it anew"):
+    with pytest.raises(DataError, match=r"no complete corpus in .*corpus: it has no meta.json. Build it again"):
         Corpus.open(folder)
     assert not list(folder.iterdir())
     build(PAIRS, tokenizer, folder)
@@ -117,7 +118,7 @@ def test_a_failed_build_leaves_the_old_store_and_no_drafts(tokenizer, folder):
     assert len(Corpus.open(folder)) == 101
 
 
-def test_a_store_of_the_same_is_used_again_and_of_anything_else_built_anew(tokenizer, folder):
+def test_a_corpus_is_reused_if_nothing_has_changed_and_built_again_otherwise(tokenizer, folder):
     def unread():
         yield "the pairs", "were read"
 
@@ -134,7 +135,7 @@ def test_a_store_of_the_same_is_used_again_and_of_anything_else_built_anew(token
     assert len(build(PAIRS[:3], tokenizer, folder, fingerprint="these")) == 3
 
 
-def test_a_rebuilt_store_replaces_the_old_one_which_stays_readable(tokenizer, folder):
+def test_a_rebuilt_corpus_replaces_the_old_one_which_stays_readable(tokenizer, folder):
     old = build(PAIRS, tokenizer, folder)
     new = build(PAIRS[:7], tokenizer, folder)
     assert (len(old), len(new)) == (101, 7)
@@ -145,41 +146,38 @@ def test_another_tokenizer_is_noticed(tokenizer, folder):
     build(PAIRS, tokenizer, folder)
     other = Tokenizer.train(["autre"] * 2, kind="word")
     assert len(Corpus.open(folder, tokenizer, tokenizer)) == 101
-    with pytest.raises(DataError, match=f"another target tokenizer .*{tokenizer.vocabulary_hash[:8]}.*Build it anew"):
+    with pytest.raises(DataError, match=f"another target tokenizer .*{tokenizer.vocabulary_hash[:8]}.*Build it again"):
         Corpus.open(folder, tokenizer, other)
 
 
-def test_a_damaged_store_does_not_open(tokenizer, folder):
+def test_a_damaged_corpus_does_not_open(tokenizer, folder):
     build(PAIRS, tokenizer, folder)
     meta = json.loads((folder / "meta.json").read_text())
     ids = (folder / "target.ids").read_bytes()
     (folder / "target.ids").write_bytes(ids[:-2])
-    with pytest.raises(DataError, match=rf"target.ids has {len(ids) - 2} bytes where meta.json promises {len(ids)}"):
+    with pytest.raises(DataError, match=rf"target.ids has {len(ids) - 2} bytes, but meta.json states {len(ids)}"):
         Corpus.open(folder)
     (folder / "target.ids").unlink()
     with pytest.raises(DataError, match=r"target.ids has 0 bytes"):
         Corpus.open(folder)
     (folder / "meta.json").write_text(json.dumps(meta | {"regard_corpus": 99}))
-    with pytest.raises(DataError, match="corpus format 99; this regard reads format 1"):
+    with pytest.raises(DataError, match="corpus format 99; this version reads format 1"):
         Corpus.open(folder)
     (folder / "meta.json").write_text("[]")
     with pytest.raises(DataError, match=r"meta.json does not describe a corpus"):
         Corpus.open(folder)
 
 
-def test_nothing_to_store_is_refused(tokenizer, folder):
-    for pairs, said in [
+def test_a_corpus_without_pairs_is_refused(tokenizer, folder):
+    for pairs, message in [
         ([], "0 kept, 0 empty, 0 over-long"),
         ([("", "")], "1 empty"),
         ([("un un un", "un")], "1 over-"),
     ]:
-        with pytest.raises(DataError, match=rf"No pair is left for .*corpus: .*{said}.*max_length is 2"):
+        with pytest.raises(DataError, match=rf"No pair is left for .*corpus: .*{message}.*max_length is 2"):
             build(pairs, tokenizer, folder, max_length=2)
-    with pytest.raises(OptionError, match="max_length is 1 or more; got 0"):
+    with pytest.raises(OptionError, match="max_length must be 1 or more; got 0"):
         build(PAIRS, tokenizer, folder, max_length=0)
-    for wrong in ([], [([1], [])]):
-        with pytest.raises(DataError, match="one or more pairs"):
-            Corpus.of(wrong)
 
 
 def test_memory_does_not_grow_with_the_corpus(tokenizer, tmp_path, monkeypatch):
@@ -193,9 +191,30 @@ def test_memory_does_not_grow_with_the_corpus(tokenizer, tmp_path, monkeypatch):
     assert peaks[2] < 1.5 * peaks[1]
 
 
-def test_progress_is_told_on_stderr_alone(tokenizer, folder, capfd):
+def test_progress_is_shown_on_stderr_alone(tokenizer, folder, capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
     build(PAIRS, tokenizer, folder, progress=True)
     out, err = capfd.readouterr()
     assert (out, "101 pairs" in err) == ("", True)
     build(PAIRS, tokenizer, folder)
     assert capfd.readouterr() == ("", "")
+
+
+def test_offsets_that_were_damaged_without_changing_their_size_are_noticed(tokenizer, folder):
+    build(PAIRS, tokenizer, folder)
+    offsets = np.fromfile(folder / "source.offsets", "<i8")
+    for number, value in [(5, 10**9), (5, 0), (0, 1), (-1, offsets[-1] + 7)]:
+        damaged = offsets.copy()
+        damaged[number] = value
+        damaged.tofile(folder / "source.offsets")
+        with pytest.raises(DataError, match=r"source\.offsets is damaged"):
+            Corpus.open(folder)
+
+
+def test_a_description_without_its_sides_is_refused(tokenizer, folder):
+    build(PAIRS, tokenizer, folder)
+    meta = json.loads((folder / "meta.json").read_text())
+    for broken in (meta | {"sides": {}}, meta | {"report": {"kept": 3}}, meta | {"sides": {"source": 1, "target": 2}}):
+        (folder / "meta.json").write_text(json.dumps(broken))
+        with pytest.raises(DataError, match=r"meta\.json does not describe a corpus"):
+            Corpus.open(folder)

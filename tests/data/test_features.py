@@ -1,5 +1,6 @@
-"""Features on disk: the encoder's own, gone on with after a kill, and never mixed with another's."""
+"""Feature stores: the features of the encoder, resumed after a kill, and never mixed with those of another."""
 
+import json
 import pickle
 import signal
 import subprocess
@@ -26,7 +27,7 @@ def encode(pixels):
 
 @pytest.fixture
 def images(tmp_path):
-    folder = tmp_path / "pictures"
+    folder = tmp_path / "images"
     folder.mkdir()
     for n in range(11):
         Image.new("RGB", (20, 16), (20 * n, 3, 250 - n)).save(folder / f"{n}.png")
@@ -44,37 +45,37 @@ def test_features_are_those_of_the_encoder(tmp_path, images):
     assert store.shape == (4, 5)
     assert store.names == NAMES
     for name in NAMES:
-        wanted = encode(Square(SIDE)(images.open(name))[None])[0]
-        np.testing.assert_allclose(store[name], wanted, atol=1e-3)
+        expected = encode(Square(SIDE)(images.open(name))[None])[0]
+        np.testing.assert_allclose(store[name], expected, atol=1e-3)
     assert store.batch(["3.png", "0.png"]).dtype == np.float16
     assert np.array_equal(store.batch(["3.png", "0.png"])[1], store["0.png"])
     again = pickle.loads(pickle.dumps(store))  # noqa: S301
     assert np.array_equal(again["7.png"], store["7.png"])
-    assert "11 pictures of 4 x 5 by means of quarters" in repr(again)
+    assert "11 images of 4 x 5 by means of quarters" in repr(again)
 
 
-def test_tensors_are_taken_too(tmp_path, images):
+def test_an_encoder_may_return_tensors(tmp_path, images):
     kind = KIND | {"progress": True}
     store = FeatureStore.build(tmp_path / "s", images, NAMES, lambda p: torch.tensor(encode(p)).bfloat16(), **kind)
     assert len(store) == 11
 
 
-def test_what_cannot_be_read_is_left_out_and_tried_again(tmp_path, images):
+def test_unreadable_images_are_left_out_and_tried_again(tmp_path, images):
     store = FeatureStore.build(tmp_path / "store", images, [*NAMES, "bad.jpg", "nowhere.jpg"], encode, **KIND)
     assert len(store) == 11
     assert list(store.failed) == ["bad.jpg", "nowhere.jpg"]
     assert "bad.jpg" not in store
-    with pytest.raises(DataError, match=r"no features of bad\.jpg: bad\.jpg is no picture"):
+    with pytest.raises(DataError, match=r"no features of bad\.jpg: bad\.jpg is not an image"):
         store["bad.jpg"]
-    with pytest.raises(DataError, match="no features of other: it is not one of its 11 pictures"):
+    with pytest.raises(DataError, match="no features of other: it is not one of the 11 images"):
         store.batch(["0.png", "other"])
-    Image.new("RGB", (20, 16)).save(images.places[0] / "bad.jpg")
+    Image.new("RGB", (20, 16)).save(images.locations[0] / "bad.jpg")
     again = FeatureStore.build(tmp_path / "store", images, [*NAMES, "bad.jpg", "nowhere.jpg"], encode, **KIND)
     assert "bad.jpg" in again
     assert list(again.failed) == ["nowhere.jpg"]
 
 
-def test_a_run_that_was_ended_goes_on_where_it_stood(tmp_path, images):
+def test_an_interrupted_build_continues_where_it_stopped(tmp_path, images):
     seen = []
 
     def breaking(pixels, limit=3):
@@ -85,16 +86,16 @@ def test_a_run_that_was_ended_goes_on_where_it_stood(tmp_path, images):
 
     with pytest.raises(KeyboardInterrupt):
         FeatureStore.build(tmp_path / "store", images, NAMES, breaking, **KIND)
-    with pytest.raises(DataError, match=r"features of 6 of 11 pictures\. Build it again"):
+    with pytest.raises(DataError, match=r"features of 6 of 11 images\. Build it again"):
         FeatureStore.open(tmp_path / "store")
     seen.clear()
     store = FeatureStore.build(tmp_path / "store", images, NAMES, lambda p: breaking(p, 99), **KIND)
-    assert seen == [2, 3, 2], "the test picture, and the five that were left"
+    assert seen == [2, 3, 2], "the probe image, and the five that were left"
     whole = FeatureStore.build(tmp_path / "whole", images, NAMES, encode, **KIND)
     assert np.array_equal(store.batch(NAMES), whole.batch(NAMES))
     seen.clear()
     FeatureStore.build(tmp_path / "store", images, NAMES, lambda p: breaking(p, 99), **KIND)
-    assert seen == [2], "a complete store encodes the test picture alone"
+    assert seen == [2], "a complete store encodes the probe image alone"
 
 
 KILLED = """
@@ -110,11 +111,11 @@ def encode(pixels):
 
 folder = sys.argv[1]
 names = [f"{n}.png" for n in range(11)]
-FeatureStore.build(folder + "/s", Images(folder + "/pictures"), names, encode, encoder="e", prepare=Square(12), batch=1)
+FeatureStore.build(folder + "/s", Images(folder + "/images"), names, encode, encoder="e", prepare=Square(12), batch=1)
 """
 
 
-def test_a_killed_process_leaves_a_store_that_can_be_gone_on_with(tmp_path, images):
+def test_a_killed_build_can_be_continued(tmp_path, images):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     state = tmp_path / "s" / "state.u8"
@@ -142,20 +143,20 @@ def test_another_encoder_list_or_preparation_is_refused(tmp_path, images):
         FeatureStore.build(folder, images, NAMES, lambda p: 1.1 * encode(p), **KIND)
     with pytest.raises(DataError, match="encoder 'means of quarters', not 'other'"):
         FeatureStore.build(folder, images, NAMES, encode, **KIND | {"encoder": "other"})
-    with pytest.raises(DataError, match="another list of pictures"):
+    with pytest.raises(DataError, match="another list of images"):
         FeatureStore.build(folder, images, NAMES[::-1], encode, **KIND)
     with pytest.raises(DataError, match=r"prepare 'Square\(side=12\)', not 'Square\(side=24\)'"):
         FeatureStore.build(folder, images, NAMES, lambda p: encode(p[:, ::2, ::2]), **KIND | {"prepare": Square(24)})
-    # What rounds a little otherwise, as another device does, is the same encoder.
+    # An encoder that rounds a little differently, as on another device, is the same encoder.
     FeatureStore.build(folder, images, NAMES, lambda p: 1.0005 * encode(p), **KIND)
 
 
-def test_features_that_are_none_are_explained(tmp_path, images):
-    with pytest.raises(ShapeError, match=r"here 2 pictures; got \(2, 20\)"):
+def test_invalid_features_are_explained(tmp_path, images):
+    with pytest.raises(ShapeError, match=r"here for 2 images; got \(2, 20\)"):
         FeatureStore.build(tmp_path / "a", images, NAMES, lambda p: encode(p).reshape(len(p), -1), **KIND)
     with pytest.raises(NonFiniteError, match="not finite in float16"):
         FeatureStore.build(tmp_path / "b", images, NAMES, lambda p: 1e9 * encode(p), **KIND)
-    with pytest.raises(OptionError, match="one or more pictures; got 0"):
+    with pytest.raises(OptionError, match=r"at least one image, .*got 0 images"):
         FeatureStore.build(tmp_path / "c", images, [], encode, **KIND)
     with pytest.raises(DataError, match="no feature store"):
         FeatureStore.open(tmp_path / "nowhere")
@@ -168,5 +169,29 @@ def test_a_damaged_store_is_not_opened(tmp_path, images):
     with pytest.raises(DataError, match="has 7 bytes"):
         FeatureStore.open(folder)
     (folder / "meta.json").write_text('{"regard_features": 99}')
-    with pytest.raises(DataError, match="feature format 99; this regard reads format 1"):
+    with pytest.raises(DataError, match="feature format 99; this version of regard reads format 1"):
         FeatureStore.open(folder)
+
+
+@pytest.mark.parametrize("names", [NAMES[::-1], NAMES[:-1], "no list"])
+def test_a_store_with_changed_names_is_not_opened(tmp_path, images, names):
+    folder = tmp_path / "store"
+    FeatureStore.build(folder, images, NAMES, encode, **KIND)
+    (folder / "names.json").write_text(json.dumps(names))
+    with pytest.raises(DataError, match=r"names\.json has changed since the store was built"):
+        FeatureStore.open(folder)
+
+
+def test_a_description_with_other_fields_is_not_opened(tmp_path, images):
+    folder = tmp_path / "store"
+    FeatureStore.build(folder, images, NAMES, encode, **KIND)
+    (folder / "meta.json").write_text('{"regard_features": 1, "count": 3}')
+    with pytest.raises(DataError, match=r"meta\.json does not describe a feature store"):
+        FeatureStore.open(folder)
+
+
+def test_some_images_are_copied_and_all_of_them_stay_on_disk(tmp_path, images):
+    store = FeatureStore.build(tmp_path / "store", images, NAMES, encode, **KIND)
+    everything, some = store.tensors(NAMES), store.tensors(["3.png", "0.png"])
+    assert everything.values.shape == (11, 4, 5)
+    assert np.array_equal(some.values[0].numpy(), store["3.png"])

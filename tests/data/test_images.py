@@ -1,4 +1,4 @@
-"""Pictures of every kind: upright, in RGB or grey, or named with what is wrong."""
+"""Images of every format: opened upright in RGB or grey, or refused by name."""
 
 import io
 import zlib
@@ -19,14 +19,14 @@ def saved(image: Image.Image, kind: str = "PNG", **options) -> bytes:
     return stream.getvalue()
 
 
-def test_what_needs_no_change_comes_out_as_it_is(tmp_path):
+def test_an_image_that_needs_no_conversion_is_unchanged(tmp_path):
     (tmp_path / "a.png").write_bytes(saved(Image.fromarray(LEVELS)))
-    for picture in (LEVELS, Image.fromarray(LEVELS), saved(Image.fromarray(LEVELS)), tmp_path / "a.png"):
-        assert np.array_equal(np.asarray(open_image(picture)), LEVELS)
+    for image in (LEVELS, Image.fromarray(LEVELS), saved(Image.fromarray(LEVELS)), tmp_path / "a.png"):
+        assert np.array_equal(np.asarray(open_image(image)), LEVELS)
     assert np.array_equal(np.asarray(open_image(str(tmp_path / "a.png"))), LEVELS)
 
 
-def test_a_picture_is_turned_as_its_note_says():
+def test_exif_orientation_is_applied():
     image = Image.fromarray(LEVELS)
     exif = image.getexif()
     exif[0x0112] = 6
@@ -35,13 +35,13 @@ def test_a_picture_is_turned_as_its_note_says():
     assert np.array_equal(np.asarray(turned), np.rot90(LEVELS, -1))
 
 
-def test_a_broken_note_does_not_lose_the_picture():
+def test_broken_exif_data_does_not_lose_the_image():
     broken = saved(Image.fromarray(LEVELS), exif=b"Exif\x00\x00MM\x00\x2a\xff\xff\xff\xff nonsense")
     assert open_image(broken).size == (5, 7)
 
 
 def white(mode: str) -> Image.Image:
-    """A white picture in any mode of Pillow."""
+    """A white image in any mode of Pillow."""
     if mode.startswith("I;16"):
         return Image.fromarray(np.full((4, 6), 65535, np.uint16))
     grey = Image.new("L", (6, 4), 255)
@@ -49,21 +49,21 @@ def white(mode: str) -> Image.Image:
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "YCbCr", "LAB", "HSV", "I", "F", "I;16"])
-@pytest.mark.parametrize(("channels", "wanted"), [(1, "L"), (3, "RGB")])
-def test_every_mode_becomes_grey_or_rgb(mode, channels, wanted):
-    made = open_image(white(mode), channels=channels)
-    assert made.mode == wanted
-    assert made.size == (6, 4)
-    assert np.asarray(made).min() > 250, "white stays white"
+@pytest.mark.parametrize(("channels", "expected"), [(1, "L"), (3, "RGB")])
+def test_every_mode_becomes_grey_or_rgb(mode, channels, expected):
+    opened = open_image(white(mode), channels=channels)
+    assert opened.mode == expected
+    assert opened.size == (6, 4)
+    assert np.asarray(opened).min() > 250, "white stays white"
 
 
 @pytest.mark.parametrize("highest", [1.0, 255, 65535, 1e7])
-def test_what_white_is_in_a_wide_picture_is_told_by_its_numbers(highest):
+def test_white_is_inferred_from_the_highest_level_of_a_16_bit_or_float_image(highest):
     levels = np.linspace(0, highest, 6, dtype=np.float32).reshape(2, 3)
-    made = np.asarray(open_image(Image.fromarray(levels), channels=1))
-    assert made.tolist() == [[0, 51, 102], [153, 204, 255]]
+    opened = np.asarray(open_image(Image.fromarray(levels), channels=1))
+    assert opened.tolist() == [[0, 51, 102], [153, 204, 255]]
     levels[0, 0] = np.nan
-    assert np.array_equal(np.asarray(open_image(Image.fromarray(levels), channels=1)), made)
+    assert np.array_equal(np.asarray(open_image(Image.fromarray(levels), channels=1)), opened)
 
 
 def test_colours_become_grey_as_eyes_see_them():
@@ -77,13 +77,13 @@ def test_colours_become_grey_as_eyes_see_them():
 
 def test_a_cmyk_photograph_keeps_its_colours():
     red = Image.new("RGB", (16, 16), (230, 20, 30))
-    made = np.asarray(open_image(saved(red.convert("CMYK"), "JPEG", quality=95)))
-    assert abs(made.astype(int) - [230, 20, 30]).max() < 12
+    opened = np.asarray(open_image(saved(red.convert("CMYK"), "JPEG", quality=95)))
+    assert abs(opened.astype(int) - [230, 20, 30]).max() < 12
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "PA", "RGBa"])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_what_is_transparent_becomes_white(mode, channels):
+def test_transparency_becomes_white(mode, channels):
     image = Image.new(mode, (4, 4))
     assert np.asarray(open_image(image, channels=channels)).min() == 255
     image = Image.new("RGBA", (2, 1), (255, 0, 0, 0))
@@ -98,24 +98,24 @@ def test_a_transparent_palette_becomes_white():
     assert np.asarray(open_image(saved(image))).max() == 0
 
 
-def test_of_an_animation_the_first_frame_is_taken():
+def test_the_first_frame_of_an_animation_is_used():
     frames = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue")]
-    made = open_image(saved(frames[0], "GIF", save_all=True, append_images=frames[1:]))
-    assert np.asarray(made)[0, 0].tolist() == [255, 0, 0]
+    opened = open_image(saved(frames[0], "GIF", save_all=True, append_images=frames[1:]))
+    assert np.asarray(opened)[0, 0].tolist() == [255, 0, 0]
 
 
 def bomb(side: int) -> bytes:
-    """A PNG of a few bytes that says it is a large picture."""
-    picture = bytearray(saved(Image.new("L", (1, 1))))
-    picture[16:24] = side.to_bytes(4) + side.to_bytes(4)
-    picture[29:33] = zlib.crc32(picture[12:29]).to_bytes(4)
-    return bytes(picture)
+    """A PNG of a few bytes whose header states a large image."""
+    content = bytearray(saved(Image.new("L", (1, 1))))
+    content[16:24] = side.to_bytes(4) + side.to_bytes(4)
+    content[29:33] = zlib.crc32(content[12:29]).to_bytes(4)
+    return bytes(content)
 
 
 PHOTO = saved(Image.effect_noise((64, 64), 50).convert("RGB"), "JPEG")
 BROKEN = {
-    "empty.jpg": (b"", "no picture that Pillow can read"),
-    "text.png": (b"not a picture", "no picture that Pillow can read"),
+    "empty.jpg": (b"", "not an image that Pillow can read"),
+    "text.png": (b"not an image", "not an image that Pillow can read"),
     "half.jpg": (PHOTO[: len(PHOTO) // 2], "truncated"),
     "half.png": (saved(Image.effect_noise((64, 64), 50))[:900], "cannot be"),
     "bomb.png": (bomb(60_000), "too large"),
@@ -126,7 +126,7 @@ BROKEN = {
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_cannot_be_used_is_named(name, tmp_path):
+def test_an_unusable_image_is_named(name, tmp_path):
     content, why = BROKEN[name]
     with pytest.raises(DataError, match=why) as caught:
         open_image(content, name=name)
@@ -137,27 +137,27 @@ def test_what_cannot_be_used_is_named(name, tmp_path):
     assert str(caught.value).startswith(str(tmp_path / name))
 
 
-def test_limits_on_pixels_are_those_of_the_caller_and_of_pillow(monkeypatch):
-    with pytest.raises(DataError, match="The picture is too large: 64 x 64 pixels, where 4,095 in all are allowed"):
+def test_the_limits_on_pixels_of_the_caller_and_of_pillow_both_hold(monkeypatch):
+    with pytest.raises(DataError, match="The image is too large: 64 x 64 pixels, and at most 4,095 pixels are allowed"):
         open_image(PHOTO, max_pixels=4095)
     assert open_image(PHOTO, max_pixels=4096).size == (64, 64)
     # Pillow warns of what is a little over its limit, which is an error here, and refuses what is twice as large.
     for pixels in (4000, 1000):
         monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", pixels)
-        with pytest.raises(DataError, match=r"The picture is too large: Image size \(4096 pixels\) exceeds"):
+        with pytest.raises(DataError, match=r"The image is too large: Image size \(4096 pixels\) exceeds"):
             open_image(PHOTO)
 
 
-def test_what_is_no_file_is_told(tmp_path, as_a_user):
-    with pytest.raises(DataError, match=r"There is no picture nowhere\.png\."):
+def test_missing_files_and_other_types_are_refused(tmp_path, as_a_user):
+    with pytest.raises(DataError, match=r"There is no image nowhere\.png\."):
         open_image("nowhere.png")
-    with pytest.raises(DataError, match=r"There is no picture .*: it is a folder"):
+    with pytest.raises(DataError, match=r"There is no image .*: it is a folder"):
         open_image(tmp_path)
     with pytest.raises(DataError, match="got NoneType"):
         open_image(None)
 
 
-def test_a_picture_that_is_given_stays_as_it_is():
+def test_the_image_given_is_not_modified():
     given = Image.fromarray(LEVELS)
     open_image(given).putpixel((0, 0), (9, 9, 9))
     assert np.array_equal(np.asarray(given), LEVELS)
@@ -165,18 +165,18 @@ def test_a_picture_that_is_given_stays_as_it_is():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_damage_stops_a_stream(seed, tmp_path):
-    chance = np.random.default_rng(seed)
+    random = np.random.default_rng(seed)
     kind = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")[seed % 6]
     content = bytearray(saved(Image.effect_noise((40, 30), 60).convert("RGB"), kind))
-    for place in chance.integers(0, len(content), 12):
-        content[place] = chance.integers(256)
+    for index in random.integers(0, len(content), 12):
+        content[index] = random.integers(256)
     report = ImageReport()
     (tmp_path / "x.png").write_bytes(content)
-    made = [image.mode for _, image in Images(tmp_path).stream(["x.png"], report)]
-    assert made == ["RGB"] or report.bad["x.png"].startswith("x.png ")
+    opened = [image.mode for _, image in Images(tmp_path).stream(["x.png"], report)]
+    assert opened == ["RGB"] or report.bad["x.png"].startswith("x.png ")
 
 
-def test_a_square_is_the_middle():
+def test_a_square_is_the_centre_of_an_image():
     wide = np.zeros((40, 120, 3), np.uint8)
     wide[:, 40:80] = 255
     assert np.asarray(Square(20)(Image.fromarray(wide)))[:, 2:-2].min() > 250
@@ -186,13 +186,13 @@ def test_a_square_is_the_middle():
         Square(0)
 
 
-def test_a_square_of_a_grey_picture_has_one_channel():
+def test_a_square_of_a_grey_image_has_one_channel():
     assert Square(3)(Image.new("L", (5, 4))).shape == (3, 3)
     assert np.array_equal(channels_first(LEVELS[:, :, 0]), LEVELS[None, :, :, 0])
     assert np.array_equal(channels_first(LEVELS)[2], LEVELS[:, :, 2])
 
 
-def test_arrays_of_every_kind_are_pictures():
+def test_arrays_of_every_layout_are_opened():
     grey = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
     for array in (grey, grey / 255, grey.astype(int), grey[:, :, None], grey[None]):
         assert np.array_equal(np.asarray(open_image(array, channels=1)), grey)
@@ -204,8 +204,8 @@ def test_arrays_of_every_kind_are_pictures():
 @pytest.mark.parametrize(
     "array", [np.zeros(5), np.zeros((2, 3, 5)), np.full((2, 2), -1), np.full((2, 2), 300), np.zeros((0, 3), np.uint8)]
 )
-def test_arrays_that_are_no_pictures_are_explained(array, as_a_user):
-    with pytest.raises(DataError, match=r"The array is no picture: .*; got"):
+def test_arrays_that_are_not_images_are_explained(array, as_a_user):
+    with pytest.raises(DataError, match=r"The array is not an image: .*; got"):
         open_image(array)
-    with pytest.raises(DataError, match=r"^x is no picture"):
+    with pytest.raises(DataError, match=r"^x is not an image"):
         open_image(array, name="x")

@@ -1,4 +1,4 @@
-"""Sets of pictures in the formats in which they are published, and in folders; and what is wrong with a file."""
+"""Labelled images in the published formats and in folders, and what is wrong with a damaged file."""
 
 import gzip
 import io
@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.data.labelled_images import LabelledImages, loader, read_cifar10, read_class_folders, read_idx, read_mnist
+from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_idx, read_mnist
 from regard.errors import DataError, OptionError
 
 RANDOM = np.random.default_rng(5)
@@ -53,20 +53,20 @@ def test_idx_holds_numbers_of_other_kinds(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "is not an IDX file"),
         (b"\0\0\7\1" + bytes(9), "is not an IDX file"),
-        (idx(np.zeros((2, 3), np.uint8))[:-1], "is cut off or too long"),
-        (idx(np.zeros((2, 3), np.uint8)) + b"x", "is cut off or too long"),
-        (b"\0\0\x08\x03\0\0", "is cut off or too long"),
+        (idx(np.zeros((2, 3), np.uint8))[:-1], "is truncated or too long"),
+        (idx(np.zeros((2, 3), np.uint8)) + b"x", "is truncated or too long"),
+        (b"\0\0\x08\x03\0\0", "is truncated or too long"),
         (gzip.compress(idx(np.zeros((2, 3), np.uint8)), mtime=0)[:-9], "is damaged"),
     ],
     ids=["empty", "another type", "cut off", "too long", "cut off in its head", "damaged"],
 )
-def test_broken_idx_files_are_explained(content, says, tmp_path):
+def test_broken_idx_files_are_explained(content, message, tmp_path):
     (tmp_path / "broken").write_bytes(content)
-    with pytest.raises(DataError, match=f"broken {says}"):
+    with pytest.raises(DataError, match=f"broken {message}"):
         read_idx(tmp_path / "broken")
 
 
@@ -110,13 +110,13 @@ def test_mosaics_are_cut_into_tiles(tmp_path):
     assert train.images.shape == (12, 3, 32, 32)
     assert [round(float(image.float().mean()) / 40) for image in test.images] == [0, 1, 2, 3, 4, 5]
     (tmp_path / "test_labels.npy").write_bytes(b"no numbers")
-    with pytest.raises(DataError, match=r"test_labels\.npy is not a file of numbers"):
+    with pytest.raises(DataError, match=r"test_labels\.npy does not hold an array of labels"):
         read_cifar10(tmp_path)
     Image.new("RGB", (64, 40)).save(tmp_path / "test_batch.jpg")
-    with pytest.raises(DataError, match="64 x 40 pixels, which are no tiles of 32 x 32"):
+    with pytest.raises(DataError, match="64 x 40 pixels, which is not a multiple of 32 x 32"):
         read_cifar10(tmp_path)
     (tmp_path / "train_labels.npy").unlink()
-    with pytest.raises(DataError, match=r"train_labels\.npy is not a file of numbers: .*No such file"):
+    with pytest.raises(DataError, match=r"train_labels\.npy does not hold an array of labels: .*No such file"):
         read_cifar10(tmp_path)
     for file in tmp_path.glob("data_batch_*.jpg"):
         file.unlink()
@@ -129,79 +129,80 @@ def test_folders_are_classes(tmp_path):
         (tmp_path / name / "deep").mkdir(parents=True)
         Image.new("RGB", (9, 6), colour).save(tmp_path / name / "deep" / "a.png")
         Image.new("RGB", (5, 7), colour).save(tmp_path / name / "b.JPG")
-        (tmp_path / name / "notes.txt").write_text("not a picture")
-    pictures = read_class_folders(tmp_path, size=5)
-    assert pictures.classes == ("blue", "red")
-    assert pictures.images.shape == (4, 3, 5, 5)
-    assert pictures.labels.tolist() == [0, 0, 1, 1]
-    assert (pictures.images[pictures.labels == 1, 0].float().mean() > 200).all()
+        (tmp_path / name / "notes.txt").write_text("not an image")
+    images = read_class_folders(tmp_path, size=5)
+    assert images.classes == ("blue", "red")
+    assert images.images.shape == (4, 3, 5, 5)
+    assert images.labels.tolist() == [0, 0, 1, 1]
+    assert (images.images[images.labels == 1, 0].float().mean() > 200).all()
     (tmp_path / "red" / "c.png").write_bytes(b"broken")
-    with pytest.raises(DataError, match=r"red/c\.png is no picture"):
+    with pytest.raises(DataError, match=r"red/c\.png is not an image"):
         read_class_folders(tmp_path, size=5)
-    with pytest.raises(DataError, match="holds no pictures"):
+    with pytest.raises(DataError, match="holds no images"):
         read_class_folders(tmp_path / "red" / "deep", size=5)
 
 
-def test_folders_may_be_read_in_grey_and_show_how_far_they_are(tmp_path, capfd):
-    (tmp_path / "pictures" / "white").mkdir(parents=True)
-    (tmp_path / "pictures" / "nothing").mkdir()
-    (tmp_path / "pictures" / ".hidden").mkdir()
-    Image.new("RGBA", (9, 6)).save(tmp_path / "pictures" / "white" / "a.png")
-    pictures = read_class_folders(tmp_path / "pictures", size=5, channels=1)
-    assert pictures.images.tolist() == [[[[255] * 5] * 5]]
-    assert pictures.classes == ("nothing", "white")
+def test_folders_may_be_read_in_grey_with_a_progress_bar(tmp_path, capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    (tmp_path / "images" / "white").mkdir(parents=True)
+    (tmp_path / "images" / "nothing").mkdir()
+    (tmp_path / "images" / ".hidden").mkdir()
+    Image.new("RGBA", (9, 6)).save(tmp_path / "images" / "white" / "a.png")
+    images = read_class_folders(tmp_path / "images", size=5, channels=1)
+    assert images.images.tolist() == [[[[255] * 5] * 5]]
+    assert images.classes == ("nothing", "white")
     out, err = capfd.readouterr()
     assert not out
-    assert "1 of 1 pictures" in err
-    read_class_folders(tmp_path / "pictures", size=5, progress=False)
+    assert "1 of 1 images" in err
+    read_class_folders(tmp_path / "images", size=5, progress=False)
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_is_missing_is_named(tmp_path):
+def test_missing_files_are_named(tmp_path):
     with pytest.raises(DataError, match=r"lacks train-images-idx3-ubyte\.gz"):
         read_mnist(tmp_path)
-    with pytest.raises(DataError, match="holds no CIFAR-10"):
+    with pytest.raises(DataError, match="does not hold CIFAR-10"):
         read_cifar10(tmp_path)
     with pytest.raises(DataError, match="is not a folder"):
         read_class_folders(tmp_path / "nowhere", size=5)
 
 
-def pictures(count: int) -> LabelledImages:
+def random_images(count: int) -> LabelledImages:
     images = torch.from_numpy(RANDOM.integers(0, 255, (count, 1, 3, 5), np.uint8))
     return LabelledImages(images, torch.arange(count) % 7, tuple("abcdefg"))
 
 
-def test_what_is_held_out_does_not_change_with_the_order_and_is_on_one_side_only():
-    some = pictures(101)
-    train, held = some.held_out(17)
+def test_held_out_images_do_not_depend_on_the_order_and_are_on_one_side_only():
+    labelled = random_images(101)
+    train, held = labelled.hold_out(17)
     assert (len(train), len(held)) == (84, 17)
-    _, again = some[torch.randperm(101)].held_out(17)
+    _, again = labelled[torch.randperm(101)].hold_out(17)
     assert {image.numpy().tobytes() for image in held.images} == {image.numpy().tobytes() for image in again.images}
-    twice = some[torch.cat([torch.arange(101), torch.arange(101)])]
-    train, held = twice.held_out(20)
+    twice = labelled[torch.cat([torch.arange(101), torch.arange(101)])]
+    train, held = twice.hold_out(20)
     assert not {image.numpy().tobytes() for image in train.images} & {image.numpy().tobytes() for image in held.images}
-    with pytest.raises(OptionError, match="but not 101"):
-        some.held_out(101)
-    with pytest.raises(DataError, match="the 7 pictures are the same"):
-        some[torch.zeros(7, dtype=torch.long)].held_out(2)
+    with pytest.raises(OptionError, match="must be from 0 to 100; got 101"):
+        labelled.hold_out(101)
+    with pytest.raises(DataError, match="all 7 images are identical"):
+        labelled[torch.zeros(7, dtype=torch.long)].hold_out(2)
 
 
-def test_a_loader_gives_every_picture_once_in_an_order_of_each_epoch():
-    some = pictures(53)
-    batches = loader(some, batch=10, shuffle=True, seed=3)
+def test_a_loader_gives_every_image_once_in_another_order_each_epoch():
+    labelled = random_images(53)
+    batches = labelled.loader(batch_size=10, shuffle=True, seed=3)
     first = [tuple(labels.tolist()) for _, labels in batches]
     assert [len(labels) for labels in sorted(first, key=len)] == [3, 10, 10, 10, 10, 10]
     batches.batch_sampler.set_epoch(1)
     second = [tuple(labels.tolist()) for _, labels in batches]
     assert first != second
-    assert sorted(sum(first, ())) == sorted(sum(second, ())) == sorted(some.labels.tolist())
-    images, labels = next(iter(loader(some, batch=4, shuffle=False)))
-    assert torch.equal(images, some.images[:4])
-    assert torch.equal(labels, some.labels[:4])
+    assert sorted(sum(first, ())) == sorted(sum(second, ())) == sorted(labelled.labels.tolist())
+    images, labels = next(iter(labelled.loader(batch_size=4, shuffle=False)))
+    assert torch.equal(images, labelled.images[:4])
+    assert torch.equal(labels, labelled.labels[:4])
 
 
 def test_labels_beyond_the_classes_or_too_few_are_refused(as_a_user):
-    with pytest.raises(DataError, match="3 pictures and 2 labels"):
+    with pytest.raises(DataError, match="3 images and 2 labels"):
         LabelledImages(torch.zeros(3, 1, 2, 2, dtype=torch.uint8), torch.arange(2), ("a", "b"))
-    with pytest.raises(DataError, match="Labels are from 0 to 1; got one of 2"):
+    with pytest.raises(DataError, match="Labels must be from 0 to 1, the index of a class; got labels from 0 to 2"):
         LabelledImages(torch.zeros(3, 1, 2, 2, dtype=torch.uint8), torch.arange(3), ("a", "b"))

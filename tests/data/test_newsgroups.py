@@ -1,4 +1,4 @@
-"""News posts to subjects: only the author's own words stay, and everything left out is counted."""
+"""News posts and subjects: only the words of the author are kept, and everything left out is counted."""
 
 import json
 import lzma
@@ -28,11 +28,11 @@ Some One, someone@example.org
 """
 
 
-def test_headers_quotes_signature_and_addresses_are_taken_away():
+def test_headers_quotations_signatures_and_addresses_are_removed():
     post = read_post(POST)
     assert post.subject == "A question about bread"
     assert " ".join(post.body) == "An hour, I think; ask for more. It depends on the yeast: warm is better."
-    assert post.dropped == 2, "an address, and what is too long for a word"
+    assert post.dropped == 2, "an address and an overlong word"
 
 
 def test_line_ends_that_became_tabs_are_line_ends():
@@ -63,7 +63,7 @@ def write(path, posts) -> None:
     path.write_bytes(lzma.compress(lines.encode()) if path.suffix == ".xz" else lines.encode())
 
 
-def test_parts_share_no_subject_and_everything_is_counted(tmp_path):
+def test_splits_share_no_subject_and_everything_is_counted(tmp_path):
     train = [f"Subject: {'Re: ' * (i % 2)}topic {i // 3}\n\n{'word ' * (i + 1)}" for i in range(90)]
     test = ["Subject: TOPIC 1\n\nseen", "Subject: new\n\none two", "From: a\n\nno subject", "Subject: none\n\n> quoted"]
     write(tmp_path / "news_train.jsonl.xz", [*train, "Subject: empty\n\n"])
@@ -81,21 +81,23 @@ def test_parts_share_no_subject_and_everything_is_counted(tmp_path):
     assert [len(read[f"{part}.body"]) for part in counts] == [part.kept for part in counts.values()]
     total = counts["train"].posts + counts["valid"].posts
     assert (total, counts["train"].kept + counts["valid"].kept) == (91, 90)
-    assert counts["train"].cut + counts["valid"].cut == 80
-    assert counts["train"].words_cut + counts["valid"].words_cut == sum(range(81))
+    assert counts["train"].truncated + counts["valid"].truncated == 80
+    assert counts["train"].words_truncated + counts["valid"].words_truncated == sum(range(81))
     left = counts["test"]
-    assert (left.posts, left.kept, left.seen, left.without_subject, left.without_body) == (4, 1, 1, 1, 1)
+    assert (left.posts, left.kept, left.known_subject, left.without_subject, left.without_body) == (4, 1, 1, 1, 1)
     assert str(left).startswith(
         "1 of 4 posts kept; left out: 1 without a subject, 1 without words of their own, 1 with"
     )
 
 
-def test_what_is_not_there_is_explained(tmp_path):
-    with pytest.raises(DataError, match=r"must hold one file \*train\*.jsonl .*; it holds none"):
+def test_missing_and_invalid_files_are_explained(tmp_path):
+    with pytest.raises(
+        DataError, match=r"must hold 20news-bydate\.tar\.gz, or one file \*train\*.jsonl .*; it holds none"
+    ):
         prepare(tmp_path, tmp_path / "out")
     write(tmp_path / "test.jsonl", [])
     (tmp_path / "train.jsonl").write_text('{"id": 1}\n')
-    with pytest.raises(DataError, match="line 1 is no post"):
+    with pytest.raises(DataError, match="line 1 is not a post"):
         prepare(tmp_path, tmp_path / "out")
     with pytest.raises(OptionError, match="words=0"):
         prepare(tmp_path, tmp_path / "out", words=0)

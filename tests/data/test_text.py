@@ -152,7 +152,7 @@ def test_files_of_different_length_are_told_with_both_counts(tmp_path):
 
 def test_an_empty_file_is_told(tmp_path):
     full, empty = write(tmp_path / "a.en", b"1\n2\n"), write(tmp_path / "a.fr", b"")
-    with pytest.raises(DataError, match=r"a.fr is empty; its pair holds 2 lines"):
+    with pytest.raises(DataError, match=r"a.fr is empty, but the parallel file has 2 lines"):
         list(read_pairs(full, empty))
     with pytest.raises(DataError, match=r"a.fr is empty"):
         list(read_pairs(empty, empty))

@@ -185,7 +185,7 @@ def test_training_is_reproducible_and_streams():
     assert once != "text"
 
 
-def test_words_rarer_than_asked_are_unknown():
+def test_rare_words_are_unknown():
     tokenizer = Tokenizer.train(["often often rarely"], kind="word", minimum_count=2)
     assert tokenizer.encode("often rarely") == [5, UNKNOWN]
 
@@ -215,45 +215,45 @@ def test_forked_workers_drop_different_merges(bpe):
     assert len(found) == 3
 
 
-def test_what_cannot_be_trained_is_refused():
+def test_invalid_training_options_are_refused():
     with pytest.raises(DataError, match="no text to train a tokenizer on"):
         Tokenizer.train(["", "  "])
     with pytest.raises(OptionError, match="size=9 is too small: the text has 11 different characters"):
         Tokenizer.train(["abcdefghij"], size=9)
-    with pytest.raises(OptionError, match="with 4 special ones; got 4"):
+    with pytest.raises(OptionError, match="4 special ones included; got 4"):
         Tokenizer.train(["a"], size=4)
     with pytest.raises(OptionError, match="got one string, 'abc'"):
         Tokenizer.train("abc")
-    with pytest.raises(OptionError, match="minimum_count is 1 or more; got 0"):
+    with pytest.raises(OptionError, match="minimum_count must be 1 or more; got 0"):
         Tokenizer.train(["a"], minimum_count=0)
 
 
 @pytest.mark.usefixtures("as_a_user")
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(OptionError, match="kind is 'bpe' or 'word'; got 'char'"):
+    with pytest.raises(OptionError, match="kind must be 'bpe' or 'word'; got 'char'"):
         Tokenizer.train(["a"], kind="char")
 
 
-def test_dropout_that_makes_no_sense_is_refused(bpe, words):
+def test_an_invalid_dropout_is_refused(bpe, words):
     with pytest.raises(OptionError, match=r"between 0 and 1; got 1.5"):
         bpe.encode("a", dropout=1.5)
-    with pytest.raises(OptionError, match=r"dropout=0.1 leaves out merges, and whole words have none"):
+    with pytest.raises(OptionError, match=r"dropout=0.1 skips merges, which only a tokenizer of kind='bpe' has"):
         words.encode("a", dropout=0.1)
 
 
-def test_an_id_outside_the_vocabulary_is_told(bpe):
+def test_an_id_outside_the_vocabulary_is_refused(bpe):
     for ids in ([len(bpe)], [-1]):
         with pytest.raises(DataError, match=rf"The id {ids[0]} is outside the vocabulary of {len(bpe)} pieces"):
             bpe.decode(ids)
 
 
-def test_a_file_that_is_no_tokenizer_is_told(tmp_path, bpe):
+def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path, bpe):
     path = tmp_path / "t.json"
     with pytest.raises(DataError, match=r"There is no tokenizer at .*t.json"):
         Tokenizer.load(path)
     for wrong in ("{", "[]", "{}", b"\xff"):
         path.write_bytes(wrong if isinstance(wrong, bytes) else wrong.encode())
-        with pytest.raises(DataError, match=r"t.json is not a tokenizer that this regard can read"):
+        with pytest.raises(DataError, match=r"t.json is not a tokenizer that this version of regard can read"):
             Tokenizer.load(path)
     fields = json.loads(bpe.save(path).read_text(encoding="utf-8"))
     path.write_text(json.dumps(fields | {"regard_tokenizer": 99}))

@@ -11,8 +11,9 @@ from regard.errors import OptionError
 from regard.search.beam import beam
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Rules
+from regard.search.options import Search
 from regard.search.sample import sample
-from regard.search.search import Search, search
+from regard.search.search import search
 
 RULES = Rules(start=START, end=END, banned=(PAD,), max_length=6)
 every_decoder = pytest.mark.parametrize("name", MAKE_DECODER)

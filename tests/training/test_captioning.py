@@ -10,7 +10,7 @@ from PIL import Image
 
 from regard.data.features import FeatureStore
 from regard.data.images import Images, Whole
-from regard.encoders.annotations import Annotations, Reduction
+from regard.encoders.annotations import PCA, Annotations
 from regard.errors import DataError, OptionError, ShapeError
 from regard.systems.captioner import Captioner
 from regard.training.caption_material import build_store
@@ -138,7 +138,7 @@ def test_a_folder_of_photographs_and_a_table_become_a_captioner(album):
     pixels = torch.from_numpy(Whole(64)(Images(album / "photographs").open("7.png"))).permute(2, 0, 1)[None]
     kept, seen = torch.from_numpy(store["7.png"]).float(), model.cells(pixels)[0]
     assert ((kept - seen).abs() <= torch.from_numpy(model.reduction.steps()) * 0.51 + 2e-3).all()
-    assert model.caption(album / "photographs" / "7.png")[0].trace.grid == (2, 2)
+    assert model.caption(album / "photographs" / "7.png")[0].trace.axis("cells").grid == (2, 2)
     with pytest.raises(OptionError, match=r"has the features of .*; the model takes those of"):
         train(photographs_recipe(album, reduced=7), album / "other", progress=False)
     (album / "store" / "reduction.safetensors").unlink()
@@ -179,29 +179,29 @@ def test_a_store_in_bytes_keeps_features_to_half_a_step_and_cuts_what_lies_beyon
     cut = np.clip(wanted, -127 * steps, 127 * steps)
     assert (cut != wanted).any()
     assert (np.abs(store.batch(names) - cut) <= steps / 2 + 0.06).all(), "and what float16 rounds"
-    shown = store.shown(names[3:])
-    assert shown.rows.dtype == torch.int8
-    np.testing.assert_allclose(shown.take(torch.tensor([1, 0]))[0], store[names[4]].astype(np.float32), atol=0.06)
+    tensors = store.tensors(names[3:])
+    assert tensors.values.dtype == torch.int8
+    np.testing.assert_allclose(tensors.take(torch.tensor([1, 0]))[0], store[names[4]].astype(np.float32), atol=0.06)
     with pytest.raises(OptionError, match=r"a step above 0 for each of 3 features; got \(2,\)"):
         FeatureStore.build(album / "no", images, names, encode, steps=steps[:2], **kind)
 
 
 def test_all_components_give_back_the_features_and_fewer_the_largest_part():
     samples = torch.randn(97, 5) @ torch.diag(torch.tensor([9.0, 5.0, 2.0, 0.5, 0.1])) @ torch.randn(5, 7) + 3
-    whole = Reduction.fit(samples, 5)
+    whole = PCA.fit(samples, 5)
     back = whole(samples) @ torch.linalg.pinv(whole.components) + whole.mean
     torch.testing.assert_close(back, samples, atol=1e-3, rtol=1e-3)
-    few = Reduction.fit(samples, 2)
+    few = PCA.fit(samples, 2)
     values = few(samples)
     torch.testing.assert_close(values.mean(0), torch.zeros(2), atol=1e-5, rtol=0)
     torch.testing.assert_close(values.square().mean(), torch.tensor(1.0))
     assert abs(float((values[:, 0] * values[:, 1]).mean())) < 1e-4
-    again = Reduction(7, 2)
+    again = PCA(7, 2)
     again.load_state_dict(few.state_dict())
     assert torch.equal(again(samples), values)
     assert (few(samples).abs() <= 127 * torch.from_numpy(few.steps())).all()
-    with pytest.raises(OptionError, match="97 samples of 7 features have no 8 components"):
-        Reduction.fit(samples, 8)
+    with pytest.raises(OptionError, match="97 samples of 7 features have at most 7 principal components; got num_components=8"):
+        PCA.fit(samples, 8)
 
 
 def test_annotations_know_their_places():

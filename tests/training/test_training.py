@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from regard.data.batches import TextPairs, collate
+from regard.data.pairs import TextPairs, collate
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
 from regard.systems.translator import Translator, TranslatorConfig

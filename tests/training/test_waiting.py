@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.data.batches import collate
+from regard.data.pairs import collate
 from regard.training.recipe import read_recipe
 from regard.training.run import train
 from regard.training.translation import TranslationTask

@@ -5,9 +5,10 @@ import math
 import pytest
 from rich.console import Console
 
+from regard import viewing
 from regard.errors import OptionError
 from regard.metrics.translation import LengthBucket
-from regard.viewing import picture, terminal
+from regard.viewing import terminal
 
 CURVES = {
     "$plain$": [LengthBucket(0, 10, 31, 20.0), LengthBucket(11, 20, 17, 10.0), LengthBucket(61, None, 3, 5.0)],
@@ -24,7 +25,7 @@ def test_the_table_shows_each_model_and_count():
 
 
 def test_the_curve_has_a_point_for_each_bucket_and_breaks_where_there_is_none(tmp_path):
-    figure = picture.length_curve(CURVES, title="t")
+    figure = viewing.length_curve(CURVES, title="t")
     axes = figure.axes[0]
     plain, attention = axes.lines
     assert plain.get_ydata().tolist() == [20, 10, 5]
@@ -35,19 +36,19 @@ def test_the_curve_has_a_point_for_each_bucket_and_breaks_where_there_is_none(tm
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["$plain$", "attention"]
     assert plain.get_marker() != attention.get_marker()
     assert axes.get_ylim()[0] == 0
-    picture.save(figure, tmp_path / "curve.png")
+    viewing.save(figure, tmp_path / "curve.png")
 
 
 def test_nine_models_are_told_apart():
-    lines = picture.length_curve({str(n): CURVES["attention"] for n in range(9)}).axes[0].lines
+    lines = viewing.length_curve({str(n): CURVES["attention"] for n in range(9)}).axes[0].lines
     assert len({(line.get_color(), line.get_marker(), line.get_linestyle()) for line in lines}) == 9
 
 
 def test_curves_that_cannot_be_compared_are_refused():
     with pytest.raises(OptionError, match="at least one model"):
-        picture.length_curve({})
+        viewing.length_curve({})
     with pytest.raises(OptionError, match="at least one model"):
         terminal.length_table({"a": []})
     for other in (LengthBucket(0, 15, 3, 1.0), LengthBucket(8, None, 3, 1.0)):
         with pytest.raises(OptionError, match="these overlap"):
-            picture.length_curve({"a": CURVES["attention"], "b": [other]})
+            viewing.length_curve({"a": CURVES["attention"], "b": [other]})

@@ -7,16 +7,17 @@ from matplotlib.textpath import TextPath
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard import RegardError, Trace
+from regard import RegardError, Trace, viewing
 from regard.errors import OptionError
-from regard.viewing import picture, terminal
-from regard.viewing.words import isolated, right_to_left, shortened
+from regard.viewing import terminal, terminal_image
+from regard.viewing.view import view
+from regard.viewing.words import isolated, printable, right_to_left, shortened
 
 PERSIAN = ["من", "می‌خواهم", "مُحَمَّد", "کتابخانهٔ", "."]
 ENGLISH = ["I", "want", "(7)"]
 RNG = np.random.default_rng(20150519)
-TO_PERSIAN = Trace.of(ENGLISH, PERSIAN, RNG.dirichlet(np.ones(3), size=5))
-FROM_PERSIAN = Trace.of(PERSIAN, ENGLISH, RNG.dirichlet(np.ones(5), size=3))
+TO_PERSIAN = Trace.from_weights(ENGLISH, PERSIAN, RNG.dirichlet(np.ones(3), size=5))
+FROM_PERSIAN = Trace.from_weights(PERSIAN, ENGLISH, RNG.dirichlet(np.ones(5), size=3))
 
 
 def shown(made, width: int = 80) -> list[str]:
@@ -62,11 +63,11 @@ def test_the_key_of_numbered_words_is_isolated_too():
 
 
 def test_a_right_to_left_source_starts_at_the_right():
-    axes = picture.heat_map(FROM_PERSIAN).axes[0]
+    axes = viewing.heat_map(FROM_PERSIAN).axes[0]
     assert axes.xaxis_inverted()
     assert [label.get_text() for label in axes.get_xticklabels()] == PERSIAN
     assert axes.images[0].get_array().tolist() == [list(row) for row in FROM_PERSIAN.weights]
-    assert not picture.heat_map(TO_PERSIAN).axes[0].xaxis_inverted()
+    assert not viewing.heat_map(TO_PERSIAN).axes[0].xaxis_inverted()
 
 
 def test_matplotlib_joins_letters_and_orders_them():
@@ -79,25 +80,25 @@ def test_matplotlib_joins_letters_and_orders_them():
     assert tall[:, 0].min() > letters[:, 0].mean(), "the tall alef comes first, so it stands at the right"
 
 
-def test_an_older_matplotlib_is_named_instead_of_a_wrong_picture(monkeypatch):
+def test_an_older_matplotlib_is_named_instead_of_a_wrong_figure(monkeypatch):
     monkeypatch.delattr(ft2font, "__libraqm_version__")
-    for view in (picture.heat_map, picture.lines):
+    for draw in (viewing.heat_map, viewing.lines):
         with pytest.raises(RegardError, match=r"from 3\.11 on it can"):
-            view(FROM_PERSIAN)
-        view(Trace.of("ab", "cd", np.eye(2)))
+            draw(FROM_PERSIAN)
+        draw(Trace.from_weights("ab", "cd", np.eye(2)))
 
 
 def test_a_word_with_dollar_signs_is_no_formula(tmp_path):
-    trace = Trace.of(["$x_2$", "a"], [r"$\frac$", "b"], np.eye(2))
-    for view in (picture.heat_map, picture.lines):
-        picture.save(view(trace, title=r"$\frac$"), tmp_path / "map.png")
-    labels = picture.heat_map(trace).axes[0].get_xticklabels()
+    trace = Trace.from_weights(["$x_2$", "a"], [r"$\frac$", "b"], np.eye(2))
+    for draw in (viewing.heat_map, viewing.lines):
+        viewing.save(draw(trace, title=r"$\frac$"), tmp_path / "map.png")
+    labels = viewing.heat_map(trace).axes[0].get_xticklabels()
     assert not any(label.get_parse_math() for label in labels)
 
 
 def test_a_long_word_is_cut_and_leaves_room_for_the_map():
-    trace = Trace.of(["Rechtsschutz" * 7, "a"], ["Gesellschaften" * 11, "b"], np.eye(2))
-    axes = picture.heat_map(trace).axes[0]
+    trace = Trace.from_weights(["Rechtsschutz" * 7, "a"], ["Gesellschaften" * 11, "b"], np.eye(2))
+    axes = viewing.heat_map(trace).axes[0]
     for label in (axes.get_xticklabels()[0], axes.get_yticklabels()[0]):
         assert len(label.get_text()) == 28
         assert label.get_text().endswith("…")
@@ -105,10 +106,54 @@ def test_a_long_word_is_cut_and_leaves_room_for_the_map():
     assert all(cell_len(row) <= 60 for row in shown(terminal.lines(trace, width=60), 60))
 
 
-@pytest.mark.parametrize("trace", [Trace.of([], ["a"], [[]]), Trace.of(["a"], [], [])])
+@pytest.mark.parametrize("trace", [Trace.from_weights([], ["a"], [[]]), Trace.from_weights(["a"], [], [])])
 def test_a_trace_without_words_is_explained(trace):
-    for view in (picture.heat_map, picture.lines):
+    for draw in (viewing.heat_map, viewing.lines):
         with pytest.raises(OptionError, match="nothing to draw: the trace has"):
-            view(trace)
+            draw(trace)
     assert shown(terminal.heat_map(trace)) is not None
     assert shown(terminal.lines(trace)) is not None
+
+
+ESCAPE = ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\nb\tc", "\x9b2J", "\u202eevil", "\u2069out", "می‌خواهم"]
+
+
+def test_control_characters_are_made_visible():
+    assert printable("\x1b[31m") == "\ufffd[31m"
+    assert printable("a\nb\tc\x7f") == "a⏎b⇥c\ufffd"
+    assert printable("\x9b2J\u202e\u2069") == "\ufffd2J\ufffd\ufffd"
+    assert printable("می‌خواهم") == "می‌خواهم", "a zero-width non-joiner is part of the word"
+    assert shortened("\x1b" * 100_000, 5) == "\ufffd\ufffd\ufffd\ufffd…"
+
+
+def test_no_word_sends_commands_to_the_terminal():
+    image = Trace.from_image(None, ESCAPE, np.eye(7, 9))
+    text = Trace.from_weights(ESCAPE, ESCAPE, np.eye(7), log_probs=[-1] * 7)
+    wide = Trace.from_weights(ESCAPE * 9, ESCAPE, np.ones((7, 63)) / 63)
+    console = Console(width=90, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        for renderable in (
+            terminal.heat_map(text, title=ESCAPE[0], width=90),
+            terminal.heat_map(wide, width=90),
+            terminal.lines(text, title=ESCAPE[1], width=90),
+            terminal_image.word_by_word(image, width=90, colour=False),
+            view(text),
+            view(image),
+        ):
+            console.print(renderable)
+    shown = capture.get()
+    assert not set(shown) & (set(map(chr, range(0x20))) - {"\n"})
+    assert not set(shown) & set(map(chr, range(0x7F, 0xA0)))
+    assert "\u202e" not in shown
+    assert "\ufffd[31mred" in shown
+
+
+def test_no_word_spoils_a_figure(tmp_path):
+    text = Trace.from_weights(ESCAPE, ESCAPE, np.eye(7))
+    image = Trace.from_image(None, ESCAPE, np.eye(7, 9))
+    for number, figure in enumerate(
+        [viewing.heat_map(text, title=ESCAPE[0]), viewing.lines(text), viewing.word_by_word(image)]
+    ):
+        written = viewing.save(figure, tmp_path / f"{number}.svg").read_text()
+        assert "\x1b" not in written
+    assert viewing.animation(image, side=64).frames == 8

@@ -1,44 +1,63 @@
 """The command line: each command calls one public function, and imports what it needs only when it runs."""
 
+import os
 import sys
+from collections.abc import Sequence
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from regard import __version__
-from regard.cli import bench, captioning, data, learn, look, recognition, translation
 from regard.errors import RegardError
+from regard.systems.families import families, resolve
 
-app = App(
-    name="regard",
-    version=__version__,
-    help="Attention models you can train, measure and look inside. Start with: regard demo",
-)
-for command in (
-    look.demo,
-    learn.train,
-    translation.translate,
-    translation.evaluate,
-    translation.align,
-    captioning.caption,
-    captioning.gallery,
-    recognition.recognize,
-    look.view,
-    translation.models,
-    learn.recipes,
-    bench.bench,
-):
-    app.command(command)
-about_data = App(name="data", help="Get data sets to train on, and look at generated worlds.")
-for about in (data.get, data.newsgroups, data.babel, data.scenes):
-    about_data.command(about)
-app.command(about_data)
+OWN = {
+    "demo": "regard.cli.view:demo",
+    "train": "regard.cli.train:train",
+    "evaluate": "regard.cli.evaluate:evaluate",
+    "view": "regard.cli.view:view",
+    "models": "regard.cli.listings:models",
+    "recipes": "regard.cli.listings:recipes",
+    "bench": "regard.cli.bench:bench",
+}
+"""The commands that are the same for all systems; each system adds its own."""
+DATA = ("get", "list", "newsgroups", "babel", "scenes")
 
 
-def main() -> None:
-    """Run the command line; mistakes that can be explained end with one line, not with a traceback."""
+def build_app() -> App:
+    """The application, with the commands of every system of the table."""
+    app = App(
+        name="regard",
+        version=__version__,
+        help="Attention models you can train, measure and look inside. Start with: regard demo",
+    )
+    for family in families().values():
+        for name, path in family.commands.items():
+            app.command(resolve(path), name=name)
+    for name, path in OWN.items():
+        app.command(resolve(path), name=name)
+    data = App(name="data", help="Get data sets to train on, and look at generated worlds.")
+    for name in DATA:
+        data.command(resolve(f"regard.cli.data:{'list_' if name == 'list' else name}"), name=name)
+    app.command(data)
+    return app
+
+
+def main(tokens: Sequence[str] | None = None) -> None:
+    """Run the command line; mistakes that regard can explain end with one line and status 2, not with a traceback.
+
+    Without `tokens`, the arguments of the process are used.
+    """
     try:
-        app()
+        build_app()(tokens, exit_on_error=False)
+    except CycloptsError:
+        sys.exit(2)  # cyclopts has printed what is wrong
+    except BrokenPipeError:
+        # The reader of a pipe has closed it, as `head` does; nothing is left to write, not even when Python exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     except (RegardError, OSError) as error:
-        sys.exit(f"regard: {error}")
+        sys.stderr.write(f"regard: {error}\n")
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    sys.exit(0)

@@ -1,4 +1,4 @@
-"""Pictures changed at random in ways that leave their class alone, a whole batch at a time, on any device."""
+"""Random augmentation of a batch of images, on any device, that does not change their classes."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -9,7 +9,7 @@ Images = Float[Tensor, "b c h w"]
 
 
 def random_crop(images: Images, padding: int) -> Images:
-    """Each picture moved by up to `padding` pixels up or down, left or right; what comes in from outside is 0."""
+    """Shift each image by up to `padding` pixels in both directions; pixels from outside are 0."""
     if not padding:
         return images
     b, c, h, w = images.shape
@@ -25,21 +25,21 @@ def random_crop(images: Images, padding: int) -> Images:
 
 
 def random_flip(images: Images) -> Images:
-    """Half of the pictures seen in a mirror."""
+    """Mirror each image horizontally with probability 1/2."""
     mirrored = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
     return torch.where(mirrored, images.flip(3), images)
 
 
 def cutout(images: Images, size: int) -> Images:
-    """A square of size x size pixels of each picture set to 0, at its border maybe less (DeVries and Taylor 2017)."""
+    """Set a square of up to size x size pixels of each image to 0; the border may cut it (DeVries and Taylor 2017)."""
     if not size:
         return images
     b, _, h, w = images.shape
-    rows, columns = (_near_a_random_place(b, length, size, images.device) for length in (h, w))
+    rows, columns = (_random_interval(b, length, size, images.device) for length in (h, w))
     return images.masked_fill(rows[:, None, :, None] & columns[:, None, None, :], 0.0)
 
 
-def _near_a_random_place(count: int, length: int, size: int, device: torch.device) -> Bool[Tensor, "b n"]:
+def _random_interval(count: int, length: int, size: int, device: torch.device) -> Bool[Tensor, "b n"]:
     first = torch.randint(length, (count, 1), device=device) - size // 2
     distance = torch.arange(length, device=device) - first
     return (distance >= 0) & (distance < size)

@@ -1,4 +1,4 @@
-"""Captions from the files in which data sets publish them, and their splits by picture."""
+"""Reading captions from the file formats of public data sets, and splitting them by image."""
 
 import csv
 import json
@@ -23,120 +23,123 @@ SPLITS = {
     "dev": "valid",
     "test": "test",
 }
-"""What data sets call a split, and what it is called here; Karpathy's restval is the rest of COCO's validation set."""
+"""Names of splits in data sets, and here; Karpathy's restval is the part of COCO's validation set used for training."""
 _COLUMNS = {
     "image": ("image", "image_name", "image_id", "filename", "file_name", "id", "path"),
     "caption": ("caption", "comment", "text", "raw", "sentence", "description"),
     "split": ("split", "set", "subset"),
 }
 _FLICKR = re.compile(r"(.+)#\d+\t(.*)")
-# A file with a larger share of lines that cannot be read is not what it was taken for.
-_TOLERATED = 0.01
-# Image, caption, split; and what is wrong with a line that has none of these.
+# A file in which more lines than this cannot be read is refused.
+_MAX_BAD_FRACTION = 0.01
+# Image, caption and split.
 _Row = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Captioned:
-    """A picture by its name, what people wrote of it, and the split it belongs to ("" where there is none)."""
+class ImageCaptions:
+    """The captions of one image, which is given by its name."""
 
     image: str
     captions: tuple[str, ...]
     split: str = ""
+    """train, valid or test; empty if the file states none."""
 
 
 @dataclass(frozen=True)
 class Captions:
-    """Captioned pictures, each once, in the order of the file."""
+    """The captions of many images, each image once, in the order of the file."""
 
-    pictures: tuple[Captioned, ...]
+    images: tuple[ImageCaptions, ...]
     left_out: tuple[str, ...] = ()
-    """Lines that could not be read, or that hold no caption, and why."""
+    """Lines that were left out because they could not be read or hold no caption, and why."""
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
-    def __iter__(self) -> Iterator[Captioned]:
-        return iter(self.pictures)
+    def __iter__(self) -> Iterator[ImageCaptions]:
+        return iter(self.images)
 
-    def __getitem__(self, place: int) -> Captioned:
-        return self.pictures[place]
+    def __getitem__(self, index: int) -> ImageCaptions:
+        return self.images[index]
 
-    def of(self, split: str) -> "Captions":
-        """Those of one split: train, valid or test."""
+    def select(self, split: str) -> "Captions":
+        """Return the captions of one split: train, valid or test."""
         if split not in SPLITS.values():
             raise OptionError(f"There is no split {split!r}; choose from {', '.join(dict.fromkeys(SPLITS.values()))}.")
-        return Captions(tuple(one for one in self.pictures if one.split == split))
+        return Captions(tuple(image for image in self.images if image.split == split))
 
-    def divided(self, *, valid: int, test: int, seed: int = 0) -> "Captions":
-        """Split as Karpathy splits: so many whole pictures for validation and for testing, the others for training.
+    def split_by_hash(self, *, valid: int, test: int, seed: int = 0) -> "Captions":
+        """Split into `valid` images for validation, `test` images for testing, and the rest for training.
 
-        Which they are depends on their names and the seed alone, not on the order of the file. Karpathy and Fei-Fei
-        2015 take 1,000 and 1,000 of Flickr8k and Flickr30k, and 5,000 and 5,000 of COCO.
+        The split depends only on the names of the images and the seed, not on the order of the file. Karpathy and
+        Fei-Fei 2015 hold out 1,000 and 1,000 images of Flickr8k and Flickr30k, and 5,000 and 5,000 of COCO.
         """
         if min(valid, test) < 0 or valid + test >= len(self):
             raise OptionError(
-                f"{len(self)} pictures cannot give {valid} for validation, {test} for testing and some more."
+                f"{len(self)} images are too few for {valid} to validate with, {test} to test with and others to "
+                "train on."
             )
-        order = sorted(self.pictures, key=lambda one: blake2b(f"{seed} {one.image}".encode(), digest_size=8).digest())
-        split = {one.image: "test" if place < test else "valid" for place, one in enumerate(order[: test + valid])}
-        return replace(self, pictures=tuple(replace(one, split=split.get(one.image, "train")) for one in self))
 
-    def listed(self, lists: Mapping[str, str | os.PathLike[str]]) -> "Captions":
-        """Split by files with a name a line, as Flickr8k has them; pictures in no list are in no split.
+        def number(item: ImageCaptions) -> bytes:
+            return blake2b(f"{seed} {item.image}".encode(), digest_size=8).digest()
 
-        `captions.listed({"train": "Flickr_8k.trainImages.txt", "valid": "Flickr_8k.devImages.txt", ...})`
+        chosen = sorted(self.images, key=number)[: test + valid]
+        split = {item.image: "test" if index < test else "valid" for index, item in enumerate(chosen)}
+        return replace(self, images=tuple(replace(item, split=split.get(item.image, "train")) for item in self))
+
+    def split_by_lists(self, lists: Mapping[str, str | os.PathLike[str]]) -> "Captions":
+        """Split by text files with one image name per line, as Flickr8k has; images in no list get no split.
+
+        `captions.split_by_lists({"train": "Flickr_8k.trainImages.txt", "valid": "Flickr_8k.devImages.txt", ...})`
         """
         split: dict[str, str] = {}
         for name, path in lists.items():
             for image in filter(None, (line.strip() for line in read_lines(path))):
                 if split.setdefault(image, _split(name)) != _split(name):
-                    raise DataError(f"{image} is in the list of {split[image]} and in that of {_split(name)}.")
-        found = tuple(replace(one, split=split.get(one.image, "")) for one in self)
-        if not any(one.split for one in found):
+                    raise DataError(f"{image} is in the list for {split[image]} and in the list for {_split(name)}.")
+        images = tuple(replace(item, split=split.get(item.image, "")) for item in self)
+        if not any(item.split for item in images):
+            listed = f"is {next(iter(split))!r}" if split else "does not exist: the lists are empty"
             raise DataError(
-                f"None of the {len(self)} pictures is in a list: they are called {self.pictures[0].image!r}, ..., and "
-                f"in the lists {next(iter(split), 'nothing')!r}, ..."
+                f"None of the {len(self)} images is in a list: the first image is {self.images[0].image!r}, the first "
+                f"name in the lists {listed}."
             )
-        return replace(self, pictures=found)
+        return replace(self, images=images)
 
 
 def read_captions(path: str | os.PathLike[str]) -> Captions:
-    """Captions from a file, plain or compressed (.gz, .xz, .zip), of one of these forms, which it is told by:
+    """Read captions from a file, plain or compressed (.gz, .xz, .zip). The format is detected; it is one of these:
 
     - JSON of COCO ("images" and "annotations") or of Karpathy ("images" with "sentences" and "split");
-    - Flickr8k and Flickr30k tokens: picture#number, tab, caption;
-    - a table with a line of names above it, with commas, semicolons, bars or tabs (image, caption, maybe split);
-    - a table without, with tabs: picture and caption; or picture, split, number and caption.
+    - the token files of Flickr8k and Flickr30k: image#number, tab, caption;
+    - a table with a header line, separated by commas, semicolons, bars or tabs (image, caption, optionally split);
+    - a tab-separated table without a header: image and caption; or image, split, number and caption.
 
-    A line without a caption is left out and told; a file with many such lines is refused.
+    A line without a caption is left out and listed in `left_out`; a file with many such lines is refused.
     """
     path = Path(path)
-    endings = [suffix.lower() for suffix in path.suffixes]
-    rows = _json(path) if ".json" in endings else _lines(path)
-    found: dict[str, list[str]] = {}
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    rows = _json(path) if ".json" in suffixes else _lines(path)
+    captions: dict[str, list[str]] = {}
     splits: dict[str, str] = {}
-    wrong: list[str] = []
-    right = 0
+    bad: list[str] = []
+    num_good = 0
     for row in rows:
         if isinstance(row, str):
-            wrong.append(row)
+            bad.append(row)
             continue
-        right += 1
+        num_good += 1
         image, caption, split = row
-        found.setdefault(image, []).append(caption)
+        captions.setdefault(image, []).append(caption)
         if splits.setdefault(image, split) != split:
-            raise DataError(f"{path}: {image} is in the split {splits[image]!r} and in {split!r}.")
-    if not found or len(wrong) > max(1, _TOLERATED * right):
-        detail = (
-            f"{len(wrong)} of {right + len(wrong)} lines cannot be read, the first: {wrong[0]}"
-            if wrong
-            else "it is empty"
-        )
-        raise DataError(f"{path} does not hold captions in a form that read_captions knows: {detail}.")
-    return Captions(
-        tuple(Captioned(image, tuple(captions), splits[image]) for image, captions in found.items()), tuple(wrong)
-    )
+            raise DataError(f"{path}: {image} is in the split {splits[image]!r} and in the split {split!r}.")
+    if not captions or len(bad) > max(1, _MAX_BAD_FRACTION * num_good):
+        total = num_good + len(bad)
+        detail = f"{len(bad)} of {total} lines cannot be read, the first: {bad[0]}" if bad else "it is empty"
+        raise DataError(f"{path} does not hold captions in a known format: {detail}.")
+    images = (ImageCaptions(image, tuple(texts), splits[image]) for image, texts in captions.items())
+    return Captions(tuple(images), tuple(bad))
 
 
 def _split(name: str) -> str:
@@ -144,7 +147,7 @@ def _split(name: str) -> str:
     if name in ("", "none"):
         return ""
     if name not in SPLITS:
-        raise DataError(f"{name!r} is no split; known are {', '.join(SPLITS)}.")
+        raise DataError(f"{name!r} is not the name of a split; known names are {', '.join(SPLITS)}.")
     return SPLITS[name]
 
 
@@ -154,18 +157,18 @@ def _json(path: Path) -> Iterator[_Row | str]:
         images = content["images"]
         if "annotations" in content:
             names = {image["id"]: image["file_name"] for image in images}
-            rows = ((names[one["image_id"]], one["caption"], "") for one in content["annotations"])
+            rows = ((names[note["image_id"]], note["caption"], "") for note in content["annotations"])
         else:
-            # COCO's pictures lie in one folder for each of its own splits.
+            # The images of COCO are in one folder for each of its own splits.
             rows = (
-                ("/".join(filter(None, (image.get("filepath"), image["filename"]))), one["raw"], image["split"])
+                ("/".join(filter(None, (image.get("filepath"), image["filename"]))), sentence["raw"], image["split"])
                 for image in images
-                for one in image["sentences"]
+                for sentence in image["sentences"]
             )
         for number, (image, caption, split) in enumerate(rows, 1):
             yield _row(image, caption, split, f"caption {number}")
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is no JSON of captions in the form of COCO or Karpathy: {error!r}.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(f"{path} is not a JSON file of captions as COCO or Karpathy write it: {error!r}.") from error
 
 
 def _lines(path: Path) -> Iterator[_Row | str]:
@@ -177,10 +180,10 @@ def _lines(path: Path) -> Iterator[_Row | str]:
     if _FLICKR.fullmatch(first):
         return _flickr(whole)
     if (header := _header(first)) is not None:
-        return _table(lines, *header)
+        return _table(path, lines, *header)
     if "\t" in first:
         return _plain_table(whole, len(first.split("\t")))
-    raise DataError(f"{path} does not hold captions in a form that read_captions knows; it starts with {first[:80]!r}.")
+    raise DataError(f"{path} does not hold captions in a known format; it starts with {first[:80]!r}.")
 
 
 def _flickr(lines: Iterable[str]) -> Iterator[_Row | str]:
@@ -190,7 +193,7 @@ def _flickr(lines: Iterable[str]) -> Iterator[_Row | str]:
 
 
 def _header(line: str) -> tuple[str, dict[str, int]] | None:
-    """The separator and the columns of a table, if this is the line with their names."""
+    """Return the separator and columns of a table if this line is its header, else None."""
     for separator in ",\t|;":
         names = [name.strip().strip('"').lower() for name in line.split(separator)]
         columns = {
@@ -203,10 +206,10 @@ def _header(line: str) -> tuple[str, dict[str, int]] | None:
     return None
 
 
-def _table(lines: Iterable[str], separator: str, columns: dict[str, int]) -> Iterator[_Row | str]:
-    # Captions with a separator are quoted in tables with commas; in the others a quotation mark is just one.
+def _table(path: Path, lines: Iterable[str], separator: str, columns: dict[str, int]) -> Iterator[_Row | str]:
+    # Fields are quoted in tables with commas; in the others a quotation mark is an ordinary character.
     if separator in ",;":
-        rows: Iterable[list[str]] = csv.reader((f"{line}\n" for line in lines), delimiter=separator)
+        rows: Iterable[list[str]] = _csv(path, lines, separator)
     else:
         rows = (line.split(separator) for line in lines)
     for number, cells in enumerate(rows, 2):
@@ -215,6 +218,16 @@ def _table(lines: Iterable[str], separator: str, columns: dict[str, int]) -> Ite
         else:
             split = cells[columns["split"]] if "split" in columns else ""
             yield _row(cells[columns["image"]], cells[columns["caption"]], split, f"line {number}")
+
+
+def _csv(path: Path, lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator)
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise DataError(
+            f"{path}: line {reader.line_num + 1} is not a line of a table: {error}. Is a quotation mark not closed?"
+        ) from error
 
 
 def _plain_table(lines: Iterable[str], width: int) -> Iterator[_Row | str]:
@@ -232,8 +245,8 @@ def _plain_table(lines: Iterable[str], width: int) -> Iterator[_Row | str]:
 
 def _row(image: Any, caption: Any, split: Any, where: str) -> _Row | str:
     image, caption = str(image).strip(), " ".join(str(caption).split())
-    if not image or not caption:
-        return (
-            f"{where}: {image or 'no picture'} without a caption" if image else f"{where}: a caption without a picture"
-        )
+    if not image:
+        return f"{where}: a caption without an image"
+    if not caption:
+        return f"{where}: {image} without a caption"
     return image, caption, _split(str(split))

@@ -1,14 +1,14 @@
-"""Parallel sentences as ids on disk, memory-mapped: as large as the disk, opened at once, shared between processes."""
+"""Parallel corpora as ids in memory-mapped files, which open instantly and are shared between processes."""
 
 import json
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain, compress, islice
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import IO, Any, SupportsIndex
 
 import numpy as np
 from jaxtyping import Int, UInt
@@ -16,26 +16,27 @@ from jaxtyping import Int, UInt
 from regard.data.progress import progress_bar
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
+from regard.files import replacing, write_text
 
 FORMAT = 1
 SIDES = ("source", "target")
 CHUNK = 4096
-"""Pairs encoded at a time: enough for all cores, little enough for any memory."""
+"""Number of pairs encoded at a time: enough to use all cores with little memory."""
 
 Ids = UInt[np.ndarray, "_"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of the pairs that were read."""
+    """How many of the pairs that were read were kept, and why others were left out."""
 
     kept: int
     empty: int
-    """Left out: one side, or both, has no words."""
+    """Pairs left out because a side has no words."""
     over_long: int
-    """Left out: one side, or both, has more than `max_length` ids."""
+    """Pairs left out because a side has more than `max_length` ids."""
     longest: int
-    """Ids of the longest side of all pairs read, left out or not."""
+    """Number of ids of the longest side of all pairs that were read, whether kept or not."""
 
     def __str__(self) -> str:
         return (
@@ -44,17 +45,18 @@ class Report:
 
 
 class Corpus:
-    """Pairs of source and target ids, without START and END; `corpus[i]` gives the two arrays.
+    """Pairs of source and target ids, without START and END; `corpus[i]` is a pair of arrays.
 
-    A store on disk is a folder of raw little-endian arrays, (source, target).(ids, offsets), and meta.json, which is
-    written last: a folder with it is complete. Pickling a store, as loaders do for their workers, copies only its path.
+    A corpus is a folder of raw little-endian arrays, (source, target).(ids, offsets), and meta.json, which is
+    written last: a folder that has it is complete. Pickling a corpus, as loaders do for their workers, copies only its
+    path.
     """
 
-    def __init__(self, ids: Sequence[np.ndarray], offsets: Sequence[np.ndarray], report: Report) -> None:
+    def __init__(self, ids: Sequence[np.ndarray], offsets: Sequence[np.ndarray], report: Report, folder: Path) -> None:
         self._ids = tuple(ids)
         self._offsets = tuple(offsets)
         self.report = report
-        self.folder: Path | None = None
+        self.folder = folder
 
     @classmethod
     def build(
@@ -68,169 +70,158 @@ class Corpus:
         progress: bool = True,
         fingerprint: str | None = None,
     ) -> "Corpus":
-        """Encode the pairs into a folder, a few thousand at a time; a store that is already there is replaced.
+        """Encode sentence pairs into a folder, a few thousand at a time, and replace a corpus that is already there.
 
-        `fingerprint` says which pairs these are. With one, a complete store that was built with the same fingerprint,
-        tokenizers and `max_length` is opened instead, and the pairs are not read.
+        `fingerprint` identifies the pairs. If it is given and the folder holds a complete corpus that was built with
+        the same fingerprint, tokenizers and `max_length`, that corpus is opened and the pairs are not read.
 
-        Nothing is cut: a pair with an empty side, or with one of more than `max_length` ids, is left out and counted in
-        `report`. An interrupted build leaves no store that opens.
+        No sentence is truncated: a pair with an empty side, or a side of more than `max_length` ids, is left out and
+        counted in `report`. An interrupted build leaves nothing that opens as a corpus.
         """
         if max_length < 1:
-            raise OptionError(f"max_length is 1 or more; got {max_length}.")
+            raise OptionError(f"max_length must be 1 or more; got {max_length}.")
         tokenizers = (source_tokenizer, target_tokenizer)
         folder = Path(folder)
-        wanted = {"max_length": max_length, "fingerprint": fingerprint}
-        if fingerprint is not None and (found := cls._found(folder, tokenizers, wanted)) is not None:
-            return found
-        folder.mkdir(parents=True, exist_ok=True)
+        settings = {"max_length": max_length, "fingerprint": fingerprint}
+        if fingerprint is not None and (corpus := cls._reuse(folder, tokenizers, settings)) is not None:
+            return corpus
         with ExitStack() as stack:
-            drafts = [stack.enter_context(_Draft(folder, *side)) for side in zip(SIDES, tokenizers, strict=True)]
-            report = _encode(pairs, drafts, max_length, progress)
+            writers = [stack.enter_context(_writer(folder, *side)) for side in zip(SIDES, tokenizers, strict=True)]
+            report = _encode(pairs, writers, max_length, progress)
             if not report.kept:
                 raise DataError(f"No pair is left for {folder}: {report} (max_length is {max_length}).")
-            for draft in drafts:
-                draft.close()
-            meta = {
-                "regard_corpus": FORMAT,
-                **wanted,
-                "report": asdict(report),
-                "sides": {draft.side: draft.describe() for draft in drafts},
-            }
-            # While the arrays are being exchanged there is no meta.json, and without it nothing opens.
+            # The arrays are replaced when this block ends; until the new meta.json is there, nothing opens.
             (folder / "meta.json").unlink(missing_ok=True)
-            for draft in drafts:
-                draft.publish()
-            (folder / "meta.json.tmp").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8")
-            (folder / "meta.json.tmp").replace(folder / "meta.json")
+        meta = {
+            "regard_corpus": FORMAT,
+            **settings,
+            "report": asdict(report),
+            "sides": {side: writer.describe() for side, writer in zip(SIDES, writers, strict=True)},
+        }
+        write_text(folder / "meta.json", json.dumps(meta, indent=2) + "\n")
         return cls.open(folder)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *tokenizers: Tokenizer) -> "Corpus":
-        """The store in a folder. With the source and target tokenizer, also check that it was built with these."""
+        """Open the corpus in a folder. With the source and target tokenizers, check that it was built with these."""
         folder = Path(folder)
         try:
             meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
             version = meta["regard_corpus"]
         except FileNotFoundError:
-            raise DataError(f"There is no complete corpus in {folder}: it has no meta.json. Build it anew.") from None
+            raise DataError(f"There is no complete corpus in {folder}: it has no meta.json. Build it again.") from None
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise DataError(f"{folder / 'meta.json'} does not describe a corpus: {error!r}.") from error
         if version != FORMAT:
-            raise DataError(f"{folder} has corpus format {version}; this regard reads format {FORMAT}. Build it anew.")
-        sides = [meta["sides"][side] for side in SIDES]
+            raise DataError(
+                f"{folder} has corpus format {version}; this version reads format {FORMAT}. Build it again."
+            )
+        try:
+            sides = [_Side(**meta["sides"][side]) for side in SIDES]
+            report = Report(**meta["report"])
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{folder / 'meta.json'} does not describe a corpus: {error!r}.") from error
         for side, described, tokenizer in zip(SIDES, sides, tokenizers, strict=False):
-            if described["vocabulary_hash"] != tokenizer.vocabulary_hash:
+            if described.vocabulary_hash != tokenizer.vocabulary_hash:
                 raise DataError(
-                    f"{folder} was built with another {side} tokenizer ({described['vocabulary_hash'][:8]}) than "
-                    f"the one given ({tokenizer.vocabulary_hash[:8]}). Build it anew, or load that tokenizer."
+                    f"{folder} was built with another {side} tokenizer ({described.vocabulary_hash[:8]}) than "
+                    f"the one given ({tokenizer.vocabulary_hash[:8]}). Build it again, or load that tokenizer."
                 )
-        report = Report(**meta["report"])
-        ids = [_map(folder / f"{side}.ids", at["dtype"], at["ids"]) for side, at in zip(SIDES, sides, strict=True)]
-        offsets = [_map(folder / f"{side}.offsets", "<i8", report.kept + 1) for side in SIDES]
-        corpus = cls(ids, offsets, report)
-        corpus.folder = folder
-        return corpus
+        ids, offsets = [], []
+        for side, described in zip(SIDES, sides, strict=True):
+            ids.append(_map(folder / f"{side}.ids", described.dtype, described.ids))
+            offsets.append(_map(folder / f"{side}.offsets", "<i8", report.kept + 1))
+            _check_offsets(folder / f"{side}.offsets", offsets[-1], described.ids)
+        return cls(ids, offsets, report, folder)
 
     @classmethod
-    def _found(cls, folder: Path, tokenizers: Sequence[Tokenizer], wanted: Mapping[str, Any]) -> "Corpus | None":
-        """The store in a folder, where it is whole and has just what is wanted."""
+    def _reuse(cls, folder: Path, tokenizers: Sequence[Tokenizer], settings: Mapping[str, Any]) -> "Corpus | None":
+        """Open the corpus in a folder if it is complete and was built with these settings."""
         if not (folder / "meta.json").is_file():
             return None
         try:
-            found = cls.open(folder, *tokenizers)
-        except DataError:  # damaged, or of other tokenizers: then it is built anew, as it would be without this look
+            corpus = cls.open(folder, *tokenizers)
+        except DataError:  # damaged, or built with other tokenizers: it is built again
             return None
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        return found if all(meta.get(name) == value for name, value in wanted.items()) else None
-
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> "Corpus":
-        """A corpus in memory, from ids."""
-        if not pairs or not all(len(source) and len(target) for source, target in pairs):
-            raise DataError("A corpus is of one or more pairs, and both sides of each have at least one id.")
-        lengths = np.array([[len(source), len(target)] for source, target in pairs], dtype=np.int64)
-        ids = [np.fromiter(chain.from_iterable(side), np.uint32) for side in zip(*pairs, strict=True)]
-        offsets = [np.concatenate([[0], column.cumsum()]) for column in lengths.T]
-        return cls(ids, offsets, Report(len(pairs), 0, 0, int(lengths.max())))
+        return corpus if all(meta.get(name) == value for name, value in settings.items()) else None
 
     @property
     def lengths(self) -> Int[np.ndarray, "n 2"]:
-        """The number of ids of source and target, for each pair."""
+        """Number of source and target ids of each pair."""
         return np.stack([np.diff(offsets) for offsets in self._offsets], axis=1)
 
     def __len__(self) -> int:
         return self.report.kept
 
     def __getitem__(self, index: SupportsIndex) -> tuple[Ids, Ids]:
-        place = operator.index(index)
-        if not -len(self) <= place < len(self):
-            raise IndexError(f"The corpus has {len(self)} pairs; there is no pair {place}.")
-        place %= len(self)
+        number = operator.index(index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"The corpus has {len(self)} pairs; there is no pair {number}.")
+        number %= len(self)
         source, target = (
-            ids[offsets[place] : offsets[place + 1]] for ids, offsets in zip(self._ids, self._offsets, strict=True)
+            ids[offsets[number] : offsets[number + 1]] for ids, offsets in zip(self._ids, self._offsets, strict=True)
         )
         return source, target
 
     def __iter__(self) -> Iterator[tuple[Ids, Ids]]:
-        return (self[place] for place in range(len(self)))
+        return (self[number] for number in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"Corpus({self.report}{f'; in {self.folder}' if self.folder else ''})"
+        return f"Corpus({self.report}; in {self.folder})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.folder is not None:
-            return Corpus.open, (self.folder,)
-        return Corpus, (self._ids, self._offsets, self.report)
+        return Corpus.open, (self.folder,)
 
 
-class _Draft:
-    """One side of a store while it is being written, under temporary names."""
+@dataclass(frozen=True)
+class _Side:
+    """The description of one side of a corpus in meta.json."""
 
-    def __init__(self, folder: Path, side: str, tokenizer: Tokenizer) -> None:
-        self.side = side
+    dtype: str
+    ids: int
+    vocabulary_hash: str
+
+
+class _Writer:
+    """Writes the ids and offsets of one side of a corpus."""
+
+    def __init__(self, tokenizer: Tokenizer, ids: IO[bytes], offsets: IO[bytes]) -> None:
         self.tokenizer = tokenizer
-        self.dtype = np.dtype("<u2" if len(tokenizer) <= 2**16 else "<u4")
-        self.total = 0
-        self._paths = [folder / f"{side}.ids", folder / f"{side}.offsets"]
-        self._drafts = [path.with_name(path.name + ".tmp") for path in self._paths]
-
-    def __enter__(self) -> "_Draft":
-        self._ids, self._offsets = (draft.open("wb") for draft in self._drafts)
+        self._dtype = np.dtype("<u2" if len(tokenizer) <= 2**16 else "<u4")
+        self._ids, self._offsets, self._total = ids, offsets, 0
         self._offsets.write(np.zeros(1, "<i8").tobytes())
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.close()
-        for draft in self._drafts:
-            draft.unlink(missing_ok=True)
 
     def write(self, sentences: Sequence[list[int]]) -> None:
-        ends = self.total + np.cumsum([len(sentence) for sentence in sentences], dtype="<i8")
-        self._ids.write(np.fromiter(chain.from_iterable(sentences), self.dtype).tobytes())
+        ends = self._total + np.cumsum([len(sentence) for sentence in sentences], dtype="<i8")
+        self._ids.write(np.fromiter(chain.from_iterable(sentences), self._dtype).tobytes())
         self._offsets.write(ends.tobytes())
-        self.total = int(ends[-1])
-
-    def close(self) -> None:
-        self._ids.close()
-        self._offsets.close()
+        self._total = int(ends[-1])
 
     def describe(self) -> dict[str, str | int]:
-        return {"dtype": self.dtype.str, "ids": self.total, "vocabulary_hash": self.tokenizer.vocabulary_hash}
-
-    def publish(self) -> None:
-        for draft, path in zip(self._drafts, self._paths, strict=True):
-            draft.replace(path)
+        return asdict(_Side(self._dtype.str, self._total, self.tokenizer.vocabulary_hash))
 
 
-def _encode(pairs: Iterable[tuple[str, str]], drafts: Sequence[_Draft], max_length: int, progress: bool) -> Report:
+@contextmanager
+def _writer(folder: Path, side: str, tokenizer: Tokenizer) -> Iterator[_Writer]:
+    """Write one side under temporary names, and put it in place if the block ends without an error."""
+    with (
+        replacing(folder / f"{side}.ids") as ids_path,
+        replacing(folder / f"{side}.offsets") as offsets_path,
+        ids_path.open("wb") as ids,
+        offsets_path.open("wb") as offsets,
+    ):
+        yield _Writer(tokenizer, ids, offsets)
+
+
+def _encode(pairs: Iterable[tuple[str, str]], writers: Sequence[_Writer], max_length: int, progress: bool) -> Report:
     kept = empty = over_long = longest = 0
-    waiting = iter(pairs)
+    remaining = iter(pairs)
     total = len(pairs) if isinstance(pairs, Sized) else None
-    with progress_bar("encoding", total, "pairs", shown=progress) as advance:
-        while chunk := list(islice(waiting, CHUNK)):
+    with progress_bar("encoding", total, "pairs", enabled=progress) as advance:
+        while chunk := list(islice(remaining, CHUNK)):
             texts = zip(*chunk, strict=True)
-            sides = [draft.tokenizer.encode_batch(side) for draft, side in zip(drafts, texts, strict=True)]
+            sides = [writer.tokenizer.encode_batch(side) for writer, side in zip(writers, texts, strict=True)]
             lengths = np.array([[len(sentence) for sentence in side] for side in sides])
             shortest, widest = lengths.min(0), lengths.max(0)
             keep = (shortest > 0) & (widest <= max_length)
@@ -238,15 +229,20 @@ def _encode(pairs: Iterable[tuple[str, str]], drafts: Sequence[_Draft], max_leng
             over_long += int(((shortest > 0) & (widest > max_length)).sum())
             longest = max(longest, int(widest.max()))
             if keep.any():
-                for draft, side in zip(drafts, sides, strict=True):
-                    draft.write(list(compress(side, keep)))
+                for writer, side in zip(writers, sides, strict=True):
+                    writer.write(list(compress(side, keep)))
             advance(len(chunk))
     return Report(kept, empty, over_long, longest)
 
 
 def _map(path: Path, dtype: str, count: int) -> np.ndarray:
     size = path.stat().st_size if path.is_file() else 0
-    promised = count * np.dtype(dtype).itemsize
-    if size != promised:
-        raise DataError(f"{path} has {size} bytes where meta.json promises {promised}: it is damaged. Build it anew.")
+    stated = count * np.dtype(dtype).itemsize
+    if size != stated:
+        raise DataError(f"{path} has {size} bytes, but meta.json states {stated}: it is damaged. Build it again.")
     return np.memmap(path, dtype=dtype, mode="r", shape=(count,))
+
+
+def _check_offsets(path: Path, offsets: Int[np.ndarray, "_"], num_ids: int) -> None:
+    if offsets[0] != 0 or offsets[-1] != num_ids or (np.diff(offsets) < 1).any():
+        raise DataError(f"{path} is damaged: it does not divide {num_ids} ids into sentences. Build the corpus again.")

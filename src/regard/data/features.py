@@ -1,4 +1,4 @@
-"""Features of pictures, computed once by an encoder and kept on disk: resumed after a kill, opened at once."""
+"""Image features, computed once by an encoder and stored on disk in a memory-mapped array."""
 
 import json
 import os
@@ -15,14 +15,15 @@ import torch
 from jaxtyping import Float, Float16, UInt8
 from PIL import Image
 
+from regard.data.image_tensors import ImageTensors
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
-from regard.data.shown import Shown
 from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
+from regard.files import write_text
 
 FORMAT = 1
 PENDING, DONE, FAILED = range(3)
-# How far the features of the probe may be from those of the first run: another device rounds otherwise.
+# How far the features of the probe image may differ from those of the first run: devices round differently.
 _TOLERANCE = 0.02
 _DTYPES = {"float16": "<f2", "int8": "i1"}
 _ENDINGS = {"float16": "f16", "int8": "i8"}
@@ -33,7 +34,7 @@ Prepare = Callable[[Image.Image], UInt8[np.ndarray, "h w 3"]]
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a store is of, as meta.json says it."""
+    """The description of a store in meta.json."""
 
     encoder: str
     prepare: str
@@ -61,20 +62,21 @@ class _Plan:
 
 
 class FeatureStore:
-    """Features of pictures, float16 (cells, features) for each name: `store["a.jpg"]`, `store.batch(names)`.
+    """Features of images by name, float16 (cells, features) each: `store["a.jpg"]`, `store.batch(names)`.
 
-    A store is a folder: features.f16 (a memory-mapped array), state.u8 (which rows are done), names.json, failed.json,
-    probe.npy and meta.json. At half the size, features.i8 holds whole numbers from -127 to 127, and steps.npy what 1
-    stands for in each feature. Pickling a store, as loaders do for their workers, copies only its path.
+    A store is a folder with features.f16 (a memory-mapped array), state.u8 (which rows are done), names.json,
+    failed.json, probe.npy and meta.json. Quantized to half the size, features.i8 holds integers from -127 to 127, and
+    steps.npy the quantization step of each feature. Pickling a store, as loaders do for their workers, copies only its
+    path.
     """
 
     def __init__(self, folder: Path, plan: _Plan, names: Sequence[str], state: UInt8[np.ndarray, "n"]) -> None:
         self.folder = folder
         self.encoder = plan.encoder
         self.failed: dict[str, str] = _read(folder / "failed.json")
-        """Why a picture has no features."""
+        """Names of the images without features, and why they have none."""
         self._rows = {name: row for row, name in enumerate(names) if state[row] == DONE}
-        # Copied where it is written to, which nobody does: torch takes no array that cannot be written.
+        # Copy-on-write, though nothing writes: torch does not accept read-only arrays.
         self._features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="c", shape=plan.shape)
         self._steps = _steps(folder) if plan.kind == "int8" else None
 
@@ -93,54 +95,60 @@ class FeatureStore:
         workers: int = 2,
         progress: bool = True,
     ) -> "FeatureStore":
-        """Encode the pictures of these names, `batch` at a time; a run that was ended goes on where it stood.
+        """Encode the images with these names, `batch` at a time, and continue an interrupted build where it stopped.
 
-        `prepare` makes uint8 pixels of a picture, all of one shape; `encode` makes (b, cells, features) of them, as an
-        array or a tensor; `encoder` says in words which it is. With `steps`, features are kept as so many steps, from
-        -127 to 127, a byte each. A folder that was begun with another encoder, other
-        weights or another preparation is refused: besides the words, the features of a test picture must come out the
-        same. Pictures that cannot be read are left out, told in `failed`, and tried again at the next build.
+        `prepare` turns an image into uint8 pixels of a fixed shape, `encode` turns a batch of these into an array or
+        tensor (b, cells, features), and `encoder` describes the encoder in words. With `steps`, features are quantized
+        to one byte each, a multiple from -127 to 127 of the step. A folder that was started with another encoder, other
+        parameters or another preparation is refused: besides the description, the features of a probe image must be
+        the same. Images that cannot be read are left out, listed in `failed`, and tried again by the next build.
         """
         if batch < 1 or workers < 1 or not names:
             raise OptionError(
-                f"A store is of one or more pictures; got {len(names)}, batch={batch}, workers={workers}."
+                f"A store needs at least one image, batch >= 1 and workers >= 1; got {len(names)} images, "
+                f"batch={batch}, workers={workers}."
             )
         names, folder = list(dict.fromkeys(names)), Path(folder)
-        probe = _encoded(encode, np.stack([prepare(_probe(turned)) for turned in (False, True)]), "The test picture")
+        probe = _encode(encode, np.stack([prepare(_probe(tall)) for tall in (False, True)]), "The probe image")
         kind = "float16" if steps is None else "int8"
         cells, features = probe.shape[1:]
         plan = _Plan(encoder, repr(prepare), _hash(names), len(names), cells, features, kind)
         if (folder / "meta.json").is_file():
             _check(folder, plan, probe)
         else:
-            _begin(folder, plan, names, probe, steps)
+            _start(folder, plan, names, probe, steps)
         _fill(folder, plan, names, _Encoding(images, encode, prepare, batch, workers), progress)
         return cls.open(folder)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "FeatureStore":
-        """The store in a folder, if it is complete."""
+        """Open the store in a folder; it must be complete."""
         folder = Path(folder)
         plan = _plan(folder)
         state = _state(folder, plan, "r")
         if missing := int((state == PENDING).sum()):
             raise DataError(
-                f"{folder} has the features of {plan.count - missing} of {plan.count} pictures. Build it again, and it "
-                "goes on from there."
+                f"{folder} has the features of {plan.count - missing} of {plan.count} images. Build it again: it "
+                "continues where it stopped."
             )
         size = (folder / plan.file).stat().st_size
         if size != plan.size:
-            raise DataError(f"{folder / plan.file} has {size} bytes, not what meta.json promises. Build it anew.")
-        return cls(folder, plan, _read(folder / "names.json"), state)
+            raise DataError(
+                f"{folder / plan.file} has {size} bytes, but meta.json states {plan.size}. Build the store again."
+            )
+        names = _read(folder / "names.json")
+        if not isinstance(names, list) or _hash(list(map(str, names))) != plan.names_hash:
+            raise DataError(f"{folder / 'names.json'} has changed since the store was built. Build the store again.")
+        return cls(folder, plan, names, state)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Cells and features of a picture."""
+        """Number of cells and of features of an image."""
         return self._features.shape[1], self._features.shape[2]
 
     @property
     def names(self) -> list[str]:
-        """The pictures that have features."""
+        """Names of the images that have features."""
         return list(self._rows)
 
     def __len__(self) -> int:
@@ -153,37 +161,37 @@ class FeatureStore:
         return np.asarray(self.batch([name])[0])
 
     def batch(self, names: Sequence[str]) -> Float16[np.ndarray, "b cells features"]:
-        """The features of several pictures."""
-        some = self._features[[self._row(name) for name in names]]
-        return np.array(some if self._steps is None else some * self._steps, dtype=np.float16)
+        """Return the features of several images."""
+        rows = self._features[[self._row(name) for name in names]]
+        return np.array(rows if self._steps is None else rows * self._steps, dtype=np.float16)
 
-    def shown(self, names: Sequence[str]) -> Shown:
-        """The features of these pictures as one tensor; it stays on disk where they are all, in the order of the store.
+    def tensors(self, names: Sequence[str]) -> ImageTensors:
+        """Return the features of these images as one tensor.
 
-        Otherwise they are brought into memory, each once.
+        It stays memory-mapped if `names` are all images in the order of the store, and is loaded into memory otherwise.
         """
         rows = [self._row(name) for name in names]
-        some = self._features if rows == list(range(len(self._features))) else self._features[rows]
-        return Shown(torch.from_numpy(some), None if self._steps is None else torch.from_numpy(self._steps))
+        values = self._features if rows == list(range(len(self._features))) else self._features[rows]
+        return ImageTensors(torch.from_numpy(values), None if self._steps is None else torch.from_numpy(self._steps))
 
     def __repr__(self) -> str:
         cells, features = self.shape
         failed = f", {len(self.failed)} failed" if self.failed else ""
-        return f"FeatureStore({len(self)} pictures of {cells} x {features} by {self.encoder}{failed}; in {self.folder})"
+        return f"FeatureStore({len(self)} images of {cells} x {features} by {self.encoder}{failed}; in {self.folder})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FeatureStore.open, (self.folder,)
 
     def _row(self, name: str) -> int:
         if name not in self._rows:
-            why = self.failed.get(name, f"it is not one of its {len(self)} pictures.")
-            raise DataError(f"{self.folder} has no features of {name}: {why}")
+            reason = self.failed.get(name, f"it is not one of the {len(self)} images.")
+            raise DataError(f"{self.folder} has no features of {name}: {reason}")
         return self._rows[name]
 
 
 @dataclass(frozen=True)
 class _Encoding:
-    """Pictures by name to features, some at a time; those that cannot be read are told in a report."""
+    """Encodes images by name in batches; those that cannot be read are collected in a report."""
 
     images: Images
     encode: Callable[[Pixels], Any]
@@ -191,7 +199,7 @@ class _Encoding:
     batch: int
     workers: int
 
-    def each(
+    def batches(
         self, names: Sequence[str], report: ImageReport
     ) -> Iterator[tuple[Sequence[str], Float16[np.ndarray, "..."]]]:
         def pixels(name: str) -> UInt8[np.ndarray, "h w 3"] | str:
@@ -202,13 +210,13 @@ class _Encoding:
 
         with ThreadPoolExecutor(self.workers) as pool:
             for start in range(0, len(names), self.batch):
-                some = names[start : start + self.batch]
-                read = dict(zip(some, pool.map(pixels, some), strict=True))
-                report.bad |= {name: why for name, why in read.items() if isinstance(why, str)}
+                batch = names[start : start + self.batch]
+                read = dict(zip(batch, pool.map(pixels, batch), strict=True))
+                report.bad |= {name: reason for name, reason in read.items() if isinstance(reason, str)}
                 good = {name: array for name, array in read.items() if not isinstance(array, str)}
                 report.read += len(good)
-                told = f"{some[0]}, ..., {some[-1]}"
-                yield some, _encoded(self.encode, np.stack([*good.values()]), told) if good else np.zeros(0, "<f2")
+                label = f"{batch[0]}, ..., {batch[-1]}"
+                yield batch, _encode(self.encode, np.stack([*good.values()]), label) if good else np.zeros(0, "<f2")
 
 
 def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, progress: bool) -> None:
@@ -216,28 +224,28 @@ def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, 
     steps = _steps(folder) if plan.kind == "int8" else None
     features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="r+", shape=plan.shape)
     rows = {name: row for row, name in enumerate(names)}
-    waiting = [name for name in names if state[rows[name]] != DONE]
+    pending = [name for name in names if state[rows[name]] != DONE]
     report = ImageReport()
-    done = plan.count - len(waiting)
-    with progress_bar("encoding", plan.count, "pictures", done=done, shown=progress and bool(waiting)) as advance:
-        for some, made in encoding.each(waiting, report):
-            good = [rows[name] for name in some if name not in report.bad]
+    done = plan.count - len(pending)
+    with progress_bar("encoding", plan.count, "images", completed=done, enabled=progress and bool(pending)) as advance:
+        for batch, encoded in encoding.batches(pending, report):
+            good = [rows[name] for name in batch if name not in report.bad]
             if good:
-                if made.shape[1:] != plan.shape[1:]:
+                if encoded.shape[1:] != plan.shape[1:]:
                     raise ShapeError(
-                        f"The encoder gave features {made.shape[1:]} for {some[0]}, and {plan.shape[1:]} before."
+                        f"The encoder returned {encoded.shape[1:]} for {batch[0]}, but {plan.shape[1:]} before."
                     )
-                features[good] = made if steps is None else np.clip(np.rint(made / steps), -127, 127)
-            # A row is marked only when it is on disk, so that no kill can leave one that is marked and empty.
+                features[good] = encoded if steps is None else np.clip(np.rint(encoded / steps), -127, 127)
+            # A row is marked as done only when it is on disk, so that a kill never leaves a marked but empty row.
             features.flush()
             state[good] = DONE
-            state[[rows[name] for name in some if name in report.bad]] = FAILED
+            state[[rows[name] for name in batch if name in report.bad]] = FAILED
             state.flush()
-            advance(len(some))
+            advance(len(batch))
     _write(folder / "failed.json", report.bad)
 
 
-def _begin(
+def _start(
     folder: Path,
     plan: _Plan,
     names: Sequence[str],
@@ -246,10 +254,12 @@ def _begin(
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if plan.size > (free := shutil.disk_usage(folder).free):
-        raise DataError(f"{plan.count} pictures need {plan.size:,} bytes in {folder}, and {free:,} are free.")
+        raise DataError(f"{plan.count} images need {plan.size:,} bytes in {folder}, but only {free:,} are free.")
     if steps is not None:
         if np.shape(steps) != (plan.features,) or not (np.asarray(steps) > 0).all():
-            raise OptionError(f"There is a step above 0 for each of {plan.features} features; got {np.shape(steps)}.")
+            raise OptionError(
+                f"steps must be above 0, one for each of {plan.features} features; got {np.shape(steps)}."
+            )
         np.save(folder / "steps.npy", np.asarray(steps, dtype=np.float32))
     for name, length in ((plan.file, plan.size), ("state.u8", plan.count)):
         with (folder / name).open("wb") as stream:
@@ -257,34 +267,39 @@ def _begin(
     np.save(folder / "probe.npy", probe)
     _write(folder / "names.json", names)
     _write(folder / "failed.json", {})
-    # The last: a folder with it has all the others.
+    # Written last: a folder that has it has all the other files.
     _write(folder / "meta.json", {"regard_features": FORMAT, **plan.__dict__})
 
 
 def _check(folder: Path, plan: _Plan, probe: Float16[np.ndarray, "2 cells features"]) -> None:
-    """That what was begun in a folder is what is being built now."""
-    begun = _plan(folder)
+    """Check that the store in a folder was started with the same encoder, preparation and names."""
+    started = _plan(folder)
     for name, ours in plan.__dict__.items():
-        if (theirs := getattr(begun, name)) != ours:
-            what = "another list of pictures" if name == "names_hash" else f"{name} {theirs!r}, not {ours!r}"
-            raise DataError(f"{folder} was begun with {what}. Give another folder, or remove this one.")
+        if (theirs := getattr(started, name)) != ours:
+            what = "another list of images" if name == "names_hash" else f"{name} {theirs!r}, not {ours!r}"
+            raise DataError(f"{folder} was started with {what}. Choose another folder, or remove this one.")
     before = np.load(folder / "probe.npy", allow_pickle=False).astype(np.float64)
-    far = float(np.abs(probe.astype(np.float64) - before).max())
-    if far > _TOLERANCE * max(float(np.abs(before).max()), 1e-3):
+    difference = float(np.abs(probe.astype(np.float64) - before).max())
+    if difference > _TOLERANCE * max(float(np.abs(before).max()), 1e-3):
         raise DataError(
-            f"{folder} was begun with another encoder or preparation than {plan.encoder!r}: on a test picture its "
-            f"features differ by up to {far:.3g}. Give another folder, or remove this one."
+            f"{folder} was started with another encoder or preparation than {plan.encoder!r}: the features of a probe "
+            f"image differ by up to {difference:.3g}. Choose another folder, or remove this one."
         )
 
 
 def _plan(folder: Path) -> _Plan:
     if not (folder / "meta.json").is_file():
-        raise DataError(f"There is no feature store in {folder}: it has no meta.json. Build it.")
+        raise DataError(f"There is no feature store in {folder}: it has no meta.json. Build it first.")
     fields = _read(folder / "meta.json")
     version = fields.pop("regard_features", None)
     if version != FORMAT:
-        raise DataError(f"{folder} has feature format {version}; this regard reads format {FORMAT}. Build it anew.")
-    return _Plan(**fields)
+        raise DataError(
+            f"{folder} has feature format {version}; this version of regard reads format {FORMAT}. Build it again."
+        )
+    try:
+        return _Plan(**fields)
+    except TypeError as error:
+        raise DataError(f"{folder / 'meta.json'} does not describe a feature store: {error}.") from error
 
 
 def _state(folder: Path, plan: _Plan, mode: Any) -> "np.memmap[Any, np.dtype[np.uint8]]":
@@ -295,28 +310,28 @@ def _steps(folder: Path) -> Float[np.ndarray, "features"]:
     try:
         return np.asarray(np.load(folder / "steps.npy", allow_pickle=False), dtype=np.float32)
     except (OSError, ValueError) as error:
-        raise DataError(f"{folder / 'steps.npy'} cannot be read: {error}. Build the store anew.") from error
+        raise DataError(f"{folder / 'steps.npy'} cannot be read: {error}. Build the store again.") from error
 
 
-def _encoded(encode: Callable[[Pixels], Any], pixels: Pixels, told: str) -> Float16[np.ndarray, "b cells features"]:
-    made = encode(pixels)
-    made = made.detach().float().cpu().numpy() if hasattr(made, "detach") else np.asarray(made)
-    if made.ndim != 3 or len(made) != len(pixels):
+def _encode(encode: Callable[[Pixels], Any], pixels: Pixels, label: str) -> Float16[np.ndarray, "b cells features"]:
+    encoded = encode(pixels)
+    encoded = encoded.detach().float().cpu().numpy() if hasattr(encoded, "detach") else np.asarray(encoded)
+    if encoded.ndim != 3 or len(encoded) != len(pixels):
         raise ShapeError(
-            f"An encoder gives (pictures, cells, features), here {len(pixels)} pictures; got {made.shape}."
+            f"An encoder must return (images, cells, features), here for {len(pixels)} images; got {encoded.shape}."
         )
     with np.errstate(over="ignore"):
-        short: Float[np.ndarray, "b cells features"] = made.astype("<f2")
+        short: Float[np.ndarray, "b cells features"] = encoded.astype("<f2")
     if not np.isfinite(short).all():
-        raise NonFiniteError(f"{told}: the encoder gave features that are not finite in float16 (up to 65,504).")
+        raise NonFiniteError(f"{label}: the encoder returned features that are not finite in float16 (at most 65,504).")
     return short
 
 
-def _probe(turned: bool) -> Image.Image:
-    """A picture with slopes and edges, wide or high, that comes out otherwise when anything is done to it otherwise."""
+def _probe(tall: bool) -> Image.Image:
+    """An image with gradients and edges, whose features change when the encoder or the preparation does."""
     y, x = np.mgrid[0:97, 0:131]
     levels = np.stack([2 * x, 255 - y - x // 2, 90 * ((x // 13 + y // 11) % 3)], axis=-1).clip(0, 255).astype(np.uint8)
-    return Image.fromarray(np.ascontiguousarray(levels.transpose(1, 0, 2) if turned else levels))
+    return Image.fromarray(np.ascontiguousarray(levels.transpose(1, 0, 2) if tall else levels))
 
 
 def _hash(names: Sequence[str]) -> str:
@@ -327,10 +342,8 @@ def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}. Build the store anew.") from error
+        raise DataError(f"{path} cannot be read: {error}. Build the store again.") from error
 
 
 def _write(path: Path, content: Any) -> None:
-    draft = path.with_name(path.name + ".tmp")
-    draft.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    draft.replace(path)
+    write_text(path, json.dumps(content, ensure_ascii=False))

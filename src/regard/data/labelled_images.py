@@ -1,4 +1,4 @@
-"""Pictures with their classes, from the files in which they are published: IDX, CIFAR-10, mosaics, folders."""
+"""Images with class labels, read from IDX files, CIFAR-10, mosaics or one folder per class."""
 
 import gzip
 import hashlib
@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Int, Shaped, UInt8
 from torch import Tensor
 
-from regard.data.batches import BatchLoader, TokenBatches
-from regard.data.image_archives import pictures_in
+from regard.data.batches import BatchLoader, CostBatches
+from regard.data.image_archives import list_images
 from regard.data.images import Square, channels_first, open_image
 from regard.data.progress import progress_bar
 from regard.errors import DataError, OptionError
@@ -28,18 +28,21 @@ _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 @dataclass(frozen=True, eq=False)
 class LabelledImages:
-    """Pictures of one size, and the class of each."""
+    """Images of one size, and the class of each."""
 
     images: UInt8[Tensor, "n c h w"]
     labels: Int[Tensor, "n"]
     classes: tuple[str, ...]
-    """The names of the classes, by their number."""
+    """The name of each class; a label is an index into these."""
 
     def __post_init__(self) -> None:
         if len(self.images) != len(self.labels):
-            raise DataError(f"There are {len(self.images)} pictures and {len(self.labels)} labels.")
+            raise DataError(f"Each image needs one label; got {len(self.images)} images and {len(self.labels)} labels.")
         if len(self.labels) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < len(self.classes):
-            raise DataError(f"Labels are from 0 to {len(self.classes) - 1}; got one of {int(self.labels.max())}.")
+            raise DataError(
+                f"Labels must be from 0 to {len(self.classes) - 1}, the index of a class; got labels from "
+                f"{int(self.labels.min())} to {int(self.labels.max())}."
+            )
 
     def __len__(self) -> int:
         return len(self.images)
@@ -48,42 +51,43 @@ class LabelledImages:
         return replace(self, images=self.images[index], labels=self.labels[index])
 
     def to(self, device: torch.device | str) -> "LabelledImages":
-        """The pictures on a device."""
+        """Move images and labels to a device."""
         return replace(self, images=self.images.to(device), labels=self.labels.to(device))
 
     def take(self, indices: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Some pictures and their labels, where they are: the collate_fn of a loader."""
+        """Gather images and labels on the device where they are: the collate_fn of a DataLoader."""
         chosen = torch.tensor(indices).to(self.images.device, non_blocking=True)
         return self.images[chosen], self.labels[chosen]
 
-    def held_out(self, count: int) -> tuple["LabelledImages", "LabelledImages"]:
-        """Without and with `count` pictures that are held out: those whose pixels have the smallest SHA-256.
+    def loader(
+        self, *, batch_size: int, shuffle: bool, seed: int = 0, rank: int = 0, num_ranks: int = 1
+    ) -> BatchLoader:
+        """Batches of images and labels, in an order that the seed decides; resumable (see CostBatches)."""
+        sizes = np.ones((len(self), 1), dtype=np.int64)
+        batches = CostBatches(sizes, max_cost=batch_size, shuffle=shuffle, seed=seed, rank=rank, num_ranks=num_ranks)
+        return BatchLoader(range(len(self)), batches, collate_fn=self.take)
 
-        So the split does not change with the order, and the same picture is never on both sides.
+    def hold_out(self, count: int) -> tuple["LabelledImages", "LabelledImages"]:
+        """Split off the `count` images whose pixels have the smallest SHA-256; return the rest and the held-out images.
+
+        The split does not depend on the order of the images, and identical images are never on both sides.
         """
         if count == 0:
             return self, self[:0]
         if not 0 < count < len(self):
-            raise OptionError(f"Of {len(self)} pictures some can be held out, but not {count}.")
+            raise OptionError(f"The number of images to hold out must be from 0 to {len(self) - 1}; got {count}.")
         digests = (hashlib.sha256(image.tobytes()).digest() for image in self.images.numpy())
         hashes = np.array([int.from_bytes(digest[:8]) for digest in digests], dtype=np.uint64)
         limit = np.sort(hashes)[count - 1]
         chosen = torch.from_numpy(hashes <= limit)
         if bool(chosen.all()):
-            raise DataError(f"Nothing is left to train on: the {len(self)} pictures are the same again and again.")
+            raise DataError(f"Nothing is left to train on: all {len(self)} images are identical.")
         return self[~chosen], self[chosen]
 
 
-def loader(pictures: LabelledImages, *, batch: int, shuffle: bool, seed: int = 0) -> BatchLoader:
-    """Batches of images and labels, gathered where the pictures are; it knows where it stands, to go on from there."""
-    # As if each were a pair of empty sentences, which take two tokens: then so many go into a batch, in any order.
-    batches = TokenBatches(np.zeros((len(pictures), 2), np.int64), max_tokens=2 * batch, shuffle=shuffle, seed=seed)
-    return BatchLoader(range(len(pictures)), batches, collate_fn=pictures.take)
-
-
 def read_idx(path: str | os.PathLike[str]) -> Shaped[np.ndarray, "..."]:
-    """The array in an IDX file (LeCun's format), plain or gzipped."""
-    content = _bytes_of(Path(path))
+    """Read the array in an IDX file, the format of MNIST, plain or gzipped."""
+    content = _read_bytes(Path(path))
     if content[:2] == b"\x1f\x8b":
         try:
             content = gzip.decompress(content)
@@ -95,12 +99,12 @@ def read_idx(path: str | os.PathLike[str]) -> Shaped[np.ndarray, "..."]:
     start = 4 + 4 * axes
     shape = struct.unpack(f">{axes}I", content[4:start]) if len(content) >= start else ()
     if len(content) < start or len(content) - start != math.prod(shape) * kind.itemsize:
-        raise DataError(f"{path} is cut off or too long: {shape} numbers are promised, {len(content)} bytes there.")
+        raise DataError(f"{path} is truncated or too long: {len(content)} bytes do not hold an array of {shape}.")
     return np.frombuffer(content, kind, offset=start).reshape(shape).astype(kind.newbyteorder("="))
 
 
 def read_mnist(folder: str | os.PathLike[str]) -> tuple[LabelledImages, LabelledImages]:
-    """Training and test pictures of MNIST, or of any data set in its four files (maybe with .gz)."""
+    """Read the training and test images of MNIST, or of a data set in the same four files (plain or .gz)."""
 
     def part(name: str) -> LabelledImages:
         images, labels = (
@@ -113,28 +117,29 @@ def read_mnist(folder: str | os.PathLike[str]) -> tuple[LabelledImages, Labelled
 
 
 def read_cifar10(folder: str | os.PathLike[str]) -> tuple[LabelledImages, LabelledImages]:
-    """Training and test pictures of CIFAR-10: the binary files, in a folder or in cifar-10-binary.tar.gz, or mosaics.
+    """Read the training and test images of CIFAR-10.
 
-    The pickled files of the Python version are never opened.
+    `folder` holds the binary version (unpacked, or as cifar-10-binary.tar.gz) or mosaics (see `read_mosaics`). The
+    pickled files of the Python version are never opened.
     """
     folder = Path(folder)
     inner = folder / "cifar-10-batches-bin"
     unpacked = inner if inner.is_dir() else folder
     if (unpacked / "test_batch.bin").is_file():
-        return _parts(lambda name: _cifar_binary(_bytes_of(unpacked / f"{name}.bin"), f"{unpacked / name}.bin"))
+        return _read_parts(lambda name: _cifar_binary(_read_bytes(unpacked / f"{name}.bin"), f"{unpacked / name}.bin"))
     archive = folder if folder.suffix == ".gz" else folder / "cifar-10-binary.tar.gz"
     if archive.is_file():
         return _cifar_archive(archive)
     if (folder / "test_batch.jpg").is_file():
         return read_mosaics(folder)
     raise DataError(
-        f"{folder} holds no CIFAR-10: neither test_batch.bin, nor cifar-10-binary.tar.gz, nor test_batch.jpg. "
-        "`regard data get cifar10` fetches it (the binary version)."
+        f"{folder} does not hold CIFAR-10: it has neither test_batch.bin, nor cifar-10-binary.tar.gz, nor "
+        "test_batch.jpg. Run `regard data get cifar10` to download the binary version."
     )
 
 
 def read_mosaics(folder: str | os.PathLike[str], *, size: int = 32) -> tuple[LabelledImages, LabelledImages]:
-    """Training and test pictures from data_batch_*.jpg and test_batch.jpg, each a square of tiles, and *_labels.npy."""
+    """Read images that are tiles of data_batch_*.jpg and test_batch.jpg; labels are in train_ and test_labels.npy."""
     folder = Path(folder)
 
     def part(files: list[Path], labels: Path) -> LabelledImages:
@@ -144,7 +149,7 @@ def read_mosaics(folder: str | os.PathLike[str], *, size: int = 32) -> tuple[Lab
         try:
             numbers = np.load(labels, allow_pickle=False)
         except (OSError, EOFError, ValueError) as error:
-            raise DataError(f"{labels} is not a file of numbers: {error}.") from error
+            raise DataError(f"{labels} does not hold an array of labels: {error}.") from error
         return LabelledImages(torch.from_numpy(images), torch.from_numpy(numbers).long(), CIFAR10_CLASSES)
 
     return (
@@ -156,24 +161,24 @@ def read_mosaics(folder: str | os.PathLike[str], *, size: int = 32) -> tuple[Lab
 def read_class_folders(
     folder: str | os.PathLike[str], *, size: int, channels: int = 3, progress: bool = True
 ) -> LabelledImages:
-    """Pictures from one folder for each class, named after it; each is scaled and cut to size x size pixels."""
+    """Read images from one folder per class, named after it; each is resized and cropped to size x size pixels."""
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder.")
-    classes = sorted(place.name for place in folder.iterdir() if place.is_dir() and not place.name.startswith("."))
-    files = [(member.file, number) for number, name in enumerate(classes) for member in pictures_in(folder / name)]
+    classes = sorted(inner.name for inner in folder.iterdir() if inner.is_dir() and not inner.name.startswith("."))
+    files = [(member.file, number) for number, name in enumerate(classes) for member in list_images(folder / name)]
     if not files:
-        raise DataError(f"{folder} holds no pictures. Put those of each class into a folder with its name.")
+        raise DataError(f"{folder} holds no images. Put the images of each class into a folder with its name.")
     square = Square(size)
     images = torch.empty(len(files), channels, size, size, dtype=torch.uint8)
-    with progress_bar("reading", len(files), "pictures", shown=progress) as advance:
+    with progress_bar("reading", len(files), "images", enabled=progress) as advance:
         for image, (file, _) in zip(images, files, strict=True):
             image.copy_(torch.from_numpy(channels_first(square(open_image(file, channels=channels)))))
             advance(1)
     return LabelledImages(images, torch.tensor([number for _, number in files]), tuple(classes))
 
 
-def _bytes_of(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -185,10 +190,10 @@ def _idx_file(folder: Path, name: str) -> Path:
         for join in ("-", "."):
             if (folder / f"{name}{join}{ending}").is_file():
                 return folder / f"{name}{join}{ending}"
-    raise DataError(f"{folder} lacks {name}-ubyte.gz of the four files of MNIST. `regard data get mnist` fetches them.")
+    raise DataError(f"{folder} lacks {name}-ubyte.gz, one of the four files of MNIST. Run `regard data get mnist`.")
 
 
-def _parts(read: Callable[[str], tuple[np.ndarray, np.ndarray]]) -> tuple[LabelledImages, LabelledImages]:
+def _read_parts(read: Callable[[str], tuple[np.ndarray, np.ndarray]]) -> tuple[LabelledImages, LabelledImages]:
     def part(names: list[str]) -> LabelledImages:
         images, labels = (np.concatenate(arrays) for arrays in zip(*map(read, names), strict=True))
         return LabelledImages(torch.from_numpy(images), torch.from_numpy(labels).long(), CIFAR10_CLASSES)
@@ -197,10 +202,12 @@ def _parts(read: Callable[[str], tuple[np.ndarray, np.ndarray]]) -> tuple[Labell
 
 
 def _cifar_binary(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Records of a label and 3 x 32 x 32 pixels, a byte each."""
+    """Parse records of one label and 3 x 32 x 32 pixels, one byte each."""
     record = 1 + 3 * 32 * 32
     if not content or len(content) % record:
-        raise DataError(f"{name} is not a binary file of CIFAR-10: {len(content)} bytes are not records of {record}.")
+        raise DataError(
+            f"{name} is not a binary file of CIFAR-10: {len(content)} bytes are not a multiple of {record}."
+        )
     rows = np.frombuffer(content, np.uint8).reshape(-1, record)
     return rows[:, 1:].reshape(-1, 3, 32, 32).copy(), rows[:, 0].copy()
 
@@ -214,15 +221,17 @@ def _cifar_archive(archive: Path) -> tuple[LabelledImages, LabelledImages]:
                 member = files.extractfile(path)
                 return _cifar_binary(b"" if member is None else member.read(), f"{archive}/{path}")
 
-            return _parts(read)
+            return _read_parts(read)
     except (tarfile.TarError, KeyError, OSError, EOFError, zlib.error) as error:
         raise DataError(f"{archive} is not the binary version of CIFAR-10: {error}.") from error
 
 
 def _tiles(path: Path, size: int) -> UInt8[np.ndarray, "n 3 h w"]:
-    picture = open_image(path)
-    columns, rows = picture.width // size, picture.height // size
-    if not rows or not columns or (picture.width % size or picture.height % size):
-        raise DataError(f"{path} is {picture.width} x {picture.height} pixels, which are no tiles of {size} x {size}.")
-    tiles = np.asarray(picture).reshape(rows, size, columns, size, 3).transpose(0, 2, 4, 1, 3)
+    mosaic = open_image(path)
+    columns, rows = mosaic.width // size, mosaic.height // size
+    if not rows or not columns or (mosaic.width % size or mosaic.height % size):
+        raise DataError(
+            f"{path} is {mosaic.width} x {mosaic.height} pixels, which is not a multiple of {size} x {size}."
+        )
+    tiles = np.asarray(mosaic).reshape(rows, size, columns, size, 3).transpose(0, 2, 4, 1, 3)
     return np.ascontiguousarray(tiles.reshape(rows * columns, 3, size, size))

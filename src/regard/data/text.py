@@ -1,4 +1,4 @@
-"""Sentences from files: streamed, UTF-8, one form per character (NFC), and every complaint names file and line."""
+"""Reading sentences from text files, archives and data sets: streamed, as UTF-8, in Unicode form NFC."""
 
 import difflib
 import gzip
@@ -18,7 +18,9 @@ from typing import IO, Any, cast
 from regard.errors import DataError, OptionError
 
 MAX_LINE_BYTES = 2**24
-"""A longer line is refused: what has no line ends is no text, and would fill the memory."""
+"""A longer line is refused: a file without line ends is not text, and would fill the memory."""
+MAX_FILE_BYTES = 2**29
+"""A larger file is refused where it must be read whole: a small archive can expand to many gigabytes."""
 
 _BOM = b"\xef\xbb\xbf"
 _SIGNATURES = {
@@ -34,48 +36,56 @@ _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile
 
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
-    r"""The lines of a text file, without their ends: plain, .gz, .xz, .zip, or `archive.zip/member.txt`.
+    r"""Yield the lines of a text file, without line ends: plain, .gz, .xz, .zip, or `archive.zip/member.txt`.
 
-    Lines end in \n or \r\n only, so that line i is the same for every program. A byte order mark is skipped. The text
-    is put into NFC, which keeps the zero-width non-joiner that Persian needs.
+    Only \n and \r\n end a line, so that line i is the same for every program. A byte order mark is skipped. The text is
+    normalized to NFC, which keeps the zero-width non-joiner that Persian needs.
     """
     return _decode(_locate(Path(path)))
 
 
 def read_all(path: str | os.PathLike[str]) -> bytes:
-    """All of a file at once, decompressed as by `read_lines`: for JSON, which may be one line of any length."""
+    """Read a whole file, decompressed as by `read_lines`: for JSON, which may be one line of any length.
+
+    More than MAX_FILE_BYTES are refused.
+    """
     place = _locate(Path(path))
     try:
         with _open(place) as stream:
-            return stream.read()
+            content = stream.read(MAX_FILE_BYTES + 1)
     except _UNREADABLE as error:
-        raise DataError(f"{place} cannot be read: {error}. Fetch or compress it again.") from error
+        raise DataError(f"{place} cannot be read: {error}. Download or compress it again.") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise DataError(
+            f"{place} has more than {MAX_FILE_BYTES:,} bytes when decompressed, which is the most that is read at once."
+        )
+    return content
 
 
-def stamp(path: str | os.PathLike[str]) -> tuple[str, int, int]:
-    """Which text this is: its path, and the size and the time of the last change of the file it lies in."""
+def file_stamp(path: str | os.PathLike[str]) -> tuple[str, int, int]:
+    """Identify a text by its path and by the size and modification time of the file that holds it."""
     place = _locate(Path(path))
     status = place.file.stat()
     return str(Path(str(place)).resolve()), status.st_size, status.st_mtime_ns
 
 
 def read_pairs(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:
-    """Line i of one file with line i of the other."""
+    """Yield line i of one file with line i of the other."""
     return _pair(Path(source), Path(target), read_lines(source), read_lines(target))
 
 
 def read_tsv(path: str | os.PathLike[str], columns: tuple[int, int] = (0, 1)) -> Iterator[tuple[str, str]]:
-    """Two columns of a file with tabs between them (no quoting); the first is column 0."""
+    """Yield two columns of a tab-separated file (without quoting), counted from 0."""
     if min(columns) < 0:
         raise OptionError(f"Columns are counted from 0; got columns={columns}.")
-    return _cut(Path(path), read_lines(path), columns)
+    return _columns(Path(path), read_lines(path), columns)
 
 
 def read_dataset(name: str, source: str, target: str, split: str = "train") -> Iterator[tuple[str, str]]:
-    """Pairs from a Hugging Face dataset, streamed: `read_dataset("wmt/wmt14:fr-en", "en", "fr")`.
+    """Stream sentence pairs from a Hugging Face dataset: `read_dataset("wmt/wmt14:fr-en", "en", "fr")`.
 
     `name` is a dataset of the hub, with its configuration after a colon; or a file (.json, .jsonl, .csv, .parquet); or
-    a folder, with such files or written by `save_to_disk`. `source` and `target` are columns, or languages in its
+    a folder with such files or written by `save_to_disk`. `source` and `target` are columns, or languages in its
     `translation` column.
     """
     try:
@@ -101,16 +111,16 @@ def _rows(datasets: Any, name: str, split: str) -> Iterable[dict[str, object]]:
         else:
             path, _, configuration = (name, "", "") if place.is_dir() else name.partition(":")
             rows = datasets.load_dataset(path, configuration or None, split=split, streaming=True)
-    # What it raises for a dataset, a split or a builder that is not there, and where there is no network.
+    # Raised for a missing dataset, split or builder, and without a network.
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise DataError(f"The split {split!r} of the dataset {name!r} cannot be read: {error}") from error
-    found: Iterable[dict[str, object]] = rows
-    return found
+    typed: Iterable[dict[str, object]] = rows
+    return typed
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where text lies: a file, and for an archive the member within it."""
+    """The location of a text: a file, and in an archive a member of it."""
 
     file: Path
     member: str | None = None
@@ -137,28 +147,29 @@ def _locate(path: Path) -> _Place:
     raise DataError(f"There is no file {path}. {hint}")
 
 
-def _members(archive: Path) -> list[str]:
+def find_members(archive: Path) -> list[str]:
+    """List the files in a zip archive."""
     try:
         with zipfile.ZipFile(archive) as opened:
             return [name for name in opened.namelist() if not name.endswith("/")]
     except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(f"{archive} cannot be read as a zip archive: {error}. Fetch it again.") from error
+        raise DataError(f"{archive} cannot be read as a zip archive: {error}. Download it again.") from error
 
 
 def _only_member(archive: Path) -> str:
-    # Archives of sentence pairs carry a note such as _about.txt, and macOS adds a __MACOSX folder.
-    members = _members(archive)
+    # Archives of sentence pairs contain a note such as _about.txt, and macOS adds a __MACOSX folder.
+    members = find_members(archive)
     texts = [name for name in members if not Path(name).name.startswith((".", "_")) and not name.startswith("__MACOSX")]
     if len(texts) != 1:
-        some = _listing(texts or members)
         raise DataError(
-            f"{archive} holds {len(texts)} texts, {some}. Name one of them: {archive}/{texts[0] if texts else 'NAME'}."
+            f"{archive} holds {len(texts)} texts, {_listing(texts or members)}. Name one of them: "
+            f"{archive}/{texts[0] if texts else 'NAME'}."
         )
     return texts[0]
 
 
 def _member_of(archive: Path, member: str) -> _Place:
-    members = _members(archive)
+    members = find_members(archive)
     if member not in members:
         raise DataError(f"There is no {member} in {archive}; it holds {_listing(members)}.")
     return _Place(archive, member)
@@ -194,7 +205,9 @@ def _decode(place: _Place) -> Iterator[str]:
                 number += 1
                 yield _text(line, place, number)
     except _UNREADABLE as error:
-        raise DataError(f"{place} cannot be read past line {number}: {error}. Fetch or compress it again.") from error
+        raise DataError(
+            f"{place} cannot be read past line {number}: {error}. Download or compress it again."
+        ) from error
 
 
 def _text(line: bytes, place: _Place, number: int) -> str:
@@ -228,22 +241,22 @@ def _pair(source: Path, target: Path, sources: Iterator[str], targets: Iterator[
             yield left, right
     for path, count in zip((source, target), counts, strict=True):
         if count == 0:
-            raise DataError(f"{path} is empty; its pair holds {max(counts)} lines.")
+            raise DataError(f"{path} is empty, but the parallel file has {max(counts)} lines.")
     if counts[0] != counts[1]:
         raise DataError(
-            f"Parallel files have one line per sentence, but {source} has {counts[0]} lines and {target} has "
-            f"{counts[1]}. They may not belong together, or one has lost or gained a line."
+            f"Parallel files must have the same number of lines, but {source} has {counts[0]} lines and {target} has "
+            f"{counts[1]}. They may not belong together, or a line was added or lost in one of them."
         )
 
 
-def _cut(path: Path, lines: Iterator[str], columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
+def _columns(path: Path, lines: Iterator[str], columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
     number = 0
     for number, line in enumerate(lines, start=1):
         cells = line.split("\t")
         if len(cells) <= max(columns):
             raise DataError(
-                f"{path}: line {number} has {len(cells)} column(s), but columns {columns} were asked for "
-                f"(the first is 0): {line[:60]!r}."
+                f"{path}: line {number} has {len(cells)} column(s), but columns {columns} are requested "
+                f"(counted from 0): {line[:60]!r}."
             )
         yield cells[columns[0]], cells[columns[1]]
     if number == 0:

@@ -1,4 +1,4 @@
-"""Sentences to ids and back: byte-pair encoding (Sennrich et al. 2016, section 3.2) or whole words."""
+"""Tokenizers that turn text into ids and back: byte-pair encoding (Sennrich et al. 2016, section 3.2) or words."""
 
 import functools
 import hashlib
@@ -16,47 +16,47 @@ import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
 from regard.errors import DataError, OptionError
+from regard.files import write_text
 
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 INNER_UNKNOWN = 4
-"""Among whole words: an unknown piece that does not begin a word (the snark of l'snark)."""
+"""Word tokenizers only: an unknown piece that does not begin a word (the snark in l'snark)."""
 
 UNKNOWN_MARK = "⁇"
-"""How an unknown word is written."""
+"""How an unknown piece is written in decoded text."""
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 FORMAT = 1
 
-# The space in front of a word is part of its first piece. Nothing else in a piece is ever a space, since the text is
-# first put into words with one space between them: no character has to be set aside as a marker, and joining the
-# pieces gives the text back.
-_LETTERS = r"\p{L}\p{M}\p{N}\x{200C}\x{200D}\x{AD}"  # with the joiners and the soft hyphen, which stand inside words
+# The space in front of a word is part of its first piece. No piece has any other space, since whitespace is first
+# normalized to single spaces: no character has to be reserved as a marker, and joining the pieces restores the text.
+_LETTERS = r"\p{L}\p{M}\p{N}\x{200C}\x{200D}\x{AD}"  # with the joiners and the soft hyphen, which occur inside words
 _APOSTROPHE = r"['\x{2019}]"
 _CLITIC = rf"{_APOSTROPHE}(?i:s|t|re|ve|ll|d|m)(?![{_LETTERS}])"
 SPLIT = "|".join(
     [
         rf" ?[{_LETTERS}]++(?:(?!{_CLITIC}){_APOSTROPHE}(?=\p{{L}}))?+",  # l'|homme
         _CLITIC,  # don|'t, John|'s
-        rf" ?([^ {_LETTERS}])\1*+[\p{{M}}\x{{200D}}]*+",  # one mark, or the same again: ... !!!
+        rf" ?([^ {_LETTERS}])\1*+[\p{{M}}\x{{200D}}]*+",  # a punctuation mark, or the same one repeated: ... !!!
     ]
 )
-"""Where merges stop: at words, at marks, after a French elision, before an English contraction."""
+"""Merges never cross these boundaries: words, punctuation, after a French elision, before an English contraction."""
 
 Ids: TypeAlias = Iterable[SupportsIndex]
-"""Integers, or an array or tensor of them."""
+"""Integers, or an array or tensor of integers."""
 Result = TypeVar("Result")
 
 
 class Tokenizer:
-    """Text to ids and back, with one vocabulary; use the same one for both languages to share it.
+    """Converts text to ids and back; use one tokenizer for both languages to share its vocabulary.
 
-    PAD, START, END and UNKNOWN are always 0, 1, 2 and 3. `encode` adds none of the first three, whatever the text: a
-    literal "<s>" is four characters. Make one with `train` or `load`.
+    PAD, START, END and UNKNOWN are always 0, 1, 2 and 3. `encode` never returns the first three: a literal "<s>" in the
+    text is encoded as its characters. Create a tokenizer with `train` or `load`.
     """
 
     def __init__(self, engine: tokenizers.Tokenizer, *, lowercase: bool = False) -> None:
         self._engine = engine
-        self._dropping: dict[float, tokenizers.Tokenizer] = {}
+        self._with_dropout: dict[float, tokenizers.Tokenizer] = {}
         self.kind: Literal["bpe", "word"] = "bpe" if isinstance(engine.model, models.BPE) else "word"
         self.lowercase = lowercase
         vocabulary = engine.get_vocab(with_added_tokens=False)
@@ -72,21 +72,23 @@ class Tokenizer:
         lowercase: bool = False,
         minimum_count: int = 2,
     ) -> "Tokenizer":
-        """Learn at most `size` pieces; merges and words seen fewer than `minimum_count` times are left out.
+        """Learn a vocabulary of at most `size` pieces; those seen fewer than `minimum_count` times are left out.
 
-        With "bpe" every character seen has a piece, so that only characters never seen are unknown. The same texts
-        always give the same vocabulary. The texts are read once and not kept.
+        With "bpe", every character of the texts is a piece, so that only other characters are unknown. The same texts
+        always give the same vocabulary. The texts are read once and not kept in memory.
         """
         if isinstance(texts, str):
-            raise OptionError(f"texts is many texts, such as lines of a file; got one string, {texts[:40]!r}.")
+            raise OptionError(
+                f"texts must be an iterable of strings, such as lines of a file; got one string, {texts[:40]!r}."
+            )
         if kind not in ("bpe", "word"):
-            raise OptionError(f"kind is 'bpe' or 'word'; got {kind!r}.")
+            raise OptionError(f"kind must be 'bpe' or 'word'; got {kind!r}.")
         if minimum_count < 1:
-            raise OptionError(f"minimum_count is 1 or more; got {minimum_count}.")
+            raise OptionError(f"minimum_count must be 1 or more; got {minimum_count}.")
         options: dict[str, Any] = {"vocab_size": size, "min_frequency": minimum_count, "show_progress": False}
         specials = [*SPECIALS] if kind == "bpe" else [*SPECIALS, "<unk>+"]
         if size <= len(specials):
-            raise OptionError(f"size is the number of pieces, with {len(specials)} special ones; got {size}.")
+            raise OptionError(f"size is the number of pieces, {len(specials)} special ones included; got {size}.")
         model: Any
         if kind == "bpe":
             model = models.BPE(unk_token=SPECIALS[UNKNOWN])
@@ -99,35 +101,35 @@ class Tokenizer:
         lines = filter(None, (_normalise(text, lowercase) for text in texts))
         first = next(lines, None)
         if first is None:
-            raise DataError("There is no text to train a tokenizer on: every line is empty, or there are none.")
+            raise DataError("There is no text to train a tokenizer on: there are no lines, or all are empty.")
         engine.train_from_iterator(chain([first], lines), trainer)
-        # The library would find its special tokens in the text itself; a plain vocabulary entry is never found there.
+        # The library would match its special tokens in the text; a plain vocabulary entry is never matched there.
         fields = json.loads(engine.to_str())
         fields["added_tokens"] = []
         trained = cls(tokenizers.Tokenizer.from_str(json.dumps(fields)), lowercase=lowercase)
         if len(trained) > size:
             raise OptionError(
                 f"size={size} is too small: the text has {len(trained) - len(specials)} different characters, and "
-                f"each needs a piece. Give a size well above {len(trained)}, or clean the text."
+                f"each needs a piece. Choose a size well above {len(trained)}, or clean the text."
             )
         return trained
 
     def encode(self, text: str, *, dropout: float = 0.0) -> list[int]:
-        """The ids of a text. `dropout` leaves out each merge with that probability (Provilkov et al. 2020, section 3).
+        """Return the ids of a text; `dropout` is the probability to skip a merge (Provilkov et al. 2020, section 3).
 
-        The library draws it from its own generator, which cannot be seeded: two runs with dropout differ.
+        The dropout uses the library's own random generator, which cannot be seeded: two runs with dropout differ.
         """
         line = _normalise(text, self.lowercase)
         if not dropout:
             return self._ids(line, self._engine.encode(line, add_special_tokens=False))
-        engine = self._with(dropout)
+        engine = self._engine_with(dropout)
         return self._ids(line, _with_own_generator(lambda: engine.encode(line, add_special_tokens=False)))
 
     def encode_batch(self, texts: Sequence[str], *, dropout: float = 0.0) -> list[list[int]]:
-        """`encode` for many texts at once, on all cores."""
+        """Encode many texts at once, on all cores."""
         lines = [_normalise(text, self.lowercase) for text in texts]
-        engine = self._with(dropout) if dropout else self._engine
-        # Offsets take time, and only whole words need them.
+        engine = self._engine_with(dropout) if dropout else self._engine
+        # Computing offsets takes time, and only word tokenizers need them.
         run = engine.encode_batch_fast if self.kind == "bpe" else engine.encode_batch
         if dropout:
             encodings = _with_own_generator(lambda: run(lines, add_special_tokens=False))
@@ -136,33 +138,33 @@ class Tokenizer:
         return [self._ids(line, encoding) for line, encoding in zip(lines, encodings, strict=True)]
 
     def decode(self, ids: Ids) -> str:
-        """The text of the ids, with its spacing; PAD, START and END are dropped and UNKNOWN is written as ⁇.
+        """Return the text of the ids; PAD, START and END are skipped, and UNKNOWN is written as ⁇.
 
-        decode(encode(text)) is the text, in NFC, with single spaces, and in lower case where `lowercase` is set, unless
-        it holds something unknown.
+        decode(encode(text)) is the text in NFC, with single spaces, and in lower case if `lowercase` is set, unless it
+        contains unknown pieces.
         """
-        return " ".join("".join(self._written(number) for number in _numbers(ids)).split())
+        return " ".join("".join(self._text(number) for number in _numbers(ids)).split())
 
     def pieces(self, ids: Ids) -> list[str]:
-        """Each id as a label to look at: without the space in front; a space alone is shown as ▁."""
+        """Return each id as a label for display, without its leading space; a space alone is shown as ▁."""
         labels = [self._piece(number) for number in _numbers(ids)]
         return [label.removeprefix(" ") or "▁" for label in labels]
 
     def word_index(self, ids: Ids) -> list[int]:
-        """For each id, which word of `text.split()` it is a piece of; -1 for PAD, START, END."""
+        """Return for each id the index of its word in `text.split()`, and -1 for PAD, START and END."""
         index: list[int] = []
         word, filled = 0, False
         for number in _numbers(ids):
-            written = self._written(number)
-            if not written:
+            text = self._text(number)
+            if not text:
                 index.append(-1)
                 continue
-            if written[0] == " " and filled:
+            if text[0] == " " and filled:
                 word, filled = word + 1, False
-            filled = filled or written != " "
+            filled = filled or text != " "
             index.append(word)
-        # A model may end on a space with no word after it.
-        return index if filled else [-1 if place == word else place for place in index]
+        # The output of a model may end in a space with no word after it.
+        return index if filled else [-1 if owner == word else owner for owner in index]
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -178,26 +180,22 @@ class Tokenizer:
 
     @functools.cached_property
     def vocabulary_hash(self) -> str:
-        """SHA-256 of all that decides which ids a text gets."""
+        """SHA-256 of everything that determines the ids of a text."""
         return hashlib.sha256(self._to_json().encode()).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write one JSON file, to a temporary name and then renamed."""
-        path = Path(path)
-        draft = path.with_name(path.name + ".tmp")
-        draft.write_text(self._to_json(), encoding="utf-8")
-        draft.replace(path)
-        return path
+        """Save the tokenizer as one JSON file."""
+        return write_text(path, self._to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Tokenizer":
-        """The tokenizer that `save` wrote."""
+        """Load a tokenizer that `save` wrote."""
         try:
             return cls._from_json(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise DataError(f"There is no tokenizer at {path}. Tokenizer.save writes one.") from None
+            raise DataError(f"There is no tokenizer at {path}. Tokenizer.save creates one.") from None
         except (OSError, ValueError) as error:
-            raise DataError(f"{path} is not a tokenizer that this regard can read: {error}") from error
+            raise DataError(f"{path} is not a tokenizer that this version of regard can read: {error}") from error
 
     def __reduce__(self) -> tuple[Callable[[str], "Tokenizer"], tuple[str]]:
         return Tokenizer._from_json, (self._to_json(),)
@@ -213,24 +211,26 @@ class Tokenizer:
         if version != FORMAT:
             raise DataError(f"its format is {version}, not {FORMAT}.")
         try:
-            made = cls(tokenizers.Tokenizer.from_str(json.dumps(fields["engine"])), lowercase=fields["lowercase"])
-        except Exception as error:  # the library raises a bare Exception for whatever it cannot parse
+            tokenizer = cls(tokenizers.Tokenizer.from_str(json.dumps(fields["engine"])), lowercase=fields["lowercase"])
+        except Exception as error:  # the library raises a plain Exception for what it cannot parse
             raise DataError(f"it is damaged: {error!r}.") from error
-        if tuple(made._pieces[: len(SPECIALS)]) != SPECIALS:
-            raise DataError(f"its first pieces are {made._pieces[: len(SPECIALS)]}, not {list(SPECIALS)}.")
-        return made
+        if tuple(tokenizer._pieces[: len(SPECIALS)]) != SPECIALS:
+            raise DataError(f"its first pieces are {tokenizer._pieces[: len(SPECIALS)]}, not {list(SPECIALS)}.")
+        return tokenizer
 
-    def _with(self, dropout: float) -> tokenizers.Tokenizer:
-        """A copy that drops merges, so that encoding without dropout stays as it is, in other threads too."""
+    def _engine_with(self, dropout: float) -> tokenizers.Tokenizer:
+        """Return a copy of the engine that drops merges; encoding without dropout in other threads is not affected."""
         if not 0 <= dropout <= 1:
-            raise OptionError(f"dropout is a probability between 0 and 1; got {dropout}.")
+            raise OptionError(f"dropout must be a probability between 0 and 1; got {dropout}.")
         if self.kind != "bpe":
-            raise OptionError(f"dropout={dropout} leaves out merges, and whole words have none: train kind='bpe'.")
-        if dropout not in self._dropping:
+            raise OptionError(
+                f"dropout={dropout} skips merges, which only a tokenizer of kind='bpe' has; this one is of kind='word'."
+            )
+        if dropout not in self._with_dropout:
             fields = json.loads(self._engine.to_str())
             fields["model"]["dropout"] = dropout
-            self._dropping[dropout] = tokenizers.Tokenizer.from_str(json.dumps(fields))
-        return self._dropping[dropout]
+            self._with_dropout[dropout] = tokenizers.Tokenizer.from_str(json.dumps(fields))
+        return self._with_dropout[dropout]
 
     def _ids(self, line: str, encoding: tokenizers.Encoding) -> list[int]:
         ids: list[int] = encoding.ids
@@ -247,8 +247,8 @@ class Tokenizer:
             raise DataError(f"The id {number} is outside the vocabulary of {len(self)} pieces: 0 to {len(self) - 1}.")
         return self._pieces[number]
 
-    def _written(self, number: int) -> str:
-        """What an id adds to the text."""
+    def _text(self, number: int) -> str:
+        """Return what an id contributes to the text, with its leading space."""
         piece = self._piece(number)
         if number < UNKNOWN:
             return ""
@@ -263,25 +263,25 @@ def _numbers(ids: Ids) -> Iterable[int]:
 
 
 def _normalise(text: str, lowercase: bool) -> str:
-    """A space before each word, NFC, and lower case where asked; the words stay those of text.split()."""
+    """Put one space before each word of text.split(), normalize to NFC, and lower the case if `lowercase` is set."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, from broken JSON: the library takes no such string
+    except UnicodeEncodeError:  # an unpaired surrogate, from broken JSON, which the library does not accept
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = text.lower() if lowercase else text
     return unicodedata.normalize("NFC", "".join(" " + word for word in text.split()))
 
 
-_HOME = os.getpid()
+_PARENT_PROCESS = os.getpid()
 
 
 def _with_own_generator(encode: Callable[[], Result]) -> Result:
-    """Run an encoding that draws random numbers so that processes differ.
+    """Run an encoding with dropout so that forked processes drop different merges.
 
-    The library keeps a generator for each thread, and a forked process inherits its state: all workers of a loader, in
-    every epoch, would drop the same merges. A thread that began after the fork has its own.
+    The library keeps a random generator for each thread, and a forked process inherits its state: all workers of a
+    loader would drop the same merges in every epoch. A thread that is started after the fork has its own generator.
     """
-    return encode() if os.getpid() == _HOME else _thread(os.getpid()).submit(encode).result()
+    return encode() if os.getpid() == _PARENT_PROCESS else _thread(os.getpid()).submit(encode).result()
 
 
 @functools.cache

@@ -11,11 +11,12 @@ from rich.table import Table
 from torch import Tensor
 from torch.nn import functional
 
+from regard import viewing
 from regard.attention import align, score
 from regard.attention.attend import Attended, attend
 from regard.attention.interfaces import Score
 from regard.trace import Trace
-from regard.viewing import picture, terminal
+from regard.viewing import terminal
 
 PERSONS = [
     ("005123174812", "Ali", "Ahmadi"),
@@ -59,7 +60,7 @@ def show_scores(console: Console, folder: Path) -> list[Path]:
     )
     traces = dict(track(traces_of_every_score(), "Teaching the scores", total=11, console=console, transient=True))
     looks_of_it = [trace.weights[SENTENCE.index("it")] for trace in traces.values()]
-    of_it = Trace.of(SENTENCE, list(traces), looks_of_it)
+    of_it = Trace.from_weights(SENTENCE, list(traces), looks_of_it)
     title = "Where does each word look, with the additive score?"
     console.print(
         terminal.heat_map(of_it, title="Where does 'it' look?", width=console.width),
@@ -69,8 +70,8 @@ def show_scores(console: Console, folder: Path) -> list[Path]:
     )
     title = "One sentence under every score: the words down the side look at the words along the top"
     return [
-        picture.save(picture.heat_map(traces["additive"], title="additive score"), folder / "additive.png"),
-        picture.save(picture.heat_maps(list(traces.items()), title=title), folder / "scores.png"),
+        viewing.save(viewing.heat_map(traces["additive"], title="additive score"), folder / "additive.png"),
+        viewing.save(viewing.heat_maps(list(traces.items()), title=title), folder / "scores.png"),
         traces["additive"].save(folder / "additive.json"),
     ]
 
@@ -136,7 +137,7 @@ def _word_vectors(dim: int) -> Float[Tensor, "n d"]:
 
 
 def _trace(attended: Attended) -> Trace:
-    return Trace.of(SENTENCE, SENTENCE, _weights(attended).detach())
+    return Trace.from_weights(SENTENCE, SENTENCE, _weights(attended).detach())
 
 
 def _weights(attended: Attended) -> Tensor:

@@ -10,10 +10,11 @@ from pathlib import Path
 from PIL.Image import Image
 from rich.console import Console
 
+from regard import viewing
 from regard.data.images import open_image
 from regard.systems.captioner import Caption, Captioner
 from regard.systems.shipped import load_as, shipped_models
-from regard.viewing import halfblocks, overlay, picture
+from regard.viewing import terminal_image
 from regard.worlds.scenes import pictures
 
 SCENES = 3
@@ -72,9 +73,9 @@ def _show_photograph(console: Console, folder: Path, photograph: Image | None) -
 def _draw_in_the_terminal(console: Console, caption: Caption) -> None:
     if caption.trace is not None and caption.trace.target:
         coloured = console.color_system is not None
-        console.print(halfblocks.strip(caption.trace, width=console.width, colour=coloured), "")
+        console.print(terminal_image.word_by_word(caption.trace, width=console.width, colour=coloured), "")
 
 
 def _strip(caption: Caption, path: Path) -> Iterator[Path]:
     if caption.trace is not None and caption.trace.target:
-        yield picture.save(overlay.strip(caption.trace, title=caption.text), path)
+        yield viewing.save(viewing.word_by_word(caption.trace, title=caption.text), path)

@@ -10,6 +10,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from regard import viewing
 from regard.metrics.alignment import GoldAlignment
 from regard.metrics.translation import corpus_bleu
 from regard.systems.evaluation import align_words, alignment_error
@@ -18,7 +19,7 @@ from regard.systems.translator import Translator
 from regard.trace import Trace
 from regard.training.recipe import read_recipe
 from regard.training.run import train
-from regard.viewing import picture, terminal
+from regard.viewing import terminal
 from regard.worlds.babel import Pair, pairs
 
 TESTED = 300
@@ -47,10 +48,10 @@ def show_babel(console: Console, folder: Path, *, minutes: float) -> list[Path]:
     console.print(_scores(model, test), "")
     pair = max(test[:50], key=lambda one: len(one.source))
     (weights,) = align_words(model, [(pair.source, pair.target)])
-    trace = Trace.of(pair.source, pair.target, weights)
+    trace = Trace.from_weights(pair.source, pair.target, weights)
     console.print(terminal.heat_map(trace, title="Where it looks for each French word", width=console.width), "")
     title = "babel, RNNsearch: where it looks for each French word"
-    return [picture.save(picture.heat_map(trace, title=title), folder / "babel.png")]
+    return [viewing.save(viewing.heat_map(trace, title=title), folder / "babel.png")]
 
 
 def show_shipped(console: Console, folder: Path) -> list[Path]:
@@ -64,8 +65,8 @@ def show_shipped(console: Console, folder: Path) -> list[Path]:
         return []
     console.print(terminal.heat_map(trace, width=console.width), "")
     return [
-        picture.save(picture.heat_map(trace, title=found[1].text), folder / "en-fr.png"),
-        picture.save(picture.lines(trace, title=found[1].text), folder / "en-fr-lines.png"),
+        viewing.save(viewing.heat_map(trace, title=found[1].text), folder / "en-fr.png"),
+        viewing.save(viewing.lines(trace, title=found[1].text), folder / "en-fr-lines.png"),
     ]
 
 

@@ -1,71 +1,15 @@
-"""Search options, and the one function that decodes with them."""
+"""Search: the one function that decodes, by beam search or by sampling."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from regard.config import Checked, Count, FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.decoders.protocol import Decoder, select
-from regard.errors import OptionError
 from regard.search.beam import beam
 from regard.search.hypothesis import Hypothesis, Rules
+from regard.search.options import Search
 from regard.search.sample import sample
-
-__all__ = ["Search", "search"]
-
-
-@dataclass(frozen=True)
-class Search(Checked):
-    """How outputs are searched for: by beam search, or by sampling."""
-
-    beam: PositiveInt = 5
-    """Number of hypotheses kept at each step of beam search; 1 is greedy search."""
-    nbest: PositiveInt = 1
-    """Number of outputs for each input: the best of the beam, or independent samples."""
-    sample: bool = False
-    """Whether tokens are sampled instead of searched for; `beam` is then ignored."""
-    temperature: PositiveFloat = 1.0
-    """Sampling: logits are divided by this, so that values below 1 prefer likely tokens."""
-    top_k: Count = 0
-    """Sampling: only the k most likely tokens are considered; 0 considers all."""
-    top_p: Probability = 1.0
-    """Sampling: only the most likely tokens whose probabilities add up to this are considered."""
-    seed: Count | None = None
-    """Sampling: seed of the random numbers; none uses torch's global random state."""
-    max_length: Count | None = None
-    """Maximum number of tokens; none lets the model choose a limit."""
-    min_length: Count = 0
-    """Minimum number of tokens."""
-    length_penalty: FiniteFloat = 1.0
-    """Outputs are ranked by log-probability / length^penalty: 1 is the mean per token, 0 the sum."""
-    coverage_penalty: NonNegativeFloat = 0.0
-    """Strength of the penalty on outputs that leave parts of the source without attention (Wu et al. 2016)."""
-    block_ngrams: Count = 0
-    """No sequence of this many tokens occurs twice in an output; 0 allows repetition."""
-    prefix: str | None = None
-    """Text that each output must begin with."""
-
-    def check(self) -> None:
-        """Raise an OptionError where options contradict each other."""
-        if not self.sample and self.nbest > self.beam:
-            raise OptionError(
-                f"nbest must not exceed beam, {self.beam}, since beam search keeps {self.beam} outputs; got "
-                f"{self.nbest}. Use a larger beam, or sample."
-            )
-        if self.top_p == 0:
-            raise OptionError("top_p must be above 0 and at most 1; got 0.")
-        if self.max_length is not None and self.min_length > self.max_length:
-            raise OptionError(
-                f"min_length must not exceed max_length; got min_length={self.min_length}, "
-                f"max_length={self.max_length}."
-            )
-
-    def rules(self, *, start: int, end: int, banned: Sequence[int] = (), max_length: int) -> Rules:
-        """Return the rules of these options for a vocabulary; `max_length` holds where the options have none."""
-        limit = max_length if self.max_length is None else self.max_length
-        return Rules(start, end, tuple(banned), self.min_length, limit, self.block_ngrams)
 
 
 @torch.no_grad()

@@ -1,1 +1,1 @@
-"""Complete systems: a config, the parts assembled, saving and loading, and the verb."""
+"""Complete systems, one folder each: a model with its verb, its experiment, its evaluation and its commands."""

@@ -1,16 +1,15 @@
-"""A saved model is a folder of plain files: config.json, model.safetensors, tokenizers, metrics.json, MODEL_CARD.md.
+"""A saved model is a folder of plain files: config.json, model.safetensors, assets, metrics.json, MODEL_CARD.md.
 
-Nothing in it is ever unpickled. The folder is written under a temporary name and then renamed.
+Nothing in it is ever unpickled. A folder is written under a temporary name and then renamed, and it replaces only a
+folder that regard wrote.
 """
 
-import dataclasses
-import difflib
 import json
 import os
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_origin, get_type_hints
+from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError
@@ -18,23 +17,49 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from regard import __version__
-from regard.data.tokenizer import Tokenizer
+from regard.config import Checked, from_values, nearest_hint, own_parts
 from regard.errors import ModelError, OptionError
+from regard.files import replacing_folder, write_text
+from regard.systems.pretrained import PRETRAINED
 
-Config = TypeVar("Config")
-FACTOR = ":factor"
-"""Ends the name of what the rows of an int8 matrix are multiplied with."""
+CONFIG, PARAMETERS, METRICS, CARD = "config.json", "model.safetensors", "metrics.json", "MODEL_CARD.md"
 
 
-@dataclasses.dataclass(frozen=True)
-class Weights:
-    """The weights of a folder, as stored."""
+SCALE = ":factor"
+"""Ends the name of the tensor that the rows of an int8 matrix are multiplied by."""
 
+
+class Labels(tuple[str, ...]):
+    """The names of classes, in the order of their numbers: an asset, stored as a JSON list."""
+
+    __slots__ = ()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the names."""
+        write_text(path, json.dumps(list(self), ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Labels":
+        """Read the names."""
+        names = _read_json(Path(path))
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            raise ModelError(f"{path} must be a list of the names of classes; got {str(names)[:80]}.")
+        return cls(names)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The contents of a model folder."""
+
+    folder: Path
+    config: Any
+    assets: dict[str, Any]
     tensors: dict[str, Tensor]
-    place: Path
+    metrics: dict[str, Any]
+    card: str
 
-    def into(self, model: nn.Module) -> None:
-        """Fill a model with them, in the precision that the model has."""
+    def fill(self, model: nn.Module) -> None:
+        """Copy the parameters into a model, in the precision that the model has."""
         state = model.state_dict()
         tied = _first_names(state)
         tensors = _widened(self.tensors)
@@ -42,138 +67,138 @@ class Weights:
         unknown = sorted(set(tensors) - set(state))
         if missing or unknown:
             raise ModelError(
-                f"The weights of {self.place} do not fit its config: {len(missing)} missing {missing[:3]}, "
+                f"The parameters of {self.folder} do not fit its config: {len(missing)} missing {missing[:3]}, "
                 f"{len(unknown)} unknown {unknown[:3]}."
             )
         with torch.no_grad():
             for name, tensor in tensors.items():
                 if state[name].shape != tensor.shape:
                     raise ModelError(
-                        f"{self.place}: {name} is {tuple(tensor.shape)}; the config wants {tuple(state[name].shape)}."
+                        f"{self.folder}: {name} is {tuple(tensor.shape)}; the config asks for "
+                        f"{tuple(state[name].shape)}."
                     )
                 state[name].copy_(tensor)
 
 
-def write_model(
-    folder: str | os.PathLike[str],
-    system: str,
-    config: Any,
-    model: nn.Module,
-    tokenizers: Mapping[str, Tokenizer],
-    *,
-    metrics: Mapping[str, Any],
-    card: str,
-    store: Literal["float32", "float16", "int8"] = "float32",
-    labels: Sequence[str] = (),
-) -> None:
-    """Write the folder. `store` is the precision on disk: float16 halves the size, int8 quarters it.
+def find_model(name: str | os.PathLike[str]) -> Path:
+    """The folder of a model: a shipped one by its name, a saved one by its folder, or the run folder that holds it."""
+    folder = Path(name)
+    if folder.is_dir():
+        is_run = not (folder / CONFIG).is_file() and (folder / "model" / CONFIG).is_file()
+        return folder / "model" if is_run else folder
+    if (PRETRAINED / name / CONFIG).is_file():
+        return PRETRAINED / name
+    names = sorted(path.parent.name for path in PRETRAINED.glob(f"*/{CONFIG}"))
+    hint = nearest_hint(name, names) or f" Shipped models: {', '.join(names) or 'none'}."
+    raise ModelError(f"There is no folder and no shipped model named {str(name)!r}.{hint}")
 
-    As int8, each row of a matrix is stored as whole numbers from -127 to 127 and one factor. `labels` are the names of
-    classes, for labels.json.
-    """
-    folder = Path(folder)
-    draft = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    fields = {"system": system, "version": __version__, "config": dataclasses.asdict(config)}
-    (draft / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
-    (draft / "metrics.json").write_text(json.dumps(dict(metrics), indent=2) + "\n", encoding="utf-8")
-    (draft / "MODEL_CARD.md").write_text(
-        card or f"# {_a(system).capitalize()}\n\nNo card was written.\n", encoding="utf-8"
-    )
-    state = model.state_dict()
-    first = set(_first_names(state).values())
-    kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
-    save_file(_narrowed(kept, store), draft / "model.safetensors")
-    if labels:
-        (draft / "labels.json").write_text(json.dumps(list(labels), ensure_ascii=False) + "\n", encoding="utf-8")
-    for side, tokenizer in tokenizers.items():
-        same = [other for other, written in tokenizers.items() if written is tokenizer]
-        if side == same[0]:
-            tokenizer.save(draft / ("tokenizer.json" if len(same) > 1 else f"{side}_tokenizer.json"))
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    draft.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+
+def kind_of(folder: Path) -> str:
+    """The kind of system that a model folder holds."""
+    if not (folder / CONFIG).is_file() or not (folder / PARAMETERS).is_file():
+        raise ModelError(
+            f"{folder} is not a model folder: it needs {CONFIG} and {PARAMETERS}, which `regard train` writes."
+        )
+    return str(_read_config(folder)["system"])
 
 
 def read_model(
-    folder: str | os.PathLike[str], system: str, config_class: type[Config]
-) -> tuple[Config, dict[str, Tokenizer], Weights]:
-    """Read what `write_model` wrote, with its tokenizers."""
-    config, weights = read_config_and_weights(folder, system, config_class)
-    joint = weights.place / "tokenizer.json"
-    if joint.is_file():
-        tokenizer = Tokenizer.load(joint)
-        return config, {"source": tokenizer, "target": tokenizer}, weights
-    sides = {side: Tokenizer.load(weights.place / f"{side}_tokenizer.json") for side in ("source", "target")}
-    return config, sides, weights
-
-
-def read_labels(folder: str | os.PathLike[str]) -> list[str]:
-    """The names of classes that `write_model` wrote."""
-    path = Path(folder) / "labels.json"
+    folder: Path, kind: str, config_class: type[Checked], assets: Mapping[str, type[Any]], *, trust: bool
+) -> Saved:
+    """Read what `write_model` wrote, and check that it is of the given kind."""
+    found = kind_of(folder)
+    if found != kind:
+        raise ModelError(f"{folder} holds {_a(found)}, not {_a(kind)}.")
+    stored = _read_config(folder)
+    config = from_values(config_class, stored["config"], str(folder / CONFIG))
+    if (own := own_parts(config)) and not trust:
+        named = ", ".join(f"{name} = {path!r}" for name, path in own.items())
+        raise OptionError(f"{folder} uses {named}: loading it runs that code. Pass trust=True if you trust it.")
     try:
-        labels = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        tensors = load_file(folder / PARAMETERS)
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{folder / PARAMETERS} is damaged: {error}.") from error
+    loaded: dict[str, Any] = {}
+    files = stored["assets"]
+    for name, asset_class in assets.items():
+        if not isinstance(files.get(name), str) or Path(files[name]).name != files[name]:
+            raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files}.")
+        same = next((loaded[other] for other in loaded if files[other] == files[name]), None)
+        loaded[name] = asset_class.load(folder / files[name]) if same is None else same
+    metrics = _read_json(folder / METRICS) if (folder / METRICS).is_file() else {}
+    card = (folder / CARD).read_text(encoding="utf-8") if (folder / CARD).is_file() else ""
+    return Saved(folder, config, loaded, tensors, metrics, card)
+
+
+def write_model(
+    folder: str | os.PathLike[str],
+    model: nn.Module,
+    *,
+    kind: str,
+    config: Checked,
+    assets: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    card: str,
+    store: Literal["float32", "float16", "int8"],
+) -> None:
+    """Write a model folder; as int8, each row of a matrix is stored as integers from -127 to 127 and one scale."""
+    if store not in ("float32", "float16", "int8"):
+        raise OptionError(f"store must be one of float32, float16, int8; got {store!r}.")
+    with replacing_folder(folder, refuse=refuse_to_replace) as draft:
+        files: dict[str, str] = {}
+        for name, asset in assets.items():
+            same = [other for other, written in assets.items() if written is asset]
+            files[name] = f"{same[0] if len(same) == 1 else _shared_name(same)}.json"
+            if name == same[0]:
+                asset.save(draft / files[name])
+        stored = {"system": kind, "version": __version__, "config": config.to_dict(), "assets": files}
+        write_text(draft / CONFIG, json.dumps(stored, indent=2) + "\n")
+        write_text(draft / METRICS, json.dumps(dict(metrics), indent=2) + "\n")
+        write_text(draft / CARD, card or f"# {_a(kind).capitalize()}\n\nThis model has no card yet.\n")
+        state = model.state_dict()
+        first = set(_first_names(state).values())
+        kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
+        save_file(_narrowed(kept, store), draft / PARAMETERS)
+
+
+def refuse_to_replace(folder: Path) -> str:
+    """Why a folder must not be replaced by a model: it is not, or not only, a model folder that regard wrote."""
+    try:
+        files = _read_config(folder)["assets"].values()
+    except ModelError:
+        return f"it holds files that regard did not write (it has no {CONFIG} of a model)"
+    ours = {CONFIG, PARAMETERS, METRICS, CARD, *files}
+    others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
+    return f"it also holds {', '.join(others[:3])}, which regard did not write" if others else ""
+
+
+def _shared_name(names: list[str]) -> str:
+    """The words that the names have in common: "tokenizer" for source_tokenizer and target_tokenizer."""
+    words = [name.split("_") for name in names]
+    common = [word for word in words[0] if all(word in other for other in words[1:])]
+    return "_".join(common) or names[0]
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    stored = _read_json(folder / CONFIG)
+    try:
+        parts = {"system": stored["system"], "config": stored["config"], "assets": stored.get("assets", {})}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{folder / CONFIG} is not the config of a regard model: {error!r}.") from error
+    if not all(isinstance(parts[name], dict) for name in ("config", "assets")):
+        raise ModelError(f"{folder / CONFIG} is not the config of a regard model: config and assets must be tables.")
+    return parts
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from error
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise ModelError(f"{path} is a list of names; got {str(labels)[:80]}.")
-    return labels
-
-
-def system_of(folder: str | os.PathLike[str]) -> str:
-    """Which system a model folder holds."""
-    folder = Path(folder)
-    if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
-        raise ModelError(
-            f"{folder} is not a model folder: it needs config.json and model.safetensors, which `regard train` writes."
-        )
-    return str(_fields(folder)["system"])
-
-
-def read_config_and_weights(
-    folder: str | os.PathLike[str], system: str, config_class: type[Config]
-) -> tuple[Config, Weights]:
-    """Read what `write_model` wrote, of a system without tokenizers."""
-    folder = Path(folder)
-    found = system_of(folder)
-    if found != system:
-        raise ModelError(f"{folder} holds {_a(found)}, not {_a(system)}.")
-    try:
-        tensors = load_file(folder / "model.safetensors")
-    except SafetensorError as error:
-        raise ModelError(f"{folder / 'model.safetensors'} is damaged: {error}.") from error
-    config = from_fields(config_class, _fields(folder)["config"], str(folder / "config.json"))
-    return config, Weights(tensors, folder)
-
-
-def _fields(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        return {"system": fields["system"], "config": fields["config"]}
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} cannot be read: {error!r}.") from error
 
 
 def _a(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-
-
-def from_fields(config_class: type[Config], values: Mapping[str, Any], place: str) -> Config:
-    """A config dataclass from plain values; an unknown key fails and suggests the nearest."""
-    known = [part.name for part in dataclasses.fields(config_class)]  # type: ignore[arg-type]
-    for key in values:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" It takes: {', '.join(known)}."
-            raise OptionError(f"{place}: {config_class.__name__} has no field {key!r}.{hint}")
-    # JSON and TOML know lists only.
-    tuples = {name for name, kind in get_type_hints(config_class).items() if get_origin(kind) is tuple}
-    return config_class(**{key: tuple(value) if key in tuples else value for key, value in values.items()})
 
 
 def _narrowed(tensors: Mapping[str, Tensor], store: str) -> dict[str, Tensor]:
@@ -182,9 +207,9 @@ def _narrowed(tensors: Mapping[str, Tensor], store: str) -> dict[str, Tensor]:
     narrow: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         if store == "int8" and tensor.ndim == 2:
-            factor = tensor.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
-            narrow[name] = (tensor / factor).round().to(torch.int8)
-            narrow[name + FACTOR] = factor
+            scale = tensor.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
+            narrow[name] = (tensor / scale).round().to(torch.int8)
+            narrow[name + SCALE] = scale
         elif not tensor.is_floating_point():
             narrow[name] = tensor
         else:
@@ -193,14 +218,19 @@ def _narrowed(tensors: Mapping[str, Tensor], store: str) -> dict[str, Tensor]:
 
 
 def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    lone = sorted(
+        name for name, tensor in tensors.items() if tensor.dtype == torch.int8 and name + SCALE not in tensors
+    )
+    if lone:
+        raise ModelError(f"The int8 matrix {lone[0]!r} has no scale: the parameters are damaged.")
     return {
-        name: tensor.float() * tensors[name + FACTOR] if name + FACTOR in tensors else tensor.float()
+        name: tensor.float() * tensors[name + SCALE] if name + SCALE in tensors else tensor.float()
         for name, tensor in tensors.items()
-        if not name.endswith(FACTOR)
+        if not name.endswith(SCALE)
     }
 
 
 def _first_names(state: Mapping[str, Tensor]) -> dict[str, str]:
-    """For each name the first name of the same storage: tied weights are stored once."""
+    """For each name the first name with the same storage: tied parameters are stored once."""
     first: dict[tuple[int, torch.Size], str] = {}
     return {name: first.setdefault((tensor.data_ptr(), tensor.shape), name) for name, tensor in state.items()}

@@ -1,4 +1,4 @@
-"""Checkpoints to go on from: at the end of each epoch, every so often within one, and where training is stopped."""
+"""Checkpoints to resume from: after each epoch, at intervals within one, and where training is stopped."""
 
 import time
 from pathlib import Path
@@ -9,10 +9,10 @@ from lightning.pytorch.callbacks import Checkpoint
 
 
 class KeepLast(Checkpoint):
-    """Keeps last.ckpt, from which training goes on just as it would have without the interruption.
+    """Keeps last.ckpt, from which a training continues exactly as it would have without the interruption.
 
-    Being a Checkpoint, it comes after all other callbacks, so that what they did is in it. A stop within an epoch is
-    written before the validation that follows it: the epoch's own validation comes when the epoch is done.
+    As a subclass of Checkpoint it runs after all other callbacks, so that their effects are in the checkpoint. A stop
+    within an epoch is written before the validation that follows it, because a resumed epoch is validated at its end.
     """
 
     def __init__(self, path: Path, *, minutes: float) -> None:
@@ -22,13 +22,13 @@ class KeepLast(Checkpoint):
     def on_train_batch_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """In the middle of an epoch: when it is time, and when training is about to stop."""
+        """Write within an epoch when the interval has passed, and when training is about to stop."""
         is_due = 0 < self.minutes <= (time.monotonic() - self._written) / 60
         if not _is_whole(trainer) and (is_due or trainer.should_stop):
             self._write(trainer)
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """After a whole epoch; one that was stopped has been written."""
+        """Write after a complete epoch; one that was stopped has been written already."""
         if _is_whole(trainer):
             self._write(trainer)
 

@@ -1,23 +1,21 @@
-"""What training does whatever is trained: the step size, the time limit, and going on after an interruption."""
+"""What training does for every system: the learning rate, the time limit, the throughput, and exact resuming."""
 
 import math
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import lightning.pytorch as lightning
 import torch
 
-from regard.training.caption_recipe import CaptionTrainConfig
-from regard.training.image_recipe import ImageTrainConfig
-from regard.training.recipe import TrainConfig
+from regard.training.settings import TrainSettings
 
-Settings = TrainConfig | ImageTrainConfig | CaptionTrainConfig
-"""The [train] table of any system."""
+THROUGHPUT_STEPS = 20
+"""Steps between two measurements of the throughput."""
 
 
-def step_size(schedule: str, done: float, warmup: float) -> float:
-    """The step size, as a share of the highest, when a share of the training is done: it rises, and then falls."""
+def learning_rate_factor(schedule: str, done: float, warmup: float) -> float:
+    """The learning rate as a fraction of the highest, after a fraction `done` of the training."""
     rising = min(1.0, done / warmup)
     match schedule:
         case "one_cycle":
@@ -31,43 +29,48 @@ def step_size(schedule: str, done: float, warmup: float) -> float:
 
 @dataclass
 class Plateau:
-    """Halves the step size whenever a validation is not better than the best before it, down to 1 %.
+    """Halves the learning rate after each validation that is not better than the best before it, down to 1 %.
 
-    Luong et al. 2015 (section 4.1) halve it after each epoch from a fixed one on; here the score says when.
+    Luong et al. 2015 (section 4.1) halve it after each epoch from a fixed one on; here the validation score decides.
     """
 
     factor: float = 1.0
     best: float = -math.inf
 
-    def after(self, value: float, *, warm: bool) -> None:
-        """Take note of a validation; while the step size still rises, nothing is halved."""
-        if warm and value <= self.best:
+    def update(self, score: float, *, warm: bool) -> None:
+        """Take a validation into account; nothing is halved while the learning rate still rises."""
+        if warm and score <= self.best:
             self.factor = max(0.01, self.factor / 2)
-        self.best = max(self.best, value)
+        self.best = max(self.best, score)
 
 
 class Task(lightning.LightningModule):
-    """A model in training: subclasses say what a step and a validation do."""
+    """A model in training; subclasses define the steps of training and validation."""
 
-    def __init__(self, settings: Settings, total_steps: int) -> None:
+    unit: ClassVar[str] = "examples"
+    """What the throughput counts: it is logged as "{unit}/s"."""
+
+    def __init__(self, settings: TrainSettings, total_steps: int) -> None:
         super().__init__()
         self.settings, self.total_steps = settings, total_steps
         self.plateau = Plateau()
         self._random: dict[str, Any] | None = None
         self._seconds = 0.0
         self._began = time.perf_counter()
+        self._throughput_began = time.perf_counter()
+        self._processed = 0
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Adam, as Vaswani et al. 2017 set it."""
-        config = self.settings
+        """AdamW with the betas and epsilon of Vaswani et al. 2017, section 5.3."""
+        settings = self.settings
         return torch.optim.AdamW(
             self.parameters(),
-            lr=config.learning_rate,
+            lr=settings.learning_rate,
             betas=(0.9, 0.98),
             eps=1e-9,
-            weight_decay=config.weight_decay,
-            # Where gradients are scaled, the fused form takes the scale away only after they were clipped.
-            fused=self.device.type == "cuda" and config.precision != "16-mixed",
+            weight_decay=settings.weight_decay,
+            # With scaled gradients the fused form removes the scale only after clipping.
+            fused=self.device.type == "cuda" and settings.precision != "16-mixed",
         )
 
     def configure_gradient_clipping(
@@ -80,44 +83,53 @@ class Task(lightning.LightningModule):
         if gradient_clip_val:
             torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
 
+    def count(self, amount: int, index: int) -> None:
+        """Count what a training step processed, and log the throughput now and then."""
+        self._processed += amount
+        if index % THROUGHPUT_STEPS == THROUGHPUT_STEPS - 1:
+            now = time.perf_counter()
+            self.log(f"{self.unit}/s", self._processed / (now - self._throughput_began), batch_size=1)
+            self._throughput_began, self._processed = now, 0
+
     def note_validation(self, score: float) -> None:
-        """Tell the step size how good a validation was."""
-        self.plateau.after(score, warm=self.share_done(self.global_step) > self.settings.warmup)
+        """Report the score of a validation to the schedule of the learning rate."""
+        self.plateau.update(score, warm=self.fraction_done(self.global_step) > self.settings.warmup)
 
     def configure_optimizers(self) -> Any:
-        """The optimizer, with a step size that rises and falls."""
-        config = self.settings
+        """The optimizer and its learning rate schedule."""
+        settings = self.settings
         optimizer = self.make_optimizer()
         self._began = time.perf_counter() - self._seconds
 
         def factor(step: int) -> float:
-            size = step_size(config.schedule, self.share_done(step + 1), max(config.warmup, 1 / self.total_steps))
-            return size * self.plateau.factor if config.schedule == "plateau" else size
+            warmup = max(settings.warmup, 1 / self.total_steps)
+            rate = learning_rate_factor(settings.schedule, self.fraction_done(step + 1), warmup)
+            return rate * self.plateau.factor if settings.schedule == "plateau" else rate
 
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep what decides how training goes on: random numbers, the time spent, the halvings of the step size."""
+        """Save what decides how training continues: random states, the time spent, the halvings of the plateau."""
         checkpoint["plateau"] = asdict(self.plateau)
         checkpoint["seconds"] = time.perf_counter() - self._began
         checkpoint["random"] = {"cpu": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all()}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Go on from there; a checkpoint of an earlier version may lack some of it."""
-        self.plateau = Plateau(**checkpoint.get("plateau", {}))
-        self._seconds = checkpoint.get("seconds", 0.0)
-        self._random = checkpoint.get("random")
+        """Continue from there."""
+        self.plateau = Plateau(**checkpoint["plateau"])
+        self._seconds = checkpoint["seconds"]
+        self._random = checkpoint["random"]
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """The first batch after a resumption draws the numbers that it would have drawn without one."""
+        """Restore the random states before the first batch after resuming."""
         if self._random is not None:
             torch.set_rng_state(self._random["cpu"].cpu())
             torch.cuda.set_rng_state_all([state.cpu() for state in self._random["cuda"]])
             self._random = None
 
-    def share_done(self, step: int) -> float:
-        """The share of the training that is done: with a time limit, whatever ends first, the steps or the time."""
+    def fraction_done(self, step: int) -> float:
+        """The fraction of the training that is done: of the steps or, with a time limit, of the time if it is more."""
         done = step / self.total_steps
         if self.settings.minutes:
             done = max(done, (time.perf_counter() - self._began) / (60 * self.settings.minutes))

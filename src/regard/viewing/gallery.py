@@ -1,89 +1,96 @@
-"""A page of captions, from those without errors to those that have nothing to do with their picture."""
+"""A page of captions by grade, each with its image and where its words attend."""
 
 import os
-from html import escape
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from regard.data.images import Images
+from regard.data.images import open_image
 from regard.errors import OptionError
-from regard.metrics.grades import GRADES, LEAST
-from regard.systems.caption_gallery import CaptionGallery, Graded, captions_of
-from regard.systems.captioner import Caption, Captioner
-from regard.viewing import overlay, picture
+from regard.files import replacing, write_text
+from regard.trace import Trace
 
-_SIDE = 480
-_STYLE = """
-body { font: 16px/1.45 system-ui, sans-serif; color: #1c1c1c; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
-section > p, header p { color: #555; max-width: 60rem; }
-article { display: grid; grid-template-columns: 20rem 1fr; gap: 0 1.5rem; padding: 1.2rem 0;
-          border-top: 1px solid #ddd; }
-article > img { max-width: 20rem; max-height: 20rem; }
-h3 { margin: 0 0 .4rem; } ul { margin: 0 0 .8rem; padding-left: 1.2rem; color: #555; }
-figure { margin: 0; } figure img { max-width: 100%; }
-@media (max-width: 50rem) { article { grid-template-columns: 1fr; } }
-"""
+_MAX_SIDE = 480
+_JPEG_QUALITY = 88
+
+
+@dataclass(frozen=True)
+class GalleryCaption:
+    """A caption to show: its image, its text, the references that people wrote, and its grade."""
+
+    image: Any
+    """A path, the bytes of a file, a Pillow image or an array."""
+    text: str
+    references: tuple[str, ...]
+    grade: str
+    score: float
+    name: str = ""
+    """A name for the image."""
+    trace: Trace | None = None
+    """The attention of the caption, if its model has any."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    caption: GalleryCaption
+    photograph: str
+    figure: str
+
+
+@dataclass(frozen=True)
+class _Section:
+    name: str
+    count: int
+    percent: int
+    captions: tuple[_Shown, ...]
 
 
 def save_gallery(
-    gallery: CaptionGallery,
-    model: Captioner,
-    images: Images,
+    captions: Iterable[GalleryCaption],
     folder: str | os.PathLike[str],
     *,
-    each: int = 6,
-    beam: int = 5,
+    counts: Mapping[str, int],
     title: str = "Captions",
+    introduction: str = "",
+    score_name: str = "CIDEr-D",
 ) -> Path:
-    """Write index.html, with at most `each` captions of each grade, and their photographs and overlay strips beside it.
+    """Write index.html with a section for each grade, and the images and word-by-word figures beside it.
 
-    The photographs are copied, small, into the folder: whether it may be passed on is up to their owners.
+    `counts` says how many captions have each grade, those not shown included, and gives the order of the sections;
+    within a section the captions keep their order. `introduction` says how the grades were given. The images are
+    copied, reduced, into the folder: whether it may be passed on depends on their licences. Returns the page's path.
     """
-    if each < 1:
-        raise OptionError(f"A gallery shows one or more captions of each grade; got each={each}.")
+    from jinja2 import Environment, PackageLoader
+
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    shown = [one for name in GRADES for one in gallery.some(name, each)]
-    articles: dict[str, list[str]] = {name: [] for name in GRADES}
-    for number, (one, caption) in enumerate(zip(shown, captions_of(model, images, shown, beam=beam), strict=True), 1):
-        articles[one.grade].append(_article(one, caption, images, folder, f"{number:03}"))
-    page = folder / "index.html"
-    sections = "".join(_section(gallery, name, articles[name]) for name in GRADES)
-    page.write_text(_page(title, len(gallery), sections), encoding="utf-8")
-    return page
-
-
-def _page(title: str, count: int, sections: str) -> str:
-    levels = ", ".join(f"{name} from {least:g} on" for name, least in zip(GRADES, LEAST, strict=False))
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head><body>'
-        f"<header><h1>{escape(title)}</h1><p>{count} pictures. The grades are the lectures' words, given by no person "
-        f"but by CIDEr-D, the likeness of a caption to what people wrote: {levels}. A true caption in other words is "
-        f"graded too low, and a usual sentence with one wrong word too high.</p></header>{sections}</body></html>\n"
+    shown: dict[str, list[_Shown]] = {grade: [] for grade in counts}
+    for number, caption in enumerate(captions, 1):
+        if caption.grade not in shown:
+            raise OptionError(f"There is no grade {caption.grade!r} in counts, which has {', '.join(counts)}.")
+        shown[caption.grade].append(_save_images(caption, folder, f"{number:03}"))
+    total = sum(counts.values())
+    sections = [
+        _Section(grade, count, round(100 * count / max(total, 1)), tuple(shown[grade]))
+        for grade, count in counts.items()
+    ]
+    pages = Environment(loader=PackageLoader("regard.viewing"), autoescape=True, trim_blocks=True)
+    page = pages.get_template("gallery.html").render(
+        title=title, introduction=introduction, total=total, score_name=score_name, sections=sections
     )
+    return write_text(folder / "index.html", page)
 
 
-def _section(gallery: CaptionGallery, name: str, articles: list[str]) -> str:
-    number = len(gallery.of(name))
-    share = f"{number} of {len(gallery)} captions, {100 * number / len(gallery):.0f} %"
-    which = {GRADES[0]: "the best", GRADES[-1]: "the worst"}.get(name, "from the best to the worst of them")
-    told = f"{share}; here {len(articles)}, {which}." if articles else f"{share}."
-    return f"<section><h2>{escape(name.capitalize())}</h2><p>{told}</p>{''.join(articles)}</section>"
+def _save_images(caption: GalleryCaption, folder: Path, stem: str) -> _Shown:
+    from regard.viewing.caption_figures import word_by_word
+    from regard.viewing.figures import save
 
-
-def _article(one: Graded, caption: Caption, images: Images, folder: Path, stem: str) -> str:
-    photograph = images.open(one.image)
-    photograph.thumbnail((_SIDE, _SIDE))
-    photograph.save(folder / f"{stem}.jpg", quality=88)
-    references = "".join(f"<li>{escape(text)}</li>" for text in one.references)
-    strip = ""
+    photograph = open_image(caption.image, name=caption.name)
+    photograph.thumbnail((_MAX_SIDE, _MAX_SIDE))
+    with replacing(folder / f"{stem}.jpg") as draft:
+        photograph.save(draft, format="jpeg", quality=_JPEG_QUALITY)
+    figure = ""
     # A caption without words has nothing to draw.
     if caption.trace is not None and caption.trace.target:
-        picture.save(overlay.strip(caption.trace), folder / f"{stem}-words.png")
-        told = "where each word looked"
-        strip = f'<figure><img src="{stem}-words.png" alt="{told}" loading="lazy"></figure>'
-    return (
-        f'<article><img src="{stem}.jpg" alt="{escape(one.image, quote=True)}" loading="lazy"><div>'
-        f"<h3>{escape(one.text) or '(nothing)'}</h3><p>CIDEr-D {one.cider_d:.2f}; people wrote:</p>"
-        f"<ul>{references}</ul>{strip}</div></article>"
-    )
+        figure = save(word_by_word(caption.trace), folder / f"{stem}-words.png").name
+    return _Shown(caption, f"{stem}.jpg", figure)

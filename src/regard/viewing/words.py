@@ -1,24 +1,31 @@
-"""Words as views show them: right-to-left scripts kept in their place, and very long words shortened."""
+"""Words as views show them: control characters made visible, right-to-left scripts kept in place, long words cut."""
 
 import unicodedata
 from collections.abc import Callable, Iterable
 
-# First strong isolate, and its end: what stands between them cannot reorder what stands around them.
+# First strong isolate, and its end: the text between them cannot reorder the text around them.
 _ISOLATE, _END = "\u2068", "\u2069"
+# C0 and C1 controls, which terminals obey, line separators, and marks that reorder the text after them.
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_VISIBLE = dict.fromkeys(_CONTROLS, "\ufffd") | {ord("\n"): "⏎", ord("\t"): "⇥"}
+
+
+def printable(text: str) -> str:
+    """The text with its control characters made visible, so that no word can send commands to a terminal."""
+    return text.translate(_VISIBLE)
 
 
 def right_to_left(words: Iterable[str]) -> bool:
-    """Whether most letters of the words belong to a script written from right to left, as Persian and Hebrew are."""
+    """Whether most letters of the words belong to a right-to-left script, such as Persian or Hebrew."""
     kinds = [unicodedata.bidirectional(letter) for word in words for letter in word]
-    rightward = kinds.count("L")
-    return sum(kind in ("R", "AL") for kind in kinds) > rightward
+    return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
 
 
 def isolated(word: str) -> str:
     """The word between isolate marks, if it has a right-to-left letter.
 
-    Without them a terminal that orders Persian words would take a row of cells for one sentence and turn it around,
-    so that words stand over the wrong columns.
+    Without the marks, a terminal that orders Persian words would take a row of cells for one sentence and reverse it,
+    so that words would stand over the wrong columns.
     """
     if any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in word):
         return f"{_ISOLATE}{word}{_END}"
@@ -26,7 +33,9 @@ def isolated(word: str) -> str:
 
 
 def shortened(word: str, room: int, size: Callable[[str], int] = len) -> str:
-    """The word, or as much of its start as fits into `room` with an ellipsis."""
+    """The printable word, or as much of its start as fits into `room` with an ellipsis."""
+    # Longer words than any view has room for are cut before each letter is looked at.
+    word = printable(word[: max(room, 0) + 200])
     if size(word) <= room:
         return word
     while word and size(word) > room - 1:

@@ -1,0 +1,93 @@
+"""The command that evaluates any system."""
+
+import sys
+from json import dumps
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from regard.errors import OptionError
+from regard.systems.output import say
+
+
+def evaluate(
+    model: str,
+    *,
+    compare: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=True)] = (),
+    mean: bool = False,
+    plot: Path | None = None,
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    json: bool = False,
+    trust: bool = False,
+    **options: str,
+) -> None:
+    """Score a model on a test set.
+
+    A translator: --source and --reference, or --world babel:en-fr; --gold adds the alignment error rate.
+    A captioner: --captions and --images, or --world scenes.
+    An image classifier: --folder and --format.
+    `regard evaluate MODEL --options true` lists all options of that model's system.
+
+    Parameters
+    ----------
+    model
+        A shipped model (`regard models` lists them) or a model folder.
+    compare
+        More models of the same system, shown side by side; of translators also whether the differences are significant.
+    mean
+        Also the mean and standard deviation over the compared models, for runs that differ only in their seed.
+    plot
+        Save a plot of the score by input length here (.png, .svg, .pdf), where that is measured.
+    output
+        Save what the model answered here, one JSON object per example.
+    json
+        Print the report as JSON.
+    trust
+        Load a model that runs somebody's own code (package.module:Name).
+    options
+        The test set and how to decode.
+    """
+    from rich.console import Console
+
+    from regard.config import parse_values
+    from regard.systems.families import family
+    from regard.systems.folder import find_model, kind_of
+    from regard.systems.report import side_by_side
+    from regard.systems.run import evaluate as run
+
+    found = family(kind_of(find_model(model)))
+    console = Console()
+    if options.pop("options", "false") == "true":
+        from regard.cli.listings import print_fields
+
+        print_fields(found.test_set, prefix="--", title=f"Options of regard evaluate {model}")
+        return
+    values = parse_values(found.test_set, options, "--")
+    reports = [run(name, trust=trust, **values) for name in (model, *compare)]
+    if json:
+        say(dumps([report.to_dict() for report in reports] if compare else reports[0].to_dict(), ensure_ascii=False))
+    else:
+        for report in reports:
+            console.print(report)
+    if compare and not json:
+        console.print(side_by_side(reports, mean=mean))
+        if found.compare:
+            from regard.systems.families import resolve
+
+            console.print(resolve(found.compare)(reports))
+    if output is not None:
+        if compare:
+            raise OptionError("--output keeps the answers of one model; leave out --compare.")
+        sys.stderr.write(f"Wrote {reports[0].save_outputs(output)}\n")
+    if plot is not None:
+        _plot(reports, plot)
+
+
+def _plot(reports: "list", plot: Path) -> None:  # type: ignore[type-arg]
+    from regard.viewing import length_curve, save
+
+    curves = {report.model: report.by_length for report in reports if report.by_length}
+    if not curves:
+        raise OptionError("--plot draws a score by input length, which is not measured here.")
+    sys.stderr.write(f"Wrote {save(length_curve(curves), plot)}\n")

@@ -1,0 +1,106 @@
+"""Commands that list what comes with regard: models and recipes."""
+
+from typing import TYPE_CHECKING
+
+from regard.errors import OptionError
+from regard.systems.output import say
+
+if TYPE_CHECKING:
+    from regard.config import Checked
+
+
+def models(*, json: bool = False) -> None:
+    """List the models that come with regard, with their measured scores.
+
+    Parameters
+    ----------
+    json
+        Print the list as JSON, with all metrics.
+    """
+    from dataclasses import asdict
+    from json import dumps
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from regard.systems.pretrained import pretrained_models
+
+    found = pretrained_models()
+    if json:
+        say(dumps([asdict(model) for model in found], ensure_ascii=False))
+        return
+    table = Table(show_lines=True)
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it does", overflow="fold")
+    table.add_column("on its test", overflow="fold", min_width=11)
+    table.add_column("MiB", justify="right", no_wrap=True)
+    for model in found:
+        table.add_row(model.name, model.summary, model.headline, f"{model.mebibytes:.1f}")
+    Console().print(table)
+
+
+def recipes(name: str | None = None, *, fields: str | None = None) -> None:
+    """List the packaged recipes, print one of them, or list the fields that recipes can set.
+
+    Parameters
+    ----------
+    name
+        Print this recipe.
+    fields
+        List the fields of recipes for this system: translator, captioner, image-classifier, ...
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from regard.training.recipes import find_recipe, recipe_names, recipe_summary
+
+    if name is not None and fields is not None:
+        raise OptionError("Give the name of a recipe, or --fields SYSTEM, not both.")
+    if name is not None:
+        say(find_recipe(name).read_text(encoding="utf-8").rstrip("\n"))
+    elif fields is not None:
+        _print_tables(fields)
+    else:
+        table = Table()
+        table.add_column("name", no_wrap=True)
+        table.add_column("what it trains", overflow="fold")
+        for each in recipe_names():
+            table.add_row(each, recipe_summary(each))
+        Console().print(table)
+        say("regard recipes NAME prints one; regard recipes --fields SYSTEM lists all settings of a system.")
+
+
+def _print_tables(system: str) -> None:
+    from regard.systems.families import family
+
+    found = family(system)
+    experiment = found.load_experiment()
+    for table, config in (
+        ("data", experiment.Data),
+        ("model", found.load_system().Config),
+        ("train", experiment.Train),
+    ):
+        print_fields(config, prefix=f"--{table}.", title=f"{system} [{table}]")
+
+
+def print_fields(config: "type[Checked]", *, prefix: str, title: str) -> None:
+    """Print the fields of a config: each with its default and what it accepts, then what it means."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from regard.config import fields_of
+
+    console = Console()
+    console.print(f"\n{title}", style="bold", highlight=False, markup=False)
+    for field in fields_of(config):
+        default = "" if field.default in ("", None, ()) else f" (default {_written(field.default)})"
+        line = Text.assemble((f"{prefix}{field.name}", "cyan"), f"  {field.allowed}{default}")
+        console.print(line, highlight=False)
+        console.print(Padding(field.meaning, (0, 0, 0, 4)), highlight=False, markup=False)
+
+
+def _written(default: object) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)

@@ -1,0 +1,68 @@
+"""The command that trains any system."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from regard.errors import OptionError
+from regard.systems.output import say
+
+
+def train(
+    recipe: str | None = None,
+    *,
+    source: Path | None = None,
+    target: Path | None = None,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("regard-run"),
+    start_from: Annotated[str | None, Parameter(name="--from")] = None,
+    resume: bool = False,
+    **overrides: dict[str, str],
+) -> None:
+    """Train a translator on your own two text files, or whatever a recipe says.
+
+    Any field of a recipe can be set: --model.score dot --train.epochs 5. `regard recipes --fields` lists them all.
+    Ctrl-C ends the training early and saves the model.
+
+    Parameters
+    ----------
+    recipe
+        A TOML file, or the name of a packaged recipe (`regard recipes` lists them).
+    source
+        Source sentences, one per line (plain, .gz, .xz, .zip).
+    target
+        Target sentences, line by line parallel to the source.
+    out
+        Folder for the model, logs and checkpoints.
+    start_from
+        A shipped model or a model folder to continue from, with its vocabulary or classes.
+    resume
+        Continue from the last checkpoint in the folder.
+    overrides
+        Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
+    """
+    from regard.config import parse_values
+    from regard.systems.families import family
+    from regard.systems.run import train as run
+    from regard.training.recipes import TABLES, read_raw
+
+    raw = read_raw(None if recipe is None else Path(recipe))
+    found = family(raw.system, raw.place)
+    experiment = found.load_experiment()
+    tables = {"data": experiment.Data, "model": found.load_system().Config, "train": experiment.Train}
+    fields: dict[str, dict[str, object]] = {table: {} for table in TABLES}
+    for table, texts in overrides.items():
+        if table not in tables or not isinstance(texts, dict):
+            raise OptionError(f"A field is set with --data.NAME, --model.NAME or --train.NAME; got --{table}.")
+        fields[table] = parse_values(tables[table], texts, f"--{table}.")
+    files = {"source": source, "target": target}
+    fields["data"] |= {name: str(path) for name, path in files.items() if path is not None}
+    trained = run(recipe, out=out, **fields, start_from=start_from, resume=resume)  # type: ignore[arg-type]
+    headline = (form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
+    scores = ", ".join(headline)
+    if trained.interrupted:
+        say(f"Interrupted. The model so far is in {trained.folder}; the same command with --resume continues.")
+        sys.exit(130)
+    measured = f" ({scores})" if scores else ""
+    say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")

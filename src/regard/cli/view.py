@@ -1,0 +1,96 @@
+"""Commands that show what attention does."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from regard.errors import OptionError
+
+if TYPE_CHECKING:
+    from regard.trace import Trace
+
+
+def demo(
+    *,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo"),
+    minutes: float = 1.0,
+    photograph: Path | None = None,
+) -> None:
+    """See attention work: as a look-up, under every score, in translation, and on images.
+
+    Prints heat maps in the terminal and saves figures. Trains a small translator on the way.
+
+    Parameters
+    ----------
+    out
+        Folder for the figures; created if it does not exist.
+    minutes
+        Time to train the translator of the generated world.
+    photograph
+        A photograph of yours to caption; by default one of scikit-image, where that is installed.
+    """
+    from regard.demo import run
+
+    run(out, minutes=minutes, photograph=photograph)
+
+
+def view(
+    trace: Path,
+    *,
+    out: Annotated[Path | None, Parameter(alias="-o")] = None,
+    line: int = 1,
+    layer: int | None = None,
+    head: int | None = None,
+    cells: bool = False,
+) -> None:
+    """Show a trace, what a model attended to: a heat map, or a caption word by word over its image.
+
+    Parameters
+    ----------
+    trace
+        A file that Trace.save wrote, or the JSON output of a command (regard translate --json > FILE).
+    out
+        Save a figure here (.png, .svg or .pdf; of a caption also .gif) instead of drawing in the terminal.
+    line
+        Which line of a JSON output to show, counted from 1.
+    layer
+        Show the attention of this layer, counted from 1, where the trace has all layers.
+    head
+        Show the attention of this head, counted from 1.
+    cells
+        Over an image, draw the weights cell by cell instead of as a smooth overlay.
+    """
+    from rich.console import Console
+
+    from regard.viewing.view import view as make_view
+
+    shown = make_view(_read(trace, line))
+    options: dict[str, Any] = {name: value for name, value in (("layer", layer), ("head", head)) if value is not None}
+    if cells:
+        options["cells"] = True
+    if out is None:
+        console = Console()
+        console.print(shown.terminal(width=console.width, colour=console.color_system is not None, **options))
+    else:
+        sys.stderr.write(f"Wrote {shown.save(out, **options)}\n")
+
+
+def _read(path: Path, line: int) -> "Trace":
+    """The trace of a file: a trace itself, or the results of a command as JSON lines."""
+    from regard.trace import Trace
+
+    try:
+        lines = [text for text in path.read_text(encoding="utf-8").splitlines() if text.strip()]
+        result = json.loads(lines[line - 1]) if 1 <= line <= len(lines) else None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        return Trace.load(path)  # which says what is wrong with the file
+    if line != 1 and result is None:
+        raise OptionError(f"--line must be from 1 to {len(lines)}, the number of lines in {path}; got {line}.")
+    if not isinstance(result, dict) or "trace" not in result:
+        return Trace.load(path)
+    if result["trace"] is None:
+        raise OptionError(f"Line {line} of {path} has no trace: its model has no attention.")
+    return Trace.from_dict(result["trace"])

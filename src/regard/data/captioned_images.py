@@ -1,0 +1,118 @@
+"""Images with captions as training examples: one example per caption, and padded batches of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from regard.data.batches import BatchLoader, CostBatches
+from regard.data.image_tensors import ImageTensors
+from regard.data.padding import pad
+from regard.data.tokenizer import END, START, Tokenizer
+from regard.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionBatch:
+    """Images with one caption each: START words END, followed by PAD."""
+
+    images: Shaped[Tensor, "b ..."]
+    """Pixels or features."""
+    target: Int[Tensor, "b m"]
+    """A decoder reads target[:, :-1] and predicts target[:, 1:]."""
+    indices: Int[Tensor, "b"]
+    """The index of each image in the data set."""
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "CaptionBatch":
+        """Move the batch to a device."""
+        parts = (part.to(device, non_blocking=non_blocking) for part in (self.images, self.target, self.indices))
+        return CaptionBatch(*parts)
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionExamples:
+    """Captions as ids, each with the index of its image: an example is one caption."""
+
+    images: ImageTensors
+    indices: Int[np.ndarray, "n"]
+    """The index of the image that each caption describes."""
+    captions: Sequence[Sequence[int]]
+
+    def __post_init__(self) -> None:
+        if len(self.indices) != len(self.captions) or not len(self.captions):
+            raise DataError(
+                f"There must be one image index for each caption, and at least one caption; got {len(self.indices)} "
+                f"indices and {len(self.captions)} captions."
+            )
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+    @cached_property
+    def sizes(self) -> Int[np.ndarray, "n 1"]:
+        """Number of ids of each caption in a batch, START and END included, for CostBatches."""
+        return np.array([[len(caption) + 2] for caption in self.captions], dtype=np.int64)
+
+    def batch(self, numbers: Sequence[int]) -> CaptionBatch:
+        """Gather the examples with these numbers: the collate_fn of a DataLoader."""
+        target, _ = pad([self.captions[number] for number in numbers], before=(START,), after=(END,))
+        indices = torch.from_numpy(self.indices[numbers])
+        return CaptionBatch(self.images.take(indices), target, indices)
+
+    def loader(
+        self,
+        *,
+        max_tokens: int,
+        shuffle: bool,
+        bucket: bool = True,
+        seed: int = 0,
+        rank: int = 0,
+        num_ranks: int = 1,
+    ) -> BatchLoader:
+        """Batches of at most `max_tokens` padded ids, of similar lengths with `bucket`; resumable (see CostBatches)."""
+        batches = CostBatches(
+            self.sizes,
+            max_cost=max_tokens,
+            shuffle=shuffle,
+            seed=seed,
+            bucket=bucket,
+            rank=rank,
+            num_ranks=num_ranks,
+        )
+        return BatchLoader(range(len(self)), batches, collate_fn=self.batch)
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionedImages:
+    """The images of one split, and the captions that people wrote for each."""
+
+    images: ImageTensors
+    captions: list[list[str]]
+    """The captions of each image."""
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+    def examples(self, tokenizer: Tokenizer, *, max_length: int) -> CaptionExamples:
+        """Encode all captions of 1 to `max_length` ids; longer ones are left out."""
+        pairs = [(index, text) for index, texts in enumerate(self.captions) for text in texts]
+        encoded = tokenizer.encode_batch([text for _, text in pairs])
+        kept = [(index, ids) for (index, _), ids in zip(pairs, encoded, strict=True) if 0 < len(ids) <= max_length]
+        if not kept:
+            raise DataError(
+                f"None of the {len(pairs)} captions has 1 to {max_length} words. Raise max_length (data.max_length)."
+            )
+        indices = np.array([index for index, _ in kept], dtype=np.int64)
+        return CaptionExamples(self.images, indices, [ids for _, ids in kept])
+
+    def first_captions(self, tokenizer: Tokenizer) -> CaptionExamples:
+        """Encode the first caption of each image, so that each image is one example."""
+        ids = tokenizer.encode_batch([texts[0] for texts in self.captions])
+        return CaptionExamples(self.images, np.arange(len(ids)), ids)

@@ -1,0 +1,133 @@
+"""Commands of captioners: caption, and a gallery of the best and the worst."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from regard.errors import OptionError
+from regard.systems.captioning import CaptionOptions
+from regard.systems.output import check_show, say, show_result, write_json, writing
+
+
+def caption(
+    *images: Path,
+    model: Annotated[str, Parameter(alias="-m")] = "photo-en",
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    cells: bool = False,
+    json: bool = False,
+    device: str | None = None,
+    trust: bool = False,
+    options: Annotated[CaptionOptions | None, Parameter(name="*")] = None,
+) -> None:
+    """Describe images in words, one line per image, and show where each word looked.
+
+    Parameters
+    ----------
+    images
+        Image files.
+    model
+        A shipped model (`regard models` lists them) or a model folder.
+    output
+        Write the captions to this file instead of the standard output.
+    show
+        Show where each word looked: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.gif an
+        animation.
+    cells
+        In --show, draw the weights cell by cell instead of as a smooth overlay.
+    json
+        Write one JSON object per image, with scores, alternatives and attention.
+    device
+        cpu, cuda or cuda:N; by default the GPU when there is one.
+    trust
+        Load a model that runs somebody's own code (package.module:Name).
+    """
+    from regard.data.progress import track
+    from regard.systems.captioning.model import Captioner
+
+    if not images:
+        raise OptionError("Name the images to caption: regard caption IMAGE ...")
+    check_show(show, len(images))
+    captioner = Captioner.load(model, device=device, trust=trust)
+    options = options or CaptionOptions()
+    keywords = vars(options) if json or show else vars(options) | {"traces": "none"}
+    results = captioner.stream(images, window=32, **keywords)
+    with writing(output) as out:
+        tracked = track(results, "Captioning", "images", total=len(images), enabled=output is not None)
+        for image, result in zip(images, tracked, strict=True):
+            if json:
+                write_json(result, out, image=str(image))
+            else:
+                before = f"{image}: " if len(images) > 1 else ""
+                for one in (result, *result.alternatives):
+                    say(f"{before}{one.score:.4f}\t{one.text}" if options.nbest > 1 else f"{before}{one.text}", out)
+            if show is None:
+                continue
+            if not result.text:
+                raise OptionError(f"The caption of {image} has no words, so there is nothing to show.")
+            show_result(result, show, model=model, cells=cells)
+
+
+def gallery(
+    model: str,
+    *,
+    captions: Path,
+    images: Path,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("regard-gallery"),
+    each: int = 6,
+    limit: int = 0,
+    beam: int = 5,
+    device: str | None = None,
+) -> None:
+    """Write a page of the best and the worst captions of a test set, graded, with where each word looked.
+
+    The grades are those of the lectures, from "without errors" to "unrelated", given by CIDEr-D against what people
+    wrote. The page holds copies of the photographs.
+
+    Parameters
+    ----------
+    model
+        A shipped model or a model folder.
+    captions
+        A file of captions; with splits, those of the test split are used, or else those of the validation split.
+    images
+        The folder or archive of the images.
+    out
+        Folder for the page.
+    each
+        How many captions of each grade to show.
+    limit
+        How many images to caption; 0 for all.
+    beam
+        Number of hypotheses that the search keeps.
+    device
+        cpu, cuda or cuda:N; by default the GPU when there is one.
+    """
+    from regard.data.images import Images
+    from regard.metrics.grades import GRADES
+    from regard.systems.captioning.gallery import captions_of, grade_captions
+    from regard.systems.captioning.model import Captioner
+    from regard.viewing.gallery import GalleryCaption, save_gallery
+
+    if each < 1:
+        raise OptionError(f"--each must be 1 or more; got {each}.")
+    captioner, opened = Captioner.load(model, device=device), Images(images)
+    found = grade_captions(captioner, captions, opened, beam=beam, limit=limit)
+    say(f"{model}: {found.report}; graded by CIDEr-D, not by people")
+    counts = {name: len(found.select(name)) for name in GRADES}
+    for name, count in counts.items():
+        say(f"  {name:22} {count:6}  {100 * count / len(found):.1f} percent")
+    graded = [one for name in GRADES for one in found.examples(name, each)]
+    traced = captions_of(captioner, opened, graded, beam=beam)
+    entries = [
+        GalleryCaption(
+            opened.open(one.image), one.text, one.references, one.grade, one.cider_d, one.image, result.trace
+        )
+        for one, result in zip(graded, traced, strict=True)
+    ]
+    introduction = "Grades are given by CIDEr-D against what people wrote, not by people."
+    title = f"{model} on {images.name}"
+    page = save_gallery(entries, out, counts=counts, title=title, introduction=introduction)
+    say(f"Wrote {page}", sys.stderr)

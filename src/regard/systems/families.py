@@ -1,0 +1,77 @@
+"""The table of systems: what `train`, `evaluate`, `models`, `load` and the command line find a system by.
+
+A new system is its own folder, its recipes, its docs page and its tests, plus one line in SYSTEMS. Values are import
+paths, so that listing models and commands imports no torch.
+"""
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from regard.config import Checked, nearest_hint
+from regard.errors import OptionError
+
+if TYPE_CHECKING:
+    from regard.systems.system import System
+    from regard.training.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class Family:
+    """The parts of one system, as import paths `module:name`, each imported when it is needed."""
+
+    system: str
+    """The System class: its config, its assets, its verb."""
+    experiment: str
+    """The Experiment class: what its recipes say, and how it is trained and tested."""
+    evaluate: str
+    """The function (model, test_set) -> Report."""
+    test_set: type[Checked]
+    """What a model is evaluated on: the options that `regard evaluate` takes for this system."""
+    compare: str = ""
+    """A function (reports) -> something to print, which compares several models; "" for none."""
+    commands: dict[str, str] = field(default_factory=dict)
+    """Its own commands: name -> function."""
+    example: str = ""
+    """A command that tries a trained model; {model} stands for its folder."""
+    headline: dict[str, str] = field(default_factory=dict)
+    """The metrics to show first, in order: name in metrics.json -> how it is written, such as "BLEU {:.1f}"."""
+
+    def load_system(self) -> "type[System]":
+        """Import the System class."""
+        found: type[System] = resolve(self.system)
+        return found
+
+    def load_experiment(self) -> "type[Experiment[Any]]":
+        """Import the Experiment class."""
+        found: type[Experiment[Any]] = resolve(self.experiment)
+        return found
+
+
+SYSTEMS: dict[str, str] = {
+    "translator": "regard.systems.translation:FAMILY",
+    "captioner": "regard.systems.captioning:FAMILY",
+    "image-classifier": "regard.systems.images:FAMILY",
+}
+"""Every system by its kind, as config.json and the line `system = ...` of a recipe name it."""
+
+
+def family(kind: str, place: str = "") -> Family:
+    """The family of a kind of system; an unknown kind is an OptionError that begins with `place`."""
+    if kind not in SYSTEMS:
+        hint = nearest_hint(kind, SYSTEMS)
+        before = f"{place}: " if place else ""
+        raise OptionError(f"{before}system must be one of {', '.join(SYSTEMS)}; got {kind!r}.{hint}")
+    found: Family = resolve(SYSTEMS[kind])
+    return found
+
+
+def families() -> dict[str, Family]:
+    """All families by their kind."""
+    return {kind: family(kind) for kind in SYSTEMS}
+
+
+def resolve(path: str) -> Any:
+    """Import `module:name`."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)

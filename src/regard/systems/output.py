@@ -1,0 +1,84 @@
+"""What the commands of all systems share: reading inputs, writing results, showing attention."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from regard.errors import OptionError
+
+if TYPE_CHECKING:
+    from regard.systems.system import Result
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """Where lines are written: the standard output, or a file."""
+
+    def write(self, text: str, /) -> Any:
+        """Write text."""
+
+    def flush(self) -> Any:
+        """Pass on what was written."""
+
+
+TERMINAL = "-"
+"""What `--show` takes to draw in the terminal instead of saving a file."""
+
+
+def say(text: str, out: Writer | None = None) -> None:
+    """Write one line to the standard output, or to `out`."""
+    (out or sys.stdout).write(text + "\n")
+
+
+def read_texts(texts: Sequence[str], file: Path | None, pipe: Iterable[str]) -> Iterable[str]:
+    """The texts to process: the arguments, the lines of a file, or those of a pipe."""
+    from regard.data.text import read_lines
+
+    if texts and file is not None:
+        raise OptionError("Give texts or a file, not both.")
+    if texts:
+        return texts
+    return read_lines(file) if file is not None else (line.rstrip("\n") for line in pipe)
+
+
+@contextmanager
+def writing(output: Path | None) -> Iterator[Writer]:
+    """The standard output, or a file that appears under its name when it is complete."""
+    if output is None:
+        yield sys.stdout
+        return
+    from regard.files import replacing
+
+    with replacing(output) as draft, draft.open("w", encoding="utf-8") as stream:
+        yield stream
+
+
+def write_json(result: "Result", out: Writer, **more: Any) -> None:
+    """Write a result as one line of JSON; `more` comes before its own fields."""
+    say(json.dumps(more | result.to_dict(), ensure_ascii=False), out)
+
+
+def check_show(show: str | None, count: int) -> None:
+    """Refuse to save several results under one name."""
+    if show is not None and show != TERMINAL and count != 1:
+        raise OptionError(f"--show {show} is for one input; got {count}. Use --show - to draw all in the terminal.")
+
+
+def show_result(result: "Result", show: str, *, model: str, **options: Any) -> None:
+    """Draw what a result attended to: in the terminal for "-", otherwise as a file of the kind that its name says."""
+    from rich.console import Console
+
+    from regard.viewing.view import view
+
+    if result.trace is None:
+        raise OptionError(f"{model} has no attention to show.")
+    if show == TERMINAL:
+        console = Console()
+        console.print(
+            view(result.trace).terminal(width=console.width, colour=console.color_system is not None, **options)
+        )
+    else:
+        say(f"Wrote {view(result.trace).save(show, **options)}", sys.stderr)

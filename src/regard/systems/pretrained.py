@@ -1,0 +1,88 @@
+"""The models that come with regard, and loading any model by its name or folder."""
+
+import json
+import os
+from dataclasses import dataclass
+from itertools import dropwhile, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from regard.systems.families import family
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.systems.captioning.model import Captioner
+    from regard.systems.images.model import ImageClassifier
+    from regard.systems.translation.model import Translator
+
+PRETRAINED = Path(__file__).parent.parent / "pretrained"
+"""The folder of the shipped models."""
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A shipped model: its name, its kind, the first paragraph of its card, its measured scores, its size."""
+
+    name: str
+    kind: str
+    summary: str
+    metrics: dict[str, Any]
+    mebibytes: float
+
+    @property
+    def headline(self) -> str:
+        """The scores that say most about it."""
+        forms = family(self.kind).headline
+        return ", ".join(form.format(self.metrics[name]) for name, form in forms.items() if name in self.metrics)
+
+
+def pretrained_models() -> list[Pretrained]:
+    """Every model that comes with regard, by name; imports no torch."""
+    found = []
+    for path in sorted(PRETRAINED.glob("*/config.json")):
+        folder = path.parent
+        kind = json.loads(path.read_text(encoding="utf-8"))["system"]
+        card = (folder / "MODEL_CARD.md").read_text(encoding="utf-8").splitlines()
+        about = dropwhile(lambda line: not line or line.startswith("#"), card)
+        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        size = sum(file.stat().st_size for file in folder.iterdir()) / 2**20
+        found.append(Pretrained(folder.name, kind, " ".join(takewhile(bool, about)), metrics, size))
+    return found
+
+
+@overload
+def load(
+    name: Literal["en-fr", "en-de", "fa-en"], *, device: "str | torch.device | None" = None, trust: bool = False
+) -> "Translator": ...
+
+
+@overload
+def load(
+    name: Literal["photo-en", "photo-en-hard", "scenes"],
+    *,
+    device: "str | torch.device | None" = None,
+    trust: bool = False,
+) -> "Captioner": ...
+
+
+@overload
+def load(
+    name: Literal["digits"], *, device: "str | torch.device | None" = None, trust: bool = False
+) -> "ImageClassifier": ...
+
+
+@overload
+def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False) -> Any: ...
+
+
+def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False) -> Any:
+    """Load a shipped model by its name, or a saved one by its folder: a Translator, a Captioner, an ImageClassifier...
+
+    The model is in evaluation mode, on the GPU when there is one unless `device` says otherwise. To be sure of its
+    class, call `load` of that class: `Translator.load(name)`. For `trust`, see `System.load`.
+    """
+    from regard.systems.folder import find_model, kind_of
+
+    folder = find_model(name)
+    return family(kind_of(folder), str(folder / "config.json")).load_system().load(folder, device=device, trust=trust)

@@ -1,0 +1,115 @@
+"""Report: what an evaluation gives, for every system: named scores, tables, the outputs themselves."""
+
+import json
+import os
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, ConsoleOptions
+from rich.table import Table
+
+from regard.files import write_text
+from regard.metrics.translation import LengthBucket
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One score: its value, how it is written, and what it is."""
+
+    value: float
+    form: str = "{:.2f}"
+    note: str = ""
+
+    def __str__(self) -> str:
+        return self.form.format(self.value)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The scores of one model on one test set."""
+
+    model: str
+    """The name of the model."""
+    title: str
+    """What was evaluated, such as "500 sentences, beam 5"."""
+    scores: dict[str, Measure]
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Further tables by title: a list of rows, each a mapping from column to value."""
+    outputs: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    """For each example the input, the references and what the model answered."""
+    by_length: tuple[LengthBucket, ...] = ()
+    """The score by the length of the input, where that was measured: what `--plot` draws."""
+    notes: tuple[str, ...] = ()
+    """Sentences on how to read the scores."""
+
+    def __getitem__(self, name: str) -> float:
+        return self.scores[name].value
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, without the outputs."""
+        return {
+            "model": self.model,
+            "title": self.title,
+            "scores": {
+                name: {"value": measure.value} | ({"note": measure.note} if measure.note else {})
+                for name, measure in self.scores.items()
+            },
+            "tables": self.tables,
+            "notes": list(self.notes),
+        }
+
+    def save_outputs(self, path: str | os.PathLike[str]) -> Path:
+        """Write one JSON object per example."""
+        lines = [json.dumps(output, ensure_ascii=False) + "\n" for output in self.outputs]
+        return write_text(path, "".join(lines))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        yield f"{self.model}: {self.title}"
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column()
+        grid.add_column(justify="right")
+        grid.add_column(overflow="fold", style="dim")
+        for name, measure in self.scores.items():
+            grid.add_row(f"  {name}", str(measure), measure.note)
+        yield grid
+        for title, rows in self.tables.items():
+            yield table_of(rows, title=title)
+        yield from self.notes
+
+
+def side_by_side(reports: Sequence[Report], *, mean: bool = False) -> Table:
+    """One row per score, one column per model; with `mean`, also mean and standard deviation over the models."""
+    table = Table("score", title="Side by side", title_justify="left")
+    for report in reports:
+        table.add_column(report.model, justify="right", overflow="fold")
+    if mean:
+        table.add_column("mean ± deviation", justify="right")
+    for name in dict.fromkeys(name for report in reports for name in report.scores):
+        measures = [report.scores[name] for report in reports if name in report.scores]
+        cells = [str(report.scores.get(name, "")) for report in reports]
+        if mean:
+            values = [measure.value for measure in measures]
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            cells.append(f"{measures[0].form.format(statistics.fmean(values))} ± {measures[0].form.format(spread)}")
+        table.add_row(name, *cells)
+    return table
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
+    """Rows of plain values as a table that fits the terminal."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    table = Table(title=title or None, title_justify="left")
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(row.get(name)) for name in columns))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

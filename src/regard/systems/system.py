@@ -1,0 +1,193 @@
+"""The contract of a system: a model with a config, assets and a verb, and the results that it gives."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import islice
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+import torch
+from torch import nn
+
+from regard.config import Checked, from_values
+from regard.errors import OptionError
+from regard.layers.layout import by_columns
+from regard.systems.folder import find_model, read_model, write_model
+from regard.trace import Trace
+
+Item = TypeVar("Item")
+Loaded = TypeVar("Loaded", bound="System")
+Store = Literal["float32", "float16", "int8"]
+MAX_BATCH_COST = 64 * 128
+"""Largest cost of a batch: the number of its inputs times the cost of the most costly one."""
+
+
+class Asset(Protocol):
+    """What a model needs beside its parameters, such as a tokenizer or the names of classes: one file of its folder."""
+
+    def save(self, path: Any) -> Any:
+        """Write it to a file."""
+
+    @classmethod
+    def load(cls, path: Any) -> Any:
+        """Read it from a file."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a system answers for one input."""
+
+    trace: Trace | None = field(default=None, repr=False, kw_only=True)
+    """What was attended to; None for a model without attention."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values, ready for JSON; the trace comes last, because it is long."""
+        plain = {part.name: _as_plain(getattr(self, part.name)) for part in fields(self) if part.name != "trace"}
+        return plain | {"trace": None if self.trace is None else self.trace.to_dict()}
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_as_plain(part) for part in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+class System(nn.Module):
+    """A model that can be saved, loaded and asked.
+
+    Subclasses declare their kind, config, options and assets, and define `predict`; saving, loading and batching are
+    inherited. Asking changes nothing about the model, so that one loaded model may be asked from many threads.
+    """
+
+    kind: ClassVar[str]
+    """The name of the system in config.json and in recipes."""
+    Config: ClassVar[type[Checked]]
+    """The class of `config`."""
+    Options: ClassVar[type[Checked]]
+    """The options of the verb, which it takes as keywords."""
+    assets: ClassVar[Mapping[str, Any]] = {}
+    """What the model needs beside its parameters: name -> class (an Asset). Each is an attribute, an argument of the
+    constructor, and a file of the model's folder."""
+    max_batch: ClassVar[int] = 64
+    """Most inputs in a batch."""
+
+    def __init__(self, config: Checked) -> None:
+        super().__init__()
+        self.config = config
+        self.metrics: dict[str, Any] = {}
+        """Scores that were measured when the model was trained, as in metrics.json."""
+        self.card = ""
+        """The text of MODEL_CARD.md."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return next(self.parameters()).device
+
+    def predict(self, inputs: Sequence[Any], options: Any) -> list[Any]:
+        """The results for one batch of inputs, in order."""
+        raise TypeError(f"{type(self).__name__} does not define predict(inputs, options).")
+
+    def costs(self, inputs: Sequence[Any]) -> list[int]:
+        """How much each input adds to a batch, such as its number of tokens; inputs of like cost go together."""
+        return [1] * len(inputs)
+
+    def answer(self, inputs: Sequence[Any], options: Any) -> list[Any]:
+        """The results for any number of inputs, in order; what verbs call with a list."""
+        if self.training:
+            raise OptionError(
+                f"This {type(self).__name__} is in training mode, in which dropout changes its results. "
+                "Call model.eval() first."
+            )
+        results: list[Any] = [None] * len(inputs)
+        for places in batches_by_cost(self.costs(inputs), max_batch=self.max_batch):
+            with torch.inference_mode():
+                batch = self.predict([inputs[place] for place in places], options)
+            for place, result in zip(places, batch, strict=True):
+                results[place] = result
+        return results
+
+    def stream(self, inputs: Iterable[Any], *, window: int = 256, **options: Any) -> Iterator[Any]:
+        """A result for each input, in order, from an iterable of any length; `window` inputs are read ahead."""
+        if window < 1:
+            raise OptionError(f"window must be 1 or more; got {window}.")
+        checked = self.options(options)
+        for some in in_groups(inputs, window):
+            yield from self.answer(some, checked)
+
+    @classmethod
+    def options(cls, keywords: Mapping[str, Any]) -> Any:
+        """The options of the verb from its keywords, checked."""
+        return from_values(cls.Options, keywords, cls.__name__)
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        metrics: Mapping[str, Any] | None = None,
+        card: str | None = None,
+        store: Store = "float32",
+    ) -> None:
+        """Write the model as a folder: config.json, model.safetensors, assets, metrics.json, MODEL_CARD.md.
+
+        `store` is the precision on disk: float16 halves the size, int8 quarters it. Without `metrics` and `card`, those
+        that the model was loaded with are kept. A folder that regard did not write is never replaced.
+        """
+        write_model(
+            folder,
+            self,
+            kind=self.kind,
+            config=self.config,
+            assets={name: getattr(self, name) for name in self.assets},
+            metrics=self.metrics if metrics is None else metrics,
+            card=self.card if card is None else card,
+            store=store,
+        )
+
+    @classmethod
+    def load(
+        cls: type[Loaded],
+        name: str | os.PathLike[str],
+        *,
+        device: str | torch.device | None = None,
+        trust: bool = False,
+    ) -> Loaded:
+        """Load a shipped model by its name or a saved model from its folder, in evaluation mode.
+
+        It goes to the GPU when there is one, unless `device` says otherwise. A model that names parts of somebody's own
+        (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
+        """
+        saved = read_model(find_model(name), cls.kind, cls.Config, cls.assets, trust=trust)
+        model = cls(saved.config, **saved.assets)
+        saved.fill(model)
+        model.metrics, model.card = saved.metrics, saved.card
+        return by_columns(model.to(choose_device(device)).eval())
+
+
+def choose_device(device: str | torch.device | None = None) -> torch.device:
+    """The given device, or the GPU when there is one, or else the CPU."""
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        raise OptionError(f"device must be such as 'cpu', 'cuda' or 'cuda:1'; got {device!r}.") from error
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise OptionError(f"device={str(device)!r} needs a CUDA GPU, and torch finds none here. Use device='cpu'.")
+    return chosen
+
+
+def batches_by_cost(costs: Sequence[int], *, max_batch: int, max_cost: int = MAX_BATCH_COST) -> Iterator[list[int]]:
+    """The places of inputs of like cost, the most costly first: rows x largest cost <= max_cost, or a single row."""
+    order = sorted(range(len(costs)), key=lambda place: costs[place], reverse=True)
+    while order:
+        rows = max(1, min(max_batch, max_cost // max(1, costs[order[0]])))
+        yield order[:rows]
+        order = order[rows:]
+
+
+def in_groups(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The items in lists of at most `size`."""
+    waiting = iter(items)
+    while group := list(islice(waiting, size)):
+        yield group

@@ -1,0 +1,63 @@
+"""Translation: text in, text out. Summaries, or questions and answers, are trained in the same way."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.config import PositiveInt
+from regard.errors import OptionError
+from regard.search.options import Search
+from regard.systems.families import Family
+
+
+@dataclass(frozen=True)
+class TranslationOptions(Search):
+    """Options of `translate`: those of the search, and what to report."""
+
+    traces: Literal["main", "all", "none"] = "main"
+    """Attention to report: one map; all layers and heads of a Transformer, self-attention included; or nothing."""
+    replace_unknown: bool = False
+    """Write the source word that was attended to most in place of an unknown word (Luong et al. 2015); for models of
+    whole words."""
+
+
+@dataclass(frozen=True)
+class EvaluationSet(Search):
+    """What a translator is evaluated on."""
+
+    source: str = ""
+    """File with the test sentences, one per line."""
+    reference: str = ""
+    """File with their translations, line by line."""
+    world: str = ""
+    """Instead of files, sentences of the generated world: babel:SOURCE-TARGET, such as babel:en-fr."""
+    count: PositiveInt = 500
+    """Number of sentences of the world."""
+    gold: str = ""
+    """File with word links, as JSON lines (src, tgt, sure, possible): adds the alignment error rate."""
+    lowercase: bool = False
+    """Compare in lower case."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        super().check()
+        if bool(self.source) != bool(self.reference):
+            raise OptionError("source and reference are two files with as many lines; give both.")
+        if self.source and self.world:
+            raise OptionError("Give files (source and reference) or a world, not both.")
+        if not (self.source or self.world or self.gold):
+            raise OptionError("Give the files of a test set (source and reference), or a world such as babel:en-fr.")
+
+
+FAMILY = Family(
+    system="regard.systems.translation.model:Translator",
+    experiment="regard.systems.translation.experiment:TranslationExperiment",
+    evaluate="regard.systems.translation.evaluation:evaluate",
+    test_set=EvaluationSet,
+    compare="regard.systems.translation.evaluation:significance",
+    commands={
+        "translate": "regard.systems.translation.command:translate",
+        "align": "regard.systems.translation.command:align",
+    },
+    example="regard translate --model {model} 'A sentence.'",
+    headline={"test_bleu": "BLEU {:.1f}"},
+)

@@ -1,0 +1,237 @@
+"""What a translator learns from: sentence pairs streamed from their files, never all in memory."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.config import Checked, Count, Fraction, PositiveInt
+from regard.data.datasets import hint_for
+from regard.data.splits import HashHoldOut, Splits
+from regard.data.text import file_stamp, read_dataset, read_pairs, read_tsv
+from regard.data.tokenizer import Tokenizer
+from regard.errors import DataError, OptionError
+
+Pair = tuple[str, str]
+Pairs = list[Pair]
+
+TOKENIZER_PAIRS = 1_000_000
+"""A tokenizer is trained on at most this many pairs: of a larger corpus, on every n-th."""
+
+
+@dataclass(frozen=True)
+class TranslationData(Checked):
+    """Which sentence pairs to learn from."""
+
+    folder: str = "."
+    """Folder that the other paths are relative to."""
+    source: str = ""
+    """Source sentences, one per line (plain, .gz, .xz or .zip)."""
+    target: str = ""
+    """Target sentences, line by line parallel to the source."""
+    pairs: str = ""
+    """Or both in one file: source<TAB>target."""
+    columns: tuple[int, int] = (0, 1)
+    """The columns of `pairs` that hold source and target, counted from 0."""
+    dataset: str = ""
+    """Or a Hugging Face dataset: NAME or NAME:CONFIGURATION of the hub, or a file or folder of one."""
+    dataset_columns: tuple[str, str] = ("source", "target")
+    """The columns of `dataset` that hold source and target, or the languages in its translation column."""
+    dataset_split: str = "train"
+    """The split of `dataset` to train on."""
+    dataset_valid: str = ""
+    """Its split to validate with; without one, training pairs are held out."""
+    dataset_test: str = ""
+    """Its split to test with."""
+    world: str = ""
+    """Or a generated world and direction: babel:SOURCE-TARGET, such as babel:en-fr."""
+    examples: PositiveInt = 50_000
+    """Number of pairs of the world to generate."""
+    max_words: PositiveInt = 20
+    """Longest source sentence of the world, in words."""
+    valid_source: str = ""
+    """Validation sentences; without them, training pairs are held out."""
+    valid_target: str = ""
+    """Their translations."""
+    held_out: PositiveInt = 1000
+    """Number of training sentences held out for validation where there are no validation files."""
+    test_source: str = ""
+    """Test sentences, translated when training has ended."""
+    test_target: str = ""
+    """Their translations."""
+    held_out_test: Count = 0
+    """Number of training sentences held out for testing where there are no test files."""
+    tokens: Literal["bpe", "word"] = "bpe"
+    """Subwords, or whole words."""
+    vocabulary: PositiveInt = 8000
+    """Size of the vocabulary, of each side or of both."""
+    joint: bool = True
+    """One vocabulary for both sides."""
+    lowercase: bool = False
+    """Convert all text to lower case."""
+    bpe_dropout: Fraction = 0.0
+    """Probability that a merge is left out in training (Provilkov et al. 2020)."""
+    max_length: PositiveInt = 200
+    """Longest sentence in tokens; longer pairs are left out and counted."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
+            raise OptionError(f"columns must be two different columns, counted from 0; got {list(self.columns)}.")
+        if self.vocabulary < 8:
+            raise OptionError(
+                f"vocabulary must be 8 or more, for the special tokens alone take 4; got {self.vocabulary}."
+            )
+        for first, second in (("source", "target"), ("valid_source", "valid_target"), ("test_source", "test_target")):
+            if bool(getattr(self, first)) != bool(getattr(self, second)):
+                raise OptionError(f"{first} and {second} are two parallel files; give both.")
+        if self.world:
+            parse_world(self.world)
+
+
+def parse_world(world: str) -> tuple[str, str]:
+    """The languages of babel:SOURCE-TARGET."""
+    from regard.worlds.babel import LANGUAGES
+
+    name, _, direction = world.partition(":")
+    source, _, target = direction.partition("-")
+    if name != "babel" or source not in LANGUAGES or target not in LANGUAGES or source == target:
+        raise OptionError(
+            f"world must be babel:SOURCE-TARGET with two of the languages {', '.join(LANGUAGES)}; got {world!r}."
+        )
+    return source, target
+
+
+class Stream:
+    """Pairs that can be read again and again: each pass opens the files anew, so that no pair has to be kept.
+
+    `identity` says what is read: equal identities mean equal pairs. It is None where this cannot be known.
+    """
+
+    def __init__(
+        self, read: Callable[[], Iterable[Pair]], identity: Any, without: frozenset[str] = frozenset()
+    ) -> None:
+        self._read, self._identity, self._without = read, identity, without
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (pair for pair in self._read() if pair[0] not in self._without)
+
+    def leaving_out(self, sources: Iterable[str]) -> "Stream":
+        """The stream without these source sentences."""
+        return Stream(self._read, self._identity, self._without | frozenset(sources))
+
+    @property
+    def fingerprint(self) -> str | None:
+        """A hash of the identity and of what is left out."""
+        if self._identity is None:
+            return None
+        return hashlib.sha256(json.dumps([self._identity, sorted(self._without)]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class TranslationSplits(Splits[Stream, Pairs]):
+    """Pairs to train on, to validate with and to test with."""
+
+    pairs: int = 0
+    """Number of pairs in the files that have words on both sides, held out or not."""
+
+
+def read_splits(data: TranslationData) -> TranslationSplits:
+    """One pass over the training pairs, to count them and to choose what is held out; valid and test are lists."""
+    if data.world:
+        return _world(data)
+    stream, valid, test = _stream(data), _given(data, "valid"), _given(data, "test")
+    held = HashHoldOut.from_items(
+        _filled(stream),
+        lambda pair: pair[0],
+        valid=data.held_out if valid is None else 0,
+        test=data.held_out_test if test is None else 0,
+    )
+    if not held.count:
+        raise DataError("There is nothing to train on: no pair has words on both sides.")
+    held_valid, held_test = held.held_out(name="source sentences")
+    train = stream.leaving_out(source for source, _ in [*held_test, *held_valid])
+    return TranslationSplits(
+        train, held_valid if valid is None else valid, held_test if test is None else test, pairs=held.count
+    )
+
+
+def train_tokenizers(data: TranslationData, splits: TranslationSplits) -> tuple[Tokenizer, Tokenizer]:
+    """Tokenizers trained on the training pairs, or on an even sample of them: one for both sides, or one for each."""
+    options: dict[str, Any] = {"size": data.vocabulary, "kind": data.tokens, "lowercase": data.lowercase}
+    every = max(1, -(-splits.pairs // TOKENIZER_PAIRS))
+
+    def sample() -> Iterator[Pair]:
+        return islice(_filled(splits.train), 0, None, every)
+
+    if data.joint:
+        tokenizer = Tokenizer.train((text for pair in sample() for text in pair), **options)
+        return tokenizer, tokenizer
+    return (
+        Tokenizer.train((source for source, _ in sample()), **options),
+        Tokenizer.train((target for _, target in sample()), **options),
+    )
+
+
+def _stream(data: TranslationData) -> Stream:
+    if data.pairs:
+        path = _file(data, data.pairs)
+        return Stream(lambda: read_tsv(path, data.columns), [file_stamp(path), data.columns])
+    if data.source:
+        source, target = _file(data, data.source), _file(data, data.target)
+        return Stream(lambda: read_pairs(source, target), [file_stamp(source), file_stamp(target)])
+    if data.dataset:
+        return _dataset(data, data.dataset_split)
+    raise OptionError(
+        "Say what to train on: two text files (--source a.txt --target b.txt), --data.pairs FILE, --data.dataset NAME, "
+        "or --data.world babel:en-fr."
+    )
+
+
+def _given(data: TranslationData, part: Literal["valid", "test"]) -> Pairs | None:
+    """The pairs to validate or to test with, where the recipe names them."""
+    source, target = getattr(data, f"{part}_source"), getattr(data, f"{part}_target")
+    if source:
+        return list(_filled(read_pairs(_file(data, source), _file(data, target))))
+    split = getattr(data, f"dataset_{part}")
+    return list(_filled(_dataset(data, split))) if data.dataset and split else None
+
+
+def _file(data: TranslationData, name: str) -> Path:
+    path = Path(data.folder) / name
+    if not path.is_file():
+        raise DataError(f"There is no file {path}. {hint_for(name)}".rstrip())
+    return path
+
+
+def _dataset(data: TranslationData, split: str) -> Stream:
+    place = Path(data.folder) / data.dataset
+    name = str(place) if place.exists() else data.dataset
+    # A name on the hub may change its contents, and a folder holds many files: neither has a stamp.
+    identity = [file_stamp(place), data.dataset_columns, split] if place.is_file() else None
+    return Stream(lambda: read_dataset(name, *data.dataset_columns, split=split), identity)
+
+
+def _filled(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    return ((source, target) for source, target in pairs if source.strip() and target.strip())
+
+
+def _world(data: TranslationData) -> TranslationSplits:
+    train = world_pairs(data.world, "train", data.examples, max_words=data.max_words)
+    stream = Stream(lambda: train, hashlib.sha256(repr(train).encode()).hexdigest())
+    valid, test = (
+        world_pairs(data.world, split, count, max_words=data.max_words)
+        for split, count in (("valid", data.held_out), ("test", data.held_out_test))
+    )
+    return TranslationSplits(stream, valid, test, pairs=len(train))
+
+
+def world_pairs(world: str, split: str, count: int, *, max_words: int = 20) -> Pairs:
+    """Sentence pairs of the world babel."""
+    from regard.worlds.babel import pairs
+
+    generated = pairs(*parse_world(world), split=split, max_words=max_words)
+    return [(" ".join(pair.source), " ".join(pair.target)) for pair in islice(generated, count)]

@@ -1,0 +1,294 @@
+"""Translator: text in, text out, by any sequence-to-sequence model of the lectures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, overload
+
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from regard.config import Checked, Count, Fraction, Names, PositiveInt, fields_of
+from regard.data.padding import pad
+from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
+from regard.encoders.encoded import Encoded
+from regard.errors import OptionError
+from regard.search.hypothesis import Hypothesis
+from regard.search.options import Search
+from regard.search.search import search
+from regard.systems.system import Result, System
+from regard.systems.translation import TranslationOptions
+from regard.systems.translation.assembly import build_decoder, build_embedding, build_encoder
+from regard.trace import Axis, Map, Series, Trace
+
+SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
+ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
+RECURRENT = ("plain", "rnnsearch", "luong")
+_USED_BY: dict[str, tuple[str, ...]] = {
+    "hidden": RECURRENT,
+    "encoder_hidden": RECURRENT,
+    "cell": RECURRENT,
+    "bidirectional": RECURRENT,
+    "state_dropout": RECURRENT,
+    "output_dropout": RECURRENT,
+    "conditional": ("rnnsearch",),
+    "input_feeding": ("luong", "plain"),
+    "score": ("rnnsearch", "luong"),
+    "align": ("rnnsearch", "luong"),
+    "window": ("rnnsearch", "luong"),
+    "coverage": ("rnnsearch", "luong"),
+    "max_positions": ("rnnsearch", "luong"),
+    "heads": ("transformer",),
+    "feedforward_dim": ("transformer",),
+    "prenorm": ("transformer",),
+}
+
+
+@dataclass(frozen=True)
+class TranslatorConfig(Checked):
+    """The parts of a translator."""
+
+    architecture: Literal["plain", "rnnsearch", "luong", "transformer"] = "rnnsearch"
+    """plain (no attention), rnnsearch (Bahdanau), luong, or transformer."""
+    embedding: PositiveInt = 256
+    """Features of a word; of a Transformer, of every layer."""
+    hidden: PositiveInt = 256
+    """Units of the recurrent layers, in each direction."""
+    encoder_hidden: Count = 0
+    """Units of the encoder in each direction; 0 for as many as `hidden`. hidden / 2 makes dot products possible."""
+    layers: PositiveInt = 1
+    """Layers of encoder and decoder (rnnsearch has one)."""
+    cell: Literal["gru", "lstm"] = "gru"
+    """Recurrent cell."""
+    bidirectional: bool = True
+    """Whether the recurrent encoder also reads backwards."""
+    conditional: bool = False
+    """rnnsearch: a conditional GRU, which updates its state before and after attending."""
+    input_feeding: bool = True
+    """luong: the attentional vector is an input of the next step."""
+    score: Annotated[str, Names(SCORES)] = "additive"
+    """How well a source word matches the decoder's state."""
+    align: Annotated[str, Names(ALIGNMENTS)] = "softmax"
+    """How scores become attention weights; uniform is the control without attention."""
+    window: PositiveInt = 10
+    """local_m, local_p: how many source positions the window extends to each side."""
+    coverage: bool = False
+    """rnnsearch, luong: the score also sees how much each source word was attended to so far (See et al. 2017)."""
+    max_positions: PositiveInt = 200
+    """location: number of source positions that the score can tell apart."""
+    heads: PositiveInt = 4
+    """transformer: number of heads of each attention."""
+    feedforward_dim: PositiveInt = 1024
+    """transformer: units of the feed-forward networks."""
+    prenorm: bool = True
+    """transformer: normalise before each sublayer rather than after it."""
+    dropout: Fraction = 0.2
+    """Dropout of word features in training (transformer: of every sublayer)."""
+    state_dropout: Fraction = 0.0
+    """Dropout of the encoder's states."""
+    output_dropout: Fraction = 0.2
+    """Dropout before the output layer."""
+    share_embeddings: Literal["none", "target", "all"] = "target"
+    """Which embeddings are one matrix: none, the target words with the output layer, or all (joint vocabulary)."""
+    encoder: Annotated[str, Names(("auto",))] = "auto"
+    """The encoder of the architecture, or your own."""
+    decoder: Annotated[str, Names(("auto",))] = "auto"
+    """The decoder of the architecture, or your own."""
+
+    def check(self) -> None:
+        """Refuse settings that the architecture would ignore, and sizes that do not fit together."""
+        defaults = {field.name: field.default for field in fields_of(TranslatorConfig)}
+        own = self.encoder != "auto" or self.decoder != "auto"
+        for name, users in _USED_BY.items():
+            if self.architecture not in users and getattr(self, name) != defaults[name] and not own:
+                raise OptionError(
+                    f"{name} is for the architecture {' or '.join(users)}, and {self.architecture} would ignore it; "
+                    f"got {name} {getattr(self, name)!r}. Remove it."
+                )
+        if self.architecture == "rnnsearch" and self.layers > 1 and not own:
+            raise OptionError(f"rnnsearch has one layer; got layers {self.layers}. Use architecture 'luong'.")
+        if self.architecture == "transformer" and self.embedding % self.heads:
+            raise OptionError(
+                f"embedding must be a multiple of heads; got embedding {self.embedding} and heads {self.heads}."
+            )
+        states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
+        is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own
+        if is_product and states != self.hidden:
+            raise OptionError(
+                f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "
+                f"features and the decoder {self.hidden}. Use score 'general', or encoder_hidden "
+                f"{self.hidden // 2 if self.bidirectional else self.hidden}."
+            )
+
+
+@dataclass(frozen=True)
+class Translation(Result):
+    """One translation."""
+
+    source: str
+    text: str
+    score: float
+    """Mean log-probability of a token, or what else the search ranked by."""
+    finished: bool
+    """False where the output was cut at the length limit."""
+    alternatives: tuple["Translation", ...] = ()
+    """The next best translations, where `nbest` asked for them."""
+
+
+class Translator(System):
+    """An encoder, a decoder, and the tokenizers on both sides."""
+
+    kind = "translator"
+    Config = TranslatorConfig
+    Options = TranslationOptions
+    assets: ClassVar[Mapping[str, Any]] = {"source_tokenizer": Tokenizer, "target_tokenizer": Tokenizer}
+    config: TranslatorConfig
+
+    def __init__(self, config: TranslatorConfig, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
+        super().__init__(config)
+        self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
+        source_embedding = build_embedding(len(source_tokenizer), config.embedding)
+        target_embedding = build_embedding(len(target_tokenizer), config.embedding)
+        if config.share_embeddings == "all":
+            if source_tokenizer.vocabulary_hash != target_tokenizer.vocabulary_hash:
+                raise OptionError("share_embeddings 'all' needs one joint vocabulary; these are two. Use 'target'.")
+            source_embedding = target_embedding
+        output = nn.Linear(config.embedding, len(target_tokenizer))
+        nn.init.zeros_(output.bias)
+        if config.share_embeddings == "none":
+            nn.init.normal_(output.weight, std=config.embedding**-0.5)
+        else:
+            output.weight = target_embedding.weight
+        self.encoder = build_encoder(config, source_embedding)
+        self.decoder = build_decoder(config, self.encoder.dim, target_embedding, output)
+
+    def encode(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"]) -> Encoded:
+        """The states of the source sentences."""
+        encoded: Encoded = self.encoder(source, lengths)
+        return encoded
+
+    def search(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], options: Search) -> list[list[Hypothesis]]:
+        """The best hypotheses for each source sentence; by default at most twice its length and ten more tokens."""
+        return self._search(self.encode(source, lengths), int(lengths.max()), options)
+
+    def costs(self, inputs: Sequence[str]) -> list[int]:
+        """The number of tokens of each text."""
+        return [len(ids) + 1 for ids in self.source_tokenizer.encode_batch(list(inputs))]
+
+    @overload
+    def translate(self, texts: str, **options: Any) -> Translation: ...
+
+    @overload
+    def translate(self, texts: Sequence[str], **options: Any) -> list[Translation]: ...
+
+    def translate(self, texts: str | Sequence[str], **options: Any) -> Translation | list[Translation]:
+        """Translate a text, or each text of a list.
+
+        Options are the fields of `TranslationOptions`: beam, nbest, sample, temperature, max_length, traces, ...
+        `stream` does the same for an iterable of any length.
+        """
+        checked = self.options(options)
+        if isinstance(texts, str):
+            only: Translation = self.answer([texts], checked)[0]
+            return only
+        if wrong := [text for text in texts if not isinstance(text, str)]:
+            raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r} in the list.")
+        return self.answer(list(texts), checked)
+
+    def predict(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
+        """The translations of one batch of texts."""
+        ids = [[*self.source_tokenizer.encode(text), END] for text in inputs]
+        padded, lengths = pad(ids)
+        encoded = self.encode(padded.to(self.device), lengths)
+        found = [best[: options.nbest] for best in self._search(encoded, int(lengths.max()), options)]
+        rows = [row for row, best in enumerate(found) for _ in best]
+        flat = [hypothesis for best in found for hypothesis in best]
+        traces = iter(self._traces([inputs[row] for row in rows], [ids[row] for row in rows], flat, options.traces))
+        results = []
+        for text, source, best in zip(inputs, ids, found, strict=True):
+            first, *others = [
+                Translation(
+                    text,
+                    self._written(text, source, one) if options.replace_unknown else self._decoded(one),
+                    one.score,
+                    one.finished,
+                    trace=next(traces),
+                )
+                for one in best
+            ]
+            results.append(replace(first, alternatives=tuple(others)))
+        return results
+
+    def _search(self, encoded: Encoded, longest: int, options: Search) -> list[list[Hypothesis]]:
+        rows = encoded.states.shape[0]
+        limit = max(2 * longest + 10, options.min_length)
+        rules = options.rules(start=START, end=END, banned=(PAD,), max_length=limit)
+        prefixes = [self.target_tokenizer.encode(options.prefix)] * rows if options.prefix else None
+        state = self.decoder.start(encoded)
+        device = encoded.states.device
+        return search(self.decoder, state, rows=rows, device=device, rules=rules, options=options, prefixes=prefixes)
+
+    def _decoded(self, hypothesis: Hypothesis) -> str:
+        return self.target_tokenizer.decode(hypothesis.tokens)
+
+    def _written(self, text: str, source: list[int], hypothesis: Hypothesis) -> str:
+        """The text of a hypothesis, each unknown word replaced by the source word that was attended to most."""
+        written = self._decoded(hypothesis)
+        if hypothesis.weights is None or len(source) == 1:
+            return written
+        words, word_of = text.split(), self.source_tokenizer.word_index(source[:-1])
+        for token, weights in zip(hypothesis.tokens, hypothesis.weights[:, : len(source) - 1], strict=False):
+            if token == UNKNOWN:
+                written = written.replace(UNKNOWN_MARK, words[word_of[int(weights.argmax())]], 1)
+        return written
+
+    def _traces(
+        self, texts: Sequence[str], sources: Sequence[list[int]], found: Sequence[Hypothesis], which: str
+    ) -> list[Trace | None]:
+        if which == "none" or any(one.weights is None for one in found):
+            return [None] * len(found)
+        every = self._all_maps(sources, found) if which == "all" else [()] * len(found)
+        return [
+            self._trace(text, source, one, maps)
+            for text, source, one, maps in zip(texts, sources, found, every, strict=True)
+        ]
+
+    def _trace(self, text: str, source: list[int], hypothesis: Hypothesis, more: tuple[Map, ...]) -> Trace:
+        end = ["</s>"] if hypothesis.finished else []
+        pieces = (*self.target_tokenizer.pieces(hypothesis.tokens), *end)
+        columns = Axis("source", "tokens", (*self.source_tokenizer.pieces(source[:-1]), "</s>"), text=text)
+        rows = Axis("target", "tokens", pieces, text=self._decoded(hypothesis))
+        # What a decoder's self-attention looks back at: the tokens that were its inputs.
+        history = (Axis("history", "tokens", ("<s>", *pieces[:-1])),) if more else ()
+        if hypothesis.weights is None:
+            raise TypeError("A trace needs attention weights.")
+        weights = hypothesis.weights[: len(pieces), : len(source)].float().cpu().numpy()
+        log_probs = Series("log_prob", "target", tuple(hypothesis.log_probs[: len(pieces)]))
+        maps = (Map("cross", "target", "source", weights), *more)
+        return Trace("translation", (columns, rows, *history), maps, (log_probs,))
+
+    def _all_maps(self, sources: Sequence[list[int]], found: Sequence[Hypothesis]) -> list[tuple[Map, ...]]:
+        """Every layer's and head's attention, from one pass in which the tokens of the hypotheses are given."""
+        if self.config.architecture != "transformer" or self.config.encoder != "auto" or self.config.decoder != "auto":
+            return [()] * len(found)
+        source, lengths = pad(sources)
+        targets, _ = pad([[START, *one.tokens] for one in found])
+        encoded = self.encoder(source.to(self.device), lengths, weights=True)
+        unrolled = self.decoder(encoded, targets.to(self.device), weights="all")
+        kinds = {
+            "encoder": ("source", "source", encoded.maps),
+            "decoder": ("target", "history", unrolled.self_maps),
+            "cross": ("target", "source", unrolled.source_maps),
+        }
+        maps: list[list[Map]] = [[] for _ in found]
+        for kind, (rows, columns, layers) in kinds.items():
+            for layer, tensor in enumerate(layers, 1):
+                for place, heads in enumerate(tensor.float().cpu().numpy()):
+                    length = len(found[place].log_probs)
+                    sizes = {"source": len(sources[place]), "target": length, "history": length}
+                    maps[place] += [
+                        Map(
+                            f"{kind} {layer}.{head}", rows, columns, table[: sizes[rows], : sizes[columns]], layer, head
+                        )
+                        for head, table in enumerate(heads, 1)
+                    ]
+        return [tuple(each) for each in maps]

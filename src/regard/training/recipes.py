@@ -1,0 +1,92 @@
+"""Recipes: one complete experiment each, as TOML with the tables [data], [model] and [train].
+
+The line `system = ...` says what a recipe trains; without it, a translator.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.config import nearest_hint
+from regard.errors import DataError, OptionError
+from regard.training.experiment import Recipe
+
+RECIPES = Path(__file__).parent.parent / "recipes"
+"""The folder of the packaged recipes."""
+DEFAULT_SYSTEM = "translator"
+TABLES = ("data", "model", "train")
+
+
+@dataclass(frozen=True)
+class RawRecipe:
+    """What a recipe file says, before it is checked against the tables of its system."""
+
+    system: str = DEFAULT_SYSTEM
+    tables: dict[str, dict[str, Any]] = field(default_factory=lambda: {table: {} for table in TABLES})
+    place: str = "the command line"
+
+
+def read_raw(name: str | Path | None) -> RawRecipe:
+    """Read a TOML file, or the packaged recipe of that name; None for an empty recipe."""
+    if name is None:
+        return RawRecipe()
+    path = find_recipe(name)
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
+        raise DataError(f"{path} is not a recipe: {error}.") from error
+    system = given.pop("system", DEFAULT_SYSTEM)
+    if not isinstance(system, str):
+        raise OptionError(f"{path}: system must be text, such as {DEFAULT_SYSTEM!r}; got {system!r}.")
+    for table, values in given.items():
+        if table not in TABLES or not isinstance(values, dict):
+            hint = nearest_hint(table, ("system", *TABLES))
+            raise OptionError(f"{path}: a recipe has the tables [data], [model] and [train]; got {table!r}.{hint}")
+    return RawRecipe(system, {table: dict(given.get(table, {})) for table in TABLES}, str(path))
+
+
+def with_values(raw: RawRecipe, overrides: Mapping[str, Mapping[str, Any]]) -> RawRecipe:
+    """The recipe with fields replaced."""
+    for table, values in overrides.items():
+        if table not in TABLES or not isinstance(values, Mapping):
+            raise OptionError(f"A field is set with --data.NAME, --model.NAME or --train.NAME; got --{table}.")
+    tables = {table: raw.tables[table] | dict(overrides.get(table, {})) for table in TABLES}
+    return RawRecipe(raw.system, tables, raw.place)
+
+
+def recipe_names() -> list[str]:
+    """The names of the packaged recipes."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+
+
+def recipe_summary(name: str) -> str:
+    """What a packaged recipe trains: the comment in its first line."""
+    return find_recipe(name).read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+
+
+def find_recipe(name: str | Path) -> Path:
+    """The file of a recipe: a path, or the name of a packaged recipe."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if (RECIPES / f"{name}.toml").is_file():
+        return RECIPES / f"{name}.toml"
+    hint = nearest_hint(name, recipe_names()) or f" Packaged recipes: {', '.join(recipe_names())}."
+    raise DataError(f"There is no recipe file {str(name)!r}, nor a packaged recipe of that name.{hint}")
+
+
+def recipe_toml(recipe: Recipe) -> str:
+    """A recipe as TOML, all its fields included; `regard train` reads it back."""
+    import tomli_w
+
+    return tomli_w.dumps(_without_none(recipe.to_dict()))
+
+
+def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _without_none(value) if isinstance(value, Mapping) else value
+        for name, value in table.items()
+        if value is not None
+    }

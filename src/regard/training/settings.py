@@ -1,0 +1,54 @@
+"""The [train] fields that every system has; each system's own table extends them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt
+from regard.errors import OptionError
+
+Schedule = Literal["one_cycle", "inverse_sqrt", "constant", "plateau"]
+Precision = Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
+
+
+@dataclass(frozen=True)
+class TrainSettings(Checked):
+    """How to train."""
+
+    epochs: PositiveInt = 20
+    """Maximum number of epochs."""
+    minutes: NonNegativeFloat = 0.0
+    """Maximum training time in minutes, 0 for no limit; the learning rate then follows the clock, so that it has fallen
+    when the time is up."""
+    learning_rate: PositiveFloat = 1e-3
+    """The highest learning rate."""
+    schedule: Schedule = "one_cycle"
+    """How the learning rate changes: one_cycle (rises, then falls along a cosine), inverse_sqrt (rises, then falls with
+    the square root of the steps), constant (rises, then stays), plateau (halved after each validation that is not
+    better than the best before it, down to 1 %)."""
+    warmup: Fraction = 0.1
+    """Fraction of the steps in which the learning rate rises."""
+    label_smoothing: Fraction = 0.0
+    """Probability that the target distribution gives to all classes or words alike."""
+    gradient_clip: NonNegativeFloat = 1.0
+    """Largest norm of the gradients; 0 for no limit."""
+    weight_decay: NonNegativeFloat = 0.0
+    """Weight decay of the optimizer."""
+    average_decay: Fraction = 0.0
+    """Decay of the running average of the parameters that is validated and saved; 0 for none. 0.999 suits most."""
+    validate_every: PositiveInt = 1
+    """Epochs between validations."""
+    patience: Count = 0
+    """Validations without a better score after which training stops; 0 to never stop early."""
+    checkpoint_minutes: NonNegativeFloat = 30.0
+    """Minutes between checkpoints within an epoch, for --resume; 0 for one after each epoch only."""
+    precision: Precision = "auto"
+    """Precision of the arithmetic; auto chooses bfloat16 on a GPU for the systems that tolerate it."""
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 1
+    """Seed of everything that is random."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if self.schedule == "inverse_sqrt" and not self.warmup:
+            raise OptionError("schedule 'inverse_sqrt' needs a warmup above 0; got warmup 0.0.")

@@ -1,0 +1,72 @@
+"""Images with captions: each example once, a bounded number of tokens, of similar lengths or mixed."""
+
+import numpy as np
+import pytest
+import torch
+
+from regard.data.captioned_images import CaptionedImages, CaptionExamples
+from regard.data.image_tensors import ImageTensors
+from regard.data.tokenizer import END, PAD, START, Tokenizer
+from regard.errors import DataError
+
+
+def examples(count: int = 200) -> CaptionExamples:
+    lengths = np.random.default_rng(0).integers(3, 15, count)
+    return CaptionExamples(ImageTensors(torch.zeros(count, 3, 2, 2)), np.arange(count), [[5] * n for n in lengths])
+
+
+@pytest.mark.parametrize("bucket", [True, False])
+def test_every_caption_comes_once_and_no_batch_is_too_large(bucket):
+    batches = list(examples().loader(max_tokens=160, shuffle=True, bucket=bucket))
+    assert sorted(index for batch in batches for index in batch.indices.tolist()) == list(range(200))
+    assert all(batch.target.numel() <= 160 for batch in batches)
+
+
+def test_batches_have_similar_or_mixed_lengths():
+    spread = {}
+    for bucket in (True, False):
+        batches = examples().loader(max_tokens=160, shuffle=True, bucket=bucket)
+        found = [(batch.target > 0).sum(1) for batch in batches]
+        spread[bucket] = np.mean([float(lengths.max() - lengths.min()) for lengths in found])
+    assert spread[True] < 2 < 6 < spread[False]
+
+
+@pytest.fixture(scope="module")
+def captioned() -> CaptionedImages:
+    captions = [["a dog", "a small dog runs"], ["a cat"], ["the dog and the cat run", "a dog"]]
+    return CaptionedImages(ImageTensors(torch.arange(6).reshape(3, 2)), captions)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(captioned) -> Tokenizer:
+    return Tokenizer.train([text for texts in captioned.captions for text in texts], kind="word", minimum_count=1)
+
+
+def test_each_caption_that_is_short_enough_is_an_example(captioned, tokenizer):
+    examples = captioned.examples(tokenizer, max_length=4)
+    assert len(captioned) == 3
+    assert examples.indices.tolist() == [0, 0, 1, 2]
+    assert [tokenizer.decode(ids) for ids in examples.captions] == ["a dog", "a small dog runs", "a cat", "a dog"]
+    batch = examples.batch([1, 2])
+    assert batch.images.tolist() == [[0, 1], [2, 3]]
+    assert batch.target[0, 0] == START
+    assert batch.target[1].tolist() == [START, *tokenizer.encode("a cat"), END, PAD, PAD]
+    with pytest.raises(DataError, match="None of the 5 captions has 1 to 1 words"):
+        captioned.examples(tokenizer, max_length=1)
+
+
+def test_first_captions_have_each_image_once(captioned, tokenizer):
+    examples = captioned.first_captions(tokenizer)
+    assert examples.indices.tolist() == [0, 1, 2]
+    assert [tokenizer.decode(ids) for ids in examples.captions] == ["a dog", "a cat", "the dog and the cat run"]
+
+
+def test_captions_without_their_images_are_refused():
+    with pytest.raises(DataError, match="got 2 indices and 1 captions"):
+        CaptionExamples(ImageTensors(torch.zeros(2, 1)), np.arange(2), [[5]])
+
+
+def test_int8_features_are_scaled_by_their_steps():
+    tensors = ImageTensors(torch.tensor([[[2, -4]], [[10, 127]]], dtype=torch.int8), torch.tensor([0.5, 2.0]))
+    assert tensors.take(torch.tensor([1, 0])).tolist() == [[[5.0, 254.0]], [[1.0, -8.0]]]
+    assert len(tensors.to("cpu")) == 2

@@ -1,0 +1,138 @@
+"""Sentence pairs: encoded on access, padded to batches, with and without BPE dropout."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader
+
+from regard.data.batches import CostBatches
+from regard.data.corpus import Corpus
+from regard.data.pairs import Batch, DropoutCorpus, TextPairs, collate, padded_sizes
+from regard.data.tokenizer import END, PAD, START, Tokenizer
+from regard.errors import DataError, OptionError
+
+
+def batches_of(lengths, shuffle: bool = True) -> CostBatches:
+    return CostBatches(padded_sizes(lengths), max_cost=97, shuffle=shuffle, seed=5)
+
+
+def test_a_batch_is_padded_and_has_start_and_end():
+    batch = collate([([11, 12, 13], [21]), (np.array([14], np.uint16), [22, 23])])
+    assert batch.source.tolist() == [[11, 12, 13, END], [14, END, PAD, PAD]]
+    assert batch.source_lengths.tolist() == [4, 2]
+    assert batch.target.tolist() == [[START, 21, END, PAD], [START, 22, 23, END]]
+    assert batch.target_lengths.tolist() == [3, 4]
+    assert {tensor.dtype for tensor in vars(batch).values()} == {torch.int64}
+    assert len(batch) == 2
+
+
+@given(st.lists(st.tuples(*[st.lists(st.integers(4, 99), max_size=7)] * 2), min_size=1, max_size=7))
+def test_padding_keeps_every_id(pairs):
+    batch = collate(pairs)
+    for row, (source, target) in enumerate(pairs):
+        n, m = int(batch.source_lengths[row]), int(batch.target_lengths[row])
+        assert batch.source[row, :n].tolist() == [*source, END]
+        assert batch.target[row, :m].tolist() == [START, *target, END]
+        assert (batch.source[row, n:] == PAD).all()
+        assert (batch.target[row, m:] == PAD).all()
+    assert batch.source.shape[1] == batch.source_lengths.max()
+    assert batch.target.shape[1] == batch.target_lengths.max()
+
+
+def test_a_batch_moves_to_a_device_without_its_lengths(device):
+    batch = collate([([5], [6])]).to(device)
+    assert batch.source.device.type == batch.target.device.type == device
+    assert batch.source_lengths.device.type == batch.target_lengths.device.type == "cpu"
+    assert isinstance(batch.to("cpu"), Batch)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="pinning needs a GPU")
+def test_a_batch_can_be_pinned():
+    batch = collate([([5], [6])]).pin_memory()
+    assert batch.source.is_pinned()
+    assert batch.target.is_pinned()
+
+
+def test_an_empty_batch_is_refused():
+    with pytest.raises(DataError, match="at least one pair; got none"):
+        collate([])
+
+
+TEXTS = [(" ".join(["animal"] * n), " ".join(["street"] * (9 - n))) for n in range(1, 9)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(["animal street"] * 3, size=200)
+
+
+def test_a_corpus_goes_through_a_loader_with_workers(tokenizer, tmp_path):
+    corpus = Corpus.build(TEXTS * 5, tokenizer, tokenizer, tmp_path, progress=False)
+    batches = batches_of(corpus.lengths)
+    loader = DataLoader(corpus, batch_sampler=batches, collate_fn=collate, num_workers=2)
+    found = [row for batch in loader for row in zip(batch.source.tolist(), batch.target.tolist(), strict=True)]
+    texts = sorted((tokenizer.decode(source), tokenizer.decode(target)) for source, target in found)
+    assert texts == sorted(TEXTS * 5)
+
+
+def test_text_pairs_are_encoded_on_access(tokenizer):
+    plain = TextPairs(TEXTS, tokenizer, tokenizer)
+    assert len(plain) == 8
+    assert plain[2] == plain[-6] == (tokenizer.encode(TEXTS[2][0]), tokenizer.encode(TEXTS[2][1]))
+    assert plain.lengths.tolist() == [[n, 9 - n] for n in range(1, 9)]
+    dropping = TextPairs(TEXTS, tokenizer, tokenizer, dropout=0.5)
+    assert dropping.lengths.tolist() == plain.lengths.tolist()
+    assert len({str(dropping[7]) for _ in range(9)}) > 1
+    loader = DataLoader(dropping, batch_sampler=batches_of(dropping.lengths), collate_fn=collate)
+    texts = [tokenizer.decode(row) for batch in loader for row in batch.source.tolist()]
+    assert sorted(texts) == sorted(source for source, _ in TEXTS)
+    assert len(TextPairs([], tokenizer, tokenizer).lengths) == 0
+
+
+def test_workers_encode_text_pairs_with_dropout(tokenizer):
+    pairs = TextPairs(TEXTS * 3, tokenizer, tokenizer, dropout=0.5)
+    loader = DataLoader(pairs, batch_size=4, collate_fn=collate, num_workers=2)
+    epochs = [[row for batch in loader for row in batch.source.tolist()] for _ in range(2)]
+    assert epochs[0] != epochs[1]
+    for rows in epochs:
+        assert [tokenizer.decode(row) for row in rows] == [source for source, _ in TEXTS * 3]
+
+
+def test_an_invalid_dropout_is_refused_before_any_worker_starts(tokenizer):
+    with pytest.raises(OptionError, match=r"between 0 and 1; got 2.0"):
+        TextPairs(TEXTS, tokenizer, tokenizer, dropout=2.0)
+
+
+def test_an_empty_side_is_refused(tokenizer):
+    with pytest.raises(DataError, match=r"Pair 1 has an empty side: \('a', ' '\)"):
+        TextPairs([("a", "b"), ("a", " ")], tokenizer, tokenizer)
+
+
+def test_a_corpus_with_dropout_is_tokenized_again_on_each_access_and_keeps_its_text(tokenizer, tmp_path):
+    pairs = [("animal street animal", "street street")] * 5
+    corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
+    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5)
+    assert len(dropping) == 5
+    assert dropping.lengths.tolist() == corpus.lengths.tolist()
+    drawn = [dropping[0] for _ in range(20)]
+    assert len({tuple(source) for source, _ in drawn}) > 1
+    assert {(tokenizer.decode(source), tokenizer.decode(target)) for source, target in drawn} == {pairs[0]}
+    loader = DataLoader(
+        dropping, batch_sampler=batches_of(dropping.lengths, shuffle=False), collate_fn=collate, num_workers=1
+    )
+    assert sum(len(batch) for batch in loader) == 5
+
+
+def test_sentences_with_unknown_pieces_are_kept_as_stored_under_dropout(tokenizer, tmp_path):
+    pairs = [("animal \u4e16\u754c street", "animal"), ("street", "\u4e16animal")]
+    corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
+    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.9)
+    for _ in range(10):
+        (source, animal), (street, target) = dropping.__getitems__([0, 1])
+        assert source == corpus[0][0].tolist()
+        assert target == corpus[1][1].tolist()
+        assert (tokenizer.decode(animal), tokenizer.decode(street)) == ("animal", "street")
+    with pytest.raises(OptionError, match="between 0 and 1; got 2"):
+        DropoutCorpus(corpus, tokenizer, tokenizer, dropout=2.0)

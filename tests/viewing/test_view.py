@@ -1,0 +1,160 @@
+"""One entrance to all views: the kind of a trace decides, and files, terminals and notebooks are served."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from PIL import Image
+from rich.console import Console
+
+from regard import Trace, viewing
+from regard.errors import OptionError
+from regard.trace import Axis, Map
+from regard.viewing.view import VIEWS, CaptionView, View, view
+
+TEXT = Trace.from_weights(["the", "dog"], ["le", "chien"], [[[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.4, 0.6]]])
+CAPTION = Trace.from_image(np.full((8, 8, 3), 200, np.uint8), ["a", "dog"], np.eye(2, 4), text="a dog")
+
+
+@dataclass
+class Result:
+    trace: Trace | None
+
+
+def printed(renderable, width: int = 80) -> str:
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+def test_the_kind_decides_the_view():
+    assert {"text": View, "translation": View, "caption": CaptionView} == VIEWS
+    assert type(view(TEXT)) is View
+    assert type(view(CAPTION)) is CaptionView
+    assert view(Result(CAPTION)).trace is CAPTION
+    unknown = Trace("toy", TEXT.axes, TEXT.maps)
+    assert type(view(unknown)) is View, "a kind without a view of its own is drawn as heat maps"
+    with_grid = Trace("text", CAPTION.axes, CAPTION.maps, image=CAPTION.image)
+    assert type(view(with_grid)) is View, "not the fields of a trace decide, but its kind"
+
+
+def test_results_without_a_trace_are_explained():
+    with pytest.raises(OptionError, match="This Result has no trace: its model has no attention to show"):
+        view(Result(None))
+    with pytest.raises(OptionError, match=r"got str. Trace\.load reads a file"):
+        view("trace.json")
+
+
+def test_a_figure_shows_the_main_map_or_the_selected_one():
+    def drawn(**options):
+        figure = view(TEXT).figure(**options)
+        return figure.axes[0].images[0].get_array().tolist(), figure.axes[0].get_title()
+
+    assert drawn() == (TEXT.map("mean").weights.tolist(), "")
+    assert drawn(head=2) == (TEXT.map("head 2").weights.tolist(), "head 2")
+    assert drawn(name="head 1", title="mine") == (TEXT.map("head 1").weights.tolist(), "mine")
+    heads = view(TEXT).figure(style="heat_maps")
+    assert [axes.get_title() for axes in heads.axes if axes.get_title()] == ["head 1", "head 2"]
+    assert view(TEXT).figure(style="lines").axes[0].collections
+    with pytest.raises(OptionError, match="no style 'cloud'; choose from heat_map, heat_maps, lines"):
+        view(TEXT).figure(style="cloud")
+    with pytest.raises(OptionError, match="no map with head=3"):
+        view(TEXT).figure(head=3)
+
+
+@pytest.mark.parametrize(
+    ("trace", "suffix", "magic"),
+    [
+        (TEXT, ".png", b"\x89PNG"),
+        (TEXT, ".SVG", b"<?xml"),
+        (TEXT, ".pdf", b"%PDF"),
+        (CAPTION, ".png", b"\x89PNG"),
+        (CAPTION, ".svg", b"<?xml"),
+        (CAPTION, ".pdf", b"%PDF"),
+        (CAPTION, ".gif", b"GIF8"),
+    ],
+)
+def test_the_suffix_decides_the_format(tmp_path, trace, suffix, magic):
+    path = view(trace).save(tmp_path / f"view{suffix}")
+    assert path.read_bytes().startswith(magic)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_an_unknown_suffix_is_refused_before_anything_is_drawn(tmp_path):
+    with pytest.raises(OptionError, match=r"saved as \.png, \.svg, \.pdf, by the suffix; got 'a\.gif'"):
+        view(TEXT).save(tmp_path / "a.gif")
+    with pytest.raises(OptionError, match=r"saved as \.png, \.svg, \.pdf, \.gif, by the suffix; got 'a'"):
+        view(CAPTION).save(tmp_path / "a")
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_reach_the_drawing(tmp_path):
+    caption = view(CAPTION).figure()
+    assert caption.get_suptitle() == "a dog", "the caption is its title"
+    assert view(CAPTION).figure(title="t").get_suptitle() == "t"
+    cells = view(CAPTION).figure(cells=True, overlay="colour", columns=2)
+    assert not np.array_equal(cells.axes[1].images[0].get_array(), caption.axes[1].images[0].get_array())
+    path = view(CAPTION).save(tmp_path / "a.gif", cells=True, seconds=0.2, side=64)
+    with Image.open(path) as opened:
+        assert opened.n_frames == 3
+
+
+def test_options_of_another_view_are_explained(tmp_path):
+    with pytest.raises(OptionError, match="no option 'cells'; choose from layer, head, name, style, title"):
+        view(TEXT).save(tmp_path / "a.png", cells=True)
+    with pytest.raises(OptionError, match="no option 'cells'; choose from layer, head, name"):
+        view(TEXT).terminal(cells=True)
+    with pytest.raises(OptionError, match="no option 'style'; choose from layer, head, name, cells, overlay"):
+        view(CAPTION).save(tmp_path / "a.png", style="lines")
+    with pytest.raises(OptionError, match="no option 'columns'; choose from cells, overlay, seconds, side"):
+        view(CAPTION).save(tmp_path / "a.gif", columns=3)
+    with pytest.raises(OptionError, match="no option 'style'"):
+        view(CAPTION).terminal(style="lines")
+
+
+def test_rich_prints_a_view():
+    assert "chien" in printed(view(TEXT))
+    assert "dog" in printed(view(CAPTION))
+    assert max(map(len, printed(view(CAPTION), 40).splitlines())) <= 40
+    assert "▀" in printed(view(CAPTION).terminal(width=60))
+    assert "▀" not in printed(view(CAPTION).terminal(width=60, colour=False))
+    assert printed(view(TEXT).terminal(head=1)) != printed(view(TEXT).terminal())
+
+
+def test_a_notebook_displays_a_view():
+    for trace in (TEXT, CAPTION):
+        assert view(trace)._repr_png_().startswith(b"\x89PNG")
+        assert len(repr(view(trace))) < 120
+
+
+def test_a_map_of_any_two_axes_is_drawn():
+    axes = Axis("steps", "steps", tuple("0110")), Axis("slots", "slots", tuple("abcde"))
+    content = np.random.default_rng(0).normal(size=(4, 5))
+    trace = Trace("tape", axes, (Map("read 1", "steps", "slots", content, head=1),))
+    figure = view(trace).figure()
+    low, high = figure.axes[0].images[0].get_clim()
+    assert low == -high, "negative numbers have a scale of two colours"
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == list("abcde")
+    assert "0" in printed(view(trace))
+    with pytest.raises(OptionError, match="has no maps"):
+        view(Trace("glimpses", axes, ())).figure()
+
+
+def test_importing_the_views_imports_neither_torch_nor_matplotlib():
+    code = (
+        "import sys, regard; regard.viewing; import regard.viewing.view; regard.viewing.terminal; "
+        "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules; "
+        "regard.viewing.heat_map; assert 'matplotlib' in sys.modules and 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_is_there():
+    assert set(viewing.__all__) == set(dir(viewing))
+    for name in viewing.__all__:
+        assert getattr(viewing, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'heatmap'"):
+        _ = viewing.heatmap
