@@ -75,7 +75,11 @@ def _print_tables(system: str) -> None:
 
     found = family(system)
     experiment = found.load_experiment()
-    for table, config in (("data", experiment.Data), ("model", found.load_system().Config), ("train", experiment.Train)):
+    for table, config in (
+        ("data", experiment.Data),
+        ("model", found.load_system().Config),
+        ("train", experiment.Train),
+    ):
         print_fields(config, prefix=f"--{table}.", title=f"{system} [{table}]")
 
 
@@ -87,12 +91,12 @@ def print_fields(config: "type[Checked]", *, prefix: str, title: str) -> None:
     from regard.config import fields_of
 
     console = Console()
-    console.print(f"\n{title}", style="bold", highlight=False)
+    console.print(f"\n{title}", style="bold", highlight=False, markup=False)
     for field in fields_of(config):
         default = "" if field.default in ("", None, ()) else f" (default {_written(field.default)})"
         console.print(f"{prefix}{field.name}", style="cyan", end="", highlight=False)
         console.print(f"  {field.allowed}{default}", highlight=False)
-        console.print(Padding(field.meaning, (0, 0, 0, 4)), highlight=False)
+        console.print(Padding(field.meaning, (0, 0, 0, 4)), highlight=False, markup=False)
 
 
 def _written(default: object) -> str:

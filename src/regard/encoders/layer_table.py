@@ -38,7 +38,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class LayerTable:
     """The layers of a network on a picture of one size; print it, or go through its rows."""
 
     rows: list[Row]
@@ -81,7 +81,7 @@ class Explanation:
         )
 
 
-def explain(net: nn.Module, size: tuple[int, int, int] = (3, 32, 32)) -> Explanation:
+def layer_table(net: nn.Module, size: tuple[int, int, int] = (3, 32, 32)) -> LayerTable:
     """Table what each layer of a network does to a picture of (channels, height, width).
 
     The output size is w_out = floor((w_in + 2p - k) / s) + 1; the receptive field grows by (k - 1) times the pixels
@@ -106,7 +106,7 @@ def explain(net: nn.Module, size: tuple[int, int, int] = (3, 32, 32)) -> Explana
         net.train(was_training)
         for hook in hooks:
             hook.remove()
-    return Explanation(watch.rows, size)
+    return LayerTable(watch.rows, size)
 
 
 @dataclass(frozen=True)
