@@ -1,4 +1,4 @@
-"""Scores of captions: by hand, at their ends, and unmoved by what must not matter."""
+"""Caption metrics: against values computed by hand, at their bounds, and invariant where they must be."""
 
 import math
 from importlib.util import find_spec
@@ -8,12 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import OptionError
-from regard.metrics.captions import caption_bleu, caption_scores, caption_words, cider_d, rouge_l
+from regard.metrics.captions import caption_scores, caption_words, cider_d, rouge_l
 
 WORDS = st.lists(
     st.sampled_from(["a", "dog", "cat", "runs", "sits", "on", "the", "red", "mat"]), min_size=1, max_size=9
 )
 CORPUS = st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=1, max_size=3)), min_size=2, max_size=4)
+
+
+def caption_bleu(captions, references) -> tuple[float, float, float, float]:
+    return caption_scores(captions, references, meteor=False).bleu
 
 
 def test_words_are_lower_case_and_without_punctuation():
@@ -25,14 +29,14 @@ def test_bleu_by_hand_takes_the_closest_reference_length():
     caption = "the cat the cat on the mat"
     references = ["the cat is on the mat", "there is a cat on the mat today and here"]
     found = caption_bleu([caption], [references])
-    # Lengths 6 and 10: 6 is the closest, so nothing is taken off for brevity.
+    # Lengths 6 and 10: 6 is the closest, so there is no brevity penalty.
     assert found[0] == pytest.approx(100 * 5 / 7)
     assert found[1] == pytest.approx(100 * math.sqrt(5 / 7 * 4 / 6))
     assert found[2] == pytest.approx(100 * (5 / 7 * 4 / 6 * 2 / 5) ** (1 / 3))
     assert found[3] == pytest.approx(100 * (5 / 7 * 4 / 6 * 2 / 5 * 1 / 4) ** (1 / 4))
 
 
-def test_a_short_caption_pays_for_its_brevity():
+def test_a_short_caption_gets_a_brevity_penalty():
     assert caption_bleu(["a dog"], [["a dog runs"]])[:2] == pytest.approx([100 * math.exp(1 - 3 / 2)] * 2)
     assert caption_bleu(["a dog"], [["a dog runs", "a dog"]])[:2] == pytest.approx([100, 100])
 
@@ -78,7 +82,7 @@ def test_rare_words_count_more_than_those_of_every_caption():
 
 
 @given(CORPUS)
-def test_scores_stay_in_their_bounds_and_references_may_change_places(corpus):
+def test_scores_stay_in_their_bounds_and_do_not_depend_on_the_order_of_references(corpus):
     captions, references = [" ".join(words) for words, _ in corpus], [[" ".join(r) for r in each] for _, each in corpus]
     scores = caption_scores(captions, references, meteor=False)
     assert all(0 <= score <= 100 + 1e-9 for score in (*scores.bleu, scores.rouge_l))
@@ -91,7 +95,7 @@ def test_scores_stay_in_their_bounds_and_references_may_change_places(corpus):
 
 
 @given(st.lists(WORDS.filter(lambda words: len(words) > 3), min_size=2, max_size=4, unique_by=tuple))
-def test_what_people_wrote_scores_full_marks(captions):
+def test_captions_equal_to_their_references_score_the_maximum(captions):
     said = [" ".join(words) for words in captions]
     scores = caption_scores(said, [[one] for one in said], meteor=False)
     assert scores.bleu == pytest.approx([100] * 4)
@@ -111,21 +115,21 @@ def test_meteor_is_named_or_its_absence_explained():
     else:
         assert scores.meteor_name.startswith("NLTK")
         assert 50 < scores.meteor < 100
-    assert caption_scores(["a"], [["a"]], meteor=False).meteor_name == "not asked for"
+    assert caption_scores(["a"], [["a"]], meteor=False).meteor_name == "not requested"
 
 
-def test_bleu_says_how_it_was_made():
+def test_bleu_has_a_signature():
     signature = caption_scores(["a"], [["a", "b"]], meteor=False).bleu_signature
     assert "nrefs:2" in signature
     assert "smooth:none" in signature
 
 
-def test_what_cannot_be_scored_is_explained():
+def test_invalid_captions_are_explained():
     with pytest.raises(OptionError, match="got 1 captions and references for 2"):
         caption_scores(["a"], [["a"], ["b"]])
     with pytest.raises(OptionError, match="caption 1 has none"):
         caption_scores(["a", "b"], [["a"], []])
     with pytest.raises(OptionError, match=r"give \[\[reference\], \.\.\.\]"):
         caption_scores(["a"], ["a"])
-    with pytest.raises(OptionError, match="at least one; got 0"):
+    with pytest.raises(OptionError, match="at least one caption; got 0"):
         caption_bleu([], [])

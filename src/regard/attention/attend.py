@@ -159,9 +159,7 @@ def recall(
         override = override if mask is None else override.masked_fill(~mask, 0)
         state = align.state_after(override, state)
         return Attended(override @ values, override if weights else None, state=state)
-    return answer(
-        Call(query, projected, keys, values, mask, score, align, kernel, weights, causal, state, soft)
-    )
+    return answer(Call(query, projected, keys, values, mask, score, align, kernel, weights, causal, state, soft))
 
 
 def _recall_nothing(query: Tensor | None, memory: Memory, *, weights: bool, state: Any, **options: Any) -> Attended:

@@ -19,6 +19,7 @@ from regard.attention.local import Local, LocalMonotonic, LocalPredictive
 from regard.attention.mask import causal as causal_mask
 from regard.attention.memory import Memory
 from regard.errors import KernelError
+from regard.kernels.autocast import is_autocast
 from regard.kernels.dot_product import dot_product_attention
 from regard.kernels.gpu import has_gpu_kernels
 
@@ -81,9 +82,7 @@ def _fused_products(call: Call) -> Attended:
     if call.causal:
         checks.check_past(call.query.shape[-2], call.keys.shape[-2])
     scale = call.score.scale(call.keys.shape[-1])  # type: ignore[operator]
-    context = dot_product_attention(
-        call.projected, call.keys, call.values, scale, call.mask, causal=call.causal
-    )
+    context = dot_product_attention(call.projected, call.keys, call.values, scale, call.mask, causal=call.causal)
     return Attended(context)
 
 
@@ -224,7 +223,7 @@ def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
 
 def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Disable autocast: projections may run in half precision, but scores and sums may not."""
-    if torch.is_autocast_enabled(device.type):
+    if is_autocast(device):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 

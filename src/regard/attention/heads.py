@@ -13,6 +13,7 @@ from regard.attention.interfaces import Soft
 from regard.attention.memory import Memory
 from regard.attention.score import scaled_dot
 from regard.errors import DtypeError, MaskError, OptionError, ShapeError
+from regard.kernels.autocast import is_autocast
 
 
 class MultiHead(nn.Module):
@@ -157,7 +158,7 @@ class MultiHead(nn.Module):
                 f"The parameters of this MultiHead are on {weight.device}, the {role} on {tensor.device}. Move one with "
                 ".to(device)."
             )
-        if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
+        if tensor.dtype != weight.dtype and not is_autocast(tensor.device):
             raise DtypeError(
                 f"The parameters of this MultiHead are {weight.dtype}, the {role} is {tensor.dtype}. Convert one."
             )

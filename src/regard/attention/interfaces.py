@@ -286,9 +286,7 @@ class AlignFunction(Align):
         weights = self.function(logits, allowed)
         name = getattr(self.function, "__name__", type(self.function).__name__)
         if not isinstance(weights, Tensor) or not weights.is_floating_point() or weights.shape != logits.shape:
-            given = (
-                f"{weights.dtype} {tuple(weights.shape)}" if isinstance(weights, Tensor) else type(weights).__name__
-            )
+            given = f"{weights.dtype} {tuple(weights.shape)}" if isinstance(weights, Tensor) else type(weights).__name__
             raise ShapeError(
                 f"The alignment {name} returned {given} for logits {tuple(logits.shape)}; it must return weights of "
                 "that shape. For a state or a window, write a subclass of regard.align.Align that defines weigh(...)."

@@ -75,7 +75,11 @@ def _print_tables(system: str) -> None:
 
     found = family(system)
     experiment = found.load_experiment()
-    for table, config in (("data", experiment.Data), ("model", found.load_system().Config), ("train", experiment.Train)):
+    for table, config in (
+        ("data", experiment.Data),
+        ("model", found.load_system().Config),
+        ("train", experiment.Train),
+    ):
         print_fields(config, prefix=f"--{table}.", title=f"{system} [{table}]")
 
 

@@ -233,7 +233,7 @@ def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, 
             if good:
                 if encoded.shape[1:] != plan.shape[1:]:
                     raise ShapeError(
-                        f"The encoder returned {encoded.shape[1:]} features for {batch[0]}, but {plan.shape[1:]} before."
+                        f"The encoder returned {encoded.shape[1:]} for {batch[0]}, but {plan.shape[1:]} before."
                     )
                 features[good] = encoded if steps is None else np.clip(np.rint(encoded / steps), -127, 127)
             # A row is marked as done only when it is on disk, so that a kill never leaves a marked but empty row.

@@ -3,12 +3,12 @@
 import json
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions
 from rich.table import Table
 
 from regard.files import write_text
@@ -66,7 +66,7 @@ class Report:
         lines = [json.dumps(output, ensure_ascii=False) + "\n" for output in self.outputs]
         return write_text(path, "".join(lines))
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         yield f"{self.model}: {self.title}"
         grid = Table.grid(padding=(0, 2))
         grid.add_column()

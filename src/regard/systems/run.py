@@ -20,7 +20,7 @@ from regard.training.run import run
 def read_recipe(
     name: str | os.PathLike[str] | None = None, overrides: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Recipe:
-    """Read and check a recipe: a TOML file, or a packaged recipe by its name; `overrides` replaces fields of its tables.
+    """Read and check a recipe, a TOML file or a packaged recipe by its name; `overrides` replaces fields of its tables.
 
     overrides = {"train": {"epochs": 5}} sets the field `epochs` of the table [train].
     """

@@ -11,7 +11,6 @@ from regard.data.batches import BatchLoader
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
-
 Model = TypeVar("Model", bound=nn.Module)
 
 

@@ -112,7 +112,7 @@ def _scenes(data: CaptionData, config: CaptionerConfig) -> CaptionSplits:
 
 def scene_pixels(split: str, count: int, size: int) -> tuple[Tensor, list[str]]:
     """Images of the world scenes as uint8 (n, 3, h, w), and their captions."""
-    from regard.worlds.scenes import pictures as scenes
+    from regard.worlds.scenes import scenes
 
     drawn = list(islice(scenes(split=split, side=size), count))
     pixels = torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2).contiguous()

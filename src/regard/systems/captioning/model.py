@@ -1,8 +1,8 @@
 """Captioner: an image in, a sentence about it out, and which part of the image each word looked at."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, ClassVar, Literal, overload
 
 import numpy as np
 import torch
@@ -91,7 +91,9 @@ class CaptionerConfig(Checked):
         if self.is_learned and self.stride not in (2, 4, 8):
             raise OptionError(f"The encoder {LEARNED!r} has strides 2, 4 and 8; got stride {self.stride}.")
         if self.temperature and self.align != "hard":
-            raise OptionError(f"temperature is for align 'hard'; got temperature {self.temperature} and {self.align!r}.")
+            raise OptionError(
+                f"temperature is for align 'hard'; got temperature {self.temperature} and {self.align!r}."
+            )
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -135,7 +137,7 @@ class Captioner(System):
     kind = "captioner"
     Config = CaptionerConfig
     Options = CaptionOptions
-    assets = {"tokenizer": Tokenizer}
+    assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer}
     max_batch = 32
     config: CaptionerConfig
 
