@@ -92,7 +92,7 @@ def test_what_cannot_be_shown_is_explained(model, album):
     with pytest.raises(DataError, match="has none of the pictures of"):
         caption_gallery(model, album / "other.tsv", Images(album))
     (album / "other.tsv").write_text("damaged.png\ta wall\n")
-    with pytest.raises(DataError, match="No picture could be captioned: 0 pictures read, 1 left out"):
+    with pytest.raises(DataError, match="No picture could be captioned: 0 images read, 1 left out"):
         caption_gallery(model, album / "other.tsv", Images(album))
     with pytest.raises(OptionError, match="limit=-1"):
         caption_gallery(model, album / "captions.tsv", Images(album), limit=-1)
