@@ -162,7 +162,7 @@ def test_what_captions_cannot_be_learned_from_is_explained(album):
     with pytest.raises(OptionError, match="Say what to learn from"):
         train(nothing, album / "run", progress=False)
     few = read_recipe("flickr8k-soft", {"data": {"folder": str(album), "captions": "captions.csv", "images": ()}})
-    with pytest.raises(OptionError, match="cannot give 1000 for validation"):
+    with pytest.raises(OptionError, match="are too few for 1000 to validate with"):
         train(few, album / "run", progress=False)
 
 
@@ -182,7 +182,7 @@ def test_a_store_in_bytes_keeps_features_to_half_a_step_and_cuts_what_lies_beyon
     tensors = store.tensors(names[3:])
     assert tensors.values.dtype == torch.int8
     np.testing.assert_allclose(tensors.take(torch.tensor([1, 0]))[0], store[names[4]].astype(np.float32), atol=0.06)
-    with pytest.raises(OptionError, match=r"a step above 0 for each of 3 features; got \(2,\)"):
+    with pytest.raises(OptionError, match=r"steps must be above 0, one for each of 3 features; got \(2,\)"):
         FeatureStore.build(album / "no", images, names, encode, steps=steps[:2], **kind)
 
 
