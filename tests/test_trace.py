@@ -266,11 +266,26 @@ def test_traces_are_immutable_and_compare_by_value():
 def test_json_keeps_six_significant_digits_and_stays_small():
     weights = np.float32([[1 / 3, 1e-9 / 7, 0, 1, 123456.789]])
     text = Trace.from_weights("abcde", "f", weights, log_probs=[-1 / 3]).to_json()
-    assert "[0.333333,1.42857e-10,0,1,123457.0]" in text
+    assert "[0.333333,1.42857e-10,0,1.0,123457.0]" in text
     assert '"values":[-0.333333]' in text
     large = Trace.from_weights([""] * 100, [""] * 100, softmax_rows(100, 100))
     assert len(large.to_json()) < 12 * 100 * 100
     np.testing.assert_allclose(Trace.from_json(large.to_json()).weights, large.weights, rtol=5e-6)
+
+
+def test_rounding_again_changes_nothing():
+    numbers = np.concatenate([10.0 ** RNG.uniform(-30, 27, 5000), 10.0 ** np.arange(-30, 28), [9.999995, 999999.5]])
+    numbers = np.float32(numbers * RNG.choice([-1, 1], len(numbers)))
+    once = Trace.from_weights(["x"] * len(numbers), ["y"], [numbers])
+    again = Trace.from_json(once.to_json())
+    assert again == once
+    assert again.to_json() == once.to_json()
+    large = np.abs(numbers) > 1e-16
+    np.testing.assert_allclose(again.weights[0][large], numbers[large], rtol=5.1e-6)
+    np.testing.assert_allclose(again.weights[0][~large], numbers[~large], atol=6e-23, rtol=5.1e-6)
+    written = [len(number.lstrip("-").replace(".", "").split("e")[0].strip("0")) for number in
+               once.to_json().partition('"weights":[[')[2].partition("]")[0].split(",")]  # fmt: skip
+    assert max(written) <= 6
 
 
 def test_a_plain_trace_is_written_without_empty_fields():

@@ -192,9 +192,9 @@ def test_a_description_with_other_fields_is_not_opened(tmp_path, images):
 
 def test_some_images_are_copied_and_all_of_them_stay_on_disk(tmp_path, images):
     store = FeatureStore.build(tmp_path / "store", images, NAMES, encode, **KIND)
-    everything, some = store.tensors(NAMES), store.tensors(["3.png", "0.png"])
+    everything, two = store.tensors(NAMES), store.tensors(["3.png", "0.png"])
     assert everything.values.shape == (11, 4, 5)
-    assert np.array_equal(some.values[0].numpy(), store["3.png"])
+    assert np.array_equal(two.values[0].numpy(), store["3.png"])
 
 
 def test_a_store_in_bytes_keeps_features_to_half_a_step_and_cuts_what_lies_beyond(tmp_path, images, as_a_user):
@@ -213,5 +213,5 @@ def test_a_store_in_bytes_keeps_features_to_half_a_step_and_cuts_what_lies_beyon
     tensors = store.tensors(names[3:])
     assert tensors.values.dtype == torch.int8
     np.testing.assert_allclose(tensors.take(torch.tensor([1, 0]))[0], store[names[4]].astype(np.float32), atol=0.06)
-    with pytest.raises(OptionError, match=r"a step above 0 for each of 3 features; got \(2,\)"):
+    with pytest.raises(OptionError, match=r"steps must be above 0, one for each of 3 features; got \(2,\)"):
         FeatureStore.build(tmp_path / "no", images, names, means, steps=steps[:2], **kind)

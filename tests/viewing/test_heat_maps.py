@@ -91,7 +91,7 @@ def test_numbers_are_readable_on_every_cell():
             x, y = text.get_position()
             cell = image.to_rgba(table)[int(y), int(x), :3] * 255
             ink = [255 * part for part in to_rgb(text.get_color())]
-            assert contrast(tuple(cell.round().astype(int)), tuple(map(round, ink))) >= 4.5
+            assert contrast(tuple(cell.round().astype(int).tolist()), tuple(map(round, ink))) >= 4.5
 
 
 @pytest.mark.parametrize("shade", np.linspace(0, 1, 11))

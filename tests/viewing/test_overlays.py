@@ -164,7 +164,7 @@ def test_the_terminal_shows_tiles_beside_one_another():
     assert lines[1] == "  ".join(["▀" * 18] * 3)
     assert lines[6].split() == ["━" + "─" * 11, "β0.10", "━" * 11 + "─", "β0.90"]
     assert lines[8].split() == ["[star]", "0.25", "$x$", "1.00"]
-    assert lines[15:] == ["", "number: probability of the word; β: gate on the image, 0 to 1"]
+    assert lines[15:] == ["", "number: probability of the word; β: gate on the image"]
     assert len(lines) == 17
     assert max(map(len, lines)) <= 60
 
@@ -197,7 +197,8 @@ def test_a_trace_of_an_image_is_viewed_from_the_command_line(tmp_path):
 
     def view(*options):
         command = [sys.executable, "-m", "regard", "view", str(path), *options]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout + done.stderr
 
     assert "[star]" in view()
     for name in ("a.png", "a.gif"):

@@ -102,6 +102,19 @@ def test_options_reach_the_drawing(tmp_path):
         assert opened.n_frames == 3
 
 
+def test_options_of_another_view_are_explained(tmp_path):
+    with pytest.raises(OptionError, match="no option 'cells'; choose from layer, head, name, style, title"):
+        view(TEXT).save(tmp_path / "a.png", cells=True)
+    with pytest.raises(OptionError, match="no option 'cells'; choose from layer, head, name"):
+        view(TEXT).terminal(cells=True)
+    with pytest.raises(OptionError, match="no option 'style'; choose from layer, head, name, cells, overlay"):
+        view(CAPTION).save(tmp_path / "a.png", style="lines")
+    with pytest.raises(OptionError, match="no option 'columns'; choose from cells, overlay, seconds, side"):
+        view(CAPTION).save(tmp_path / "a.gif", columns=3)
+    with pytest.raises(OptionError, match="no option 'style'"):
+        view(CAPTION).terminal(style="lines")
+
+
 def test_rich_prints_a_view():
     assert "chien" in printed(view(TEXT))
     assert "dog" in printed(view(CAPTION))

@@ -1,1 +1,1 @@
-"""Benchmarks that run on your own machine: `regard bench`."""
+"""Benchmarks that run on your own machine with `regard bench`."""

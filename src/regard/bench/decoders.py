@@ -1,7 +1,7 @@
-"""Attentional recurrent decoders side by side: the loop as one would write it, torch.compile of it, and regard's.
+"""Recurrent decoders with attention: a plain loop over the steps, torch.compile of that loop, and regard's decoder.
 
-The sizes are those of RNNsearch in the paper: 80 sentences of 30 words, 1,000 units, words of 620 features, and 2,000
-features of the source. cuDNN's GRU without any attention shows how far a loop could come at most.
+On a GPU the sizes are those of RNNsearch (Bahdanau et al. 2015): 80 sentences of 30 words, 1,000 units, word embeddings
+of 620 features and encoder states of 2,000. torch's GRU without attention is the upper bound for a loop.
 """
 
 from collections.abc import Callable
@@ -22,23 +22,26 @@ from regard.layers.cells import GRU
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is to do."""
+    """The sizes of a decoder and of its inputs."""
 
     batch: int
     words: int
+    """Words of each source and of each target sentence."""
     hidden: int
     embedding: int
     memory: int
+    """Features of an encoder state."""
 
 
-ON_GPU = Size(80, 30, 1000, 620, 2000)
-ON_CPU = Size(16, 20, 256, 128, 512)
+GPU_SIZE = Size(80, 30, 1000, 620, 2000)
+CPU_SIZE = Size(16, 20, 256, 128, 512)
+VOCABULARY = 1000
 
 
 def contests(*, compiled: bool) -> list[Contest]:
-    """RNNsearch and Luong's input feeding: forward and backward through all steps, without the output layer."""
-    size = ON_GPU if device().type == "cuda" else ON_CPU
-    return [_rnnsearch(size, compiled=compiled), _feeding(size)]
+    """RNNsearch, and Luong's decoder with input feeding: both passes through all steps, without the output layer."""
+    size = GPU_SIZE if device().type == "cuda" else CPU_SIZE
+    return [_rnnsearch(size, compiled=compiled), _input_feeding(size)]
 
 
 def _rnnsearch(size: Size, *, compiled: bool) -> Contest:
@@ -53,17 +56,21 @@ def _rnnsearch(size: Size, *, compiled: bool) -> Contest:
         output=nn.Identity(),
         output_dim=size.embedding,
     ).to(device())
-    rivals = {"the loop as written": _both(decoder, lambda: written_loop(decoder, inputs.encoded, inputs.target))}
+    rivals = {
+        "the loop as written": _both_passes(decoder, lambda: written_loop(decoder, inputs.encoded, inputs.target))
+    }
     if compiled:
-        faster = torch.compile(written_loop, mode="reduce-overhead" if device().type == "cuda" else "default")
-        rivals["torch.compile of it"] = _both(decoder, lambda: faster(decoder, inputs.encoded, inputs.target))
-    rivals["regard"] = _both(decoder, lambda: decoder(inputs.encoded, inputs.target).features)
-    network = nn.GRU(size.embedding, size.hidden, batch_first=True).to(device())
-    rivals["torch's GRU, no attention"] = _both(network, lambda: network(inputs.embedding(inputs.target))[0])
+        compiled_loop = torch.compile(written_loop, mode="reduce-overhead" if device().type == "cuda" else "default")
+        rivals["torch.compile of it"] = _both_passes(
+            decoder, lambda: compiled_loop(decoder, inputs.encoded, inputs.target)
+        )
+    rivals["regard"] = _both_passes(decoder, lambda: decoder(inputs.encoded, inputs.target).features)
+    gru = nn.GRU(size.embedding, size.hidden, batch_first=True).to(device())
+    rivals["torch's GRU, no attention"] = _both_passes(gru, lambda: gru(inputs.embedding(inputs.target))[0])
     return _contest("RNNsearch", size, rivals)
 
 
-def _feeding(size: Size) -> Contest:
+def _input_feeding(size: Size) -> Contest:
     inputs = _Inputs(size)
     decoder = Luong(
         inputs.embedding,
@@ -75,41 +82,41 @@ def _feeding(size: Size) -> Contest:
         output_dim=size.hidden,
     ).to(device())
 
-    def one_by_one() -> Tensor:
-        state, found = decoder.start(inputs.encoded), []
+    def step_by_step() -> Tensor:
+        state, outputs = decoder.start(inputs.encoded), []
         for token in inputs.target.unbind(1):
             step = decoder.step(token, state)
             state = step.state
-            found.append(step.logits)
-        return torch.stack(found, 1)
+            outputs.append(step.logits)
+        return torch.stack(outputs, 1)
 
     rivals = {
-        "step by step": _both(decoder, one_by_one),
-        "regard": _both(decoder, lambda: decoder(inputs.encoded, inputs.target).features),
+        "step by step": _both_passes(decoder, step_by_step),
+        "regard": _both_passes(decoder, lambda: decoder(inputs.encoded, inputs.target).features),
     }
     return _contest("Luong, LSTM, input feeding", size, rivals)
 
 
 class _Inputs:
-    """An encoded source and a target, of random numbers."""
+    """A random encoded source and a random target."""
 
     def __init__(self, size: Size) -> None:
         torch.manual_seed(0)
-        self.embedding = nn.Embedding(1000, size.embedding).to(device())
+        self.embedding = nn.Embedding(VOCABULARY, size.embedding).to(device())
         lengths = torch.full((size.batch,), size.words, device=device())
         states = torch.randn(size.batch, size.words, size.memory, device=device())
         self.encoded = Encoded(states, padding(lengths), states[:, 0])
-        self.target = torch.randint(1000, (size.batch, size.words), device=device())
+        self.target = torch.randint(VOCABULARY, (size.batch, size.words), device=device())
 
 
 def written_loop(decoder: Bahdanau, encoded: Encoded, target: Tensor) -> Tensor:
-    """RNNsearch as its paper writes it, with the weights of a decoder; keys and words are projected once.
+    """RNNsearch as a plain loop over the equations of its paper; computes the same numbers as the decoder.
 
-    The numbers are the decoder's own.
+    It uses the decoder's parameters, and projects keys and words once, before the loop.
     """
     additive, cell = decoder.attention.score, decoder.cell  # type: ignore[union-attr]
     if not isinstance(additive, score.Additive) or not isinstance(cell, GRU):
-        raise TypeError("The written loop is for additive scores and a GRU.")
+        raise TypeError("This loop is for additive scores and a GRU.")
     embedded = decoder.embedding(target)
     words = decoder.word_layer(embedded)
     keys = encoded.states @ additive.key_layer.weight.T
@@ -122,23 +129,23 @@ def written_loop(decoder: Bahdanau, encoded: Encoded, target: Tensor) -> Tensor:
         context = (weights.unsqueeze(1) @ encoded.states).squeeze(1)
         states.append(hidden)
         contexts.append(context)
-        entering = step + context @ decoder.context_layer.weight.T
-        gates, candidate = entering.split([2 * decoder.hidden, decoder.hidden], dim=-1)
+        inputs = step + context @ decoder.context_layer.weight.T
+        gates, candidate = inputs.split([2 * decoder.hidden, decoder.hidden], dim=-1)
         update, reset = torch.sigmoid(gates + hidden @ cell.gates.weight.T).chunk(2, dim=-1)
         new = torch.tanh(candidate + (reset * hidden) @ cell.candidate.weight.T)
         hidden = (1 - update) * hidden + update * new
     return decoder.features(embedded, torch.stack(states, 1), torch.stack(contexts, 1))
 
 
-def _both(module: nn.Module, run: Callable[[], Tensor]) -> Callable[[], object]:
-    weights = [weight for weight in module.parameters() if weight.requires_grad]
+def _both_passes(module: nn.Module, run: Callable[[], Tensor]) -> Callable[[], object]:
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
     def step() -> object:
-        return torch.autograd.grad(run().sum(), weights, allow_unused=True)
+        return torch.autograd.grad(run().sum(), parameters, allow_unused=True)
 
     return step
 
 
 def _contest(name: str, size: Size, rivals: dict[str, Callable[[], object]]) -> Contest:
-    what = f"{name} both passes, b={size.batch} m=n={size.words} hidden={size.hidden} memory={size.memory}"
-    return Contest(what, rivals, things=size.batch * size.words)
+    title = f"{name} both passes, b={size.batch} m=n={size.words} hidden={size.hidden} memory={size.memory}"
+    return Contest(title, rivals, items=size.batch * size.words)

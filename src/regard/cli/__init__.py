@@ -2,8 +2,9 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from regard import __version__
 from regard.errors import RegardError
@@ -41,10 +42,15 @@ def build_app() -> App:
     return app
 
 
-def main() -> None:
-    """Run the command line; mistakes that regard can explain end with one line and status 2, not with a traceback."""
+def main(tokens: Sequence[str] | None = None) -> None:
+    """Run the command line; mistakes that regard can explain end with one line and status 2, not with a traceback.
+
+    Without `tokens`, the arguments of the process are used.
+    """
     try:
-        build_app()()
+        build_app()(tokens, exit_on_error=False)
+    except CycloptsError:
+        sys.exit(2)  # cyclopts has printed what is wrong
     except BrokenPipeError:
         # The reader of a pipe has closed it, as `head` does; nothing is left to write, not even when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -54,3 +60,4 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    sys.exit(0)

@@ -1,8 +1,9 @@
-"""Commands that time regard on this machine."""
+"""The command that times regard on this machine."""
 
 from pathlib import Path
 from typing import Literal
 
+from regard.errors import OptionError
 from regard.systems.output import say
 
 
@@ -14,41 +15,49 @@ def bench(
     tf32: bool = False,
     json: Path | None = None,
 ) -> None:
-    """Time attention, a decoder, decoding or training on this machine, side by side with what else there is.
+    """Time attention, a decoder, decoding or training on this machine.
 
-    Leave the machine alone meanwhile: times are medians, but other work slows some more than others.
+    Times are medians of runs that take turns. Leave the machine alone meanwhile: other work slows some runs more than
+    others.
 
     Parameters
     ----------
     what
-        attention (against the formula and against torch), decoder (a recurrent decoder's loop against the loop as one
-        writes it), decode (sentences in a second) or train (tokens in a second).
+        attention: each score against its formula and against torch. decoder: training steps of recurrent decoders
+        against a plain loop. decode: translated sentences per second. train: target tokens per second.
     repeats
-        How often each is run.
+        Number of timed runs, after one to warm up.
     compiled
-        Let torch.compile compete too, where what competes is a plain formula; compiling takes a minute or so.
+        For attention and decoder: also time torch.compile of the plain formula or loop; compiling takes a minute.
     tf32
-        On a GPU: let matrix products round to TF32, for all who compete.
+        On a GPU: allow TF32 matrix products, for everything that is timed.
     json
-        Also write the numbers here.
+        Also write the numbers to this file.
     """
     import torch
     from rich.console import Console
 
     from regard.bench import attention, contest, decoders, translators
 
+    contest.check_repeats(repeats)
+    if compiled and what in ("decode", "train"):
+        raise OptionError(f"--compiled is for `bench attention` and `bench decoder`; got it with {what!r}. Remove it.")
+    if tf32 and not torch.cuda.is_available():
+        raise OptionError("--tf32 needs a CUDA GPU, and torch finds none here. Remove it.")
+    if json is not None and json.is_dir():
+        raise OptionError(f"--json takes the name of a file; {json} is a folder.")
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     match what:
         case "attention":
-            contests = attention.contests(compiled=compiled)
+            contests, unit = attention.contests(compiled=compiled), "items"
         case "decoder":
-            contests = decoders.contests(compiled=compiled)
+            contests, unit = decoders.contests(compiled=compiled), "words"
         case "decode":
-            contests = translators.decoding()
+            contests, unit = translators.decoding(), "sentences"
         case "train":
-            contests = translators.training()
-    results = contest.hold(contests, repeats=repeats)
-    Console().print(contest.show(results, f"regard bench {what}"))
+            contests, unit = translators.training(), "tokens"
+    timings = contest.run_contests(contests, repeats=repeats)
+    Console(highlight=False).print(contest.timing_table(timings, f"regard bench {what}", unit=unit))
     if json is not None:
-        contest.write(results, json)
+        contest.save_timings(timings, json)
         say(f"Wrote {json}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.errors import DataError, OptionError
+from regard.errors import OptionError
 
 if TYPE_CHECKING:
     from regard.trace import Trace
@@ -84,13 +84,11 @@ def _read(path: Path, line: int) -> "Trace":
 
     try:
         lines = [text for text in path.read_text(encoding="utf-8").splitlines() if text.strip()]
-        if not 1 <= line <= len(lines):
-            raise OptionError(f"--line must be from 1 to {len(lines)}, the number of lines in {path}; got {line}.")
-        result = json.loads(lines[line - 1])
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from error
-    except (json.JSONDecodeError, RecursionError):
-        return Trace.load(path)
+        result = json.loads(lines[line - 1]) if 1 <= line <= len(lines) else None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        return Trace.load(path)  # which says what is wrong with the file
+    if line != 1 and result is None:
+        raise OptionError(f"--line must be from 1 to {len(lines)}, the number of lines in {path}; got {line}.")
     if not isinstance(result, dict) or "trace" not in result:
         return Trace.load(path)
     if result["trace"] is None:

@@ -17,6 +17,8 @@ MAX_CELLS = 2**20
 """Maximum number of cells of an image's grid."""
 SIGNIFICANT_DIGITS = 6
 """Digits to which numbers are written and compared: the most that a float32 always keeps."""
+# Those that are exact in float64.
+_POWERS_OF_TEN = np.array([float(f"1e{power}") for power in range(23)])
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,7 +138,9 @@ class Map:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, the weights rounded to SIGNIFICANT_DIGITS."""
-        return _without_none(self) | {"weights": [_rounded(row) for row in self.weights.tolist()]}
+        return _without_none(self) | {
+            "weights": [[weight or 0 for weight in row] for row in _rounded(self.weights).tolist()]
+        }
 
     def with_size(self, size: tuple[int, int]) -> "Map":
         """This map, checked to have (rows, columns) weights. Empty weights take any size without cells."""
@@ -179,7 +183,7 @@ class Series:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, rounded to SIGNIFICANT_DIGITS."""
-        return _without_none(self) | {"values": _rounded(self.values)}
+        return _without_none(self) | {"values": _rounded(np.array(self.values)).tolist()}
 
 
 @dataclass(frozen=True)
@@ -205,8 +209,8 @@ class Box:
                     f"A box needs 0 <= {low} < {high} <= 1, fractions of the image; got {low}={getattr(self, low)!r}, "
                     f"{high}={getattr(self, high)!r}."
                 )
-            for side, edge in zip((low, high), edges.tolist(), strict=True):
-                object.__setattr__(self, side, float(_rounded([edge])[0]))
+            for side, edge in zip((low, high), _rounded(edges.astype(np.float64)).tolist(), strict=True):
+                object.__setattr__(self, side, edge)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -239,10 +243,17 @@ def _described(numbers: Any) -> str:
     return type(numbers).__name__ if shape is None else f"{type(numbers).__name__} of shape {tuple(shape)}"
 
 
-def _rounded(numbers: Any) -> list[float | int]:
-    """Numbers with SIGNIFICANT_DIGITS, whole ones as integers, which are shorter to write."""
-    short = [number if isinstance(number, int) else float(f"{number:.{SIGNIFICANT_DIGITS}g}") for number in numbers]
-    return [int(number) if number in (0, 1) else number for number in short]
+def _rounded(numbers: np.ndarray) -> np.ndarray:
+    """Numbers with SIGNIFICANT_DIGITS; those below 1e-17 keep fewer, those above 1e27 more."""
+    if numbers.dtype.kind in "iu":
+        return numbers
+    numbers = numbers.astype(np.float64)
+    magnitudes = np.abs(numbers)
+    exponents = np.floor(np.log10(np.where(magnitudes > 0, magnitudes, 1))).astype(int)
+    shifts = SIGNIFICANT_DIGITS - 1 - exponents
+    up, down = _POWERS_OF_TEN[shifts.clip(0, 22)], _POWERS_OF_TEN[(-shifts).clip(0, 22)]
+    # Integers over exact powers of ten, so that each result is the float nearest to a short decimal number.
+    return np.asarray(np.round(numbers * up / down) / up * down)
 
 
 def _grid(grid: Any, name: str) -> tuple[int, int]:

@@ -48,7 +48,8 @@ def run(
         hyperparameters=_flat(experiment.recipe.to_dict()),
     )
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-    metrics = fitted.metrics | experiment.test(model, splits)
+    with torch.inference_mode():
+        metrics = fitted.metrics | experiment.test(model, splits)
     saved: Any = model
     saved.save(folder / "model", metrics=metrics)
     return Trained(folder / "model", model, metrics, interrupted=fitted.interrupted)
@@ -59,7 +60,9 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for table, values in tables.items():
         if isinstance(values, dict):
-            flat |= {f"{table}.{name}": str(value) if isinstance(value, tuple) else value for name, value in values.items()}
+            flat |= {
+                f"{table}.{name}": str(value) if isinstance(value, tuple) else value for name, value in values.items()
+            }
         else:
             flat[table] = values
     return flat

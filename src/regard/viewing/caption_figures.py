@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import UInt8
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -161,7 +162,7 @@ def _draw_gate(axes: Axes, gate: float | int, name: str = "β") -> None:
     axes.text(1, 0.45, f"{name} {gate:.2f}", ha="right", va="center", fontsize=8, color=_QUIET, clip_on=False)
 
 
-def _frame(trace: Trace, word: int | None, pixels: Pixels, *, cells: bool, overlay: str) -> Pixels:
+def _frame(trace: Trace, word: int | None, pixels: Pixels, *, cells: bool, overlay: str) -> UInt8[np.ndarray, "_ _ 3"]:
     """The image under the attention of a word, above the caption."""
     dots = 100
     gates = trace.values("gate")

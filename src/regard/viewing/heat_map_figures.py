@@ -58,13 +58,13 @@ def heat_maps(
     `traces` is one trace, of which all heads over the axes of its main map are drawn, a row per layer; or pairs of a
     name and a trace. `columns` is the number of maps per row, by default the number of heads, or 4.
     """
+    if columns is not None and columns < 1:
+        raise OptionError(f"A figure has at least one column; got columns={columns}.")
     if isinstance(traces, Trace):
         columns = columns or _heads_per_layer(traces)
         traces = _by_map(traces)
     if not traces:
         raise OptionError("heat_maps needs at least one (name, trace) to draw; got none.")
-    if columns is not None and columns < 1:
-        raise OptionError(f"A figure has at least one column; got columns={columns}.")
     columns = min(columns or 4, len(traces))
     rows = math.ceil(len(traces) / columns)
     # Where all maps have the same words, only the outer ones are labelled.
@@ -162,7 +162,7 @@ def _write_numbers(axes: Axes, weights: np.ndarray, largest: float, *, signed: b
             share = weight / largest
             red, green, blue = (round(255 * part) for part in colours((share + 1) / 2 if signed else share)[:3])
             ink = tuple(part / 255 for part in ink_on((red, green, blue)))
-            axes.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=ink)
+            axes.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=8, color=ink)
 
 
 def _entitle(axes: Axes, title: str | None) -> None:

@@ -40,7 +40,7 @@ def ink_on(background: Colour) -> Colour:
     return black if contrast(black, background) >= contrast(white, background) else white
 
 
-def reduced(weights: Weights, max_rows: int, max_columns: int) -> tuple[Weights, tuple[int, int]]:
+def reduced(weights: Weights, max_rows: int, max_columns: int) -> tuple[Float[np.ndarray, "_ _"], tuple[int, int]]:
     """A map of at most this size, and how many rows and columns each of its cells stands for.
 
     A cell shows the number of largest magnitude of its block, so that a sharp peak is not averaged away.

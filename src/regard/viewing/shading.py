@@ -117,7 +117,7 @@ def _blurred(pixels: np.ndarray) -> Float[np.ndarray, "h w 1"]:
 
 
 def _coloured(pixels: Pixels, field: Float[np.ndarray, "h w 1"]) -> Pixels:
-    grey = 0.75 * _brightened(pixels).mean(-1, keepdims=True)
+    grey = 0.75 * pixels.mean(-1, keepdims=True)
     stops = np.linspace(0, 1, len(_COLOUR_STOPS))
     colours = np.stack([np.interp(field[:, :, 0], stops, channel) for channel in _COLOUR_STOPS.T], axis=-1)
     opacity = _COLOUR_OPACITY * field

@@ -64,7 +64,7 @@ def _legend(trace: Trace) -> list[Text]:
     if trace.values("log_prob") is not None:
         parts.append("number: probability of the word")
     if trace.values("gate") is not None:
-        parts.append("β: gate on the image, 0 to 1")
+        parts.append("β: gate on the image")
     return [Text(), Text("; ".join(parts), style="dim")] if parts else []
 
 

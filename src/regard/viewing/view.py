@@ -1,7 +1,8 @@
 """One entrance to all views: the kind of a trace decides how it is drawn."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ class View:
         from regard.viewing.figures import FORMATS, save
 
         _check_suffix(path, FORMATS)
+        _check_options(self.figure, options)
         return save(self.figure(**options), path)
 
     def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
@@ -60,6 +62,7 @@ class View:
 
         Without `colour` the shape of each cell shows its weight; rich itself leaves colours out where there are none.
         """
+        _check_options(self._select, options)
         return terminal.heat_map(self._select(**options), width=width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -108,14 +111,17 @@ class CaptionView(View):
         from regard.viewing.figures import FORMATS, save
 
         if _check_suffix(path, (*FORMATS, ".gif")) != ".gif":
+            _check_options(self.figure, options)
             return save(self.figure(**options), path)
         selection = {key: options.pop(key, None) for key in ("layer", "head", "name")}
+        _check_options(animation, options)
         return save(animation(self._select(**selection), **options), path)
 
     def terminal(
         self, *, width: int = 80, colour: bool = True, cells: bool = False, overlay: str = "light", **options: Any
     ) -> RenderableType:
         """The word-by-word tiles for a terminal of this width, in shades of one character without `colour`."""
+        _check_options(self._select, options)
         selected = self._select(**options)
         return terminal_image.word_by_word(
             selected, width=width, side=min(18, width), cells=cells, overlay=overlay, colour=colour
@@ -137,6 +143,13 @@ def view(result: Any) -> View:
             "Trace.from_weights takes the weights of any model."
         )
     return VIEWS.get(trace.kind, View)(trace)
+
+
+def _check_options(draw: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse options that this view does not have, as `cells` for a trace of text."""
+    known = [name for name, each in signature(draw).parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
+    if unknown := [name for name in options if name not in known]:
+        raise OptionError(f"This view has no option {unknown[0]!r}; choose from {', '.join(known)}.")
 
 
 def _check_suffix(path: str | os.PathLike[str], allowed: tuple[str, ...]) -> str:

@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterable
 
 # First strong isolate, and its end: the text between them cannot reorder the text around them.
 _ISOLATE, _END = "\u2068", "\u2069"
-_REPLACEMENT = "\ufffd"
-_CONTROL_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
-# C1 controls, which terminals obey as well, line separators, and marks that reorder the text after them.
-_REPLACED = dict.fromkeys((*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A)), _REPLACEMENT)
-_VISIBLE = _CONTROL_PICTURES | _REPLACED
+# C0 and C1 controls, which terminals obey, line separators, and marks that reorder the text after them.
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_VISIBLE = dict.fromkeys(_CONTROLS, "\ufffd") | {ord("\n"): "⏎", ord("\t"): "⇥"}
 
 
 def printable(text: str) -> str:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.align import Hard
-from regard.config import Fraction, NonNegativeFloat, PositiveInt, Probability
+from regard.config import NonNegativeFloat, PositiveInt, Probability
 from regard.data.batches import BatchLoader
 from regard.data.captioned_images import CaptionBatch, CaptionedImages
 from regard.data.tokenizer import PAD
@@ -252,7 +252,6 @@ class CaptionExperiment(Experiment[Captioner]):
             metrics |= self._decoded(model, splits.test, "test")
         return metrics
 
-    @torch.inference_mode()
     def _decoded(self, model: Captioner, captioned: CaptionedImages, part: str) -> dict[str, float]:
         """The scores of captions found with a beam of 5; the captions are kept beside the model."""
         options = CaptionOptions(beam=5, max_length=self.recipe.train.max_output_length)
