@@ -188,6 +188,7 @@ none = Unnormalised()
 normalised = Normalised()
 sparsemax = Sparsemax()
 uniform = Uniform()
+ALIGN_CONSTANTS: tuple[Align, ...] = (softmax, none, normalised, sparsemax, uniform)
 
 ALIGNMENTS: dict[str, type[Align]] = {
     "hard": Hard,

@@ -197,6 +197,7 @@ scaled_dot = ScaledDot()
 cosine = Cosine()
 equality = Equality()
 prefix = Prefix()
+SCORE_CONSTANTS: tuple[Score, ...] = (dot, scaled_dot, cosine, equality, prefix)
 
 SCORES: dict[str, type[Score]] = {
     "additive": Additive,
