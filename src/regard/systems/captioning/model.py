@@ -1,7 +1,7 @@
 """Captioner: an image in, a sentence about it out, and which part of the image each word looked at."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -123,7 +123,7 @@ class Caption(Result):
     """Log-probability divided by a power of the length, as the search ranked it."""
     finished: bool
     """False where the caption was cut at the length limit."""
-    alternatives: tuple["Caption", ...] = ()
+    alternatives: tuple["Caption", ...] = field(default=(), repr=False)
     """The next best captions, where `nbest` asked for them."""
 
 
