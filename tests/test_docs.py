@@ -1,37 +1,185 @@
-"""The README and every page of docs run as they stand."""
+"""The README and the pages of docs/ run as written, and everything that they mention exists."""
 
+import inspect
 import re
+import shlex
+import typing
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from regard.cli import DATA, OWN
+from regard.config import fields_of
+from regard.systems.families import families, resolve
+from regard.training.recipes import recipe_names
+
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CARDS = sorted((ROOT / "src/regard/pretrained").glob("*/MODEL_CARD.md"))
+TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *CARDS]
+RECIPES = sorted((ROOT / "src/regard/recipes").glob("*.toml"))
 
 
-def python_of(page: str) -> str:
-    """The Python of a page, on the lines where it stands there, so that a failure points to the page."""
-    code, inside = [], False
-    for line in page.splitlines():
-        fence = re.match(r"```(\w*)", line)
-        inside = fence[1] == "python" if fence else inside
-        code.append("" if fence or not inside else line)
-    return "\n".join(code)
+class Block(typing.NamedTuple):
+    """A fenced block of a page: its language, the file that it shows (or ""), its first line and its text."""
+
+    language: str
+    file: str
+    line: int
+    text: str
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_page_runs(page, as_a_user):
-    code = python_of(page.read_text())
-    assert code.strip(), f"{page.name} shows no Python"
-    exec(compile(code, page, "exec"), {})  # noqa: S102
+def blocks_of(page: Path) -> list[Block]:
+    found, opened, lines = [], None, page.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        fence = re.match(r"```(\w*)(?: file=(\S+))?", line)
+        if fence and opened is None:
+            opened = fence[1], fence[2] or "", number
+        elif fence:
+            found.append(Block(*opened, "\n".join(lines[opened[2] : number - 1]) + "\n"))
+            opened = None
+    assert opened is None, f"{page.name}:{opened[2]} opens a block and does not close it"
+    return found
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def is_run(block: Block) -> bool:
+    return block.language == "python" and not block.file
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(map(is_run, blocks_of(page)))], ids=lambda page: page.name
+)
+def test_the_page_runs(page, as_a_user, tmp_path, monkeypatch):
+    """From top to bottom, in an empty folder; blocks that show a file are written to it first."""
+    monkeypatch.chdir(tmp_path)
+    code = [""] * len(page.read_text(encoding="utf-8").splitlines())
+    for block in blocks_of(page):
+        if block.file:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+        elif is_run(block):
+            # On the lines where they are in the page, so that a failure points there.
+            code[block.line : block.line + block.text.count("\n")] = block.text.splitlines()
+    exec(compile("\n".join(code), page, "exec"), {"__name__": page.stem})  # noqa: S102
+
+
+def test_every_page_for_users_shows_python_that_runs():
+    assert [page.name for page in PAGES if page.parent.name != "lab" and not any(map(is_run, blocks_of(page)))] == []
+
+
+def test_the_readme_loads_a_model_and_attends_in_five_lines_each():
+    first, second = (block.text for block in blocks_of(ROOT / "README.md") if block.language == "python")
+    assert "regard.load(" in first
+    assert "attend(" in second
+    for snippet in (first, second):
+        assert sum(bool(line.strip()) for line in snippet.splitlines()) == 5
+
+
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=name_of)
 def test_the_links_of_a_page_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
-        assert target.startswith("http") or (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target, _, anchor in re.findall(r"\]\(([^)#\s]*)(#([^)\s]+))?\)", page.read_text(encoding="utf-8")):
+        if target.startswith("http"):
+            continue
+        path = (page.parent / target) if target else page
+        assert path.exists(), f"{name_of(page)} links to {target}"
+        if anchor:
+            assert anchor in anchors_of(path), f"{name_of(page)} links to {target}#{anchor}"
 
 
-def test_the_readme_snippet_is_about_ten_lines():
-    snippet = python_of((ROOT / "README.md").read_text()).split("from regard import Trace")[0]
-    assert 8 <= sum(1 for line in snippet.splitlines() if line.strip() and not line.startswith("#")) <= 12
+@pytest.mark.parametrize("page", [*TEXTS, *RECIPES], ids=name_of)
+def test_the_files_that_a_page_mentions_exist(page):
+    text = "".join(part for part in re.split(r"```.*?```", page.read_text(encoding="utf-8"), flags=re.DOTALL))
+    for mentioned in re.findall(r"(?:[\w*{},-]+/)+[\w*-]+\.(?:py|md|toml|png)", text):
+        places = (ROOT, ROOT / "src/regard", page.parent)
+        assert any(next(place.glob(mentioned), None) for place in places), f"{name_of(page)} mentions {mentioned}"
+
+
+def commands_of(page: Path) -> list[list[str]]:
+    """The commands of regard that a page shows, in blocks and within lines, each as its words."""
+    text = page.read_text(encoding="utf-8")
+    lines = "\n".join(block.text for block in blocks_of(page) if block.language in ("sh", "")).replace("\\\n", " ")
+    inline = re.findall(r"`([^`]*\bregard [^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    comments = [line.lstrip("# ") for line in text.splitlines()[:3]] if page.suffix == ".toml" else []
+    found = []
+    for line in chain(lines.splitlines(), (" ".join(code.split()) for code in inline), comments):
+        for part in re.split(r"\||&&|;|, ", line.split(" #")[0]):
+            if start := re.search(r"(?:^|[\s/$])regard ([a-z])", part):
+                found.append(shlex.split(part[start.start(1) :].replace("`", "").replace("'s ", " ")))
+    return found
+
+
+def options_of(function: typing.Callable[..., object]) -> set[str]:
+    """The options of a command, as its signature declares them."""
+    names: set[str] = set()
+    for name, hint in typing.get_type_hints(function, include_extras=True).items():
+        metadata = getattr(hint, "__metadata__", ())
+        aliases = [each for part in metadata for each in chain(part.name or (), part.alias or ())]
+        config = next((kind for kind in typing.get_args(getattr(hint, "__origin__", hint)) if hasattr(kind, "check")), None)
+        names |= {field.name for field in fields_of(config)} if config else {name}
+        names |= {alias.lstrip("-") for alias in aliases}
+    return {name.replace("_", "-") for name in names}
+
+
+COMMANDS = {name: path for family in families().values() for name, path in family.commands.items()} | OWN
+DATA_COMMANDS = {name: f"regard.cli.data:{'list_' if name == 'list' else name}" for name in DATA}
+TABLES = {
+    f"{table}.{field.name}"
+    for family in families().values()
+    for table, config in (
+        ("data", family.load_experiment().Data),
+        ("model", family.load_system().Config),
+        ("train", family.load_experiment().Train),
+    )
+    for field in fields_of(config)
+}
+TEST_SETS = {field.name.replace("_", "-") for family in families().values() for field in fields_of(family.test_set)}
+
+
+@pytest.mark.parametrize("page", [*TEXTS, *RECIPES], ids=name_of)
+def test_the_commands_of_a_page_exist_with_their_options(page):
+    for words in commands_of(page):
+        shown, table = " ".join(words), COMMANDS
+        if words[0] == "data" and len(words) > 1:
+            words, table = words[1:], DATA_COMMANDS
+        if words == ["data"]:
+            continue
+        assert words[0] in table, f"{name_of(page)} shows: regard {shown}"
+        allowed = options_of(resolve(table[words[0]])) | {"help"}
+        allowed |= {"train": TABLES, "evaluate": TEST_SETS | {"options"}}.get(words[0], set())
+        for option in (word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)):
+            assert option.lstrip("-") in allowed, f"{name_of(page)} shows the option {option}: regard {shown}"
+        if words[0] == "train" and len(words) > 1 and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", words[1]):
+            assert words[1] in recipe_names(), f"{name_of(page)} shows the recipe {words[1]}"
+
+
+def test_a_command_that_does_not_exist_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("Run `regard train babel-en-fr --model.reach 3`, then:\n\n```sh\nls | regard gess a --b 1 # c\n```\n")
+    assert commands_of(page) == [["gess", "a", "--b", "1"], ["train", "babel-en-fr", "--model.reach", "3"]]
+    assert "model.reach" not in TABLES
+    assert "model.window" in TABLES
+    assert {"beam", "show", "model", "m", "nbest"} <= options_of(resolve(COMMANDS["translate"]))
+
+
+def test_the_fields_that_inline_options_name_exist():
+    """Also where a page shows an option without its command: `--train.soft_fraction`."""
+    for page in [*TEXTS, *RECIPES]:
+        for field in re.findall(r"--((?:data|model|train)\.[a-z_]+)", page.read_text(encoding="utf-8")):
+            assert field in TABLES, f"{name_of(page)} mentions --{field}"
+
+
+def test_the_api_page_lists_the_public_names():
+    import regard
+
+    listed = set(re.findall(r"`(?:regard\.)?(\w+)", (ROOT / "docs/api.md").read_text(encoding="utf-8")))
+    assert set(regard.__all__) - {"__version__"} <= listed
+    assert not inspect.ismodule(regard.load)

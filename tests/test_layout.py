@@ -9,14 +9,14 @@ import regard
 
 ROOT = Path(regard.__file__).parent
 ORDER = [
-    "errors", "trace", "kernels", "attention", "layers", "encoders", "decoders", "search", "metrics", "data", "worlds",
-    "systems", "training", "viewing", "serving", "bench", "demo", "cli", "__main__",
+    "errors", "files", "config", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders", "search",
+    "metrics", "data", "worlds", "viewing", "training", "systems", "serving", "bench", "demo", "cli", "__main__",
 ]  # fmt: skip
 FILES = sorted(ROOT.rglob("*.py"))
 
 
 def imports_of(source: str) -> set[str]:
-    """The parts of regard that a file imports, wherever in it; None of them for regard's own public names."""
+    """The parts of regard that a file imports, wherever in it; none for regard's own public names."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -35,7 +35,9 @@ def offences(place: str, source: str) -> set[str]:
     return {name for name in imports_of(source) if name not in above and name != "__version__"}
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file != ROOT / "__init__.py"], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if file != ROOT / "__init__.py"], ids=lambda f: str(f.relative_to(ROOT))
+)
 def test_a_folder_imports_only_what_stands_above_it(file):
     place = file.relative_to(ROOT).parts[0].removesuffix(".py")
     assert place in ORDER, f"{file.name}: say in ORDER where {place!r} stands"
@@ -50,6 +52,33 @@ def test_an_offender_is_found():
     assert offences("viewing", "from regard.trace import Trace\nfrom regard import __version__") == set()
 
 
+@pytest.mark.parametrize("place", ["viewing", "training"])
+def test_viewing_and_training_know_no_system(place):
+    assert "systems" in offences(place, "from regard.systems.system import System")
+    assert not [file for file in (ROOT / place).rglob("*.py") if "systems" in imports_of(file.read_text())]
+
+
+def test_a_system_knows_no_other_system():
+    families = [folder for folder in (ROOT / "systems").iterdir() if (folder / "__init__.py").is_file()]
+    assert len(families) >= 3
+    for folder in families:
+        for file in folder.rglob("*.py"):
+            others = [f"regard.systems.{other.name}" for other in families if other != folder]
+            assert not [other for other in others if other in file.read_text()], file
+
+
+def test_each_system_has_its_four_files():
+    for folder in (ROOT / "systems").iterdir():
+        if (folder / "__init__.py").is_file():
+            names = {file.stem for file in folder.glob("*.py")}
+            assert {"model", "experiment", "evaluation", "command"} <= names, folder.name
+
+
 def test_rooms_have_names():
     nameless = {"utils", "util", "common", "helpers", "helper", "base", "registry", "misc"}
     assert not [file for file in FILES if nameless & set(file.relative_to(ROOT).with_suffix("").parts)]
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if "kernels" not in file.parts], ids=lambda f: f.name)
+def test_a_file_is_read_in_one_sitting(file):
+    assert len(file.read_text().splitlines()) <= 350

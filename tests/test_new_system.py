@@ -5,9 +5,9 @@ the weighted average of the numbers.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ class Picker(System):
     kind = "picker"
     Config = PickerConfig
     Options = PickOptions
-    assets = {"units": Labels}
+    assets: ClassVar[Mapping[str, Any]] = {"units": Labels}
 
     def __init__(self, config: PickerConfig, units: Sequence[str]) -> None:
         super().__init__(config)
@@ -73,9 +73,7 @@ class Picker(System):
         """The picked number of each row, and the attention."""
         keys = numbers.unsqueeze(-1)
         query = keys.new_zeros(len(numbers), 1, 1)
-        return regard.attend(
-            query, keys, score=lambda _, key: self.score(key).mT, align=align.softmax, weights=True
-        )
+        return regard.attend(query, keys, score=lambda _, key: self.score(key).mT, align=align.softmax, weights=True)
 
     def costs(self, inputs: Sequence[Any]) -> list[int]:
         return [len(numbers) for numbers in inputs]
@@ -214,7 +212,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SYSTEMS, "picker", f"{__name__}:FAMILY")
         folder = tmp_path_factory.mktemp("picker")
-        (folder / "recipe.toml").write_text('system = "picker"\n[train]\nepochs = 30\nlearning_rate = 0.03\n')
+        (folder / "recipe.toml").write_text('system = "picker"\n[train]\nepochs = 12\nlearning_rate = 0.1\n')
         return regard.train(folder / "recipe.toml", out=folder / "run", model={"hidden": 11}, progress=False)
 
 
@@ -237,7 +235,7 @@ def test_it_is_loaded_by_its_folder_and_answers_one_or_many(trained):
     assert isinstance(model, Picker)
     one = model.pick([1.0, 3.0, 2.0])
     assert one.value == pytest.approx(3.0, abs=0.5)
-    assert [each.value for each in model.pick([[1.0, 3.0, 2.0], [0.0, -1.0]])][0] == one.value
+    assert model.pick([[1.0, 3.0, 2.0], [0.0, -1.0]])[0].value == one.value
     assert [each.value for each in model.stream(iter([[1.0, 3.0, 2.0]] * 3), window=2)] == [one.value] * 3
     assert regard.view(one).figure() is not None
     with pytest.raises(ModelError, match="picker, not a translator"):
@@ -261,7 +259,7 @@ def test_its_configs_are_checked(tmp_path):
 
 def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "picker.toml").write_text('system = "picker"\n[train]\nepochs = 30\nlearning_rate = 0.03\n')
+    (tmp_path / "picker.toml").write_text('system = "picker"\n[train]\nepochs = 12\nlearning_rate = 0.1\n')
     assert run("train", "picker.toml", "--out", "run", "--data.unit", "miles") == 0
     assert "Try it: regard pick --model run/model 1 2 3" in capsys.readouterr().out
     assert run("evaluate", "run", "--count", "20", "--json") == 0

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard import Attention, RegardError, align, attend, mask, score
+from regard import Attention, MultiHead, RegardError, align, attend, mask, score
 from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
@@ -147,3 +147,61 @@ def test_an_override_of_the_wrong_size_is_refused():
     attention = Attention()
     with pytest.raises(ShapeError, match=r"override is \(2, 1, 6\).*= \(2, 3, 7\)"):
         attention(QUERY, attention.remember(KEY), override=torch.ones(2, 1, 6))
+
+
+@pytest.mark.parametrize("made", [score.scaled_dot, score.dot, score.cosine], ids=["scaled_dot", "dot", "cosine"])
+@pytest.mark.parametrize("num_queries", [1, 3])
+def test_queries_without_features_match_every_key_equally(made, num_queries):
+    query, key = torch.zeros(2, num_queries, 0), torch.zeros(2, 7, 0)
+    for kernel in ("auto", "reference"):
+        context = attend(query, key, VALUE, score=made, kernel=kernel).context
+        torch.testing.assert_close(context, VALUE.mean(1, keepdim=True).expand(2, num_queries, 11))
+
+
+def test_shapes_can_be_computed_on_the_meta_device():
+    query, key, value = QUERY.to("meta"), KEY.to("meta"), VALUE.to("meta")
+    for alignment in (
+        align.softmax,
+        align.none,
+        align.normalised,
+        align.uniform,
+        align.Hard(),
+        align.LocalMonotonic(2),
+    ):
+        context, weights = attend(query, key, value, align=alignment, weights=True, check_finite=True)
+        assert (context.shape, weights.shape, context.device.type) == ((2, 3, 11), (2, 3, 7), "meta")
+    for made in (score.Additive(5, 5, 3), score.MLP(5, 5), score.General(5, 5), score.Location(5, 9)):
+        assert attend(query, key, value, score=made.to("meta")).context.shape == (2, 3, 11)
+
+
+def test_parts_on_another_device_are_explained():
+    for made in (score.Additive(5, 5, 3), score.Location(5, 9)):
+        with pytest.raises(DtypeError, match=f"parameters of {type(made).__name__} must be on one device"):
+            attend(QUERY, KEY, VALUE, score=made.to("meta"))
+    with pytest.raises(DtypeError, match="buffers of Cosine must be on one device"):
+        attend(QUERY, KEY, VALUE, score=score.Cosine(torch.ones(3, 1, device="meta")))
+    with pytest.raises(DtypeError, match="parameters of LocalPredictive are on meta, the query is on cpu"):
+        attend(QUERY, KEY, VALUE, align=align.LocalPredictive(5).to("meta"))
+    with pytest.raises(DtypeError, match="gate of Addressing is on meta, the memory on cpu"):
+        attend(QUERY, KEY, VALUE, align=align.Addressing(*(torch.ones(3, n, device="meta") for n in (1, 3, 1))))
+    with pytest.raises(DtypeError, match="parameters of this MultiHead are on meta, the query on cpu"):
+        MultiHead(6, 2).to("meta")(torch.randn(2, 3, 6))
+
+
+def test_masks_of_impossible_sizes_are_refused():
+    with pytest.raises(OptionError, match="Lengths must be 0 or more; got -1"):
+        mask.padding(torch.tensor([3, -1]))
+    with pytest.raises(OptionError, match="Lengths must be 0 or more; got -2"):
+        mask.padding(torch.tensor([3, -2]), 5)
+    with pytest.raises(OptionError, match=r"whole number, 0 or more; got 2\.5"):
+        mask.padding(torch.tensor([1]), 2.5)
+    with pytest.raises(OptionError, match=r"give the size: padding\(lengths, size=\.\.\.\)"):
+        mask.padding(torch.zeros(2, dtype=torch.long, device="meta"))
+    with pytest.raises(OptionError, match="num_queries=-1"):
+        mask.window(-1, 3, before=1)
+
+
+def test_an_override_must_be_a_tensor_of_weights():
+    attention = Attention()
+    with pytest.raises(DtypeError, match=r"override must be a tensor of weights.*got str 'first'"):
+        attention(QUERY, attention.remember(KEY), override="first")

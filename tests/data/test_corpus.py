@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data import corpus as corpus_module
@@ -87,6 +87,7 @@ def test_empty_and_over_long_pairs_are_left_out_and_counted(tokenizer, folder):
     assert str(corpus.report) == "2 kept, 3 empty, 2 over-long; the longest side has 13 ids"
 
 
+@settings(deadline=None)  # each example is flushed to disk
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1))
 def test_every_pair_is_kept_or_counted(tokenizer, tmp_path_factory, sizes):
     pairs = [(" ".join(["un"] * source), " ".join(["dix"] * target)) for source, target in [*sizes, (1, 1)]]

@@ -1,21 +1,17 @@
-"""Links between words: error rate by hand, subwords merged, both directions joined, gold read."""
-
-import gzip
-import json
+"""Links between words: error rate by hand, subwords merged, both directions combined."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.errors import NonFiniteError, OptionError, RegardError, ShapeError
+from regard.errors import NonFiniteError, OptionError, ShapeError
 from regard.metrics.alignment import (
     alignment_error_rate,
     diagonal,
     join,
     links_from_weights,
     merge_subwords,
-    read_gold,
 )
 
 LINKS = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 4)))
@@ -125,36 +121,3 @@ def test_the_diagonal_links_each_target_word_once():
     assert diagonal(2, 5) == {(0, 0), (0, 1), (1, 2), (1, 3), (1, 4)}
     assert diagonal(7, 3) == {(1, 0), (3, 1), (5, 2)}
     assert diagonal(0, 3) == diagonal(3, 0) == set()
-
-
-@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])
-def test_gold_is_read_plain_or_packed(tmp_path, ending):
-    rows = [
-        {"src": ["the", "کتاب"], "tgt": ["le", "livre"], "sure": [[0, 0]], "possible": [[1, 1]]},
-        {"src": ["a\u2028b"], "tgt": ["x"], "sure": [], "possible": []},
-    ]
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-    path = tmp_path / f"gold.{ending}"
-    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
-    first, second = read_gold(path)
-    assert first.source == ("the", "کتاب")
-    assert first.target == ("le", "livre")
-    assert first.sure == {(0, 0)}
-    assert first.possible == {(0, 0), (1, 1)}, "possible contains sure"
-    assert second.source == ("a\u2028b",), "only line feeds end a line"
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"src": ["a"], "tgt": ["b"], "sure": [[1, 0]], "possible": []}', r"link \[1, 0\] is outside its 1 x 1 words"),
-        ('{"src": ["a"], "sure": []}', "without tgt"),
-        ("[1, 2]", "without src, sure, tgt"),
-        ("not json", "Expecting value"),
-    ],
-)
-def test_wrong_gold_is_found_by_its_line(tmp_path, line, message):
-    path = tmp_path / "gold.jsonl"
-    path.write_text('{"src": [], "tgt": [], "sure": []}\n\n' + line)
-    with pytest.raises(RegardError, match=f"line 3: .*{message}"):
-        read_gold(path)

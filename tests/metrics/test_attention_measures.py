@@ -10,24 +10,21 @@ from scipy.stats import entropy as scipy_entropy
 from regard.errors import NonFiniteError, OptionError, ShapeError
 from regard.metrics.attention import (
     attention_correctness,
-    effective_support,
     entropy,
     map_variation,
     pointing_game,
 )
 
 
-def test_entropy_is_nothing_for_one_key_and_the_logarithm_for_an_even_row():
+def test_entropy_is_0_for_one_key_and_the_logarithm_for_a_uniform_row():
     rows = np.zeros((3, 7))
     rows[0, 2], rows[1], rows[2, :5] = 1, 1 / 7, 1 / 5
     np.testing.assert_allclose(entropy(rows), [0, np.log(7), np.log(5)])
-    np.testing.assert_allclose(effective_support(rows), [1, 7, 5])
     assert not np.signbit(entropy(rows)[0]), "0, not -0"
 
 
-def test_a_row_of_zeros_has_no_entropy_and_no_support():
+def test_a_row_of_zeros_has_entropy_0():
     assert entropy(np.zeros((2, 3, 5))).tolist() == [[0] * 3] * 2
-    assert effective_support(np.zeros((2, 3, 5))).tolist() == [[0] * 3] * 2
     assert entropy(np.zeros(5)).shape == ()
 
 
@@ -38,7 +35,7 @@ def test_entropy_is_that_of_scipy(rng):
     np.testing.assert_allclose(entropy(weights.astype(np.float32)), entropy(weights), rtol=1e-5)
 
 
-def test_variation_is_0_when_attention_stands_still_and_1_when_it_leaps():
+def test_variation_is_0_for_constant_and_1_for_disjoint_rows():
     assert map_variation(np.tile([0.5, 0.3, 0.2], (5, 1))) == pytest.approx(0, abs=1e-12)
     assert map_variation(np.eye(7)) == pytest.approx(1)
     # Half of the weight stays: JS = 1/2.
@@ -63,7 +60,6 @@ def test_measures_stay_in_their_bounds(rows):
     assert 0 <= map_variation(weights) <= 1
     assert (entropy(weights) >= -1e-12).all()
     assert (entropy(weights) <= np.log(3) + 1e-9).all()
-    assert (effective_support(weights) <= 3 + 1e-9).all()
 
 
 WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.4, 0.5, 0.1], [0.3, 0.3, 0.4], [0.0, 0.0, 0.0], [0.1, 0.1, 0.8]])
@@ -83,18 +79,18 @@ def test_a_corpus_is_scored_over_all_its_rows():
     assert pointing_game(*wider) == 3 / 5
 
 
-def test_even_attention_is_as_correct_as_its_gold_is_large():
+def test_uniform_attention_scores_the_size_of_its_gold():
     gold = np.zeros((5, 11), dtype=bool)
     gold[:, 3:6] = True
     assert attention_correctness(np.full((5, 11), 1 / 11), gold) == pytest.approx(3 / 11)
 
 
-def test_what_cannot_be_measured_is_explained():
+def test_invalid_weights_are_explained():
     with pytest.raises(OptionError, match="No row has gold"):
         pointing_game(WEIGHTS, np.zeros_like(GOLD))
     with pytest.raises(ShapeError, match=r"maps \[\(5, 3\)\] and masks \[\(4, 3\)\]"):
         attention_correctness(WEIGHTS, GOLD[:4])
-    with pytest.raises(OptionError, match=r"smallest weight here is -0\.5"):
+    with pytest.raises(OptionError, match=r"smallest weight is -0\.5"):
         entropy(np.array([1.5, -0.5]))
     with pytest.raises(NonFiniteError, match="NaN"):
         map_variation(np.full((2, 3), np.nan))

@@ -1,4 +1,4 @@
-"""Scores of captions: by hand, at their ends, and unmoved by what must not matter."""
+"""Caption metrics: against values computed by hand, at their bounds, and invariant where they must be."""
 
 import math
 from importlib.util import find_spec
@@ -8,12 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import OptionError
-from regard.metrics.captions import caption_bleu, caption_scores, caption_words, cider_d, rouge_l
+from regard.metrics.captions import caption_scores, caption_words, cider_d, rouge_l
 
 WORDS = st.lists(
     st.sampled_from(["a", "dog", "cat", "runs", "sits", "on", "the", "red", "mat"]), min_size=1, max_size=9
 )
 CORPUS = st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=1, max_size=3)), min_size=2, max_size=4)
+
+
+def caption_bleu(captions, references) -> tuple[float, float, float, float]:
+    return caption_scores(captions, references, meteor=False).bleu
 
 
 def test_words_are_lower_case_and_without_punctuation():
@@ -25,31 +29,31 @@ def test_bleu_by_hand_takes_the_closest_reference_length():
     caption = "the cat the cat on the mat"
     references = ["the cat is on the mat", "there is a cat on the mat today and here"]
     found = caption_bleu([caption], [references])
-    # Lengths 6 and 10: 6 is the closest, so nothing is taken off for brevity.
+    # Lengths 6 and 10: 6 is the closest, so there is no brevity penalty.
     assert found[0] == pytest.approx(100 * 5 / 7)
     assert found[1] == pytest.approx(100 * math.sqrt(5 / 7 * 4 / 6))
     assert found[2] == pytest.approx(100 * (5 / 7 * 4 / 6 * 2 / 5) ** (1 / 3))
     assert found[3] == pytest.approx(100 * (5 / 7 * 4 / 6 * 2 / 5 * 1 / 4) ** (1 / 4))
 
 
-def test_a_short_caption_pays_for_its_brevity():
+def test_a_short_caption_gets_a_brevity_penalty():
     assert caption_bleu(["a dog"], [["a dog runs"]])[:2] == pytest.approx([100 * math.exp(1 - 3 / 2)] * 2)
     assert caption_bleu(["a dog"], [["a dog runs", "a dog"]])[:2] == pytest.approx([100, 100])
 
 
 def test_the_number_of_references_may_differ():
-    some = caption_bleu(["a dog runs fast", "a cat sits here"], [["a dog runs fast", "x"], ["a cat sits here"]])
-    assert some == pytest.approx([100] * 4)
+    scores = caption_bleu(["a dog runs fast", "a cat sits here"], [["a dog runs fast", "x"], ["a cat sits here"]])
+    assert scores == pytest.approx([100] * 4)
 
 
 def test_rouge_by_hand():
-    # "a dog on grass" is common to both: 4 of 5 words said, 4 of 6 wanted.
+    # "a dog on grass" is common to both: 4 of 5 words of the caption, 4 of 6 of the reference.
     precision, recall = 4 / 5, 4 / 6
-    wanted = (1 + 1.44) * precision * recall / (recall + 1.44 * precision)
-    said, reference = ["a", "dog", "runs", "on", "grass"], ["a", "brown", "dog", "on", "the", "grass"]
-    assert rouge_l(said, [reference]) == pytest.approx(wanted)
+    expected = (1 + 1.44) * precision * recall / (recall + 1.44 * precision)
+    caption, reference = ["a", "dog", "runs", "on", "grass"], ["a", "brown", "dog", "on", "the", "grass"]
+    assert rouge_l(caption, [reference]) == pytest.approx(expected)
     # A second reference gives a better recall, and the precision of the first is kept.
-    both = rouge_l(said, [reference, ["a"]])
+    both = rouge_l(caption, [reference, ["a"]])
     assert both == pytest.approx((1 + 1.44) * precision / (1 + 1.44 * precision))
     assert rouge_l([], [["a"]]) == 0
     assert rouge_l(["a"], [["b"]]) == 0
@@ -72,13 +76,13 @@ def test_cider_by_hand():
 
 def test_rare_words_count_more_than_those_of_every_caption():
     references = [[["a", "red", "star"]], [["a", "red", "ring"]], [["a", "blue", "moon"]]]
-    rare, common = (cider_d([said.split(), ["x"], ["x"]], references)[0] for said in ("star", "red"))
+    rare, common = (cider_d([word.split(), ["x"], ["x"]], references)[0] for word in ("star", "red"))
     assert rare > common > 0
     assert cider_d([["a"], ["x"], ["x"]], references)[0] == 0
 
 
 @given(CORPUS)
-def test_scores_stay_in_their_bounds_and_references_may_change_places(corpus):
+def test_scores_stay_in_their_bounds_and_do_not_depend_on_the_order_of_references(corpus):
     captions, references = [" ".join(words) for words, _ in corpus], [[" ".join(r) for r in each] for _, each in corpus]
     scores = caption_scores(captions, references, meteor=False)
     assert all(0 <= score <= 100 + 1e-9 for score in (*scores.bleu, scores.rouge_l))
@@ -91,9 +95,9 @@ def test_scores_stay_in_their_bounds_and_references_may_change_places(corpus):
 
 
 @given(st.lists(WORDS.filter(lambda words: len(words) > 3), min_size=2, max_size=4, unique_by=tuple))
-def test_what_people_wrote_scores_full_marks(captions):
-    said = [" ".join(words) for words in captions]
-    scores = caption_scores(said, [[one] for one in said], meteor=False)
+def test_captions_equal_to_their_references_score_the_maximum(captions):
+    texts = [" ".join(words) for words in captions]
+    scores = caption_scores(texts, [[text] for text in texts], meteor=False)
     assert scores.bleu == pytest.approx([100] * 4)
     assert scores.rouge_l == pytest.approx(100)
     assert scores.exact_match == 1
@@ -111,21 +115,21 @@ def test_meteor_is_named_or_its_absence_explained():
     else:
         assert scores.meteor_name.startswith("NLTK")
         assert 50 < scores.meteor < 100
-    assert caption_scores(["a"], [["a"]], meteor=False).meteor_name == "not asked for"
+    assert caption_scores(["a"], [["a"]], meteor=False).meteor_name == "not requested"
 
 
-def test_bleu_says_how_it_was_made():
+def test_bleu_has_a_signature():
     signature = caption_scores(["a"], [["a", "b"]], meteor=False).bleu_signature
     assert "nrefs:2" in signature
     assert "smooth:none" in signature
 
 
-def test_what_cannot_be_scored_is_explained():
+def test_invalid_captions_are_explained():
     with pytest.raises(OptionError, match="got 1 captions and references for 2"):
         caption_scores(["a"], [["a"], ["b"]])
     with pytest.raises(OptionError, match="caption 1 has none"):
         caption_scores(["a", "b"], [["a"], []])
     with pytest.raises(OptionError, match=r"give \[\[reference\], \.\.\.\]"):
         caption_scores(["a"], ["a"])
-    with pytest.raises(OptionError, match="at least one; got 0"):
+    with pytest.raises(OptionError, match="at least one caption; got 0"):
         caption_bleu([], [])

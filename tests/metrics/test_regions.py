@@ -1,4 +1,4 @@
-"""Attention on pictures against gold regions: by hand, and far above its shuffled control when it is right."""
+"""Attention to images against gold regions: by hand, and far above its shuffled control if it is correct."""
 
 from itertools import permutations
 
@@ -17,14 +17,14 @@ RIGHT = np.array(
 )
 
 
-def test_the_control_is_the_mean_over_every_way_to_deal_the_maps(rng):
+def test_the_control_is_the_mean_over_all_permutations_of_the_maps(rng):
     weights = rng.dirichlet(np.ones(7), size=5)
     for measure in (pointing_game, attention_correctness):
         dealt = [measure(weights[[0, *order]], GOLD) for order in permutations(range(1, 5))]
         assert shuffled(measure, [weights], [GOLD]) == pytest.approx(np.mean(dealt))
 
 
-def test_right_maps_score_all_and_shuffled_ones_what_shared_regions_give():
+def test_correct_maps_score_1_and_shuffled_ones_what_shared_regions_give():
     scores = region_scores([RIGHT, RIGHT], [GOLD, GOLD])
     assert scores.pointing == scores.correctness == 1
     # Of the 16 pairs of a map and a word, 1 + 1 + 4 belong together.
@@ -33,7 +33,7 @@ def test_right_maps_score_all_and_shuffled_ones_what_shared_regions_give():
     assert scores.words == 8
 
 
-def test_maps_that_stand_still_score_as_much_as_their_control():
+def test_constant_maps_score_as_much_as_their_control():
     still = np.tile(RIGHT[1], (5, 1))
     scores = region_scores([still], [GOLD])
     assert scores.pointing == scores.pointing_shuffled == 1 / 4
@@ -51,19 +51,19 @@ def test_captions_of_several_lengths_are_one_corpus(rng):
     assert scores.pointing_shuffled == pytest.approx((4 * parts[0] + 2 * parts[1]) / 6)
 
 
-def test_leaping_maps_vary_and_visit_many_cells():
+def test_moving_maps_vary_and_have_many_strongest_cells():
     scores = map_scores([RIGHT, np.eye(3)])
     assert scores.variation == pytest.approx(1)
     assert scores.distinct_cells == (4 + 3) / 2
     assert map_scores([np.full((4, 7), 1 / 7)]).entropy == pytest.approx(np.log(7))
 
 
-def test_a_word_that_attends_to_nothing_visits_no_cell():
+def test_a_word_that_attends_to_nothing_has_no_strongest_cell():
     assert distinct_cells(np.array([[0.0, 0, 0], [0, 1, 0]])) == 1
     assert distinct_cells(np.zeros((2, 3))) == 0
 
 
-def test_what_cannot_be_measured_is_explained():
+def test_invalid_maps_are_explained():
     with pytest.raises(OptionError, match="at least one caption"):
         map_scores([])
     with pytest.raises(OptionError, match="No row has gold"):

@@ -86,7 +86,7 @@ def test_wrong_settings_are_explained():
     with pytest.raises(OptionError, match="hypotheses must be a list of sentences"):
         translation_scores("A dog.", "A cat.")
     for edges in ((), (0, 5), (7, 5), (5, 5)):
-        with pytest.raises(OptionError, match="edges must grow"):
+        with pytest.raises(OptionError, match="edges must increase"):
             bleu_by_length(REFERENCES, HYPOTHESES, REFERENCES, edges=edges)
 
 

@@ -1,4 +1,4 @@
-"""What the babel languages leave unsaid: what can be translated, and what no translator can know."""
+"""Ambiguity of the babel languages: which meanings no translator can be sure of."""
 
 from itertools import combinations, permutations
 from random import Random
@@ -8,11 +8,11 @@ import pytest
 from regard.worlds.babel import LANGUAGES, ambiguity
 from regard.worlds.babel.adjectives import FIELDS, ORIGINS, QUALITIES
 from regard.worlds.babel.ambiguity import neighbours
-from regard.worlds.babel.corpus import translate
-from regard.worlds.babel.drawing import Draw
+from regard.worlds.babel.corpus import RENDERERS, link
 from regard.worlds.babel.lexicon import Adjective, Noun, Verb
 from regard.worlds.babel.meaning import STRIDE, Clause, Period, Phrase
 from regard.worlds.babel.nouns import NOUNS
+from regard.worlds.babel.sampling import Sampler
 from regard.worlds.babel.verbs import DITRANSITIVE, INTRANSITIVE, SAYING, STATIVE, TRANSITIVE
 
 # Where sentences come by the thousand, checking each signature would take most of the time.
@@ -21,8 +21,12 @@ in_bulk = pytest.mark.usefixtures("as_a_user")
 AMBIGUOUS = {"fr": 0.03, "de": 0.06}
 
 
-class FewWords(Draw):
-    """Draws with a handful of words, so that sentences come again and again."""
+def translate(meaning, source: str, target: str):
+    return link(RENDERERS[source](meaning), RENDERERS[target](meaning))
+
+
+class FewWords(Sampler):
+    """Samples with a handful of words, so that sentences recur."""
 
     def _pick(self, things):
         return super()._pick(things[:: 1 + len(things) // 2] if len(things) > 5 else things)
@@ -30,7 +34,7 @@ class FewWords(Draw):
 
 @in_bulk
 @pytest.mark.parametrize(("source", "target"), list(permutations(LANGUAGES, 2)))
-def test_english_and_persian_leave_nothing_to_guess_and_the_others_little(source, target):
+def test_english_and_persian_are_unambiguous_and_the_others_nearly_so(source, target):
     share = ambiguity(source, target, count=1000)
     if source in AMBIGUOUS:
         assert 0 < share < AMBIGUOUS[source]
@@ -38,7 +42,7 @@ def test_english_and_persian_leave_nothing_to_guess_and_the_others_little(source
         assert share == 0
 
 
-def said(language: str, pronoun: str) -> str:
+def sentence_of(language: str, pronoun: str) -> str:
     """That he, she, ... hears a man."""
     (verb,) = [verb for verb, _ in TRANSITIVE if verb.english[0] == "hear"]
     direct = Phrase(2 * STRIDE, noun=NOUNS["person"][0])
@@ -47,16 +51,16 @@ def said(language: str, pronoun: str) -> str:
 
 
 def test_persian_tells_he_from_she_by_saying_that_man_and_that_woman():
-    assert said("fa", "he") == "آن مرد مرد را می\u200cشنود ."
-    assert said("fa", "she") == "آن زن مرد را می\u200cشنود ."
-    assert said("fa", "they") == "مرد را می\u200cشنوند ."
+    assert sentence_of("fa", "he") == "آن مرد مرد را می\u200cشنود ."
+    assert sentence_of("fa", "she") == "آن زن مرد را می\u200cشنود ."
+    assert sentence_of("fa", "they") == "مرد را می\u200cشنوند ."
 
 
 @in_bulk
 @pytest.mark.parametrize("source", ["en", "fa"])
 def test_with_few_words_no_sentence_means_two_things(source):
-    draw = FewWords(Random(5))  # noqa: S311
-    drawn = [draw.sentence(1 + (each % 4 == 0)) for each in range(20_000)]
+    sampler = FewWords(Random(5))  # noqa: S311
+    drawn = [sampler.sentence(1 + (each % 4 == 0)) for each in range(20_000)]
     for target in LANGUAGES:
         found: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
         for meaning in drawn:
@@ -67,9 +71,9 @@ def test_with_few_words_no_sentence_means_two_things(source):
 
 
 @in_bulk
-def test_neighbours_are_other_meanings_near_by():
-    draw = Draw(Random(3))  # noqa: S311
-    for meaning in (draw.sentence(1 + each % 3) for each in range(100)):
+def test_neighbours_are_meanings_that_differ_in_one_attribute():
+    sampler = Sampler(Random(3))  # noqa: S311
+    for meaning in (sampler.sentence(1 + each % 3) for each in range(100)):
         near = list(neighbours(meaning))
         assert len(near) > 5
         assert meaning not in near
@@ -100,7 +104,7 @@ def verb_forms(verb: Verb) -> set[tuple[str, str]]:
     return {(language, form) for language, each in forms.items() for form in each}
 
 
-def test_no_two_words_that_can_take_each_others_place_share_a_form():
+def test_no_two_interchangeable_words_share_a_form():
     nouns = [noun_forms(noun) for table in NOUNS.values() for noun in table]
     tables = [nouns]
     tables += [

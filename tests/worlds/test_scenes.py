@@ -1,4 +1,4 @@
-"""The scenes world: what is painted is what is said, where it is said to be, and nothing else can be said of it."""
+"""The scenes world: each image shows what its caption describes, and has no other caption."""
 
 import time
 from itertools import islice, pairwise
@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 
 from regard.errors import OptionError
-from regard.worlds.scenes import VOCABULARY, Picture, contact_sheet, pictures, statistics
-from regard.worlds.scenes.drawing import JITTER, RADII, Draw, Thing
-from regard.worlds.scenes.meaning import COLOURS, NUMBERS, PLACES, SHAPES, SIZES, Group, Meaning, say, split_of
-from regard.worlds.scenes.painting import PAINT, paint
+from regard.worlds.scenes import VOCABULARY, Scene, contact_sheet, scenes, statistics
+from regard.worlds.scenes.meaning import COLOURS, NUMBERS, PLACES, SHAPES, SIZES, Group, Meaning, describe, split_of
+from regard.worlds.scenes.rendering import RGB, render
+from regard.worlds.scenes.sampling import JITTER, RADII, Sampler, SceneObject
 from regard.worlds.scenes.shapes import INSIDE, masks
 
-# Where pictures come by the thousand, checking each signature would take most of the time.
+# For thousands of scenes, checking each signature would take most of the time.
 in_bulk = pytest.mark.usefixtures("as_a_user")
 
 
-def some(count: int, **options) -> list[Picture]:
-    return list(islice(pictures(**options), count))
+def take(count: int, **options) -> list[Scene]:
+    return list(islice(scenes(**options), count))
 
 
-def drawn(count: int, seed: int = 0) -> list[tuple[Meaning, list[Thing]]]:
-    draw = Draw(Random(seed))  # noqa: S311
-    meanings = [draw.meaning() for _ in range(count)]
-    return [(meaning, draw.places(meaning)) for meaning in meanings]
+def sample(count: int, seed: int = 0) -> list[tuple[Meaning, list[SceneObject]]]:
+    sampler = Sampler(Random(seed))  # noqa: S311
+    meanings = [sampler.meaning() for _ in range(count)]
+    return [(meaning, sampler.layout(meaning)) for meaning in meanings]
 
 
 CAPTIONS = [
@@ -43,12 +43,12 @@ CAPTIONS = [
 
 
 @pytest.mark.parametrize(("meaning", "caption"), CAPTIONS)
-def test_a_meaning_is_said_as_a_speaker_would(meaning, caption):
-    assert " ".join(word for word, _ in say(meaning)) == caption
+def test_a_meaning_is_described_as_a_speaker_would(meaning, caption):
+    assert " ".join(word for word, _ in describe(meaning)) == caption
 
 
-def test_a_word_speaks_of_its_own_things():
-    words = say(CAPTIONS[2][0])
+def test_a_word_refers_to_its_own_objects():
+    words = describe(CAPTIONS[2][0])
     assert [word for word, group in words if group == 0] == ["orange", "moon"]
     assert [word for word, group in words if group == 1] == ["two", "black", "rings"]
     assert [word for word, group in words if group is None] == ["an", "left", "of"]
@@ -57,26 +57,28 @@ def test_a_word_speaks_of_its_own_things():
 def phrase(kind: tuple[int, str, str], number: int) -> str:
     size, colour, shape = kind
     words = [SIZES[size], colour, shape if number == 1 else SHAPES[shape]]
-    said = " ".join(word for word in words if word != "medium")
-    return f"{NUMBERS[number - 1]}{'n' if number == 1 and said.startswith('orange') else ''} {said}"
+    text = " ".join(word for word in words if word != "medium")
+    return f"{NUMBERS[number - 1]}{'n' if number == 1 and text.startswith('orange') else ''} {text}"
 
 
 def ninth(at: float) -> int:
     return 0 if at < 0.35 else 2 if at > 0.65 else 1
 
 
-def told(seen: list[tuple[tuple[int, str, str], Thing]]) -> str:
-    """The caption by the rules that the world states, from what can be seen alone."""
-    groups: dict[tuple[int, str, str], list[Thing]] = {}
-    for kind, thing in seen:
-        groups.setdefault(kind, []).append(thing)
-    said = {kind: phrase(kind, len(things)) for kind, things in groups.items()}
+def caption_of(seen: list[tuple[tuple[int, str, str], SceneObject]]) -> str:
+    """The caption by the rules of the world, derived only from what can be seen."""
+    groups: dict[tuple[int, str, str], list[SceneObject]] = {}
+    for kind, each in seen:
+        groups.setdefault(kind, []).append(each)
+    phrases = {kind: phrase(kind, len(objects)) for kind, objects in groups.items()}
     if len(groups) == 1:
-        ((kind, things),) = groups.items()
-        return said[kind] if len(things) > 1 else f"{said[kind]} {PLACES[ninth(things[0].y)][ninth(things[0].x)]}"
+        ((kind, objects),) = groups.items()
+        return (
+            phrases[kind] if len(objects) > 1 else f"{phrases[kind]} {PLACES[ninth(objects[0].y)][ninth(objects[0].x)]}"
+        )
     spans = {
-        kind: [(min(t[axis] - t.radius for t in things), max(t[axis] + t.radius for t in things)) for axis in (1, 2)]
-        for kind, things in groups.items()
+        kind: [(min(t[axis] - t.radius for t in objects), max(t[axis] + t.radius for t in objects)) for axis in (1, 2)]
+        for kind, objects in groups.items()
     }
     apart = [
         axis
@@ -86,79 +88,79 @@ def told(seen: list[tuple[tuple[int, str, str], Thing]]) -> str:
     if len(groups) == 3:
         (axis,) = apart
         first, middle, last = sorted(groups, key=lambda kind: spans[kind][axis])
-        return f"{said[middle]} between {said[first]} and {said[last]}"
+        return f"{phrases[middle]} between {phrases[first]} and {phrases[last]}"
     (axis,) = apart
     first, second = sorted(groups, key=lambda kind: (kind[0], spans[kind][axis]))
     before = spans[first][axis] < spans[second][axis]
-    return f"{said[first]} {(('left of', 'right of'), ('above', 'below'))[axis][0 if before else 1]} {said[second]}"
+    return (
+        f"{phrases[first]} {(('left of', 'right of'), ('above', 'below'))[axis][0 if before else 1]} {phrases[second]}"
+    )
 
 
-def pairs_of(things: list) -> list[tuple]:
-    return [(one, two) for place, one in enumerate(things) for two in things[place + 1 :]]
+def pairs_of(objects: list) -> list[tuple]:
+    return [(one, two) for index, one in enumerate(objects) for two in objects[index + 1 :]]
 
 
 @in_bulk
-def test_what_can_be_seen_has_one_caption():
-    for meaning, things in drawn(4000):
+def test_each_image_has_one_caption():
+    for meaning, objects in sample(4000):
         seen = []
-        for thing in things:
-            size = int(np.argmin([abs(thing.radius - radius) for radius in RADII]))
-            group = meaning.groups[thing.group]
-            seen.append(((size, group.colour, group.shape), thing))
+        for each in objects:
+            size = int(np.argmin([abs(each.radius - radius) for radius in RADII]))
+            group = meaning.groups[each.group]
+            seen.append(((size, group.colour, group.shape), each))
         seen.sort(key=lambda one: (one[1].x, one[1].y))
-        assert told(seen) == " ".join(word for word, _ in say(meaning))
+        assert caption_of(seen) == " ".join(word for word, _ in describe(meaning))
 
 
-def test_no_thing_can_be_taken_for_one_of_another_size():
+def test_objects_of_different_sizes_cannot_be_confused():
     for small, large in pairwise(RADII):
         assert small * (1 + JITTER) < 0.8 * large * (1 - JITTER)
 
 
 @in_bulk
-def test_things_lie_inside_the_picture_and_apart():
-    for _, things in drawn(2000, seed=1):
-        for thing in things:
-            assert thing.radius <= min(thing.x, thing.y, 1 - thing.x, 1 - thing.y)
-        for one, two in pairs_of(things):
+def test_objects_lie_inside_the_image_and_apart():
+    for _, objects in sample(2000, seed=1):
+        for each in objects:
+            assert each.radius <= min(each.x, each.y, 1 - each.x, 1 - each.y)
+        for one, two in pairs_of(objects):
             assert max(abs(one.x - two.x), abs(one.y - two.y)) > one.radius + two.radius
 
 
 @in_bulk
 def test_the_gates_hold():
     measured = statistics(count=2000)
-    assert measured.captions > 1800, "hardly a caption comes twice"
+    assert measured.distinct_captions > 1800, "hardly a caption comes twice"
     assert measured.vocabulary == len(VOCABULARY)
-    assert 8 < measured.length < 10
-    assert (measured.shortest, measured.longest) == (3, 14)
-    assert measured.things > 2.4
-    assert measured.places > 1.9, "captions must look at several places"
-    assert 0.6 < measured.content < 0.7
-    assert measured.gold_share < 0.18, "pointing at random hits seldom"
-    assert measured.likeliest < 0.005
-    assert measured.overlap == 0
+    assert 8 < measured.mean_length < 10
+    assert (measured.min_length, measured.max_length) == (3, 14)
+    assert measured.mean_objects > 2.4
+    assert measured.mean_groups > 1.9, "captions refer to several places"
+    assert 0.6 < measured.grounded_words < 0.7
+    assert measured.chance_pointing < 0.18, "pointing at random hits seldom"
+    assert measured.most_frequent_caption < 0.005
+    assert measured.test_overlap == 0
 
 
 @in_bulk
 def test_the_splits_share_no_meaning():
     splits: dict[str, set[str]] = {}
-    for meaning, _ in drawn(5000, seed=2):
-        splits.setdefault(split_of(meaning), set()).add(" ".join(word for word, _ in say(meaning)))
+    for meaning, _ in sample(5000, seed=2):
+        splits.setdefault(split_of(meaning), set()).add(" ".join(word for word, _ in describe(meaning)))
     assert set(splits) == {"train", "valid", "test"}
     assert not splits["train"] & splits["test"]
     assert not splits["train"] & splits["valid"]
     assert not splits["valid"] & splits["test"]
     for split in splits:
-        assert all(
-            picture.caption in splits[split] or split_of_caption(picture, splits) for picture in some(3, split=split)
-        )
+        assert all(scene.caption in splits[split] or split_of_caption(scene, splits) for scene in take(3, split=split))
 
 
-def split_of_caption(picture: Picture, splits: dict[str, set[str]]) -> bool:
-    return not any(picture.caption in captions for captions in splits.values())
+def split_of_caption(scene: Scene, splits: dict[str, set[str]]) -> bool:
+    return not any(scene.caption in captions for captions in splits.values())
 
 
-def test_the_same_seed_gives_the_same_pictures():
-    first, again, other = some(20, seed=3), some(20, seed=3), some(20, seed=4)
+def test_the_same_seed_gives_the_same_scenes():
+    first, again, other = take(20, seed=3), take(20, seed=3), take(20, seed=4)
     for one, two in zip(first, again, strict=True):
         assert one.words == two.words
         assert one.regions == two.regions
@@ -167,38 +169,38 @@ def test_the_same_seed_gives_the_same_pictures():
 
 
 @pytest.mark.parametrize("side", [32, 48, 101])
-def test_things_are_painted_in_their_colour_inside_their_boxes_and_nowhere_else(side):
-    painted = {colour: np.array(level) for colour, level in PAINT.items()}
-    for picture in some(40, side=side):
-        assert picture.image.shape == (side, side, 3)
-        assert picture.image.dtype == np.uint8
+def test_objects_have_their_colour_inside_their_boxes_and_nowhere_else(side):
+    colours = {colour: np.array(level) for colour, level in RGB.items()}
+    for scene in take(40, side=side):
+        assert scene.image.shape == (side, side, 3)
+        assert scene.image.dtype == np.uint8
         of_box = {
             box: word
-            for word, region in zip(picture.words, picture.regions, strict=True)
+            for word, region in zip(scene.words, scene.regions, strict=True)
             for box in region or ()
             if word in COLOURS
         }
-        vivid = picture.image.astype(int).max(-1) - picture.image.astype(int).min(-1) > 90
-        vivid |= picture.image.max(-1) < 70
-        for box in picture.boxes:
+        vivid = scene.image.astype(int).max(-1) - scene.image.astype(int).min(-1) > 90
+        vivid |= scene.image.max(-1) < 70
+        for box in scene.boxes:
             left, top, right, bottom = (round(edge) for edge in box)
-            part = picture.image[top:bottom, left:right].reshape(-1, 3).astype(int)
-            near = abs(part - painted[of_box[box]]).max(-1) < 45
-            assert near.mean() > 0.06, f"{picture.caption}: {of_box[box]}"
+            part = scene.image[top:bottom, left:right].reshape(-1, 3).astype(int)
+            near = abs(part - colours[of_box[box]]).max(-1) < 45
+            assert near.mean() > 0.06, f"{scene.caption}: {of_box[box]}"
             vivid[max(0, top - 2) : bottom + 2, max(0, left - 2) : right + 2] = False
         assert not vivid.any(), "clutter has no colour of its own"
 
 
-def test_clutter_lies_behind_things():
-    group, thing = Group(1, 2, "red", "square"), Thing(0, 0.5, 0.5, 0.17)
-    centres = {tuple(paint([group], [thing], 64, Random(seed))[28:36, 28:36].std((0, 1)) < 6) for seed in range(50)}  # noqa: S311
+def test_clutter_lies_behind_objects():
+    group, thing = Group(1, 2, "red", "square"), SceneObject(0, 0.5, 0.5, 0.17)
+    centres = {tuple(render([group], [thing], 64, Random(seed))[28:36, 28:36].std((0, 1)) < 6) for seed in range(50)}  # noqa: S311
     assert centres == {(True, True, True)}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_brightest_paint_does_not_overflow(shape):
+def test_the_brightest_colour_does_not_overflow(shape):
     for seed in range(30):
-        image = paint([Group(1, 2, "yellow", shape)], [Thing(0, 0.5, 0.5, 0.185)], 64, Random(seed))  # noqa: S311
+        image = render([Group(1, 2, "yellow", shape)], [SceneObject(0, 0.5, 0.5, 0.185)], 64, Random(seed))  # noqa: S311
         assert image[:, :, 0].min() > 90, "yellow and the background are bright in red"
 
 
@@ -217,56 +219,56 @@ def test_shapes_are_smooth_and_differ():
 
 def test_a_cell_is_gold_when_a_box_covers_a_tenth_of_it():
     box = (10.0, 20.0, 26.0, 36.5)
-    picture = Picture(np.zeros((64, 64, 3), np.uint8), ("a", "red", "star"), (None, (box,), (box,)))
-    gold = picture.gold_cells(8)
+    scene = Scene(np.zeros((64, 64, 3), np.uint8), ("a", "red", "star"), (None, (box,), (box,)))
+    gold = scene.gold_cells(8)
     assert gold.shape == (3, 64)
     assert not gold[0].any()
     assert np.array_equal(gold[1], gold[2])
     # Columns 1 to 3 (of the last a quarter), rows 2 to 4 (of the first and the last a half).
-    wanted = {(row, column) for row in (2, 3, 4) for column in (1, 2, 3)}
-    assert {(int(cell) // 8, int(cell) % 8) for cell in np.flatnonzero(gold[1])} == wanted
-    fewer = picture.gold_cells(8, least=0.3)[1]
-    assert {(int(cell) // 8, int(cell) % 8) for cell in np.flatnonzero(fewer)} == {(r, c) for r, c in wanted if c < 3}
+    expected = {(row, column) for row in (2, 3, 4) for column in (1, 2, 3)}
+    assert {(int(cell) // 8, int(cell) % 8) for cell in np.flatnonzero(gold[1])} == expected
+    fewer = scene.gold_cells(8, min_cover=0.3)[1]
+    assert {(int(cell) // 8, int(cell) % 8) for cell in np.flatnonzero(fewer)} == {(r, c) for r, c in expected if c < 3}
     # On a coarse grid no cell is covered by half, and the one with the centre still counts.
-    assert np.flatnonzero(picture.gold_cells((2, 3), least=0.5)[1]).tolist() == [0]
+    assert np.flatnonzero(scene.gold_cells((2, 3), min_cover=0.5)[1]).tolist() == [0]
 
 
 @in_bulk
 def test_every_content_word_has_a_cell_and_no_other_word():
-    quiet = {"a", "an", "and", "at", "the", "top", "bottom", "on", "left", "right", "in", "middle", "of"}
-    quiet |= {"above", "below", "between"}
-    for picture in some(200, seed=5):
+    ungrounded = {"a", "an", "and", "at", "the", "top", "bottom", "on", "left", "right", "in", "middle", "of"}
+    ungrounded |= {"above", "below", "between"}
+    for scene in take(200, seed=5):
         for grid in (4, 7, (6, 9)):
-            gold = picture.gold_cells(grid)
-            assert [bool(row.any()) for row in gold] == [word not in quiet for word in picture.words]
+            gold = scene.gold_cells(grid)
+            assert [bool(row.any()) for row in gold] == [word not in ungrounded for word in scene.words]
 
 
 @in_bulk
-def test_pictures_are_made_by_the_hundreds_a_second():
-    some(50)
+def test_hundreds_of_scenes_are_generated_per_second():
+    take(50)
     started = time.process_time()
-    some(300, seed=6)
+    take(300, seed=6)
     assert 300 / (time.process_time() - started) > 400
 
 
-def test_a_contact_sheet_holds_every_picture():
-    shown = some(5)
-    sheet = contact_sheet(shown, columns=3, scale=2, regions=True)
+def test_a_contact_sheet_holds_every_scene():
+    items = take(5)
+    sheet = contact_sheet(items, columns=3, scale=2, regions=True)
     assert sheet.width == 3 * (128 + 10) + 10
     assert sheet.height > 2 * 128
-    plain = np.asarray(contact_sheet(shown, columns=3, scale=1))
-    assert np.array_equal(plain[10:74, 10:74], shown[0].image)
-    assert np.array_equal(plain[10:74, 84:148], shown[1].image)
+    plain = np.asarray(contact_sheet(items, columns=3, scale=1))
+    assert np.array_equal(plain[10:74, 10:74], items[0].image)
+    assert np.array_equal(plain[10:74, 84:148], items[1].image)
 
 
-def test_what_scenes_does_not_have_is_said():
+def test_invalid_options_are_refused():
     with pytest.raises(OptionError, match="no split 'dev'; choose from train, valid, test"):
-        pictures(split="dev")
-    with pytest.raises(OptionError, match="32 to 512 pixels a side; got side=16"):
-        pictures(side=16)
-    with pytest.raises(OptionError, match="at least one picture"):
+        scenes(split="dev")
+    with pytest.raises(OptionError, match="from 32 to 512 pixels; got side=16"):
+        scenes(side=16)
+    with pytest.raises(OptionError, match="at least one scene"):
         statistics(count=0)
-    with pytest.raises(OptionError, match="one or more pictures; got 0"):
+    with pytest.raises(OptionError, match="at least one scene, column and scale; got 0 scenes"):
         contact_sheet([])
     with pytest.raises(OptionError, match=r"grid=0"):
-        some(1)[0].gold_cells(0)
+        take(1)[0].gold_cells(0)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax
 from regard.attention.mask import unpadded_length
-from regard.errors import ShapeError
+from regard.errors import DtypeError, ShapeError
 
 Logits = Float[Tensor, "... q k"]
 
@@ -52,10 +52,13 @@ class Addressing(Align):
         """Return the weights, which are the state."""
         return weights
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Run the four steps."""
+        if self.gate.device != logits.device:
+            raise DtypeError(
+                f"The gate of Addressing is on {self.gate.device}, the memory on {logits.device}. Move one with "
+                ".to(device)."
+            )
         gate, shift, sharpen = (part.to(logits.dtype) for part in (self.gate, self.shift, self.sharpen))
         weights = masked_softmax(logits, allowed)
         if state is not None:

@@ -43,9 +43,7 @@ __all__ = [
 class Softmax(Align):
     """Soft attention over all keys: exp(logit_i) / sum_j exp(logit_j) (Bahdanau et al. 2015, section 3.1)."""
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute the softmax over the allowed keys."""
         return Focus(masked_softmax(logits, allowed))
 
@@ -58,9 +56,7 @@ class Unnormalised(Align):
 
     normalised = False
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Return the scores, with 0 for masked keys and for scores of minus infinity."""
         closed = logits == -math.inf
         return Focus(logits.masked_fill(closed if allowed is None else closed | ~allowed, 0))
@@ -71,9 +67,7 @@ class Uniform(Align):
 
     uses_scores = False
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Return 1 / n for each of the n allowed keys."""
         return Focus(masked_softmax(torch.zeros_like(logits), allowed))
 
@@ -84,9 +78,7 @@ class Sparsemax(Align):
     Requires the package entmax: pip install 'regard[sparse]'.
     """
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute sparsemax over the allowed keys."""
         try:
             from entmax import sparsemax
@@ -130,9 +122,7 @@ class Hard(Align):
         self.sample, self.temperature, self.generator = sample, temperature, generator
         self.differentiable = temperature is not None
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Choose a key for each query, as an index or as one-hot weights with a gradient."""
         if self.training and soft is True:
             return Focus(masked_softmax(logits, allowed))
@@ -181,9 +171,7 @@ class Hard(Align):
 class Normalised(Align):
     """Scores divided by their sum, for scores that are never negative, such as look-ups: the mean of the matches."""
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Return score_i / sum_j score_j, and 0 where nothing matches."""
         scores = logits if allowed is None else logits.masked_fill(~allowed, 0)
         if scores.device.type != "meta" and (scores.detach() < 0).any():

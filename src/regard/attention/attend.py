@@ -112,7 +112,7 @@ class Attention(nn.Module):
         )
 
     def in_steps(self, memory: Memory) -> Callable[[Tensor], Tensor] | None:
-        """Return a function from a query (b, d) to its context (b, v), by one kernel per step; None without a kernel."""
+        """Return a function from a query (b, d) to its context (b, v) that runs one kernel; None if there is none."""
         if type(self).forward is not Attention.forward:
             return None
         return in_steps(self.score, self.align, memory)
@@ -159,9 +159,7 @@ def recall(
         override = override if mask is None else override.masked_fill(~mask, 0)
         state = align.state_after(override, state)
         return Attended(override @ values, override if weights else None, state=state)
-    return answer(
-        Call(query, projected, keys, values, mask, score, align, kernel, weights, causal, state, soft)
-    )
+    return answer(Call(query, projected, keys, values, mask, score, align, kernel, weights, causal, state, soft))
 
 
 def _recall_nothing(query: Tensor | None, memory: Memory, *, weights: bool, state: Any, **options: Any) -> Attended:

@@ -3,11 +3,12 @@
 import inspect
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.attention.interfaces import Align, Score
 from regard.attention.memory import Memory
 from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
+from regard.kernels.autocast import is_autocast
 
 AXES = {"query": "(..., q, d)", "key": "(..., k, d)", "value": "(..., k, v)"}
 KERNELS = ("auto", "reference", "fused")
@@ -24,9 +25,11 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
     if not score.compares_codes:
         _check_floating("key", key)
     score.check_key(key.shape[-1])
-    weight = next(score.parameters(), None)
+    weight, buffer = next(score.parameters(), None), next(score.buffers(), None)
     if weight is not None:
         _check_alike("key", key, f"the parameters of {type(score).__name__}", weight, dtypes=True)
+    if buffer is not None:
+        _check_alike("key", key, f"the buffers of {type(score).__name__}", buffer, dtypes=False)
     if value is None:
         return
     _check_tensor("value", value)
@@ -104,15 +107,13 @@ def check_align(align: object) -> None:
 
 
 def _takes_two(function: object) -> bool:
-    """Whether something can be called with two arguments; functions without a readable signature count."""
-    if not callable(function):
+    """Whether something has a signature that accepts two positional arguments."""
+    if not callable(function) or isinstance(function, type):
         return False
     try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
+        inspect.signature(function.forward if isinstance(function, nn.Module) else function).bind(None, None)
+    except (TypeError, ValueError):
         return False
-    except ValueError:
-        return True
     return True
 
 
@@ -152,6 +153,8 @@ def check_logits(logits: Tensor, query: Tensor, keys: Tensor, score: Score) -> T
 
 def check_override(override: Tensor, expected: tuple[int, ...]) -> Tensor:
     """Expand an override to (..., q, k)."""
+    if not isinstance(override, Tensor) or not override.is_floating_point():
+        raise DtypeError(f"The override must be a tensor of weights with a floating dtype; got {_describe(override)}.")
     try:
         return override.expand(expected)
     except RuntimeError:
@@ -192,7 +195,7 @@ def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, 
 def check_all_finite(**tensors: Tensor | None) -> None:
     """Check that tensors contain neither NaN nor infinity; the error names the first such value and its position."""
     for role, tensor in tensors.items():
-        if not isinstance(tensor, Tensor) or tensor.isfinite().all():
+        if not isinstance(tensor, Tensor) or tensor.is_meta or tensor.isfinite().all():
             continue
         places = (~tensor.isfinite()).nonzero()
         first = places[0].tolist()
@@ -222,7 +225,7 @@ def _check_alike(first_role: str, first: Tensor, second_role: str, second: Tenso
             f"{first_role} and {second_role} must be on one device; got {first.device} and {second.device}. "
             "Move one with .to(device)."
         )
-    if dtypes and first.dtype != second.dtype and not torch.is_autocast_enabled(first.device.type):
+    if dtypes and first.dtype != second.dtype and not is_autocast(first.device):
         raise DtypeError(
             f"{first_role} and {second_role} must have one dtype; got {first.dtype} and {second.dtype}. "
             "Convert one with .to(dtype)."

@@ -19,6 +19,7 @@ from regard.attention.local import Local, LocalMonotonic, LocalPredictive
 from regard.attention.mask import causal as causal_mask
 from regard.attention.memory import Memory
 from regard.errors import KernelError
+from regard.kernels.autocast import is_autocast
 from regard.kernels.dot_product import dot_product_attention
 from regard.kernels.gpu import has_gpu_kernels
 
@@ -81,9 +82,7 @@ def _fused_products(call: Call) -> Attended:
     if call.causal:
         checks.check_past(call.query.shape[-2], call.keys.shape[-2])
     scale = call.score.scale(call.keys.shape[-1])  # type: ignore[operator]
-    context = dot_product_attention(
-        call.projected, call.keys, call.values, scale, call.mask, causal=call.causal
-    )
+    context = dot_product_attention(call.projected, call.keys, call.values, scale, call.mask, causal=call.causal)
     return Attended(context)
 
 
@@ -103,7 +102,8 @@ def _is_local_on_gpu(call: Call) -> bool:
 
     It does not serve where deterministic results are required, nor an expanded memory, which would have to be copied.
     """
-    if type(call.align) not in (LocalMonotonic, LocalPredictive):
+    align = call.align
+    if not isinstance(align, Local) or type(align) not in (LocalMonotonic, LocalPredictive):
         return False
     if not all(has_gpu_kernels(part) for part in (call.projected, call.keys, call.values)):
         return False
@@ -113,7 +113,7 @@ def _is_local_on_gpu(call: Call) -> bool:
         return False
     from regard.kernels.local import MAX_WINDOW
 
-    return call.align.window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()  # type: ignore[operator]
+    return align.window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()
 
 
 def _local_windows(call: Call) -> Attended:
@@ -224,7 +224,7 @@ def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
 
 def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Disable autocast: projections may run in half precision, but scores and sums may not."""
-    if torch.is_autocast_enabled(device.type):
+    if is_autocast(device):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 

@@ -119,7 +119,7 @@ class Score(nn.Module):
 
 
 class Product(Score):
-    """A score whose logits are one matrix product of the projections, so that torch's fused attention can compute it."""
+    """A score whose logits are one matrix product of the projections, as torch's fused attention requires."""
 
     def scale(self, dim: int) -> float:
         """Return the factor on the product of two vectors of `dim` features."""
@@ -149,9 +149,7 @@ class Product(Score):
 def is_plain_product(score: Score) -> TypeGuard[Product]:
     """Whether a score is a matrix product and nothing else, so that kernels for products can compute it."""
     kind = type(score)
-    return (
-        isinstance(score, Product) and kind.compare is Product.compare and kind.reference is Product.reference  # type: ignore[attr-defined]
-    )
+    return isinstance(score, Product) and kind.compare is Product.compare and kind.reference is Product.reference
 
 
 class ScoreFunction(Score):
@@ -286,9 +284,7 @@ class AlignFunction(Align):
         weights = self.function(logits, allowed)
         name = getattr(self.function, "__name__", type(self.function).__name__)
         if not isinstance(weights, Tensor) or not weights.is_floating_point() or weights.shape != logits.shape:
-            given = (
-                f"{weights.dtype} {tuple(weights.shape)}" if isinstance(weights, Tensor) else type(weights).__name__
-            )
+            given = f"{weights.dtype} {tuple(weights.shape)}" if isinstance(weights, Tensor) else type(weights).__name__
             raise ShapeError(
                 f"The alignment {name} returned {given} for logits {tuple(logits.shape)}; it must return weights of "
                 "that shape. For a state or a window, write a subclass of regard.align.Align that defines weigh(...)."

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax, widen
 from regard.attention.mask import unpadded_length
 from regard.errors import DtypeError, OptionError, ShapeError
+from regard.kernels.autocast import is_autocast
 
 Query = Shaped[Tensor, "... q d"]
 Logits = Float[Tensor, "... q k"]
@@ -45,9 +46,7 @@ class Local(Align):
         """Return the state after the queries of these weights."""
         return self.next_state(weights.shape[-2], state)
 
-    def weigh(
-        self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
-    ) -> Focus:
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute the softmax inside the window, times the Gaussian around its centre if there is one."""
         assert window is not None  # noqa: S101 - `look` returns one
         weights = masked_softmax(logits, allowed)
@@ -124,7 +123,7 @@ class LocalPredictive(Local):
                 f"The parameters of LocalPredictive are on {weight.device}, the query is on {query.device}. Move one "
                 "with .to(device)."
             )
-        if query.dtype != weight.dtype and not torch.is_autocast_enabled(query.device.type):
+        if query.dtype != weight.dtype and not is_autocast(query.device):
             raise DtypeError(
                 f"The parameters of LocalPredictive are {weight.dtype}, the query is {query.dtype}. Convert one."
             )

@@ -16,6 +16,8 @@ def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor,
     if not isinstance(lengths, Tensor) or lengths.is_floating_point() or lengths.dtype == torch.bool:
         given = f"{lengths.dtype} {tuple(lengths.shape)}" if isinstance(lengths, Tensor) else type(lengths).__name__
         raise DtypeError(f"padding takes the lengths as a tensor of integers, e.g. torch.tensor([3, 5]); got {given}.")
+    if size is not None and (not isinstance(size, (int, torch.SymInt)) or size < 0):
+        raise OptionError(f"The size of a padding mask must be a whole number, 0 or more; got {size!r}.")
     # Only lengths on the CPU are checked: reading them on a GPU would wait for all work queued there.
     if lengths.device.type == "cpu" and lengths.numel():
         shortest, longest = (int(extreme) for extreme in lengths.aminmax())
@@ -58,6 +60,8 @@ def window(
     after = before if after is None else after
     if before < 0 or after < 0:
         raise OptionError(f"window takes distances of 0 or more; got before={before}, after={after}.")
+    if num_queries < 0 or num_keys < 0:
+        raise OptionError(f"window takes sizes of 0 or more; got num_queries={num_queries}, num_keys={num_keys}.")
     distance = torch.arange(num_keys, device=device) - torch.arange(num_queries, device=device).unsqueeze(-1)
     return (distance >= -before) & (distance <= after)
 

@@ -1,11 +1,19 @@
 """Commands about data to learn from."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from regard.errors import OptionError
 from regard.systems.output import say
+
+if TYPE_CHECKING:
+    from regard.worlds.described import Row
+
+Language = Literal["en", "fr", "de", "fa"]
+"""A language of the world babel."""
 
 
 def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] = None, out: Path | None = None) -> None:
@@ -43,7 +51,7 @@ def list_() -> None:
 def newsgroups(
     *, source: Annotated[Path, Parameter(name="--from")], out: Annotated[Path, Parameter(alias="-o")], words: int = 100
 ) -> None:
-    """Make text files of the 20 newsgroups: posts, and their subject lines to be found.
+    """Make text files of the 20 newsgroups: posts, and their subject lines to be predicted.
 
     Parameters
     ----------
@@ -52,7 +60,7 @@ def newsgroups(
     out
         Folder for train.body, train.subject, valid.body and so on.
     words
-        Keep only so many words of each body; how many were cut is told.
+        Keep at most this many words of each body; how many were cut is reported.
     """
     from regard.data.newsgroups import prepare
 
@@ -61,29 +69,28 @@ def newsgroups(
     say(f"Wrote {out}. Train on it: regard train newsgroups-subject --data.folder {out}")
 
 
-def babel(source: str = "en", target: str = "fr", *, count: int = 2000, seed: int = 0, show: int = 5) -> None:
-    """Statistics and examples of the generated world babel.
+def babel(source: Language = "en", target: Language = "fr", *, count: int = 2000, seed: int = 0, show: int = 5) -> None:
+    """Print statistics and examples of the generated world babel.
 
     Parameters
     ----------
     source
-        en, fr, de or fa.
+        The language of the source sentences.
     target
-        Another of these.
+        The language of the target sentences.
     count
-        Sentence pairs to count in.
+        Number of sentence pairs to compute the statistics from.
     seed
-        Which pairs.
+        Seed of the pairs.
     show
-        Examples to print.
+        Number of examples to print.
     """
-    from dataclasses import asdict
     from itertools import islice
 
     from regard.worlds.babel import pairs, statistics
 
-    for name, value in asdict(statistics(source, target, count=count, seed=seed)).items():
-        say(f"{name:24} {value if not isinstance(value, float) else round(value, 3)}")
+    _check_counts(count, show)
+    _print_statistics(statistics(source, target, count=count, seed=seed).rows())
     for pair in islice(pairs(source, target, seed=seed), show):
         say(f"\n{' '.join(pair.source)}\n{' '.join(pair.target)}")
 
@@ -91,33 +98,52 @@ def babel(source: str = "en", target: str = "fr", *, count: int = 2000, seed: in
 def scenes(
     *, count: int = 2000, seed: int = 0, show: int = 5, out: Annotated[Path | None, Parameter(alias="-o")] = None
 ) -> None:
-    """Statistics and examples of the generated world scenes.
+    """Print statistics and examples of the generated world scenes.
 
     Parameters
     ----------
     count
-        Pictures to count in.
+        Number of images to compute the statistics from.
     seed
-        Which pictures.
+        Seed of the images.
     show
-        Examples: captions to print, or pictures on the contact sheet.
+        Number of examples: captions to print, or images on the contact sheet.
     out
         Save a contact sheet of the examples here (.png), with their captions.
     """
-    from dataclasses import asdict
     from itertools import islice
 
-    from regard.errors import OptionError
-    from regard.worlds.scenes import contact_sheet, pictures, statistics
+    from regard.files import replacing
+    from regard.worlds.scenes import contact_sheet, statistics
+    from regard.worlds.scenes import scenes as generate
 
+    _check_counts(count, show)
     if out is not None and out.suffix.lower() != ".png":
         raise OptionError(f"A contact sheet is saved as .png; got {out.name!r}.")
-    for name, value in asdict(statistics(count=count, seed=seed)).items():
-        say(f"{name:24} {value if not isinstance(value, float) else round(value, 3)}")
-    examples = list(islice(pictures(seed=seed), show))
+    _print_statistics(statistics(count=count, seed=seed).rows())
+    examples = list(islice(generate(seed=seed), show))
     if out is None:
-        say("".join(f"\n{picture.caption}" for picture in examples))
+        say("".join(f"\n{scene.caption}" for scene in examples))
     else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        contact_sheet(examples).save(out)
+        with replacing(out) as draft:
+            contact_sheet(examples).save(draft, "PNG")
         say(f"Wrote {out}")
+
+
+def _check_counts(count: int, show: int) -> None:
+    if count < 1 or show < 0:
+        raise OptionError(f"--count must be 1 or more and --show 0 or more; got {count} and {show}.")
+
+
+def _print_statistics(rows: "Iterable[Row]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold", style="dim")
+    for row in rows:
+        value = f"{row.value:.3f}" if isinstance(row.value, float) else f"{row.value:,}"
+        table.add_row(row.name.replace("_", " "), value, row.description)
+    Console().print(table)

@@ -59,9 +59,10 @@ def train(
     files = {"source": source, "target": target}
     fields["data"] |= {name: str(path) for name, path in files.items() if path is not None}
     trained = run(recipe, out=out, **fields, start_from=start_from, resume=resume)  # type: ignore[arg-type]
-    scores = ", ".join(form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
+    headline = (form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
+    scores = ", ".join(headline)
     if trained.interrupted:
-        again = f"regard train {recipe + ' ' if recipe else ''}... --out {out} --resume"
-        say(f"Interrupted. The model as it is now is in {trained.folder}; the same command with --resume continues: {again}")
+        say(f"Interrupted. The model so far is in {trained.folder}; the same command with --resume continues.")
         sys.exit(130)
-    say(f"Wrote {trained.folder}{f' ({scores})' if scores else ''}. Try it: {found.example.format(model=trained.folder)}")
+    measured = f" ({scores})" if scores else ""
+    say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")

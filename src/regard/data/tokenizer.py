@@ -115,7 +115,7 @@ class Tokenizer:
         return trained
 
     def encode(self, text: str, *, dropout: float = 0.0) -> list[int]:
-        """Return the ids of a text; `dropout` skips each merge with that probability (Provilkov et al. 2020, section 3).
+        """Return the ids of a text; `dropout` is the probability to skip a merge (Provilkov et al. 2020, section 3).
 
         The dropout uses the library's own random generator, which cannot be seeded: two runs with dropout differ.
         """

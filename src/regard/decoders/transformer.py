@@ -72,9 +72,7 @@ class TransformerDecoder(Decoder):
         """Predict after each token of the target, in one pass; `soft` has no effect, since this attention is soft."""
         features, _, attended, maps = self._through_layers(target, self.start(encoded), None, weights=weights)
         self_maps, source_maps = zip(*maps, strict=True) if maps else ((), ())
-        return Unrolled(
-            features, attended.weights if weights else None, self_maps=self_maps, source_maps=source_maps
-        )
+        return Unrolled(features, attended.weights if weights else None, self_maps=self_maps, source_maps=source_maps)
 
     def source_mask(self, state: TransformerState) -> Bool[Tensor, "b n"] | None:
         """Return which source positions exist."""

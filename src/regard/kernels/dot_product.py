@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from regard.kernels.autocast import is_autocast
+
 
 def dot_product_attention(
     query: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, *, causal: bool
@@ -24,7 +26,7 @@ def dot_product_attention(
         is_open = mask.any(-1, keepdim=True)
         mask = _mask_with_two_lead_axes(mask | ~is_open, lead)
     dtype, (width, value_width) = values.dtype, (query.shape[-1], values.shape[-1])
-    if (query.dtype != dtype or keys.dtype != dtype) and not torch.is_autocast_enabled(values.device.type):
+    if (query.dtype != dtype or keys.dtype != dtype) and not is_autocast(values.device):
         query, keys = query.to(dtype), keys.to(dtype)
     if width != value_width:
         # The memory-efficient backends require one number of features; zeros change neither products nor contexts.

@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.kernels.autocast import is_autocast
+
 
 @dataclass
 class Notes:
@@ -85,7 +87,7 @@ def hoisting(module: nn.Module) -> Iterator[None]:
 
 def _as_computed(weight: Tensor | None) -> Tensor | None:
     """Convert a parameter to the dtype of autocast, once for all steps."""
-    if weight is None or not torch.is_autocast_enabled(weight.device.type):
+    if weight is None or not is_autocast(weight.device):
         return weight
     return weight.to(torch.get_autocast_dtype(weight.device.type))
 

@@ -1,4 +1,4 @@
-"""How sharp attention is, how much it moves, and whether it lies where it should."""
+"""Attention metrics: entropy, variation between queries, and agreement with gold masks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,34 +8,29 @@ from jaxtyping import Bool, Float
 
 from regard.errors import NonFiniteError, OptionError, ShapeError
 
-# One map, or the maps of a corpus, whose sizes differ.
+# One map, or the maps of a corpus, which may differ in size.
 Maps = Float[np.ndarray, "_ _"] | Sequence[Float[np.ndarray, "_ _"]]
 Masks = Bool[np.ndarray, "_ _"] | Sequence[Bool[np.ndarray, "_ _"]]
 
 
 def entropy(weights: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows"]:
-    """H = -sum_i w_i ln w_i of each row, in nats: 0 when all the weight is on one key, ln k when it is even.
+    """H = -sum_i w_i ln w_i of each row, in nats: 0 if all weight is on one key, ln k if it is uniform.
 
-    Rows are first scaled to sum to 1. A row of zeros, which attends to nothing, gives 0.
+    Rows are first normalized to sum to 1. A row of zeros, which attends to nothing, gives 0.
     """
-    return np.asarray(0.0 - _times_log(_shares(weights)).sum(-1))
-
-
-def effective_support(weights: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows"]:
-    """exp(H) of each row: how many keys an even attention of this entropy would cover; 0 for a row of zeros."""
-    return np.asarray(np.exp(entropy(weights)) * _array(weights).any(-1))
+    return np.asarray(0.0 - _times_log(_normalized(weights)).sum(-1))
 
 
 def map_variation(weights: Float[np.ndarray, "q k"]) -> float:
-    """How much attention moves from one query to the next: 0 when it stands still, 1 when it always leaps.
+    """Mean Jensen-Shannon divergence (base 2) between consecutive rows: how much attention moves from query to query.
 
-    The mean Jensen-Shannon divergence (base 2) between consecutive rows; a pair with a row of zeros is left out.
+    It is 0 if all rows are equal and 1 if consecutive rows never overlap. Pairs with a row of zeros are left out.
     """
-    shares = _shares(weights)
+    shares = _normalized(weights)
     if shares.ndim != 2:
         raise ShapeError(f"map_variation needs a (queries, keys) map; got shape {shares.shape}.")
-    looks = np.asarray(shares.any(-1))
-    pairs = looks[:-1] & looks[1:]
+    attends = np.asarray(shares.any(-1))
+    pairs = attends[:-1] & attends[1:]
     before, after = shares[:-1][pairs], shares[1:][pairs]
     if not len(before):
         return 0.0
@@ -46,23 +41,23 @@ def map_variation(weights: Float[np.ndarray, "q k"]) -> float:
 
 
 def pointing_game(weights: Maps, gold: Masks) -> float:
-    """Share of rows whose largest weight lies inside the gold mask (Zhang et al. 2018, section 4.2).
+    """Fraction of rows whose largest weight lies inside the gold mask (Zhang et al. 2018, section 4.2).
 
-    Rows without gold are left out; a row of zeros points nowhere and misses. Several maps are scored as one corpus.
+    Rows without gold are left out; a row of zeros counts as a miss. Several maps are scored as one corpus.
     """
-    return float(np.mean([row.any() and mask[row.argmax()] for row, mask in _scored(weights, gold)]))
+    return float(np.mean([row.any() and mask[row.argmax()] for row, mask in _rows_with_gold(weights, gold)]))
 
 
 def attention_correctness(weights: Maps, gold: Masks) -> float:
     """Mean weight inside the gold mask, over the rows that have gold (Liu et al. 2017, section 4.1).
 
-    Weights count as given: what a row spends on no key at all is not inside. Several maps are scored as one corpus.
+    Weights are not normalized: a row that sums to less than 1 scores less. Several maps are scored as one corpus.
     """
-    return float(np.mean([row[mask].sum() for row, mask in _scored(weights, gold)]))
+    return float(np.mean([row[mask].sum() for row, mask in _rows_with_gold(weights, gold)]))
 
 
-def _scored(weights: Maps, gold: Masks) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The rows that have gold, each with its mask."""
+def _rows_with_gold(weights: Maps, gold: Masks) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the rows that have gold, each with its mask."""
     maps = [weights] if isinstance(weights, np.ndarray) else list(weights)
     masks = [gold] if isinstance(gold, np.ndarray) else list(gold)
     if [np.shape(table) for table in maps] != [np.shape(mask) for mask in masks]:
@@ -84,20 +79,18 @@ def _scored(weights: Maps, gold: Masks) -> list[tuple[np.ndarray, np.ndarray]]:
 def _array(weights: Any) -> Float[np.ndarray, "*rows k"]:
     array = np.asarray(weights, dtype=np.float64)
     if not np.isfinite(array).all():
-        raise NonFiniteError("Attention to be measured must be finite; some weights here are NaN or infinite.")
+        raise NonFiniteError("Attention weights must be finite; some are NaN or infinite.")
     if (array < 0).any():
-        raise OptionError(
-            f"Attention to be measured must not be negative; the smallest weight here is {array.min():g}."
-        )
+        raise OptionError(f"Attention weights must not be negative; the smallest weight is {array.min():g}.")
     return array
 
 
-def _shares(weights: Any) -> Float[np.ndarray, "*rows k"]:
+def _normalized(weights: Any) -> Float[np.ndarray, "*rows k"]:
     array = _array(weights)
     total = array.sum(-1, keepdims=True)
     return np.asarray(np.divide(array, total, out=np.zeros_like(array), where=total > 0))
 
 
 def _times_log(shares: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows k"]:
-    """p ln p, and 0 where p is 0."""
+    """p ln p, with 0 for p = 0."""
     return np.asarray(shares * np.log(shares, out=np.zeros_like(shares), where=shares > 0))

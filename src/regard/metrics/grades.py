@@ -1,20 +1,20 @@
-"""Grades of captions in the words of the lectures, given by CIDEr-D in place of a person."""
+"""Grades of captions, from their CIDEr-D scores instead of human judgement."""
 
 GRADES = ("without errors", "with minor errors", "somewhat related", "unrelated")
-"""What people said of the captions of Show and Tell (Vinyals et al. 2015, section 4.3.6), best first."""
-LEAST = (1.1, 0.6, 0.1)
-"""The CIDEr-D from which on a caption has each grade but the last.
+"""The grades that people gave to captions of Show and Tell (Vinyals et al. 2015, section 4.3.6), best first."""
+MIN_CIDER_D = (1.1, 0.6, 0.1)
+"""The smallest CIDEr-D of each grade but the last.
 
-Measured on what people wrote of the 1,000 dev photographs of Flickr8k, the first caption of each against the other
-four: a quarter score 1.1 or more, and half of them 0.6. Against the captions of another photograph, nine of ten score
-less than 0.1.
+Measured on the human captions of the 1,000 dev photographs of Flickr8k, the first caption of each against the other
+four: a quarter scores 1.1 or more, and half scores 0.6 or more. Against the captions of another photograph, nine of ten
+score below 0.1.
 """
 
 
 def grade(cider_d: float) -> str:
-    """The grade of a caption by its CIDEr-D, from 0 to 10.
+    """Return the grade of a caption with this CIDEr-D, from 0 to 10.
 
-    It tells how far the caption says what people said, in their words. What is true and was said by nobody is graded
-    too low, and one wrong word in a usual sentence too high: look at the pictures.
+    It measures how closely the caption agrees with the wording of the references. A true statement that no reference
+    makes is graded too low, and one wrong word in a common sentence too high: look at the images as well.
     """
-    return next((name for name, least in zip(GRADES, LEAST, strict=False) if cider_d >= least), GRADES[-1])
+    return next((name for name, minimum in zip(GRADES, MIN_CIDER_D, strict=False) if cider_d >= minimum), GRADES[-1])

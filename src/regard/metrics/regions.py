@@ -1,6 +1,6 @@
-"""Does attention to a picture lie on what each word speaks of? Measures of captions with gold regions, and a control.
+"""Whether attention to an image lies on the objects that each word refers to: metrics with gold regions, and a control.
 
-Maps stand as in a Trace, (words, cells); a gold mask of the same shape says which cells belong to each word.
+Maps are (words, cells), as in a Trace; a gold mask of the same shape marks the cells that belong to each word.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,38 +18,38 @@ Mask = Bool[np.ndarray, "_ _"]
 
 @dataclass(frozen=True)
 class MapScores:
-    """How attention to pictures behaves, whatever is right: a captioner whose maps stand still looks at nothing."""
+    """Properties of attention maps that need no gold regions. If the maps hardly vary, they explain nothing."""
 
     variation: float
     """Base-2 Jensen-Shannon divergence between the maps of consecutive words, 0 to 1, averaged over captions."""
     entropy: float
-    """Entropy of a map in nats, averaged over words."""
+    """Entropy of the maps in nats, averaged over words."""
     distinct_cells: float
-    """Different strongest cells in a caption, on average."""
+    """Number of different strongest cells in a caption, averaged over captions."""
     captions: int
-    """Captions measured."""
+    """Number of captions measured."""
 
 
 @dataclass(frozen=True)
 class RegionScores:
-    """Whether words look at what they speak of, and how much of that is no merit of theirs."""
+    """How often words attend to their gold regions, with a control for maps that do so by chance."""
 
     pointing: float
-    """Share of words with gold whose strongest cell is gold (Zhang et al. 2018)."""
+    """Fraction of words with gold whose strongest cell is gold (Zhang et al. 2018)."""
     pointing_shuffled: float
-    """The same if each caption's maps were dealt to its words at random."""
+    """`pointing` if the maps of each caption are permuted among its words at random."""
     correctness: float
     """Weight inside the gold cells, averaged over words with gold (Liu et al. 2017)."""
     correctness_shuffled: float
-    """The same if each caption's maps were dealt to its words at random."""
+    """`correctness` if the maps of each caption are permuted among its words at random."""
     chance: float
-    """Share of cells that are gold, averaged over words with gold: what looking anywhere would score."""
+    """Fraction of cells that are gold, averaged over words with gold: the score of attending at random."""
     words: int
-    """Words with gold."""
+    """Number of words with gold."""
 
 
 def map_scores(weights: Sequence[Map]) -> MapScores:
-    """Measures of the maps of a corpus, (words, cells) for each caption, that need no gold."""
+    """Measure the maps of a corpus, (words, cells) for each caption, without gold."""
     if not len(weights):
         raise OptionError("map_scores needs the maps of at least one caption; got none.")
     return MapScores(
@@ -61,7 +61,7 @@ def map_scores(weights: Sequence[Map]) -> MapScores:
 
 
 def region_scores(weights: Sequence[Map], gold: Sequence[Mask]) -> RegionScores:
-    """The pointing game and attention correctness of the captions of a corpus, beside their shuffled controls."""
+    """Compute the pointing game and attention correctness of a corpus of captions, with their shuffled controls."""
     rows = [row for mask in gold for row in np.asarray(mask) if row.any()]
     return RegionScores(
         pointing=pointing_game(weights, gold),
@@ -73,19 +73,19 @@ def region_scores(weights: Sequence[Map], gold: Sequence[Mask]) -> RegionScores:
     )
 
 
-def shuffled(measure: Callable[[Map, Mask], float], weights: Sequence[Map], gold: Sequence[Mask]) -> float:
-    """A measure of maps dealt at random to the words with gold of their own caption.
+def shuffled(metric: Callable[[Map, Mask], float], weights: Sequence[Map], gold: Sequence[Mask]) -> float:
+    """Compute the expectation of a metric if maps are permuted at random among the words with gold of their caption.
 
-    This is no sample: it is the mean over every way to deal them, which is that over all pairs of a map and a word. A
-    caption with one such word keeps its map. What is left of a score here comes from words that share a region, and
-    from maps that look at the likely places of any picture; a right model stands far above it.
+    It is exact, not sampled: the mean over all permutations equals the mean over all pairs of a map and a word. A
+    caption with one such word keeps its map. The remaining score comes from words that share a region, and from maps
+    that attend to likely places of any image; a correct model scores far above it.
     """
     scores, words = 0.0, 0
     for table, mask in zip(weights, gold, strict=True):
-        told = np.asarray(mask).any(-1)
-        if number := int(told.sum()):
-            maps, regions = np.asarray(table)[told], np.asarray(mask)[told]
-            scores += number * measure(np.repeat(maps, number, 0), np.tile(regions, (number, 1)))
+        has_gold = np.asarray(mask).any(-1)
+        if number := int(has_gold.sum()):
+            maps, regions = np.asarray(table)[has_gold], np.asarray(mask)[has_gold]
+            scores += number * metric(np.repeat(maps, number, 0), np.tile(regions, (number, 1)))
             words += number
     if not words:
         raise OptionError("No row has gold, so there is nothing to score: the masks are False everywhere.")
@@ -93,6 +93,6 @@ def shuffled(measure: Callable[[Map, Mask], float], weights: Sequence[Map], gold
 
 
 def distinct_cells(weights: Map) -> int:
-    """How many different cells are the strongest for some word; words that attend to nothing have none."""
+    """Count the different cells that are the strongest for some word; rows of zeros have none."""
     table = np.asarray(weights)
     return len(set(table.argmax(-1)[table.any(-1)].tolist()))

@@ -1,4 +1,4 @@
-"""How good a translation is: BLEU, chrF and TER by sacrebleu, BLEU by sentence length, perplexity."""
+"""Translation metrics: BLEU, chrF and TER by sacrebleu, BLEU by sentence length, perplexity."""
 
 import bisect
 import math
@@ -14,8 +14,8 @@ from regard.errors import OptionError
 
 
 @dataclass(frozen=True)
-class Signed:
-    """A score and the sacrebleu signature that says exactly how it was made (Post 2018)."""
+class Score:
+    """A score with the sacrebleu signature that states exactly how it was computed (Post 2018)."""
 
     value: float
     signature: str
@@ -23,23 +23,23 @@ class Signed:
 
 @dataclass(frozen=True)
 class TranslationScores:
-    """Scores of a whole corpus against one reference per sentence."""
+    """Scores of a corpus against one reference per sentence."""
 
-    bleu: Signed
-    """Shared n-grams, 0 to 100 (Papineni et al. 2002)."""
-    chrf: Signed
+    bleu: Score
+    """Precision of n-grams with a brevity penalty, 0 to 100 (Papineni et al. 2002)."""
+    chrf: Score
     """F-score of character n-grams, 0 to 100 (Popovic 2015)."""
-    ter: Signed
-    """Edits per hundred reference words: lower is better, and more than 100 is possible (Snover et al. 2006)."""
+    ter: Score
+    """Edits per hundred reference words; lower is better, and values above 100 are possible (Snover et al. 2006)."""
     exact_match: float
-    """Share of hypotheses equal to their reference, 0 to 1; spaces at the ends do not count."""
+    """Fraction of hypotheses equal to their reference, 0 to 1; spaces at the ends are ignored."""
     count: int
-    """Sentences scored."""
+    """Number of sentences scored."""
 
 
 @dataclass(frozen=True)
 class LengthBucket:
-    """The sentences whose source has `shortest` to `longest` words (both included; None: without end)."""
+    """The sentences whose source has `shortest` to `longest` words, both included; None is no upper limit."""
 
     shortest: int
     longest: int | None
@@ -48,7 +48,7 @@ class LengthBucket:
 
     @property
     def label(self) -> str:
-        """The bounds to read: ≤10, 11-20, >60."""
+        """The bounds as text, such as ≤10, 11-20 or >60."""
         if self.longest is None:
             return f">{self.shortest - 1}"
         return f"≤{self.longest}" if self.shortest == 0 else f"{self.shortest}-{self.longest}"
@@ -56,21 +56,21 @@ class LengthBucket:
 
 def corpus_bleu(
     hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bool = False, tokenize: str = "13a"
-) -> Signed:
-    """BLEU alone, which is quick where TER is not."""
-    _same_count(hypotheses=hypotheses, references=references)
-    return _signed(_bleu(lowercase, tokenize), list(hypotheses), list(references))
+) -> Score:
+    """Compute only BLEU, which is much faster than TER."""
+    _check_counts(hypotheses=hypotheses, references=references)
+    return _score(_bleu(lowercase, tokenize), list(hypotheses), list(references))
 
 
 def translation_scores(
     hypotheses: Sequence[str], references: Sequence[str], *, lowercase: bool = False, tokenize: str = "13a"
 ) -> TranslationScores:
-    """BLEU, chrF and TER of detokenized sentences, in one agreed setting.
+    """Compute BLEU, chrF and TER of detokenized sentences, with consistent settings.
 
-    `lowercase` holds for all three; sacrebleu's own TER ignores case unless told otherwise, so compare the signatures.
-    `tokenize` is the tokenizer of BLEU ("zh" for Chinese, "char" for characters, "none" for text already tokenized).
+    `lowercase` applies to all three; by default sacrebleu's TER ignores case, so compare the signatures. `tokenize` is
+    the tokenizer of BLEU ("zh" for Chinese, "char" for characters, "none" for tokenized text).
     """
-    _same_count(hypotheses=hypotheses, references=references)
+    _check_counts(hypotheses=hypotheses, references=references)
     hypotheses, references = list(hypotheses), list(references)
     bleu = _bleu(lowercase, tokenize)
     chrf, ter = CHRF(lowercase=lowercase), TER(case_sensitive=not lowercase)
@@ -80,9 +80,9 @@ def translation_scores(
     if lowercase:
         pairs = [(hypothesis.lower(), reference.lower()) for hypothesis, reference in pairs]
     return TranslationScores(
-        bleu=_signed(bleu, hypotheses, references),
-        chrf=_signed(chrf, hypotheses, references),
-        ter=_signed(ter, hypotheses, references),
+        bleu=_score(bleu, hypotheses, references),
+        chrf=_score(chrf, hypotheses, references),
+        ter=_score(ter, hypotheses, references),
         exact_match=sum(hypothesis == reference for hypothesis, reference in pairs) / len(pairs),
         count=len(pairs),
     )
@@ -97,13 +97,14 @@ def bleu_by_length(
     lowercase: bool = False,
     tokenize: str = "13a",
 ) -> list[LengthBucket]:
-    """Corpus BLEU of the sentences of each source length (Bahdanau et al. 2015, figure 2).
+    """Compute corpus BLEU for each range of source lengths (Bahdanau et al. 2015, figure 2).
 
-    Lengths are counted in words between spaces; an edge belongs to the bucket below it. Empty buckets are left out.
+    Words are separated by whitespace; `edges` are the upper bounds of the ranges, included in them. Empty ranges are
+    left out.
     """
-    _same_count(sources=sources, hypotheses=hypotheses, references=references)
+    _check_counts(sources=sources, hypotheses=hypotheses, references=references)
     if not edges or edges[0] < 1 or any(low >= high for low, high in pairwise(edges)):
-        raise OptionError(f"edges must grow and start at 1 word or more, as in (10, 20, 30); got {tuple(edges)}.")
+        raise OptionError(f"edges must increase and start at 1 word or more, as in (10, 20, 30); got {tuple(edges)}.")
     bleu = _bleu(lowercase, tokenize)
     members: dict[int, list[int]] = {}
     for row, source in enumerate(sources):
@@ -121,9 +122,9 @@ def bleu_by_length(
 
 
 def perplexity(total_negative_log_likelihood: float, tokens: int) -> float:
-    """exp(total negative log-likelihood in nats / tokens): 1 for a model that is always sure and always right."""
+    """exp(total negative log-likelihood in nats / tokens); 1 is a model that is always certain and right."""
     if tokens < 1:
-        raise OptionError(f"Perplexity is a mean over tokens and needs at least one; got tokens={tokens}.")
+        raise OptionError(f"Perplexity is a mean over tokens and needs at least one token; got tokens={tokens}.")
     try:
         return math.exp(total_negative_log_likelihood / tokens)
     except OverflowError:
@@ -133,21 +134,21 @@ def perplexity(total_negative_log_likelihood: float, tokens: int) -> float:
 def _bleu(lowercase: bool, tokenize: str) -> BLEU:
     if tokenize not in BLEU.TOKENIZERS:
         raise OptionError(f"tokenize must be one of {', '.join(BLEU.TOKENIZERS)}; got {tokenize!r}.")
-    # `force`: sentences that end in a space and a full stop may be meant so.
+    # `force`: do not warn about sentences that look tokenized, with a space before the full stop.
     return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
 
 
-def _signed(metric: BLEU | CHRF | TER, hypotheses: list[str], references: list[str]) -> Signed:
+def _score(metric: BLEU | CHRF | TER, hypotheses: list[str], references: list[str]) -> Score:
     score = metric.corpus_score(hypotheses, [references]).score
-    return Signed(float(score), str(metric.get_signature()))
+    return Score(float(score), str(metric.get_signature()))
 
 
-def _same_count(**corpora: Sequence[str]) -> None:
+def _check_counts(**corpora: Sequence[str]) -> None:
     counts = {name: len(sentences) for name, sentences in corpora.items()}
     given = ", ".join(f"{count} {name}" for name, count in counts.items())
     if whole := [name for name, sentences in corpora.items() if isinstance(sentences, str)]:
         raise OptionError(f"{whole[0]} must be a list of sentences, not one string: give [sentence].")
     if len(set(counts.values())) > 1:
-        raise OptionError(f"Sentences are scored in pairs, so their counts must be equal; got {given}.")
+        raise OptionError(f"Sentences are scored in pairs, so their numbers must be equal; got {given}.")
     if 0 in counts.values():
         raise OptionError(f"Scores need at least one sentence; got {given}.")

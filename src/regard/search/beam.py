@@ -112,9 +112,7 @@ def beam(
     if size < 1:
         raise OptionError(f"The size of a beam must be 1 or more; got size={size}.")
     inputs = list(range(rows))
-    found = _Outputs(
-        size, Ranking(length_penalty, coverage_penalty), decoder.source_mask(state), [[] for _ in inputs]
-    )
+    found = _Outputs(size, Ranking(length_penalty, coverage_penalty), decoder.source_mask(state), [[] for _ in inputs])
     state = select(state, torch.arange(rows, device=device).repeat_interleave(size))
     hypotheses = _Rows(
         torch.full((rows * size, 1), rules.start, device=device), torch.zeros(rows * size, 0, device=device)
@@ -205,4 +203,3 @@ def _separate(
             still.append(owner)
             continuing += kept
     return still, continuing
-

@@ -32,9 +32,7 @@ def search(
     """
     ranking = {"length_penalty": options.length_penalty, "coverage_penalty": options.coverage_penalty}
     if not options.sample:
-        outputs = beam(
-            decoder, state, rules, rows=rows, device=device, size=options.beam, prefixes=prefixes, **ranking
-        )
+        outputs = beam(decoder, state, rules, rows=rows, device=device, size=options.beam, prefixes=prefixes, **ranking)
         return [best[: options.nbest] for best in outputs]
     generator = None if options.seed is None else torch.Generator(device).manual_seed(options.seed)
     owners = [row for row in range(rows) for _ in range(options.nbest)]

@@ -5,23 +5,35 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from regard.errors import OptionError
 
 if TYPE_CHECKING:
     from regard.systems.system import Result
 
+
+@runtime_checkable
+class Writer(Protocol):
+    """Where lines are written: the standard output, or a file."""
+
+    def write(self, text: str, /) -> Any:
+        """Write text."""
+
+    def flush(self) -> Any:
+        """Pass on what was written."""
+
+
 TERMINAL = "-"
 """What `--show` takes to draw in the terminal instead of saving a file."""
 
 
-def say(text: str, out: TextIO | None = None) -> None:
+def say(text: str, out: Writer | None = None) -> None:
     """Write one line to the standard output, or to `out`."""
     (out or sys.stdout).write(text + "\n")
 
 
-def read_texts(texts: Sequence[str], file: Path | None, pipe: TextIO) -> Iterable[str]:
+def read_texts(texts: Sequence[str], file: Path | None, pipe: Iterable[str]) -> Iterable[str]:
     """The texts to process: the arguments, the lines of a file, or those of a pipe."""
     from regard.data.text import read_lines
 
@@ -33,7 +45,7 @@ def read_texts(texts: Sequence[str], file: Path | None, pipe: TextIO) -> Iterabl
 
 
 @contextmanager
-def writing(output: Path | None) -> Iterator[TextIO]:
+def writing(output: Path | None) -> Iterator[Writer]:
     """The standard output, or a file that appears under its name when it is complete."""
     if output is None:
         yield sys.stdout
@@ -44,7 +56,7 @@ def writing(output: Path | None) -> Iterator[TextIO]:
         yield stream
 
 
-def write_json(result: "Result", out: TextIO, **more: Any) -> None:
+def write_json(result: "Result", out: Writer, **more: Any) -> None:
     """Write a result as one line of JSON; `more` comes before its own fields."""
     say(json.dumps(more | result.to_dict(), ensure_ascii=False), out)
 
@@ -56,7 +68,7 @@ def check_show(show: str | None, count: int) -> None:
 
 
 def show_result(result: "Result", show: str, *, model: str, **options: Any) -> None:
-    """Draw what a result attended to: in the terminal for "-", otherwise as a file of the kind that the name asks for."""
+    """Draw what a result attended to: in the terminal for "-", otherwise as a file of the kind that its name says."""
     from rich.console import Console
 
     from regard.viewing.view import view
@@ -65,6 +77,8 @@ def show_result(result: "Result", show: str, *, model: str, **options: Any) -> N
         raise OptionError(f"{model} has no attention to show.")
     if show == TERMINAL:
         console = Console()
-        console.print(view(result.trace).terminal(width=console.width, colour=console.color_system is not None, **options))
+        console.print(
+            view(result.trace).terminal(width=console.width, colour=console.color_system is not None, **options)
+        )
     else:
         say(f"Wrote {view(result.trace).save(show, **options)}", sys.stderr)

@@ -73,14 +73,10 @@ def load(
 
 
 @overload
-def load(
-    name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False
-) -> Any: ...
+def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False) -> Any: ...
 
 
-def load(
-    name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False
-) -> Any:
+def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False) -> Any:
     """Load a shipped model by its name, or a saved one by its folder: a Translator, a Captioner, an ImageClassifier...
 
     The model is in evaluation mode, on the GPU when there is one unless `device` says otherwise. To be sure of its

@@ -65,8 +65,9 @@ class System(nn.Module):
     """The class of `config`."""
     Options: ClassVar[type[Checked]]
     """The options of the verb, which it takes as keywords."""
-    assets: ClassVar[Mapping[str, type[Asset]]] = {}
-    """What the model needs beside its parameters: attributes and arguments of the constructor, one file each."""
+    assets: ClassVar[Mapping[str, Any]] = {}
+    """What the model needs beside its parameters: name -> class (an Asset). Each is an attribute, an argument of the
+    constructor, and a file of the model's folder."""
     max_batch: ClassVar[int] = 64
     """Most inputs in a batch."""
 
@@ -176,10 +177,8 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
     return chosen
 
 
-def batches_by_cost(
-    costs: Sequence[int], *, max_batch: int, max_cost: int = MAX_BATCH_COST
-) -> Iterator[list[int]]:
-    """The places of inputs of like cost, the most costly first: rows x the largest cost <= max_cost, or a single row."""
+def batches_by_cost(costs: Sequence[int], *, max_batch: int, max_cost: int = MAX_BATCH_COST) -> Iterator[list[int]]:
+    """The places of inputs of like cost, the most costly first: rows x largest cost <= max_cost, or a single row."""
     order = sorted(range(len(costs)), key=lambda place: costs[place], reverse=True)
     while order:
         rows = max(1, min(max_batch, max_cost // max(1, costs[order[0]])))

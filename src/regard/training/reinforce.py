@@ -19,9 +19,7 @@ class RunningBaseline(nn.Module):
         self.momentum = momentum
         self.register_buffer("mean", torch.zeros(()))
 
-    def advantage(
-        self, reward: Float[Tensor, "*n"], chosen: Bool[Tensor, "*n"] | None = None
-    ) -> Float[Tensor, "*n"]:
+    def advantage(self, reward: Float[Tensor, "*n"], chosen: Bool[Tensor, "*n"] | None = None) -> Float[Tensor, "*n"]:
         """reward - baseline; afterwards the baseline moves towards the mean reward where something was chosen."""
         advantage = reward - self.mean
         self.mean.lerp_(mean_where(reward, chosen), self.momentum)

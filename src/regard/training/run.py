@@ -60,7 +60,9 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for table, values in tables.items():
         if isinstance(values, dict):
-            flat |= {f"{table}.{name}": str(value) if isinstance(value, tuple) else value for name, value in values.items()}
+            flat |= {
+                f"{table}.{name}": str(value) if isinstance(value, tuple) else value for name, value in values.items()
+            }
         else:
             flat[table] = values
     return flat

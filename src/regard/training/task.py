@@ -129,7 +129,7 @@ class Task(lightning.LightningModule):
             self._random = None
 
     def fraction_done(self, step: int) -> float:
-        """The fraction of the training that is done: of the steps or, with a time limit, of the time if that is more."""
+        """The fraction of the training that is done: of the steps or, with a time limit, of the time if it is more."""
         done = step / self.total_steps
         if self.settings.minutes:
             done = max(done, (time.perf_counter() - self._began) / (60 * self.settings.minutes))

@@ -1,1 +1,1 @@
-"""Worlds: generated corpora that come with the attention that a right model should have."""
+"""Worlds: synthetic data sets that come with the attention that a correct model should have."""

@@ -15,7 +15,7 @@ class CaptionOptions(Search):
 
     max_length: PositiveInt | None = 30
     length_penalty: FiniteFloat = 0.6
-    """Exponent of the length by which log-probabilities are divided; captions are short, so 1 would favour long ones."""
+    """Exponent of the length by which log-probabilities are divided; 1 would favour long captions."""
     traces: Literal["main", "none"] = "main"
     """Whether to report what each word attended to."""
 

@@ -40,9 +40,7 @@ def evaluate(model: Captioner, test_set: EvaluationSet, *, name: str = "model") 
         scores |= _map_measures(map_scores(maps))
     if regions is not None:
         scores |= _region_measures(regions)
-    outputs = [
-        {"text": text, "references": list(texts)} for text, texts in zip(captions, references, strict=True)
-    ]
+    outputs = [{"text": text, "references": list(texts)} for text, texts in zip(captions, references, strict=True)]
     return Report(name, f"{found.count} images, beam {test_set.beam}", scores, outputs=outputs)
 
 
@@ -83,7 +81,7 @@ def to_score(captions: Captions, available: Container[str], *, split: str = "") 
 def _on_scenes(
     model: Captioner, test_set: EvaluationSet
 ) -> tuple[list[str], list[list[str]], list[Map], RegionScores | None]:
-    from regard.worlds.scenes import pictures as scenes
+    from regard.worlds.scenes import scenes
 
     drawn = list(islice(scenes(split="test", side=model.config.image_size), test_set.count))
     pixels = torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2)

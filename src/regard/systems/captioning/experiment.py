@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.align import Hard
-from regard.config import Fraction, NonNegativeFloat, PositiveInt, Probability
+from regard.config import NonNegativeFloat, PositiveInt, Probability
 from regard.data.batches import BatchLoader
 from regard.data.captioned_images import CaptionBatch, CaptionedImages
 from regard.data.tokenizer import PAD

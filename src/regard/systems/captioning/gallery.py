@@ -53,7 +53,7 @@ class GradedCaptions:
         return [one for one in self.graded if one.grade == name]
 
     def examples(self, name: str, count: int) -> list[GradedCaption]:
-        """At most `count` captions of a grade: the best of the best grade, the worst of the worst, an even sample else."""
+        """At most `count` captions of a grade: the best of the best grade, the worst of the worst, others evenly."""
         all_of_grade = self.select(name)
         if len(all_of_grade) <= count:
             return all_of_grade

@@ -28,7 +28,9 @@ class EvaluationSet(Checked):
     def check(self) -> None:
         """Rules between the fields."""
         if not self.folder:
-            raise OptionError("Give the folder with the test images (folder), and its format if it is mnist or cifar10.")
+            raise OptionError(
+                "Give the folder with the test images (folder), and its format if it is mnist or cifar10."
+            )
 
 
 FAMILY = Family(

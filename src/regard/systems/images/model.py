@@ -1,8 +1,8 @@
 """ImageClassifier: an image in, the names of what it may show out, by any convolutional network of the lectures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, ClassVar, Literal, overload
 
 import numpy as np
 import torch
@@ -75,7 +75,7 @@ class ImageClassifier(System):
     kind = "image-classifier"
     Config = ImageClassifierConfig
     Options = RecognitionOptions
-    assets = {"labels": Labels}
+    assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
     config: ImageClassifierConfig
     mean: Float[Tensor, "c 1 1"]
     deviation: Float[Tensor, "c 1 1"]

@@ -100,8 +100,8 @@ def align(
     device
         cpu, cuda or cuda:N; by default the GPU when there is one.
     """
+    from regard.data.gold_alignments import read_gold
     from regard.data.text import read_pairs
-    from regard.metrics.alignment import read_gold
     from regard.systems.system import in_groups
     from regard.systems.translation.evaluation import alignment_error, link_words
     from regard.systems.translation.model import Translator
@@ -111,7 +111,7 @@ def align(
     forward = Translator.load(model, device=device)
     backward = None if reverse is None else Translator.load(reverse, device=device)
     if gold is not None:
-        error = alignment_error(forward, list(read_gold(gold)), backward)
+        error = alignment_error(forward, read_gold(gold), backward)
         say(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")
     elif source is not None and target is not None:
         for group in in_groups(read_pairs(source, target), 64):

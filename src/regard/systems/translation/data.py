@@ -82,7 +82,9 @@ class TranslationData(Checked):
         if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
             raise OptionError(f"columns must be two different columns, counted from 0; got {list(self.columns)}.")
         if self.vocabulary < 8:
-            raise OptionError(f"vocabulary must be 8 or more, for the special tokens alone take 4; got {self.vocabulary}.")
+            raise OptionError(
+                f"vocabulary must be 8 or more, for the special tokens alone take 4; got {self.vocabulary}."
+            )
         for first, second in (("source", "target"), ("valid_source", "valid_target"), ("test_source", "test_target")):
             if bool(getattr(self, first)) != bool(getattr(self, second)):
                 raise OptionError(f"{first} and {second} are two parallel files; give both.")

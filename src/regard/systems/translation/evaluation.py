@@ -14,6 +14,7 @@ from sacrebleu.significance import PairedTest
 from torch.nn import functional
 
 from regard.config import fields_of
+from regard.data.gold_alignments import read_gold
 from regard.data.padding import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, PAD, START
@@ -25,7 +26,6 @@ from regard.metrics.alignment import (
     alignment_error_rate,
     links_from_weights,
     merge_subwords,
-    read_gold,
 )
 from regard.metrics.attention import entropy
 from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity, translation_scores
@@ -119,9 +119,7 @@ def alignment_error(
 ) -> AlignmentScores:
     """The alignment error rate of the attention, where the right links are known."""
     predicted = link_words(model, [(example.source, example.target) for example in gold], reverse)
-    return alignment_error_rate(
-        predicted, [example.sure for example in gold], [example.possible for example in gold]
-    )
+    return alignment_error_rate(predicted, [example.sure for example in gold], [example.possible for example in gold])
 
 
 def _pairs(test_set: EvaluationSet) -> Pairs:
@@ -132,7 +130,7 @@ def _pairs(test_set: EvaluationSet) -> Pairs:
 
 def _gold(test_set: EvaluationSet) -> list[GoldAlignment]:
     if test_set.gold:
-        return list(read_gold(test_set.gold))
+        return read_gold(test_set.gold)
     return world_gold(test_set.world, test_set.count) if test_set.world else []
 
 
@@ -183,13 +181,13 @@ def significance(reports: Sequence[Report], *, samples: int = 1000) -> Table:
         [output["reference"] for output in report.outputs] != references for report in reports[1:]
     ):
         raise OptionError("A significance test needs the translations of the same sentences by each model.")
-    named = [
+    named: list[tuple[str, Sequence[str]]] = [
         (f"{number}. {report.model}", [output["text"] for output in report.outputs])
         for number, report in enumerate(reports, 1)
     ]
     metrics: dict[str, Any] = {"BLEU": BLEU(references=[references]), "chrF": CHRF(references=[references])}
     _, scores = PairedTest(named, metrics, references=None, test_type="bs", n_samples=samples)()
-    by_metric = [results for key, results in scores.items() if key != "System"]
+    by_metric: list[Any] = [results for key, results in scores.items() if key != "System"]
     title = f"Paired bootstrap, {samples} samples, against the first model"
     table = Table("model", title=title, title_justify="left")
     for metric in metrics:

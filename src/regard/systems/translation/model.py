@@ -1,8 +1,8 @@
 """Translator: text in, text out, by any sequence-to-sequence model of the lectures."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, overload
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal, overload
 
 from jaxtyping import Int
 from torch import Tensor, nn
@@ -111,13 +111,13 @@ class TranslatorConfig(Checked):
                 f"embedding must be a multiple of heads; got embedding {self.embedding} and heads {self.heads}."
             )
         states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
-        if self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own:
-            if states != self.hidden:
-                raise OptionError(
-                    f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "
-                    f"features and the decoder {self.hidden}. Use score 'general', or encoder_hidden "
-                    f"{self.hidden // 2 if self.bidirectional else self.hidden}."
-                )
+        is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own
+        if is_product and states != self.hidden:
+            raise OptionError(
+                f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "
+                f"features and the decoder {self.hidden}. Use score 'general', or encoder_hidden "
+                f"{self.hidden // 2 if self.bidirectional else self.hidden}."
+            )
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Translation(Result):
     """Mean log-probability of a token, or what else the search ranked by."""
     finished: bool
     """False where the output was cut at the length limit."""
-    alternatives: tuple["Translation", ...] = ()
+    alternatives: tuple["Translation", ...] = field(default=(), repr=False)
     """The next best translations, where `nbest` asked for them."""
 
 
@@ -140,7 +140,7 @@ class Translator(System):
     kind = "translator"
     Config = TranslatorConfig
     Options = TranslationOptions
-    assets = {"source_tokenizer": Tokenizer, "target_tokenizer": Tokenizer}
+    assets: ClassVar[Mapping[str, Any]] = {"source_tokenizer": Tokenizer, "target_tokenizer": Tokenizer}
     config: TranslatorConfig
 
     def __init__(self, config: TranslatorConfig, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
@@ -166,9 +166,7 @@ class Translator(System):
         encoded: Encoded = self.encoder(source, lengths)
         return encoded
 
-    def search(
-        self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], options: Search
-    ) -> list[list[Hypothesis]]:
+    def search(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], options: Search) -> list[list[Hypothesis]]:
         """The best hypotheses for each source sentence; by default at most twice its length and ten more tokens."""
         return self._search(self.encode(source, lengths), int(lengths.max()), options)
 
@@ -288,7 +286,9 @@ class Translator(System):
                     length = len(found[place].log_probs)
                     sizes = {"source": len(sources[place]), "target": length, "history": length}
                     maps[place] += [
-                        Map(f"{kind} {layer}.{head}", rows, columns, table[: sizes[rows], : sizes[columns]], layer, head)
+                        Map(
+                            f"{kind} {layer}.{head}", rows, columns, table[: sizes[rows], : sizes[columns]], layer, head
+                        )
                         for head, table in enumerate(heads, 1)
                     ]
         return [tuple(each) for each in maps]

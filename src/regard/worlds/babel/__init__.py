@@ -1,10 +1,10 @@
-"""Babel: one meaning in English, French, German and Persian, with gold word links for every direction.
+"""Babel: sentences with one meaning in English, French, German and Persian, with gold word links for every direction.
 
-    meaning  ->  words of each language, each with the nodes of the meaning that it stands for
-    links    =   the pairs of words that stand for the same node
+    meaning  ->  words in each language, each with the nodes of the meaning that it expresses
+    links    =   the pairs of words that express the same node
 
-A sentence is words apart by spaces, lower case but for names and German nouns (as truecasing leaves them); punctuation
-and French elided words (l', n', qu') are words of their own, and a Persian form keeps its zero-width non-joiner.
+Words are separated by spaces and in lower case except for names and German nouns (as after truecasing). Punctuation
+marks and elided French words (l', n', qu') are separate words, and Persian words keep their zero-width non-joiners.
 """
 
 from regard.worlds.babel.corpus import (
@@ -14,9 +14,8 @@ from regard.worlds.babel.corpus import (
     Statistics,
     ambiguity,
     crossing,
-    diagonal,
     pairs,
     statistics,
 )
 
-__all__ = ["LANGUAGES", "Links", "Pair", "Statistics", "ambiguity", "crossing", "diagonal", "pairs", "statistics"]
+__all__ = ["LANGUAGES", "Links", "Pair", "Statistics", "ambiguity", "crossing", "pairs", "statistics"]

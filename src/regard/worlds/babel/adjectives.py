@@ -1,12 +1,12 @@
-"""The adjectives and adverbs of babel, one line each: English | French | German | Persian | the nouns they go with.
+"""Adjectives and adverbs of babel, one per line: English | French | German | Persian | kinds of nouns.
 
-French gives masculine, feminine and, before a vowel, another masculine; `+` marks those that stand before the noun.
-German gives another stem where its endings need one (teuer, teures).
+French lists masculine, feminine and the masculine before a vowel; `+` marks adjectives that precede the noun. German
+lists a second stem if the endings need one (teuer, teures).
 """
 
 from regard.worlds.babel.lexicon import Adjective, Adverb, adjective, adverb
 
-# How a thing is: the outermost adjective, and the only one that can be said of it with "is".
+# Qualities: the outermost adjectives, and the only ones that can be predicates.
 _QUALITIES = """
 young | + jeune | jung | جوان | person animal
 old | + vieux/vieille/vieil | alt | پیر | person animal
@@ -55,7 +55,7 @@ dark | sombre | dunkel/dunkl | تاریک | place
 powerful | puissant | mächtig | قدرتمند | institution device
 complicated | compliqué | kompliziert | پیچیده | institution text device
 """
-# Where a thing belongs.
+# Origins.
 _ORIGINS = """
 French | français | französisch | فرانسوی | person food text place
 German | allemand | deutsch | آلمانی | person food text place
@@ -80,7 +80,7 @@ black | noir | schwarz | سیاه | thing device animal
 yellow | jaune | gelb | زرد | thing device
 grey | gris | grau | خاکستری | thing device animal
 """
-# What a thing is for: the innermost adjective.
+# Fields: the innermost adjectives.
 _FIELDS = """
 economic | économique | wirtschaftlich | اقتصادی | institution
 political | politique | politisch | سیاسی | institution
@@ -117,7 +117,7 @@ usually | généralement | normalerweise | معمولاً
 """.strip().splitlines()
 )
 
-# A second word, where there is one, is the head that the first one qualifies; @ marks a word that only serves it.
+# In an adverb of two words, part 2 is the head that part 1 modifies; @ marks a word that only supports the head.
 TIMES: dict[str, tuple[Adverb, ...]] = {
     tense: tuple(adverb(line) for line in table.strip().splitlines())
     for tense, table in {

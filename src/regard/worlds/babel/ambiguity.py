@@ -1,16 +1,15 @@
-"""What a language leaves unsaid: meanings that sound the same in it, and not in another.
+"""Ambiguity: meanings that one language expresses by the same sentence and another language does not.
 
-    ambiguous(meaning)  =  some neighbour has the same source sentence, and another target sentence
+    ambiguous(meaning)  =  some neighbour has the same source sentence and another target sentence
 
-A neighbour is a meaning of the world that differs in one attribute: who a pronoun stands for, number, determiner,
-tense, modality, polarity, an adverb, a preposition, a link, or which end of a relative clause is left open. Other words
-need no neighbours, since no two that can take each other's place share a form in any language.
+A neighbour is a meaning that differs in one attribute: the reference of a pronoun, number, determiner, tense, modality,
+polarity, an adverb, a preposition, a conjunction, or the role of the gap in a relative clause. Other words need no
+neighbours, since no two interchangeable words share a form in any language.
 """
 
 from collections.abc import Iterator
 
 from regard.worlds.babel.adjectives import FREQUENCIES, TIMES
-from regard.worlds.babel.drawing import can_be_done, negatable
 from regard.worlds.babel.meaning import (
     COMPANIONS,
     MODALS,
@@ -24,21 +23,22 @@ from regard.worlds.babel.meaning import (
     Phrase,
     Sentence,
 )
+from regard.worlds.babel.sampling import is_negatable, is_possible
 
 _DEFINITE = ("the", "this", *OWN)
 
 
 def neighbours(meaning: Sentence) -> Iterator[Sentence]:
-    """The meanings of the world that differ from this one in one attribute."""
-    for place, period in enumerate(meaning):
+    """Yield the meanings that differ from this one in one attribute."""
+    for index, period in enumerate(meaning):
         for other in _periods(period):
-            yield (*meaning[:place], other, *meaning[place + 1 :])
+            yield (*meaning[:index], other, *meaning[index + 1 :])
 
 
 def _periods(period: Period) -> Iterator[Period]:
     if period.lead:
         yield period._replace(lead="but" if period.lead == "and" else "and")
-    # A condition has its tenses from its link, and what comes about at one time has one tense.
+    # The conjunction fixes the tenses of a condition, and simultaneous events share a tense.
     tied = period.link not in ("", "that")
     for clause in _clauses(period.clause, tied):
         yield period._replace(clause=clause)
@@ -57,13 +57,13 @@ def _periods(period: Period) -> Iterator[Period]:
 
 
 def _plain(clause: Clause) -> bool:
-    """Whether nothing keeps a clause from any link: it is in the present, and says no modality."""
+    """Whether a clause can follow any conjunction: it is in the present tense and has no modal verb."""
     return clause.tense == "present" and not clause.modal
 
 
 def _clauses(clause: Clause, tied: bool, antecedent: Phrase | None = None) -> Iterator[Clause]:
     changed = _changed(clause, tied, antecedent)
-    return (each for each in changed if not each.negative or negatable(each))
+    return (each for each in changed if not each.negative or is_negatable(each))
 
 
 def _changed(clause: Clause, tied: bool, antecedent: Phrase | None) -> Iterator[Clause]:
@@ -83,7 +83,7 @@ def _changed(clause: Clause, tied: bool, antecedent: Phrase | None) -> Iterator[
         yield from (clause._replace(place=(before, other)) for other in _phrases(where))
     yield from _parts(clause)
     if antecedent:
-        yield from _turned(clause, antecedent)
+        yield from _exchanged(clause, antecedent)
 
 
 def _times(clause: Clause) -> Iterator[Clause]:
@@ -104,11 +104,11 @@ def _parts(clause: Clause) -> Iterator[Clause]:
         yield from (clause._replace(indirect=other) for other in _phrases(clause.indirect))
 
 
-def _turned(clause: Clause, antecedent: Phrase) -> Iterator[Clause]:
-    """The relative clause with its ends changed: who saw the man, whom the man saw."""
-    if clause.gap == "subject" and clause.direct and can_be_done(clause.verb, clause.direct, antecedent):
+def _exchanged(clause: Clause, antecedent: Phrase) -> Iterator[Clause]:
+    """Yield the relative clause with its roles exchanged: who saw the man, whom the man saw."""
+    if clause.gap == "subject" and clause.direct and is_possible(clause.verb, clause.direct, antecedent):
         yield clause._replace(gap="object", subject=clause.direct, direct=None)
-    if clause.gap == "object" and clause.subject and can_be_done(clause.verb, antecedent, clause.subject):
+    if clause.gap == "object" and clause.subject and is_possible(clause.verb, antecedent, clause.subject):
         yield clause._replace(gap="subject", direct=clause.subject, subject=None)
 
 
@@ -126,7 +126,7 @@ def _phrases(phrase: Phrase) -> Iterator[Phrase]:
 
 
 def _determined(phrase: Phrase) -> Iterator[Phrase]:
-    """Of another number, or with another determiner; one that is owned or picked out is "the" one."""
+    """Yield the phrase in the other number or with another determiner; if owned or modified, it stays definite."""
     if phrase.determiner in _DEFINITE:
         yield phrase._replace(plural=not phrase.plural)
     if phrase.owner or phrase.relative:

@@ -1,4 +1,4 @@
-"""English: adjectives before the noun, do-support, the recipient before the gift, time at the end."""
+"""English: adjectives before the noun, do-support, indirect before direct object, time at the end."""
 
 from regard.worlds.babel.meaning import (
     ADJECTIVE,
@@ -30,7 +30,7 @@ _BE = {"present": ("am", "is", "are", "are"), "past": ("was", "was", "were", "we
 
 
 def render(sentence: Sentence) -> list[Word]:
-    """The words of a sentence."""
+    """Return the words of a sentence in order."""
     out: list[Word] = []
     for period in sentence:
         if period.lead:
@@ -74,7 +74,7 @@ def _splits(clause: Clause) -> bool:
 
 
 def _verb(out: list[Word], clause: Clause, person: int) -> None:
-    """Auxiliaries, "not", the adverb and the verb with its particle (around an object that is a pronoun)."""
+    """Append auxiliaries, "not", the adverb and the verb with its particle, which follows a pronoun object."""
     node, verb = clause.node, clause.verb
     does = "does" if person == 1 else "do"
     finite: Word | None = None
@@ -130,7 +130,7 @@ def _phrase(out: list[Word], phrase: Phrase, role: str = "subject") -> None:
     else:
         form = _determiner(phrase, (*adjectives, noun)[0])
         out.append((form, (node + DETERMINER,), (node + HEAD,)))
-    out += [(form, (node + ADJECTIVE + place,), ()) for place, form in enumerate(adjectives)]
+    out += [(form, (node + ADJECTIVE + index,), ()) for index, form in enumerate(adjectives)]
     out.append((noun, (node + HEAD,), ()))
     if owner is not None and not saxon:
         out.append(("of", (node + OWNER,), (owner.node + HEAD,)))

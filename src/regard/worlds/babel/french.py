@@ -1,4 +1,4 @@
-"""French: most adjectives after the noun, nearest first; agreement; ne ... pas; object pronouns before the verb."""
+"""French: most adjectives after the noun, in reverse order; agreement; ne ... pas; object pronouns before the verb."""
 
 from regard.worlds.babel.meaning import (
     ADJECTIVE,
@@ -77,7 +77,7 @@ _VOWELS = tuple("aeiouâàéèêîôûœh")
 
 
 def render(sentence: Sentence) -> list[Word]:
-    """The words of a sentence."""
+    """Return the words of a sentence in order."""
     out: list[Word] = []
     for period in sentence:
         if period.lead:
@@ -90,13 +90,13 @@ def render(sentence: Sentence) -> list[Word]:
 
 
 def _elide(words: list[Word]) -> list[Word]:
-    for place in range(len(words) - 1):
-        form, core, near = words[place]
-        following = words[place + 1][0]
+    for index in range(len(words) - 1):
+        form, core, near = words[index]
+        following = words[index + 1][0]
         if form in _ELIDED and following.startswith(_VOWELS) and following != "huit":
-            words[place] = (_ELIDED[form], core, near)
+            words[index] = (_ELIDED[form], core, near)
         elif form == "si" and following in ("il", "ils"):
-            words[place] = ("s'", core, near)
+            words[index] = ("s'", core, near)
     return words
 
 
@@ -122,7 +122,7 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None) -
     node = clause.node
     subject = clause.subject or antecedent
     if subject is None:
-        raise LookupError("A clause has a subject, or belongs to a phrase.")
+        raise LookupError("A clause needs a subject or a phrase that it modifies.")
     if clause.time:
         out += [*timed(clause.time.words["fr"], node + TIME), (",", (), (node + TIME,))]
     if clause.subject:
@@ -142,9 +142,9 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None) -
 
 
 def _verb(out: list[Word], clause: Clause, subject: Phrase, before: Phrase | None) -> None:
-    """The finite verb inside ne ... pas, the adverb, and the participle or infinitive.
+    """Append the finite verb inside ne ... pas, the adverb, and the participle or infinitive.
 
-    `before` is the object that a relative pronoun stands for: a participle agrees with an object before it.
+    `before` is the object that a relative pronoun refers to: a participle agrees with a preceding object.
     """
     node = clause.node
     finite, end = _parts(clause, subject, before)
@@ -194,12 +194,12 @@ def _feminine(phrase: Phrase) -> bool:
 
 
 def _agreement(phrase: Phrase) -> int:
-    """Masculine 0, feminine 1, and their plurals 2, 3."""
+    """Return 0 for masculine, 1 for feminine, 2 and 3 for their plurals."""
     return _feminine(phrase) + 2 * (phrase.person > 1)
 
 
 def _phrase(out: list[Word], phrase: Phrase, preposition: str = "", role: int = 0, *, none: bool = False) -> None:
-    """A phrase, with the preposition that may melt into its article; `none` is "pas de"."""
+    """Append a phrase, with a preposition that may contract with its article; `none` is for "pas de"."""
     node = phrase.node
     if phrase.pronoun:
         out.append((_SUBJECTS[phrase.pronoun], (node + HEAD,), ()))
@@ -208,13 +208,13 @@ def _phrase(out: list[Word], phrase: Phrase, preposition: str = "", role: int = 
     words: list[Word] = []
     after: list[Word] = []
     agreement = feminine + 2 * plural
-    for place, adjective in enumerate(phrase.adjectives):
+    for index, adjective in enumerate(phrase.adjectives):
         form = adjective.french[agreement]
         if adjective.french_before:
             alone = agreement == 0 and noun.french[0].startswith(_VOWELS)
-            words.append((adjective.french_before_vowel if alone else form, (node + ADJECTIVE + place,), ()))
+            words.append((adjective.french_before_vowel if alone else form, (node + ADJECTIVE + index,), ()))
         else:
-            after.insert(0, (form, (node + ADJECTIVE + place,), ()))
+            after.insert(0, (form, (node + ADJECTIVE + index,), ()))
     words.append((noun.french[plural], (node + HEAD,), ()))
     if none:
         out.append(("de", (), (node + DETERMINER, node + HEAD)))

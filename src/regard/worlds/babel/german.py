@@ -1,4 +1,4 @@
-"""German: four cases, the verb second in a main clause and last in a subordinate one, brackets around the middle."""
+"""German: four cases; the verb second in a main clause and last in a subordinate one; separated verb parts."""
 
 from regard.worlds.babel.lexicon import CASES
 from regard.worlds.babel.meaning import (
@@ -52,7 +52,7 @@ _NUMERALS = {
     "ten": "zehn",
     "several": "mehrere",
 }
-# Each preposition with its case.
+# Each preposition and the case that it governs.
 _PLACES = {
     "in": ("in", "dat"),
     "behind": ("hinter", "dat"),
@@ -86,7 +86,7 @@ _STEMS = {"a": "ein", "my": "mein", "our": "unser", "no": "kein"}
 
 
 def render(sentence: Sentence) -> list[Word]:
-    """The words of a sentence."""
+    """Return the words of a sentence in order."""
     out: list[Word] = []
     for period in sentence:
         if period.lead:
@@ -119,7 +119,7 @@ def _period(out: list[Word], period: Period, order: str) -> None:
 
 
 def _clause(out: list[Word], clause: Clause, order: str, antecedent: Phrase | None = None) -> None:
-    """A clause with its finite verb first, second or last; a relative clause on the object comes after a bracket."""
+    """Append a clause with its finite verb first, second or last; relative clauses of the object follow the verb."""
     node, direct = clause.node, clause.direct
     subject = clause.subject or antecedent
     if subject is None:
@@ -150,7 +150,7 @@ def _clause(out: list[Word], clause: Clause, order: str, antecedent: Phrase | No
 
 
 def _parts(clause: Clause, person: int) -> tuple[Word, str]:
-    """The finite verb, and the form at the end of the clause: prefix, participle or infinitive."""
+    """Return the finite verb, and the form at the end of the clause: prefix, participle or infinitive."""
     node, verb = clause.node, clause.verb
     if verb is None:
         return (_BE[clause.tense][person], (node + VERB,), ()), ""
@@ -166,7 +166,7 @@ def _parts(clause: Clause, person: int) -> tuple[Word, str]:
 
 
 def _middle(out: list[Word], clause: Clause, direct: Phrase | None) -> None:
-    """Pronoun, adverb, recipient, known object, "nicht", place, new object, predicate."""
+    """Append pronoun, adverb, indirect object, definite object, "nicht", place, indefinite object and predicate."""
     node = clause.node
     new = direct is not None and direct.indefinite
     if direct and direct.pronoun:
@@ -200,7 +200,7 @@ def _place(out: list[Word], place: tuple[str, Phrase], node: int) -> None:
 
 
 def _phrase(out: list[Word], phrase: Phrase, case: str, *, no: int = 0) -> None:
-    """A phrase in a case; `no` is the negation that "kein" says together with the article."""
+    """Append a phrase in a case; `no` is the negation that "kein" expresses together with the article."""
     node = phrase.node
     if phrase.pronoun:
         out.append((_PRONOUNS[case][phrase.pronoun], (node + HEAD,), ()))
@@ -235,7 +235,7 @@ def _relative(out: list[Word], phrase: Phrase) -> None:
 
 
 def _determiner(determiner: str, case: str, column: int) -> tuple[str, str]:
-    """The form of a determiner, and the ending of an adjective after it."""
+    """Return the form of a determiner, and the ending of an adjective after it."""
     if determiner == "the":
         return _THE[case][column], _WEAK[case][column]
     if determiner == "this":
@@ -244,7 +244,7 @@ def _determiner(determiner: str, case: str, column: int) -> tuple[str, str]:
         form = _NUMERALS[determiner]
         return form + "n" if determiner == "several" and case == "dat" else form, _STRONG_PLURAL[case]
     ending = _ENDINGS_OF_A[case][column]
-    # Without an ending of its own it leaves the telling one to the adjective; "unser" loses no e: unsere, unseren.
+    # A determiner without an ending leaves the strong ending to the adjective; "unser" keeps its e: unsere, unseren.
     return _STEMS[determiner] + ending, _MIXED[case][column]
 
 

@@ -1,6 +1,6 @@
-"""A lemma in four languages, with every form of it worked out once from its line in the tables."""
+"""Lexical entries in four languages, with all their inflected forms, parsed from the lines of the tables."""
 
-# Persian letters are not Latin ones written wrong.
+# Persian letters are intended, not mistyped Latin ones.
 # ruff: noqa: RUF001
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 # Nominative, accusative, dative, genitive.
 CASES = ("nom", "acc", "dat", "gen")
 ZWNJ = "\u200c"
-# Letters that do not join the next one, so that nothing need keep them apart from it.
+# Letters that do not join the next one, so that no non-joiner is needed after them.
 _UNJOINED = "اآدذرزژو"
 
 
@@ -42,7 +42,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verb:
-    """A verb; present forms are those of I, he, we, they."""
+    """A verb; its present forms are those of I, he, we and they."""
 
     name: str
     english: tuple[str, str, str]
@@ -65,7 +65,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adverb:
-    """An adverb: in each language its words, each with the part of it that it says (0 when it only serves)."""
+    """An adverb: its words in each language, each with the part that it expresses (0 if it only supports another)."""
 
     name: str
     words: dict[str, tuple[tuple[str, int], ...]]
@@ -76,7 +76,7 @@ def _fields(line: str) -> list[str]:
 
 
 def noun(kind: str, line: str) -> Noun:
-    """Read a line of the table of nouns."""
+    """Parse a line of the table of nouns."""
     english, french, german, persian = _fields(line)
     singular, _, plural = english.partition("/")
     gender, _, word = french.partition(" ")
@@ -95,7 +95,7 @@ def noun(kind: str, line: str) -> Noun:
 
 
 def adjective(line: str) -> tuple[Adjective, list[str]]:
-    """Read a line of a table of adjectives, and the kinds of nouns they go with."""
+    """Parse a line of a table of adjectives; return the adjective and the kinds of nouns that it can modify."""
     english, french, german, persian, kinds = _fields(line)
     before = french.startswith("+")
     forms = french.lstrip("+ ").split("/")
@@ -116,7 +116,7 @@ def adjective(line: str) -> tuple[Adjective, list[str]]:
 
 
 def adverb(line: str) -> Adverb:
-    """Read a line of a table of adverbs."""
+    """Parse a line of a table of adverbs."""
     words = {}
     for language, field in zip(("en", "fr", "de", "fa"), _fields(line), strict=True):
         parts = (part.partition("/") for part in field.split())
@@ -127,7 +127,7 @@ def adverb(line: str) -> Adverb:
 
 
 def verb(line: str) -> tuple[Verb, tuple[str, ...]]:
-    """Read a line of a table of verbs, and the kinds of objects (or subjects) they take."""
+    """Parse a line of a table of verbs; return the verb and the kinds of objects (or subjects) that it takes."""
     english, french, german, persian, takes = _fields(line)
     base, _, past = english.partition("/")
     base, _, particle = base.partition("_")
@@ -138,7 +138,7 @@ def verb(line: str) -> tuple[Verb, tuple[str, ...]]:
     prefix, finite, full, german_participle = _german_verb(german.lstrip("+ "))
     stems, _, present = persian.lstrip("+ ").partition("/")
     word, _, persian_past = stems.rpartition(" ")
-    made = Verb(
+    entry = Verb(
         name=english.replace("_", " ") + " " + persian,
         english=(base, _english_s(base), past),
         english_particle=particle,
@@ -157,16 +157,16 @@ def verb(line: str) -> tuple[Verb, tuple[str, ...]]:
         persian_present=present,
         persian_bare=persian.startswith("+"),
     )
-    return made, tuple(takes.split())
+    return entry, tuple(takes.split())
 
 
 def join_persian(word: str, ending: str) -> str:
-    """Write an ending after a word, kept apart by a zero-width non-joiner where the letters would join."""
+    """Append an ending to a word, with a zero-width non-joiner between letters that would otherwise join."""
     return word + ending if word[-1] in _UNJOINED else word + ZWNJ + ending
 
 
 def french_plural_of(word: str) -> str:
-    """The plural of a French noun or masculine adjective, by rule."""
+    """Return the regular plural of a French noun or masculine adjective."""
     if word[-1] in "sxz":
         return word
     if word.endswith(("eau", "eu")) and word != "bleu":
@@ -204,7 +204,7 @@ def _german_cases(gender: str, singular: str, plural: str, genitive: str = "") -
 
 
 def _german_verb(field: str) -> tuple[str, tuple[str, str, str, str], str, str]:
-    """The separable prefix, the present, the infinitive and the participle."""
+    """Return the separable prefix, the present forms, the infinitive and the participle."""
     forms = field.split("/")
     prefix, _, infinitive = forms[0].rpartition("|")
     stem = infinitive[:-1] if infinitive.endswith(("ern", "eln")) else infinitive[:-2]

@@ -1,12 +1,12 @@
-"""Meanings: what a sentence says, before any language, and how meanings are drawn and split.
+"""Meanings: what a sentence expresses, independent of language, and how meanings are split.
 
     Sentence = (period, period, ...)          joined by "and", "but"
     Period   = clause [link period]           "because", "when", "while", "if" + a clause, or "that" + a period
     Clause   = subject, verb, objects, ...    with tense, modality, polarity and adjuncts
     Phrase   = a pronoun, or determiner, adjectives and noun with an owner, a relative clause or a second phrase
 
-Each phrase and clause has a number of its own, and each part of it is a node: that number plus one of the constants
-below. A language says of each of its words which nodes it realises; words that realise the same node are linked.
+Each phrase and clause has a unique number, and each part of it is a node: that number plus one of the constants below.
+A language states for each of its words which nodes the word expresses; words that express the same node are linked.
 """
 
 from hashlib import blake2b
@@ -17,7 +17,7 @@ from regard.worlds.babel.lexicon import Adjective, Adverb, Noun, Verb
 STRIDE = 16
 # The nodes of a phrase; its adjectives have ADJECTIVE, ADJECTIVE + 1, ...
 HEAD, DETERMINER, OWNER, AND, RELATIVE, ADJECTIVE = range(6)
-# The nodes of a clause. LINK is the word that leads into it, TO marks the recipient, TIME has two parts.
+# The nodes of a clause. LINK is the conjunction before it, TO marks the recipient, TIME has two parts.
 VERB, NEGATION, MODAL, TENSE, OFTEN, TIME, TIME_HEAD, PLACE, PREDICATE, VERY, TO, LINK, COMMA = range(13)
 STOP = 0
 
@@ -35,7 +35,7 @@ SPLITS = {"train": range(0, 90), "valid": range(90, 95), "test": range(95, 100)}
 
 
 class Phrase(NamedTuple):
-    """Who or what."""
+    """A noun phrase or a pronoun."""
 
     node: int
     pronoun: str = ""
@@ -51,24 +51,24 @@ class Phrase(NamedTuple):
     def head(self) -> Noun:
         """The noun of a phrase that is not a pronoun."""
         if self.noun is None:
-            raise LookupError(f"{self.pronoun!r} is a pronoun, and has no noun.")
+            raise LookupError(f"{self.pronoun!r} is a pronoun and has no noun.")
         return self.noun
 
     @property
     def person(self) -> int:
-        """Which of the present forms (I, he, we, they) a verb takes after it."""
+        """Index of the present form (I, he, we, they) that a verb takes after the phrase."""
         if self.pronoun:
             return PERSONS[self.pronoun]
         return 3 if self.plural or self.second else 1
 
     @property
     def indefinite(self) -> bool:
-        """Whether it brings in something new."""
+        """Whether the phrase introduces something new."""
         return not self.pronoun and (self.determiner == "a" or self.determiner in NUMERALS)
 
 
 class Clause(NamedTuple):
-    """Who does what; in a relative clause the `gap` ("subject" or "object") is the phrase that it belongs to."""
+    """A clause; in a relative clause, `gap` ("subject" or "object") is the role of the phrase that it modifies."""
 
     node: int
     verb: Verb | None = None  # None for "to be"
@@ -87,7 +87,7 @@ class Clause(NamedTuple):
 
 
 class Period(NamedTuple):
-    """A clause with what hangs on it; `lead` is how it follows the period before ("", "and", "but")."""
+    """A clause with its subordinate period; `lead` is the conjunction with the period before ("", "and", "but")."""
 
     lead: str
     clause: Clause
@@ -99,19 +99,19 @@ Sentence = tuple[Period, ...]
 
 
 def key(sentence: Sentence) -> str:
-    """The meaning in a line, the same for he, she and they, which not every language tells apart."""
+    """Return the meaning as a string, the same for he, she and they, which not every language distinguishes."""
     return " + ".join(_period(period, lexical=True) for period in sentence)
 
 
 def template(sentence: Sentence) -> str:
-    """The structure of a meaning: its line with the nouns, adjectives, verbs, adverbs and numerals as open slots."""
+    """Return the structure of a meaning: its string without the nouns, adjectives, verbs, adverbs and numerals."""
     return " + ".join(_period(period, lexical=False) for period in sentence)
 
 
 def split_of(sentence: Sentence) -> str:
-    """The split that a meaning belongs to, from a hash of the meaning alone: 90 % train, 5 % valid, 5 % test."""
-    place = int.from_bytes(blake2b(key(sentence).encode(), digest_size=4).digest()) % 100
-    return next(split for split, places in SPLITS.items() if place in places)
+    """Return the split of a meaning, from a hash of the meaning: 90 % train, 5 % valid, 5 % test."""
+    bucket = int.from_bytes(blake2b(key(sentence).encode(), digest_size=4).digest()) % 100
+    return next(split for split, buckets in SPLITS.items() if bucket in buckets)
 
 
 def _period(period: Period, *, lexical: bool) -> str:

@@ -1,7 +1,7 @@
-"""The nouns of babel, one line each: English | French | German | Persian.
+"""Nouns of babel, one per line: English | French | German | Persian.
 
-English gives an irregular plural after a slash. French gives its gender and an irregular plural. German gives gender,
-singular, plural and, where the rule of `german` does not hold, the genitive; `w` marks the weak nouns (den Jungen).
+English lists an irregular plural after a slash, French the gender and an irregular plural, German the gender, singular,
+plural and an irregular genitive; `w` marks weak nouns (den Jungen).
 """
 
 from regard.worlds.babel.lexicon import Noun, noun

@@ -1,9 +1,9 @@
-"""Persian: the verb last, subject pronouns dropped, no article; ezafe binds the noun to what follows it.
+"""Persian: verb-final, dropped subject pronouns, no articles; the ezafe links a noun to its modifiers.
 
-Persian has one pronoun for he and she. Where the one of whom it is said matters, it says "that man" and "that woman".
+Persian has one pronoun for he and she. Where the difference matters, "that man" and "that woman" are used.
 """
 
-# Persian letters are not Latin ones written wrong.
+# Persian letters are intended, not mistyped Latin ones.
 # ruff: noqa: RUF001
 
 from regard.worlds.babel.lexicon import ZWNJ, Verb, join_persian
@@ -67,12 +67,12 @@ _BE = {
 }
 _NOT_BE = {"present": ("نیستم", "نیست", "نیستیم", "نیستند")}
 _MODALS = {"can": "توان", "want": "خواه"}
-# Words whose last letter is the consonant that it also writes.
+# Words whose last letter is a consonant here, though it can also stand for a vowel.
 _CONSONANTS = ("گاو", "گروه", "کنجکاو")
 
 
 def render(sentence: Sentence) -> list[Word]:
-    """The words of a sentence."""
+    """Return the words of a sentence in order."""
     out: list[Word] = []
     for period in sentence:
         if period.lead:
@@ -117,8 +117,8 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
         out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["fa"]]
     negation = (node + NEGATION,) if clause.negative else ()
     if clause.modal:
-        told = () if clause.modal == "must" else dropped
-        out.append((_modal(clause, subject.person), (node + MODAL, *negation), told))
+        supported = () if clause.modal == "must" else dropped
+        out.append((_modal(clause, subject.person), (node + MODAL, *negation), supported))
         negation = ()
     _complements(out, clause)
     if clause.verb is None:
@@ -126,7 +126,7 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
         out.append((form, (node + VERB, *negation), dropped))
         return
     tense = "subjunctive" if clause.modal else mood or clause.tense
-    # In a compound verb the word has the meaning, and the light verb serves it as an auxiliary does.
+    # In a compound verb the noun has the meaning, and the light verb supports it as an auxiliary does.
     says: tuple[int, ...] = (node + VERB,)
     serves: tuple[int, ...] = ()
     if clause.verb.persian_word:
@@ -141,7 +141,7 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
 
 
 def _complements(out: list[Word], clause: Clause) -> None:
-    """Objects, place and predicate: what is known first, what is new close to the verb."""
+    """Append objects, place and predicate: definite phrases first, indefinite ones next to the verb."""
     node, direct = clause.node, clause.direct
     first = direct is not None and not direct.indefinite
     if direct and first:
@@ -173,7 +173,7 @@ def _modal(clause: Clause, person: int) -> str:
 
 
 def _finite(verb: Verb, tense: str, negative: bool, person: int) -> tuple[str, ...]:
-    """The verb form, in two words for the future; "to have" (in "to love") has ways of its own."""
+    """Return the words of a finite verb, two in the future; "to have" (in "to love") is irregular."""
     past, present, no = verb.persian_past, verb.persian_present, "ن" if negative else ""
     if tense == "future":
         return no + "خواه" + _PRESENT[person], past
@@ -196,7 +196,7 @@ def _prefixed(prefix: str, stem: str) -> str:
 
 
 def _phrase(out: list[Word], phrase: Phrase, *, marked: bool = False, none: bool = False) -> None:
-    """A phrase, `marked` as an object; `none` is "not any"."""
+    """Append a phrase; `marked` adds the object marker, and `none` is for "not any"."""
     node = phrase.node
     last = phrase
     if phrase.pronoun in _PEOPLE:
@@ -217,7 +217,7 @@ def _phrase(out: list[Word], phrase: Phrase, *, marked: bool = False, none: bool
 
 
 def _nominal(out: list[Word], phrase: Phrase, none: bool) -> None:
-    """Determiner, noun, adjectives from the nearest outwards, and owner, all but the last with ezafe."""
+    """Append determiner, noun, adjectives from the innermost outwards, and owner, all but the last with ezafe."""
     node = phrase.node
     if phrase.determiner in _DETERMINERS and not none:
         out.append((_DETERMINERS[phrase.determiner], (node + DETERMINER,), (node + HEAD,)))
@@ -247,12 +247,12 @@ def _vowel(form: str) -> bool:
 
 
 def _ezafe(form: str) -> str:
-    """The link to what follows, where it is written: خانهٔ, دانشجوی."""
+    """Add the ezafe, which links a word to the next, where it is written: خانهٔ, دانشجوی."""
     return form + "ٔ" if _silent(form) else form + "ی" if _vowel(form) else form
 
 
 def _yeh(form: str) -> str:
-    """The ending of a noun that a relative clause picks out, or that there is none of: خانه‌ای, دانشجویی, کتابی."""
+    """Add the ending of a noun with a relative clause, or of one that is negated: خانه‌ای, دانشجویی, کتابی."""
     if _silent(form) or form[-1] == "ی":
         return join_persian(form, "ای")
     return form + ("یی" if _vowel(form) else "ی")

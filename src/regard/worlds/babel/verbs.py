@@ -1,13 +1,13 @@
-"""The verbs of babel, one line each: English | French | German | Persian | the objects they take.
+"""Verbs of babel, one per line: English | French | German | Persian | kinds of objects.
 
-English gives an irregular past (and every word of a verb of two: turn_on). French gives, of an irregular verb, the
-infinitive, the present (je, il, nous, ils), the participle and the stem of the future; `+` marks those with être.
-German gives the infinitive with its separable prefix (ein|laden), the third person and the participle where they are
-irregular; `+` marks those with sein. Persian gives the past and the present stem after the word of a compound verb;
-`+` marks those that make, get or hand over something, whose object, when it is new, goes without its marker.
+English lists an irregular past, and both words of a phrasal verb (turn_on). French lists the infinitive and, for an
+irregular verb, the present (je, il, nous, ils), the participle and the stem of the future; `+` marks verbs with être.
+German lists the infinitive with its separable prefix (ein|laden), and the third person and participle if irregular; `+`
+marks verbs with sein. Persian lists the past and present stems after the noun of a compound verb; `+` marks verbs of
+making, getting and giving, whose indefinite objects take no object marker.
 """
 
-# A verb is a line, however long.
+# Each verb is one line, however long.
 # ruff: noqa: E501
 
 from regard.worlds.babel.lexicon import Verb, verb
@@ -66,7 +66,7 @@ accept | accepter | an|nehmen/nimmt/genommen | پذیرفت/پذیر | plan proj
 analyse | analyser | analysieren | تحلیل کرد/کن | text institution
 lead/led | diriger | leiten | اداره کرد/کن | institution school hotel factory
 """
-# States: in the present only, since their past is another tense in French than that of the rest.
+# States occur in the present only, since their past needs another tense in French than that of other verbs.
 _STATIVE = """
 know/knew | connaître/connais/connaît/connaissons/connaissent/connu/connaîtr | kennen/kennt/gekannt | شناخت/شناس | person place institution
 love | aimer | lieben | دوست داشت/دار | person animal place

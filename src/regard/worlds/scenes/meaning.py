@@ -1,4 +1,4 @@
-"""Meanings: what a caption says, and the English words that say it.
+"""Meanings: what a scene shows, and the English caption that describes it.
 
 Group   = number, size, colour, shape          "two small red stars"
 Meaning = relation, (group, ...)              "two small red stars left of a blue circle"
@@ -34,11 +34,11 @@ VOCABULARY = tuple(
         + [word for form in [*BESIDE, BETWEEN, *(place for row in PLACES for place in row)] for word in form.split()]
     )
 )
-"""Every word that a caption can hold."""
+"""Every word that can occur in a caption."""
 
 
 class Group(NamedTuple):
-    """Things of one kind: how many, how large (an index of SIZES), and what they are."""
+    """Objects of one kind: how many, how large (an index of SIZES), and what they are."""
 
     number: int
     size: int
@@ -47,18 +47,18 @@ class Group(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """Groups in the order in which they are told, and how they stand: a place, one of BESIDE, or another relation."""
+    """Groups in the order of the caption, and their relation: a position, one of BESIDE, BETWEEN or SEVERAL."""
 
     relation: str
     groups: tuple[Group, ...]
 
 
-# A word, and the number of the group that it speaks of; None for the words that say how things stand.
+# A word, and the index of the group that it refers to; None for words that describe relations.
 Word = tuple[str, int | None]
 
 
-def say(meaning: Meaning) -> list[Word]:
-    """The caption."""
+def describe(meaning: Meaning) -> list[Word]:
+    """Return the words of the caption."""
     relation: list[Word] = [(word, None) for word in meaning.relation.split()]
     phrases = [_phrase(group, number) for number, group in enumerate(meaning.groups)]
     if meaning.relation == BETWEEN:
@@ -67,10 +67,10 @@ def say(meaning: Meaning) -> list[Word]:
 
 
 def split_of(meaning: Meaning) -> str:
-    """The split that a meaning belongs to, from a hash of its caption alone: 90 % train, 5 % valid, 5 % test."""
-    caption = " ".join(word for word, _ in say(meaning))
-    place = int.from_bytes(blake2b(caption.encode(), digest_size=4).digest()) % 100
-    return next(split for split, places in SPLITS.items() if place in places)
+    """Return the split of a meaning, from a hash of its caption: 90 % train, 5 % valid, 5 % test."""
+    caption = " ".join(word for word, _ in describe(meaning))
+    bucket = int.from_bytes(blake2b(caption.encode(), digest_size=4).digest()) % 100
+    return next(split for split, buckets in SPLITS.items() if bucket in buckets)
 
 
 def _phrase(group: Group, number: int) -> list[Word]:
@@ -79,5 +79,5 @@ def _phrase(group: Group, number: int) -> list[Word]:
     described: list[Word] = [(word, number) for word in (size, group.colour, noun) if word]
     if group.number > 1:
         return [(NUMBERS[group.number - 1], number), *described]
-    # An article is no number: it says nothing that can be seen.
+    # An article is not a number: it refers to nothing that can be seen.
     return [("an" if described[0][0][0] in "aeiou" else "a", None), *described]

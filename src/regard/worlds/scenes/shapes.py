@@ -1,4 +1,4 @@
-"""The shapes as coverage masks: how much of each pixel a shape fills, so that its edges are smooth."""
+"""Shapes as coverage masks: the fraction of each pixel that a shape fills, so that its edges are smooth."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -9,14 +9,14 @@ from jaxtyping import Bool, Float
 
 # Samples along each side of a pixel.
 _SAMPLES = 4
-RIM = 0.13
-"""The darker edge of a thing, as a share of its radius."""
+EDGE = 0.13
+"""Width of the darker edge of an object, as a fraction of its radius."""
 
 Plane = Float[np.ndarray, "_ _"]
 
 
 def _polygon(corners: list[tuple[float, float]]) -> Callable[[Plane, Plane], Bool[np.ndarray, "_ _"]]:
-    """Whether points lie inside: a ray to the right crosses an odd number of sides."""
+    """Return a test of whether points lie inside: a ray to the right crosses an odd number of sides."""
 
     def inside(x: Plane, y: Plane) -> Bool[np.ndarray, "_ _"]:
         odd = np.zeros(x.shape, bool)
@@ -29,7 +29,7 @@ def _polygon(corners: list[tuple[float, float]]) -> Callable[[Plane, Plane], Boo
 
 
 _STAR = [(r * sin(k * pi / 5), 0.06 - r * cos(k * pi / 5)) for k in range(10) for r in ((1.05, 0.45)[k % 2],)]
-# Whether the point (x, y) of the square from -1 to 1 belongs to the shape; y grows downwards.
+# Tests of whether a point (x, y) of the square from -1 to 1 belongs to a shape; y points down.
 INSIDE: dict[str, Callable[[Plane, Plane], Bool[np.ndarray, "_ _"]]] = {
     "circle": lambda x, y: x * x + y * y < 0.96,
     "square": lambda x, y: np.maximum(abs(x), abs(y)) < 0.88,
@@ -49,24 +49,24 @@ def _heart(x: Plane, y: Plane) -> Bool[np.ndarray, "_ _"]:
 
 @lru_cache(maxsize=8192)
 def masks(shape: str, radius: float, shift_x: float, shift_y: float, tilt: int) -> Float[np.ndarray, "2 n n"]:
-    """The coverage of a shape with its rim, and without it, in a window of pixels around it.
+    """Return the coverage of a shape with its edge and without it, in a window of pixels around it.
 
-    `radius` and the shifts of its centre from the middle of the window are pixels, `tilt` is degrees. The window is
-    the same for every shift of up to a pixel.
+    `radius` and the shifts of the centre from the middle of the window are in pixels, `tilt` is in degrees. The window
+    is the same for all shifts up to a pixel.
     """
     half = window(radius)
-    places = (np.arange(2 * half * _SAMPLES) + 0.5) / _SAMPLES - half
-    x, y = np.meshgrid(places - shift_x, places - shift_y)
+    samples = (np.arange(2 * half * _SAMPLES) + 0.5) / _SAMPLES - half
+    x, y = np.meshgrid(samples - shift_x, samples - shift_y)
     turn = radians(tilt)
     x, y = x * cos(turn) + y * sin(turn), y * cos(turn) - x * sin(turn)
     inside = INSIDE[shape]
-    both = np.stack([inside(x / size, y / size) for size in (radius, (1 - RIM) * radius)])
-    # A rim never reaches beyond the shape, though a hole in it may.
+    both = np.stack([inside(x / size, y / size) for size in (radius, (1 - EDGE) * radius)])
+    # The core is never outside the shape, though scaling a shape with a hole could move it there.
     both[1] &= both[0]
     side = 2 * half
     return np.asarray(both.reshape(2, side, _SAMPLES, side, _SAMPLES).mean((2, 4), dtype=np.float32))
 
 
 def window(radius: float) -> int:
-    """Half the side of the window of `masks`, in pixels."""
+    """Return half the side of the window of `masks`, in pixels."""
     return int(radius + 2)

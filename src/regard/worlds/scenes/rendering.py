@@ -1,4 +1,4 @@
-"""Painting: a soft background, clutter in its tones, and the things on top, with smooth edges."""
+"""Rendering: a background gradient, clutter in its shades, and the objects on top, with smooth edges."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,11 +8,11 @@ from random import Random
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from regard.worlds.scenes.drawing import Thing
 from regard.worlds.scenes.meaning import Group
+from regard.worlds.scenes.sampling import SceneObject
 from regard.worlds.scenes.shapes import masks, window
 
-PAINT = {
+RGB = {
     "red": (212, 38, 42),
     "orange": (242, 128, 28),
     "yellow": (250, 214, 44),
@@ -26,27 +26,27 @@ TILTS = (-10, 0, 10)
 Canvas = Float[np.ndarray, "side side 3"]
 
 
-def paint(
-    groups: Sequence[Group], things: Sequence[Thing], side: int, random: Random
+def render(
+    groups: Sequence[Group], objects: Sequence[SceneObject], side: int, random: Random
 ) -> UInt8[np.ndarray, "side side 3"]:
-    """The picture of these things, `side` pixels wide and high."""
+    """Render an image of these objects, `side` pixels wide and high."""
     canvas, tone = _background(side, random)
     for _ in range(random.randint(3, 7)):
-        _clutter(canvas, tone, random)
-    for thing in things:
-        _thing(canvas, thing, groups[thing.group], random)
+        _draw_clutter(canvas, tone, random)
+    for each in objects:
+        _draw_object(canvas, each, groups[each.group], random)
     return np.asarray(canvas + 0.5, dtype=np.uint8)
 
 
 @lru_cache(maxsize=8)
 def _ramps(side: int) -> Float[np.ndarray, "2 side side"]:
-    """x and y of each pixel, from -1 to 1."""
-    places = np.linspace(-1, 1, side, dtype=np.float32)
-    return np.stack(np.meshgrid(places, places))
+    """Return x and y of each pixel, from -1 to 1."""
+    line = np.linspace(-1, 1, side, dtype=np.float32)
+    return np.stack(np.meshgrid(line, line))
 
 
 def _background(side: int, random: Random) -> tuple[Canvas, Float[np.ndarray, "3"]]:
-    """A slope between two pale tones, and the tone halfway."""
+    """Return a gradient between two pale shades, and the shade in the middle."""
     level = random.uniform(192, 226)
     tone = np.array([level + random.uniform(-14, 14) for _ in range(3)], dtype=np.float32)
     slope = np.array([random.uniform(4, 14) for _ in range(3)], dtype=np.float32)
@@ -56,11 +56,11 @@ def _background(side: int, random: Random) -> tuple[Canvas, Float[np.ndarray, "3
     return tone + ramp[:, :, None] * slope, tone
 
 
-def _thing(canvas: Canvas, thing: Thing, group: Group, random: Random) -> None:
+def _draw_object(canvas: Canvas, scene_object: SceneObject, group: Group, random: Random) -> None:
     side = len(canvas)
-    # Places and sizes in steps of half and quarter pixels, so that few masks serve all pictures.
-    x, y = round(2 * thing.x * side) / 2, round(2 * thing.y * side) / 2
-    radius = round(4 * thing.radius * side) / 4
+    # Positions and sizes are rounded to half and quarter pixels, so that few masks serve all images.
+    x, y = round(2 * scene_object.x * side) / 2, round(2 * scene_object.y * side) / 2
+    radius = round(4 * scene_object.radius * side) / 4
     column, row, half = int(x), int(y), window(radius)
     whole, core = masks(group.shape, radius, x - column, y - row, random.choice(TILTS))
     top, left = max(0, row - half), max(0, column - half)
@@ -70,20 +70,20 @@ def _thing(canvas: Canvas, thing: Thing, group: Group, random: Random) -> None:
         slice(left - column + half, left - column + half + part.shape[1]),
     )
     whole, core = whole[cut][:, :, None], core[cut][:, :, None]
-    colour = np.array([min(255, max(0, level + random.uniform(-9, 9))) for level in PAINT[group.colour]], np.float32)
-    # The rim is darker.
+    colour = np.array([min(255, max(0, level + random.uniform(-9, 9))) for level in RGB[group.colour]], np.float32)
+    # The edge is darker.
     part *= 1 - whole
     part += (0.62 * whole + 0.38 * core) * np.minimum(255, colour * _shading(len(part)))
 
 
 @lru_cache(maxsize=256)
 def _shading(rows: int) -> Float[np.ndarray, "rows 1 1"]:
-    """A thing is a little lighter at its top."""
+    """Brightness of each row: an object is slightly lighter at its top."""
     return np.linspace(1.06, 0.92, rows, dtype=np.float32)[:, None, None]
 
 
-def _clutter(canvas: Canvas, tone: Float[np.ndarray, "3"], random: Random) -> None:
-    """A stroke, a dot or an arc in a darker tone of the background."""
+def _draw_clutter(canvas: Canvas, tone: Float[np.ndarray, "3"], random: Random) -> None:
+    """Draw a stroke, a dot or an arc in a darker shade of the background."""
     side = len(canvas)
     length = random.uniform(0.06, 0.2) * side
     x, y = random.uniform(0, side), random.uniform(0, side)

@@ -1,0 +1,42 @@
+"""Reading gold word alignments."""
+
+import json
+import os
+from typing import Any
+
+from regard.data.text import read_lines
+from regard.errors import DataError
+from regard.metrics.alignment import GoldAlignment
+
+
+def read_gold(path: str | os.PathLike[str]) -> list[GoldAlignment]:
+    """Read gold alignments from JSON lines, plain or compressed (.gz, .xz, .zip).
+
+    A line is {"src": [...], "tgt": [...], "sure": [[i, j], ...], "possible": [[i, j], ...]} with links counted from 0;
+    `possible` may leave out the sure links.
+    """
+    pairs = []
+    for number, line in enumerate(read_lines(path), 1):
+        if line.strip():
+            try:
+                pairs.append(_parse(json.loads(line)))
+            except (TypeError, ValueError, RecursionError) as error:
+                raise DataError(
+                    f"{path}, line {number}: {error}. A line must be an object with src and tgt (lists of words) and "
+                    "sure and possible (lists of [i, j], counted from 0)."
+                ) from error
+    if not pairs:
+        raise DataError(f"{path} holds no aligned sentence pairs: it is empty.")
+    return pairs
+
+
+def _parse(fields: Any) -> GoldAlignment:
+    if missing := {"src", "tgt", "sure"} - set(fields):
+        raise ValueError(f"it is without {', '.join(sorted(missing))}")
+    source, target = tuple(fields["src"]), tuple(fields["tgt"])
+    sure = frozenset((int(i), int(j)) for i, j in fields["sure"])
+    possible = sure | {(int(i), int(j)) for i, j in fields.get("possible", [])}
+    for i, j in sorted(possible):
+        if not (0 <= i < len(source) and 0 <= j < len(target)):
+            raise ValueError(f"link [{i}, {j}] is outside its {len(source)} x {len(target)} words")
+    return GoldAlignment(source, target, sure, possible)

@@ -1,0 +1,49 @@
+"""Gold word alignments from JSON lines."""
+
+import gzip
+import json
+
+import pytest
+
+from regard.data.gold_alignments import read_gold
+from regard.errors import DataError
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+def test_gold_alignments_are_read_plain_or_compressed(tmp_path, suffix):
+    rows = [
+        {"src": ["the", "کتاب"], "tgt": ["le", "livre"], "sure": [[0, 0]], "possible": [[1, 1]]},
+        {"src": ["a\u2028b"], "tgt": ["x"], "sure": [], "possible": []},
+    ]
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    path = tmp_path / f"gold.{suffix}"
+    path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
+    first, second = read_gold(path)
+    assert first.source == ("the", "کتاب")
+    assert first.target == ("le", "livre")
+    assert first.sure == {(0, 0)}
+    assert first.possible == {(0, 0), (1, 1)}, "possible includes sure"
+    assert second.source == ("a\u2028b",), "only line feeds end a line"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"src": ["a"], "tgt": ["b"], "sure": [[1, 0]], "possible": []}', r"link \[1, 0\] is outside its 1 x 1 words"),
+        ('{"src": ["a"], "sure": []}', "without tgt"),
+        ("[1, 2]", "without src, sure, tgt"),
+        ("not json", "Expecting value"),
+    ],
+)
+def test_an_invalid_line_is_named(tmp_path, line, message):
+    path = tmp_path / "gold.jsonl"
+    path.write_text('{"src": [], "tgt": [], "sure": []}\n\n' + line)
+    with pytest.raises(DataError, match=f"line 3: .*{message}"):
+        read_gold(path)
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_a_file_without_pairs_is_refused(tmp_path, content):
+    (tmp_path / "gold.jsonl").write_text(content)
+    with pytest.raises(DataError, match=r"gold\.jsonl holds no aligned sentence pairs"):
+        read_gold(tmp_path / "gold.jsonl")

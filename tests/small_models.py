@@ -1,0 +1,41 @@
+"""Small systems of each kind with random parameters, and inputs for them."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from regard.data.tokenizer import Tokenizer
+from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.images.model import ImageClassifier, ImageClassifierConfig
+from regard.systems.translation.model import Translator, TranslatorConfig
+
+TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue .", "a"]
+CAPTIONS = ["a red star", "two blue rings", "a large green moon above a square"]
+TRANSFORMER = {"architecture": "transformer", "hidden": 256, "heads": 2, "feedforward_dim": 24, "layers": 2}
+
+
+def small_translator(tokenizer: Tokenizer | None = None, **config: Any) -> Translator:
+    """A translator whose parameters depend on its config alone."""
+    torch.manual_seed(3)
+    tokenizer = tokenizer or Tokenizer.train(TEXTS * 3, size=60)
+    return Translator(TranslatorConfig(**{"embedding": 12, "hidden": 10, **config}), tokenizer, tokenizer).eval()
+
+
+def small_captioner(**config: Any) -> Captioner:
+    """A captioner of eight by eight cells; its parameters follow the seed of the test."""
+    tokenizer = Tokenizer.train(CAPTIONS, kind="word", minimum_count=1)
+    small = {"filters": (4, 5, 7), "embedding": 6, "hidden": 11, "attention_dim": 5}
+    return Captioner(CaptionerConfig(**{**small, **config}), tokenizer).eval()
+
+
+def small_classifier(labels: tuple[str, ...] = ("cat", "chien", "گربه"), **config: Any) -> ImageClassifier:
+    """A LeNet for grey images."""
+    small = {"architecture": "lenet5", "channels": 1, "image_size": 28}
+    return ImageClassifier(ImageClassifierConfig(**{**small, **config}), labels).eval()
+
+
+def photograph(width: int = 90, height: int = 70, seed: int = 3) -> Image.Image:
+    """An image of random pixels."""
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 255, (height, width, 3)).astype(np.uint8))
