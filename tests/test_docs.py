@@ -107,7 +107,7 @@ def commands_of(page: Path) -> list[list[str]]:
     """The commands of regard that a page shows, in blocks and within lines, each as its words."""
     text = page.read_text(encoding="utf-8")
     lines = "\n".join(block.text for block in blocks_of(page) if block.language in ("sh", "")).replace("\\\n", " ")
-    inline = re.findall(r"`([^`]*\bregard [^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    inline = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     comments = [line.lstrip("# ") for line in text.splitlines()[:3]] if page.suffix == ".toml" else []
     found = []
     for line in chain(lines.splitlines(), (" ".join(code.split()) for code in inline), comments):
