@@ -63,7 +63,10 @@ def measure_memory(kind: str, step: str, sizes: argparse.Namespace) -> float:
     """MiB that a run takes beyond its inputs, in this process."""
     # Libraries, thread pools and the compiler of the loops that large calls take are loaded at the first run.
     small = argparse.Namespace(batch=2, queries=5, keys=7, dim=sizes.dim, score=sizes.score)
-    with mock.patch.object(additive, "MAX_FEATURES_FOR_FORMULA", 0), mock.patch.object(additive_compiled, "MIN_FEATURES_TO_COMPILE", 1):
+    with (
+        mock.patch.object(additive, "MAX_FEATURES_FOR_FORMULA", 0),
+        mock.patch.object(additive_compiled, "MIN_FEATURES_TO_COMPILE", 1),
+    ):
         make_run(kind, step, small)()
     run = make_run(kind, step, sizes)
     if torch.cuda.is_available():

@@ -160,7 +160,14 @@ def test_queries_without_features_match_every_key_equally(made, num_queries):
 
 def test_shapes_can_be_computed_on_the_meta_device():
     query, key, value = QUERY.to("meta"), KEY.to("meta"), VALUE.to("meta")
-    for alignment in (align.softmax, align.none, align.normalised, align.uniform, align.Hard(), align.LocalMonotonic(2)):
+    for alignment in (
+        align.softmax,
+        align.none,
+        align.normalised,
+        align.uniform,
+        align.Hard(),
+        align.LocalMonotonic(2),
+    ):
         context, weights = attend(query, key, value, align=alignment, weights=True, check_finite=True)
         assert (context.shape, weights.shape, context.device.type) == ((2, 3, 11), (2, 3, 7), "meta")
     for made in (score.Additive(5, 5, 3), score.MLP(5, 5), score.General(5, 5), score.Location(5, 9)):
@@ -186,7 +193,7 @@ def test_masks_of_impossible_sizes_are_refused():
         mask.padding(torch.tensor([3, -1]))
     with pytest.raises(OptionError, match="Lengths must be 0 or more; got -2"):
         mask.padding(torch.tensor([3, -2]), 5)
-    with pytest.raises(OptionError, match="whole number, 0 or more; got 2.5"):
+    with pytest.raises(OptionError, match=r"whole number, 0 or more; got 2\.5"):
         mask.padding(torch.tensor([1]), 2.5)
     with pytest.raises(OptionError, match=r"give the size: padding\(lengths, size=\.\.\.\)"):
         mask.padding(torch.zeros(2, dtype=torch.long, device="meta"))
@@ -196,5 +203,5 @@ def test_masks_of_impossible_sizes_are_refused():
 
 def test_an_override_must_be_a_tensor_of_weights():
     attention = Attention()
-    with pytest.raises(DtypeError, match="override must be a tensor of weights.*got str 'first'"):
+    with pytest.raises(DtypeError, match=r"override must be a tensor of weights.*got str 'first'"):
         attention(QUERY, attention.remember(KEY), override="first")

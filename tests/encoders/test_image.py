@@ -64,7 +64,7 @@ def test_every_network_tells_classes_and_gives_maps_at_its_strides(name):
             assert encoded.states.shape[::2] == (2, encoder.dim)
             assert encoded.mask.shape == (2, 1, encoded.states.shape[1])
             assert encoded.summary.shape == (2, encoder.dim)
-    with pytest.raises(OptionError, match=r"has maps at the strides \[.*; got 3"):
+    with pytest.raises(OptionError, match=r"has maps at the strides \[.*; got stride=3"):
         net.maps(images, 3)
 
 
@@ -103,7 +103,7 @@ def test_the_tanh_form_of_lenet_averages():
 def test_unknown_networks_are_explained():
     with pytest.raises(OptionError, match=r"one of lenet5, .*; got 'lenet'"):
         make_net("lenet", 10)
-    with pytest.raises(OptionError, match="11, 16, 19 layers; got depth=13"):
+    with pytest.raises(OptionError, match="11, 16, 19; got depth=13"):
         VGG(13)
 
 

@@ -52,13 +52,13 @@ def test_lenet_is_told_layer_by_layer():
 def test_alexnet_leaves_pixels_out_at_224_but_not_at_227():
     with torch.device("meta"):
         net = AlexNet()
-    assert "leaves out 1 of 224 rows at the bottom, 1 of 224 columns" in rows_of(net, (3, 224, 224))["features.0"].note
+    assert "skips 1 of 224 rows at the bottom, 1 of 224 columns" in rows_of(net, (3, 224, 224))["features.0"].note
     assert not any(row.note for row in regard.layer_table(net, (3, 227, 227)).rows)
 
 
 def test_gaps_between_windows_are_told():
     (row,) = regard.layer_table(nn.Conv2d(1, 1, 1, stride=3), (1, 7, 7)).rows
-    assert row.note == "leaves out 2 of 3 rows between windows, 2 of 3 columns between windows"
+    assert row.note == "skips 2 of 3 rows between windows, 2 of 3 columns between windows"
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,17 @@ def test_large_networks_and_residuals_take_no_time_and_leave_the_network_as_it_w
 
 
 def test_pictures_that_do_not_fit_are_explained():
-    with pytest.raises(ShapeError, match="LeNet5 does not take a picture of 3 x 32 x 32"):
+    with pytest.raises(ShapeError, match="LeNet5 does not accept an image of 3 x 32 x 32"):
         regard.layer_table(LeNet5())
     net = SmallVGG()
-    with pytest.raises(ShapeError, match="SmallVGG does not take a picture of 3 x 4 x 4"):
+    with pytest.raises(ShapeError, match="SmallVGG does not accept an image of 3 x 4 x 4"):
         regard.layer_table(net, (3, 4, 4))
+
+
+def test_a_network_keeps_the_mode_of_each_layer():
+    net = SmallVGG().train()
+    net.features.eval()
+    regard.layer_table(net, (3, 32, 32))
+    assert net.training
+    assert not net.features[0].training
+    assert net.classifier[2].training

@@ -45,12 +45,12 @@ def test_packing_goes_word_by_word_and_begins_with_the_longest():
 
 @pytest.mark.parametrize("lengths", [[0, 2], [2, 5], []])
 def test_lengths_that_do_not_fit_are_refused(lengths):
-    with pytest.raises(ShapeError, match="1 to 4 words"):
+    with pytest.raises(ShapeError, match="from 1 to 4 here"):
         packed_places(torch.tensor(lengths, dtype=torch.long), width=4)
 
 
 @pytest.mark.usefixtures("as_a_user")
 def test_as_many_lengths_as_sentences():
     encoder = RecurrentEncoder(nn.Embedding(9, 6), 5)
-    with pytest.raises(ShapeError, match=r"One length for each sentence: \(1,\) of \(2, 4\)"):
+    with pytest.raises(ShapeError, match=r"one length per sentence; got lengths \(1,\) for sentences \(2, 4\)"):
         encoder(torch.zeros(2, 4, dtype=torch.long), torch.tensor([4]))

@@ -35,7 +35,9 @@ def log_prob_of(decoder, encoded, tokens):
 def test_beam_of_one_equals_greedy(name):
     encoder, decoder = make(name)
     encoded = encoder(*sources(5))
-    for narrow, simple in zip(decode(beam, decoder, encoded, RULES, size=1), decode(greedy, decoder, encoded, RULES), strict=True):
+    for narrow, simple in zip(
+        decode(beam, decoder, encoded, RULES, size=1), decode(greedy, decoder, encoded, RULES), strict=True
+    ):
         assert narrow[0].tokens == simple.tokens
         assert narrow[0].finished == simple.finished
         assert narrow[0].score == pytest.approx(simple.score, abs=1e-5)
@@ -123,7 +125,10 @@ def test_an_output_at_the_limit_is_cut_and_says_so():
     rules = Rules(start=START, end=END, banned=(PAD,), max_length=0)
     assert all(o.tokens == [] for o in decode(greedy, decoder, encoded, rules))
     rules = Rules(start=START, end=END, banned=(PAD, END), max_length=3)
-    for output in [*decode(greedy, decoder, encoded, rules), *(o[0] for o in decode(beam, decoder, encoded, rules, size=2))]:
+    for output in [
+        *decode(greedy, decoder, encoded, rules),
+        *(o[0] for o in decode(beam, decoder, encoded, rules, size=2)),
+    ]:
         assert len(output.tokens) == 3
         assert not output.finished
 
@@ -204,8 +209,10 @@ def test_search_is_beam_search_or_independent_samples(name):
     assert [[o.tokens for o in best] for best in find(beam=4, nbest=2)] == [
         [o.tokens for o in best[:2]] for best in decode(beam, decoder, encoded, RULES, size=4)
     ]
-    first, second, other = find(sample=True, nbest=6, seed=3), find(sample=True, nbest=6, seed=3), find(
-        sample=True, nbest=6, seed=4
+    first, second, other = (
+        find(sample=True, nbest=6, seed=3),
+        find(sample=True, nbest=6, seed=3),
+        find(sample=True, nbest=6, seed=4),
     )
     assert [len(outputs) for outputs in first] == [6, 6, 6]
     tokens = [[o.tokens for o in outputs] for outputs in first]

@@ -112,7 +112,7 @@ class Attention(nn.Module):
         )
 
     def in_steps(self, memory: Memory) -> Callable[[Tensor], Tensor] | None:
-        """Return a function from a query (b, d) to its context (b, v), by one kernel per step; None without a kernel."""
+        """Return a function from a query (b, d) to its context (b, v) that runs one kernel; None if there is none."""
         if type(self).forward is not Attention.forward:
             return None
         return in_steps(self.score, self.align, memory)

@@ -102,7 +102,8 @@ def _is_local_on_gpu(call: Call) -> bool:
 
     It does not serve where deterministic results are required, nor an expanded memory, which would have to be copied.
     """
-    if type(call.align) not in (LocalMonotonic, LocalPredictive):
+    align = call.align
+    if not isinstance(align, Local) or type(align) not in (LocalMonotonic, LocalPredictive):
         return False
     if not all(has_gpu_kernels(part) for part in (call.projected, call.keys, call.values)):
         return False
@@ -112,7 +113,7 @@ def _is_local_on_gpu(call: Call) -> bool:
         return False
     from regard.kernels.local import MAX_WINDOW
 
-    return call.align.window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()  # type: ignore[operator]
+    return align.window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()
 
 
 def _local_windows(call: Call) -> Attended:

@@ -119,7 +119,7 @@ class Score(nn.Module):
 
 
 class Product(Score):
-    """A score whose logits are one matrix product of the projections, so that torch's fused attention can compute it."""
+    """A score whose logits are one matrix product of the projections, as torch's fused attention requires."""
 
     def scale(self, dim: int) -> float:
         """Return the factor on the product of two vectors of `dim` features."""
@@ -149,9 +149,7 @@ class Product(Score):
 def is_plain_product(score: Score) -> TypeGuard[Product]:
     """Whether a score is a matrix product and nothing else, so that kernels for products can compute it."""
     kind = type(score)
-    return (
-        isinstance(score, Product) and kind.compare is Product.compare and kind.reference is Product.reference  # type: ignore[attr-defined]
-    )
+    return isinstance(score, Product) and kind.compare is Product.compare and kind.reference is Product.reference
 
 
 class ScoreFunction(Score):

@@ -56,10 +56,14 @@ def _rnnsearch(size: Size, *, compiled: bool) -> Contest:
         output=nn.Identity(),
         output_dim=size.embedding,
     ).to(device())
-    rivals = {"the loop as written": _both_passes(decoder, lambda: written_loop(decoder, inputs.encoded, inputs.target))}
+    rivals = {
+        "the loop as written": _both_passes(decoder, lambda: written_loop(decoder, inputs.encoded, inputs.target))
+    }
     if compiled:
         compiled_loop = torch.compile(written_loop, mode="reduce-overhead" if device().type == "cuda" else "default")
-        rivals["torch.compile of it"] = _both_passes(decoder, lambda: compiled_loop(decoder, inputs.encoded, inputs.target))
+        rivals["torch.compile of it"] = _both_passes(
+            decoder, lambda: compiled_loop(decoder, inputs.encoded, inputs.target)
+        )
     rivals["regard"] = _both_passes(decoder, lambda: decoder(inputs.encoded, inputs.target).features)
     gru = nn.GRU(size.embedding, size.hidden, batch_first=True).to(device())
     rivals["torch's GRU, no attention"] = _both_passes(gru, lambda: gru(inputs.embedding(inputs.target))[0])

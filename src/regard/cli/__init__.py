@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from regard import __version__
 from regard.errors import RegardError
@@ -48,7 +48,9 @@ def main(tokens: Sequence[str] | None = None) -> None:
     Without `tokens`, the arguments of the process are used.
     """
     try:
-        build_app()(tokens)
+        build_app()(tokens, exit_on_error=False)
+    except CycloptsError:
+        sys.exit(2)  # cyclopts has printed what is wrong
     except BrokenPipeError:
         # The reader of a pipe has closed it, as `head` does; nothing is left to write, not even when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

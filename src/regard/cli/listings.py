@@ -87,6 +87,7 @@ def print_fields(config: "type[Checked]", *, prefix: str, title: str) -> None:
     """Print the fields of a config: each with its default and what it accepts, then what it means."""
     from rich.console import Console
     from rich.padding import Padding
+    from rich.text import Text
 
     from regard.config import fields_of
 
@@ -94,8 +95,8 @@ def print_fields(config: "type[Checked]", *, prefix: str, title: str) -> None:
     console.print(f"\n{title}", style="bold", highlight=False, markup=False)
     for field in fields_of(config):
         default = "" if field.default in ("", None, ()) else f" (default {_written(field.default)})"
-        console.print(f"{prefix}{field.name}", style="cyan", end="", highlight=False)
-        console.print(f"  {field.allowed}{default}", highlight=False)
+        line = Text.assemble((f"{prefix}{field.name}", "cyan"), f"  {field.allowed}{default}")
+        console.print(line, highlight=False)
         console.print(Padding(field.meaning, (0, 0, 0, 4)), highlight=False, markup=False)
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.config import from_values
 from regard.errors import OptionError
@@ -12,9 +12,10 @@ from regard.systems.folder import refuse_to_replace
 from regard.systems.pretrained import load
 from regard.systems.report import Report
 from regard.systems.system import System
-from regard.training.experiment import Recipe, Trained
-from regard.training.recipes import RawRecipe, read_raw, with_values
-from regard.training.run import run
+from regard.training.recipes import RawRecipe, Recipe, read_raw, with_values
+
+if TYPE_CHECKING:
+    from regard.training.experiment import Trained
 
 
 def read_recipe(
@@ -49,7 +50,7 @@ def train(
     start_from: str | os.PathLike[str] | System | None = None,
     resume: bool = False,
     progress: bool = True,
-) -> Trained[Any]:
+) -> "Trained[Any]":
     """Train what a recipe says into the folder `out`: the model, logs/, checkpoints/ and recipe.toml.
 
     `recipe` is a TOML file, the name of a packaged recipe, or a Recipe; without one, a translator is trained. `data`,
@@ -59,6 +60,8 @@ def train(
     gives, on a CPU, the same parameters as one without the interruption; not so with BPE dropout, whose draws cannot be
     repeated, or with a time limit.
     """
+    from regard.training.run import run  # Lightning takes seconds to import, and evaluating needs none of it
+
     overrides = {
         name: values for name, values in (("data", data), ("model", model), ("train", train)) if values is not None
     }

@@ -68,9 +68,9 @@ def fit(
     )
     last = folder / "checkpoints" / "last.ckpt"
     _keep_earlier_log(folder / "logs")
-    for logger in trainer.loggers:
-        logger.log_hyperparams(dict(hyperparameters or {}))
     with _without_needless_warnings(), _matmul_precision():
+        for logger in trainer.loggers:
+            logger.log_hyperparams(dict(hyperparameters or {}))
         trainer.fit(task, *loaders, ckpt_path=last if resume and last.is_file() else None, weights_only=True)
     if best.best_model_path:
         state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]

@@ -1,7 +1,7 @@
 """Translator: text in, text out, by any sequence-to-sequence model of the lectures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, overload
 
 from jaxtyping import Int
@@ -130,7 +130,7 @@ class Translation(Result):
     """Mean log-probability of a token, or what else the search ranked by."""
     finished: bool
     """False where the output was cut at the length limit."""
-    alternatives: tuple["Translation", ...] = ()
+    alternatives: tuple["Translation", ...] = field(default=(), repr=False)
     """The next best translations, where `nbest` asked for them."""
 
 
