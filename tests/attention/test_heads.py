@@ -117,7 +117,7 @@ def test_a_padded_memory_can_grow():
 
 
 @pytest.mark.parametrize("weights", [False, True])
-def test_causal_goes_together_with_other_masks(weights):
+def test_causal_combines_with_other_masks(weights):
     heads, x, lengths = MultiHead(12, 3), torch.randn(2, 5, 12), torch.tensor([5, 3])
     narrow = mask.window(5, 5, before=2)
     expected = heads(x, mask=mask.padding(lengths) & mask.causal(5) & narrow, weights=weights).context
