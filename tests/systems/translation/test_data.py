@@ -84,9 +84,8 @@ def test_a_tokenizer_is_trained_on_an_even_sample_of_a_large_corpus(monkeypatch)
             read.append(i)
             yield f"word{i % 4}", "wort"
 
-    source, _ = train_tokenizers(
-        TranslationData(tokens="word", joint=False, vocabulary=50), TranslationSplits(Stream(pairs, None), [], [], pairs=35)
-    )
+    splits = TranslationSplits(Stream(pairs, None), [], [], pairs=35)
+    source, _ = train_tokenizers(TranslationData(tokens="word", joint=False, vocabulary=50), splits)
     assert len(read) == 2 * 35, "one pass for each side"
     assert {f"word{i % 4}" for i in range(0, 35, 4)} == {"word0"}
     assert source.encode("word0") != source.encode("word1")
@@ -143,7 +142,7 @@ def test_a_world_is_a_list_that_can_be_read_again():
     splits = read_splits(TranslationData(world="babel:en-fr", examples=20, held_out=3, held_out_test=2))
     assert [splits.pairs, len(list(splits.train)), len(splits.valid), len(splits.test)] == [20, 20, 3, 2]
     assert splits.train.fingerprint
-    with pytest.raises(OptionError, match="world must be babel:SOURCE-TARGET .*; got 'bable:en-fr'"):
+    with pytest.raises(OptionError, match=r"world must be babel:SOURCE-TARGET .*; got 'bable:en-fr'"):
         read_splits(TranslationData(world="bable:en-fr"))
 
 
