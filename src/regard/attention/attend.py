@@ -6,7 +6,6 @@ read(weights, value) ->  context (..., q, v)    the weighted average, or the cho
 """
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -16,25 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention import checks
-from regard.attention.align import ALIGN_CONSTANTS, softmax
+from regard.attention.align import softmax
 from regard.attention.dispatch import Call, Kernel, answer, both, in_steps
-from regard.attention.interfaces import Align, AlignFunction, Attended, Score, ScoreFunction, Soft
+from regard.attention.interfaces import Align, AlignFunction, Attended, Score, ScoreFunction, Soft, unshared
 from regard.attention.memory import Memory
-from regard.attention.score import SCORE_CONSTANTS, scaled_dot
+from regard.attention.score import scaled_dot
 
-__all__ = [
-    "AlignLike",
-    "Attended",
-    "Attention",
-    "Kernel",
-    "ScoreLike",
-    "as_align",
-    "as_score",
-    "attend",
-    "own_align",
-    "own_score",
-    "recall",
-]
+__all__ = ["AlignLike", "Attended", "Attention", "Kernel", "ScoreLike", "as_align", "as_score", "attend", "recall"]
 
 ScoreLike = Score | Callable[[Tensor, Tensor], Tensor]
 AlignLike = Align | Callable[[Tensor, Tensor | None], Tensor]
@@ -82,7 +69,7 @@ class Attention(nn.Module):
 
     def __init__(self, score: ScoreLike = scaled_dot, align: AlignLike = softmax) -> None:
         super().__init__()
-        self.score, self.align = own_score(score), own_align(align)
+        self.score, self.align = unshared(as_score(score)), unshared(as_align(align))
 
     def remember(
         self,
@@ -209,16 +196,3 @@ def as_align(align: AlignLike) -> Align:
         return align
     checks.check_align(align)
     return AlignFunction(align)
-
-
-def own_score(score: ScoreLike) -> Score:
-    """Return a score for a module; a constant such as `score.dot` is copied, since all models share it.
-
-    Otherwise `eval()` of one model would set the mode of another that is being trained.
-    """
-    return copy(score) if score in SCORE_CONSTANTS else as_score(score)
-
-
-def own_align(align: AlignLike) -> Align:
-    """Return an alignment for a module; a constant such as `align.softmax` is copied, since all models share it."""
-    return copy(align) if align in ALIGN_CONSTANTS else as_align(align)
