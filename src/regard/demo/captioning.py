@@ -14,7 +14,7 @@ import regard
 from regard.data.images import open_image
 from regard.systems.captioning.model import Caption
 from regard.systems.pretrained import pretrained_models
-from regard.worlds.scenes import pictures
+from regard.worlds.scenes import scenes
 
 NUM_SCENES = 3
 PHOTOGRAPH_MODELS = {"soft": "photo-en", "hard": "photo-en-hard"}
@@ -40,7 +40,7 @@ def _show_scenes(console: Console, folder: Path) -> Iterator[Path]:
         console.print("The pretrained model scenes is not installed, so no generated images are captioned.\n")
         return
     model = regard.load("scenes", device="cpu")
-    examples = list(islice(pictures(split="test", side=model.config.image_size), NUM_SCENES))
+    examples = list(islice(scenes(split="test", side=model.config.image_size), NUM_SCENES))
     console.print(f"{NUM_SCENES} test images of the generated world scenes:\n")
     captions = model.caption([example.image for example in examples])
     for example, caption in zip(examples, captions, strict=True):
