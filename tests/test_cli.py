@@ -197,9 +197,9 @@ def test_files_that_are_no_text_are_refused(content, says, tmp_path):
 def album(tmp_path_factory):
     """A small captioner that has learned nothing, and pictures with captions."""
     import torch
+    from regard.systems.captioner import Captioner, CaptionerConfig
 
     from regard.data.tokenizer import END, Tokenizer
-    from regard.systems.captioner import Captioner, CaptionerConfig
 
     folder = tmp_path_factory.mktemp("album")
     colours = ["red", "green", "blue"]
