@@ -157,7 +157,7 @@ def ratio_table(measured: dict[str, list[dict[str, Any]]], clock: str) -> Table:
             old, new = ([pair[tree]["times"][row][clock] for pair in pairs] for tree in TREES)
             ratios = [after / before for before, after in zip(old, new, strict=True)]
             table.add_row(
-                f"{name}: {row}",
+                row if row.startswith(name) else f"{name}: {row}",
                 *(f"{1e3 * statistics.median(times):,.1f}" for times in (old, new)),
                 f"{statistics.median(ratios):.2f}",
                 f"{min(ratios):.2f} - {max(ratios):.2f}",
