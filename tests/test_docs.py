@@ -129,7 +129,8 @@ def options_of(function: typing.Callable[..., object]) -> set[str]:
     for name, hint in typing.get_type_hints(function, include_extras=True).items():
         metadata = getattr(hint, "__metadata__", ())
         aliases = [each for part in metadata for each in chain(part.name or (), part.alias or ())]
-        config = next((kind for kind in typing.get_args(getattr(hint, "__origin__", hint)) if hasattr(kind, "check")), None)
+        kinds = typing.get_args(getattr(hint, "__origin__", hint))
+        config = next((kind for kind in kinds if hasattr(kind, "check")), None)
         names |= {field.name for field in fields_of(config)} if config else {name}
         names |= {alias.lstrip("-") for alias in aliases}
     return {name.replace("_", "-") for name in names}
@@ -156,7 +157,8 @@ def recipe_fields() -> set[str]:
 
 def evaluation_options() -> set[str]:
     """The options of `regard evaluate` that depend on the system."""
-    return {"options"} | {field.name.replace("_", "-") for family in families().values() for field in fields_of(family.test_set)}
+    fields = chain.from_iterable(fields_of(family.test_set) for family in families().values())
+    return {"options"} | {field.name.replace("_", "-") for field in fields}
 
 
 @pytest.mark.parametrize("page", [*TEXTS, *RECIPES], ids=name_of)
@@ -178,7 +180,7 @@ def test_the_commands_of_a_page_exist_with_their_options(page):
 
 def test_a_command_that_does_not_exist_is_noticed(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("Run `regard train babel-en-fr --model.reach 3`, then:\n\n```sh\nls | regard gess a --b 1 # c\n```\n")
+    page.write_text("Run `regard train babel-en-fr --model.reach 3`:\n\n```sh\nls | regard gess a --b 1 # c\n```\n")
     assert commands_of(page) == [["gess", "a", "--b", "1"], ["train", "babel-en-fr", "--model.reach", "3"]]
     assert "model.reach" not in recipe_fields()
     assert "model.window" in recipe_fields()

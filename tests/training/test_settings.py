@@ -33,7 +33,7 @@ OF_SYSTEMS = (CaptionTrain, ImageTrain, TranslationTrain)
         ({"schedule": "inverse_sqrt", "warmup": 0.0}, "'inverse_sqrt' needs a warmup above 0"),
     ],
 )
-@pytest.mark.parametrize("settings", (TrainSettings, *OF_SYSTEMS))
+@pytest.mark.parametrize("settings", [TrainSettings, *OF_SYSTEMS])
 def test_settings_that_cannot_be_trained_with_are_explained(settings, values, says, as_a_user):
     with pytest.raises(OptionError, match=says):
         settings(**values)

@@ -93,14 +93,14 @@ class PCA(nn.Module):
 
     mean: Float[Tensor, "d"]
     components: Float[Tensor, "d k"]
-    reach: Float[Tensor, "k"]
+    max_abs: Float[Tensor, "k"]
     """The largest absolute value of each component in the samples."""
 
     def __init__(self, num_features: int, num_components: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(num_features))
         self.register_buffer("components", torch.eye(num_features, num_components))
-        self.register_buffer("reach", torch.ones(num_components))
+        self.register_buffer("max_abs", torch.ones(num_components))
 
     @classmethod
     def fit(cls, samples: Float[Tensor, "n d"], num_components: int) -> "PCA":
@@ -119,13 +119,13 @@ class PCA(nn.Module):
         largest = vectors.gather(0, vectors.abs().argmax(0, keepdim=True))
         pca.mean.copy_(mean)
         pca.components.copy_(vectors * largest.sign() / values.mean().sqrt())
-        pca.reach.copy_(pca(samples).abs().amax(0))
+        pca.max_abs.copy_(pca(samples).abs().amax(0))
         return pca
 
     def steps(self) -> Float[np.ndarray, "k"]:
         """Return the quantization step of each component, for storage as whole numbers from -127 to 127."""
         # Other inputs may exceed the samples by a little; values beyond that are clipped.
-        return np.asarray(self.reach.cpu().numpy() * (1.1 / 127), dtype=np.float32)
+        return np.asarray(self.max_abs.cpu().numpy() * (1.1 / 127), dtype=np.float32)
 
     def forward(self, cells: Float[Tensor, "*b d"]) -> Float[Tensor, "*b k"]:
         """Compute the components of each cell."""

@@ -36,9 +36,9 @@ def album(tmp_path):
 def photographs_recipe(album, images=("photographs",), **model):
     data = {"folder": str(album), "captions": "captions.csv", "images": images, "store": "store"}
     data |= {"minimum_count": 1, "held_out": 4}
-    small = {"image_size": 64, "pca_dim": 11, "annotation_dim": 0, "embedding": 8, "hidden": 13, "attention_dim": 7} | model
+    sizes = {"image_size": 64, "pca_dim": 11, "annotation_dim": 0, "embedding": 8, "hidden": 13, "attention_dim": 7}
     training = {"epochs": 1, "max_tokens": 60, "valid_beam": 1, "average_decay": 0.0}
-    return read_recipe("flickr8k-soft", {"data": data, "model": small, "train": training})
+    return read_recipe("flickr8k-soft", {"data": data, "model": sizes | model, "train": training})
 
 
 def test_a_folder_of_photographs_and_a_table_become_a_captioner(album):
@@ -78,19 +78,19 @@ def test_data_that_captions_cannot_be_learned_from_is_explained(album):
     with pytest.raises(OptionError, match="Say what to train on"):
         train(nothing, out=album / "run", progress=False)
     few = read_recipe("flickr8k-soft", {"data": {"folder": str(album), "captions": "captions.csv", "images": ()}})
-    with pytest.raises(OptionError, match="cannot give 1000 for validation"):
+    with pytest.raises(OptionError, match="20 images are too few for 1000 to validate with"):
         train(few, out=album / "run", progress=False)
 
 
 def test_scenes_are_split_and_drawn_in_the_size_of_the_model():
-    splits = read_splits(
-        CaptionData(world="scenes", examples=7, held_out=3, held_out_test=2), CaptionerConfig(image_size=40), progress=False
-    )
+    data = CaptionData(world="scenes", examples=7, held_out=3, held_out_test=2)
+    splits = read_splits(data, CaptionerConfig(image_size=40), progress=False)
     assert [len(splits.train), len(splits.valid), len(splits.test or [])] == [7, 3, 2]
     assert splits.train.images.values.shape == (7, 3, 40, 40)
     captions = [{text for texts in part.captions for text in texts} for part in (splits.train, splits.valid)]
     assert not captions[0] & captions[1]
-    assert read_splits(CaptionData(world="scenes", examples=1, held_out=1), CaptionerConfig(), progress=False).test is None
+    data = CaptionData(world="scenes", examples=1, held_out=1)
+    assert read_splits(data, CaptionerConfig(), progress=False).test is None
 
 
 def test_captions_and_a_world_exclude_each_other():

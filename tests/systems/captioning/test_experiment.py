@@ -18,7 +18,10 @@ KINDS = {
     "soft": ({}, {"average_decay": 0.9, "doubly_stochastic_weight": 1.0}),
     "reinforce": ({"align": "hard"}, {"soft_fraction": 0.3}),
     "samples": ({"align": "hard"}, {"soft_fraction": 0.3, "attention_samples": 3}),
-    "gumbel": ({"align": "hard", "temperature": 1.0}, {"soft_fraction": 0.3, "soft_probability": 0.0, "reinforce_weight": 0.0}),
+    "gumbel": (
+        {"align": "hard", "temperature": 1.0},
+        {"soft_fraction": 0.3, "soft_probability": 0.0, "reinforce_weight": 0.0},
+    ),
     "show and tell": ({"architecture": "show_and_tell"}, {}),
 }
 

@@ -30,7 +30,7 @@ def test_rewards_are_cider_d_among_all_captions():
 @pytest.fixture
 def model():
     config = CaptionerConfig(
-        encoder="strided", stride=8, image_size=32, filters=(4, 6, 8), embedding=12, hidden=24, attention_dim=12, output_dropout=0.0
+        image_size=32, filters=(4, 6, 8), embedding=12, hidden=24, attention_dim=12, output_dropout=0.0
     )
     texts = [text for each in REFERENCES for text in each]
     return Captioner(config, Tokenizer.train(texts, size=100, kind="word", minimum_count=1)).eval()
@@ -50,7 +50,8 @@ def test_a_step_makes_the_better_of_two_captions_likelier_and_the_other_less(mod
     before = [log_prob(model, model.encode(pixels), tokens).item() for tokens in (good, bad)]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
     critic = Critic(REFERENCES)
-    loss, reward = self_critical_loss(model, critic, model.encode(pixels), torch.tensor([0]), num_samples=2, max_length=9)
+    encoded = model.encode(pixels)
+    loss, reward = self_critical_loss(model, critic, encoded, torch.tensor([0]), num_samples=2, max_length=9)
     assert reward.item() == pytest.approx(sum(critic(0, ["the dog runs", "two birds"])) / 2)
     loss.backward()
     optimizer.step()
@@ -64,7 +65,8 @@ def test_captions_as_good_as_each_other_teach_nothing(model, monkeypatch):
     same = [Hypothesis(list(tokens), [0.0] * (len(tokens) + 1), 0.0, True, None)] * 6
     monkeypatch.setattr(model, "search_encoded", lambda encoded, options: [[one] for one in same])
     pixels = torch.randint(0, 255, (2, 3, 32, 32), dtype=torch.uint8)
-    loss, _ = self_critical_loss(model, Critic(REFERENCES), model.encode(pixels), torch.tensor([0, 1]), num_samples=3, max_length=9)
+    critic, encoded = Critic(REFERENCES), model.encode(pixels)
+    loss, _ = self_critical_loss(model, critic, encoded, torch.tensor([0, 1]), num_samples=3, max_length=9)
     assert loss.item() == pytest.approx(0, abs=1e-6)
 
 

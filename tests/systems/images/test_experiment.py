@@ -14,8 +14,7 @@ from regard.errors import DataError, OptionError
 from regard.systems.images.experiment import ImageExperiment, ImageTask
 from regard.systems.images.model import ImageClassifier, ImageClassifierConfig
 from regard.systems.run import check_recipe, read_recipe, train
-from regard.training.experiment import Recipe
-from regard.training.recipes import RawRecipe
+from regard.training.recipes import RawRecipe, Recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
@@ -122,9 +121,9 @@ def test_images_in_folders_become_a_classifier(tmp_path):
     assert trained.model.recognize(Image.new("RGB", (99, 77), (220, 80, 20))).label == "warm"
     (tmp_path / "other" / "warm").mkdir(parents=True)
     Image.new("RGB", (9, 9)).save(tmp_path / "other" / "warm" / "a.png")
+    tested = _image_recipe(data | {"test_folder": str(tmp_path / "other")}, {}, {})
     with pytest.raises(DataError, match=r"test images show \['warm'\], the training images"):
-        other = _image_recipe(data | {"test_folder": str(tmp_path / "other")}, {}, {})
-        ImageExperiment(other, tmp_path, progress=False).read()
+        ImageExperiment(tested, tmp_path, progress=False).read()
     other = ImageClassifier(ImageClassifierConfig(architecture="convnetjs_cifar"), ["a"])
     with pytest.raises(DataError, match=r"knows the classes \['a'\], and the images show"):
         train(recipe, out=tmp_path / "no", start_from=other, progress=False)
@@ -134,7 +133,9 @@ def test_what_training_cannot_start_from_is_explained(folder, tmp_path):
     with pytest.raises(OptionError, match="no published parameters of lenet5"):
         train(recipe_of(folder, pretrained=True), out=tmp_path, progress=False)
     model = ImageClassifier(ImageClassifierConfig(architecture="lenet5", channels=1), ["a"])
-    with pytest.raises(OptionError, match="trains a translator, and the model to start from is a image-classifier|an image-classifier"):
+    with pytest.raises(
+        OptionError, match="trains a model of the system 'translator'; the model to start from is of 'image-classifier'"
+    ):
         train("babel-en-fr", out=tmp_path, start_from=model, progress=False)
 
 
