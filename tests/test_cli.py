@@ -108,7 +108,7 @@ def test_models_are_compared_side_by_side(trained, test_set, tmp_path):
 
 
 def test_the_options_of_a_test_set_are_listed(trained):
-    said = regard("evaluate", trained / "run", "--options", "true", check=True).stdout
+    said = regard("evaluate", trained / "run", "--options", check=True).stdout
     for option in ("--source", "--reference", "--world", "--beam", "--gold"):
         assert option in said
     assert max(map(len, said.splitlines())) <= 80

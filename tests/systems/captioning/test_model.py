@@ -56,7 +56,7 @@ def test_files_pil_and_arrays_are_captioned_alike(tmp_path):
     image.save(tmp_path / "one.png")
     forms = [tmp_path / "one.png", str(tmp_path / "one.png"), image, np.asarray(image)]
     assert len({one.text for one in model.caption(forms)}) == 1
-    assert len({one.text for one in model.stream(forms, window=2)}) == 1
+    assert len({one.text for one in model.stream(forms, read_ahead=2)}) == 1
     assert 1 <= len(model.caption(image, beam=3, nbest=3).alternatives) <= 2
 
 
