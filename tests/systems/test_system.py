@@ -237,7 +237,7 @@ def test_batches_hold_inputs_of_like_cost_up_to_the_limit():
 def test_a_device_that_is_not_there_is_explained(case):
     assert choose_device() == torch.device("cpu")
     for device in ("cuda", "cuda:1", torch.device("cuda")):
-        with pytest.raises(OptionError, match="needs a CUDA GPU.*Use device='cpu'"):
+        with pytest.raises(OptionError, match=r"needs a CUDA GPU.*Use device='cpu'"):
             regard.load(case.shipped, device=device)
     for device in ("gpu", "", "cuda:x"):
         with pytest.raises(OptionError, match="device must be such as 'cpu'"):
