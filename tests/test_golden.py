@@ -41,7 +41,9 @@ sys.path.insert(0, str(GOLDEN))
 from inputs import digest, photograph, render_digits, write_digit_folders  # noqa: E402
 
 EXACT = os.environ.get("REGARD_GOLDEN_EXACT") == "1"
-SCORE, PROBABILITY, MAP = 1e-5, 1e-5, 1e-3
+SCORE, PROBABILITY, PEAK, MAP = 1e-5, 1e-5, 1e-4, 1e-3
+SHARPENED = 1 if EXACT else 10
+"""Sharpened models of random parameters amplify what other CPUs round otherwise: their tolerances are so much wider."""
 SYSTEMS: dict[str, Any] = {"translator": TranslationTask, "captioner": CaptionTask, "image-classifier": ImageTask}
 FAST_RUNS = (
     "rnnsearch conditional, separate words",
@@ -139,18 +141,18 @@ def translator_config(values: Mapping[str, Any]) -> TranslatorConfig:
     return TranslatorConfig(**used)
 
 
-def assert_output(output: Any, expected: Mapping[str, Any], about: str) -> None:
+def assert_output(output: Any, expected: Mapping[str, Any], about: str, tolerance: float = SCORE) -> None:
     assert output.text == expected["text"], about
     assert output.finished == expected["finished"], about
-    assert output.score == pytest.approx(expected["score"], abs=SCORE), about
+    assert output.score == pytest.approx(expected["score"], abs=tolerance), about
 
 
-def assert_peaks(weights: np.ndarray, expected: Mapping[str, Any], about: str) -> None:
+def assert_peaks(weights: np.ndarray, expected: Mapping[str, Any], about: str, tolerance: float = PEAK) -> None:
     """The heaviest column of each row; another column may take its place only if it weighs the same."""
     assert len(weights) == len(expected["argmax"]), about
-    np.testing.assert_allclose(weights.max(1, initial=0), expected["max"], atol=1e-4, err_msg=about)
+    np.testing.assert_allclose(weights.max(1, initial=0), expected["max"], atol=tolerance, err_msg=about)
     heaviest = weights[np.arange(len(weights)), expected["argmax"]]
-    np.testing.assert_allclose(heaviest, expected["max"], atol=1e-4, err_msg=about)
+    np.testing.assert_allclose(heaviest, expected["max"], atol=tolerance, err_msg=about)
 
 
 def assert_series(trace: regard.Trace, name: str, expected: Sequence[float] | None, tolerance: float) -> None:
@@ -329,12 +331,12 @@ def assert_architecture(entry: Mapping[str, Any], decode: Callable[[int], list[A
     for label, beam in (("greedy", 1), ("beam5", 5)):
         for output, expected in zip(decode(beam), entry[label], strict=True):
             about = f"{entry['name']} {label}: {expected['text']}"
-            assert_output(output, expected, about)
+            assert_output(output, expected, about, SCORE * SHARPENED)
             assert (output.trace is None) == ("argmax" not in expected), about
             if output.trace is not None:
-                assert_peaks(output.trace.weights, expected, about)
+                assert_peaks(output.trace.weights, expected, about, PEAK * SHARPENED)
             if output.trace is not None and "gates" in expected:
-                assert_series(output.trace, "gate", expected["gates"], 2e-5)
+                assert_series(output.trace, "gate", expected["gates"], 2e-5 * SHARPENED)
                 assert_series(output.trace, "choice", expected["choices"], 0)
 
 
