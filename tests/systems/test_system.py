@@ -82,7 +82,7 @@ def test_a_stream_keeps_the_order_over_its_groups(case):
     inputs = case.inputs
     expected = case.ask(inputs, **case.option)
     for read_ahead in (2, 100):
-        found = case.model.stream(iter(inputs), read_ahead=window, **case.option)
+        found = case.model.stream(iter(inputs), read_ahead=read_ahead, **case.option)
         assert isinstance(found, Iterator)
         assert all(close(one, other) for one, other in zip(found, expected, strict=True))
     with pytest.raises(OptionError, match="read_ahead must be 1 or more; got 0"):
@@ -91,7 +91,8 @@ def test_a_stream_keeps_the_order_over_its_groups(case):
 
 def test_a_stream_reads_no_further_ahead_than_asked(case):
     taken = []
-    stream = case.model.stream((taken.append(n) or one for n, one in enumerate(case.inputs)), read_ahead=2, **case.option)
+    inputs = (taken.append(n) or one for n, one in enumerate(case.inputs))
+    stream = case.model.stream(inputs, read_ahead=2, **case.option)
     assert taken == []
     next(stream)
     assert taken == [0, 1]
