@@ -335,4 +335,4 @@ def unshared(module: Shareable) -> Shareable:
         return module
     own = copy(module)
     own.is_shared = False
-    return own
+    return own.train()  # as every new module, whatever mode the shared one is in
