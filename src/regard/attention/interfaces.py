@@ -335,4 +335,5 @@ def unshared(module: Shareable) -> Shareable:
         return module
     own = copy(module)
     own.is_shared = False
-    return own.train()  # as every new module, whatever mode the shared one is in
+    own.train()  # as every new module, whatever mode the shared one is in
+    return own
