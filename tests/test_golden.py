@@ -128,6 +128,10 @@ def translator_config(values: Mapping[str, Any]) -> TranslatorConfig:
     """The config, without the fields that the architecture does not use: it was recorded with them."""
     new = renamed("model", values)
     used = {name: value for name, value in new.items() if new["architecture"] in _USED_BY.get(name, new.values())}
+    if used.get("align") not in ("local_m", "local_p"):
+        used.pop("window", None)
+    if used.get("score") != "location":
+        used.pop("max_positions", None)
     return TranslatorConfig(**used)
 
 

@@ -33,7 +33,9 @@ def test_modules_that_are_public_names_need_no_import_of_their_own():
 
 
 def test_loading_a_model_imports_no_training():
-    code = "import sys, regard; regard.load('digits', device='cpu'); print({'lightning', 'matplotlib'} & set(sys.modules))"
+    code = (
+        "import sys, regard; regard.load('digits', device='cpu'); print({'lightning', 'matplotlib'} & set(sys.modules))"
+    )
     assert python(code) == "set()\n"
 
 
@@ -52,7 +54,18 @@ def test_help_and_version_answer_without_torch():
 
 def test_every_command_explains_itself():
     said = command_line.regard("--help", check=True).stdout
-    for name in ("translate", "align", "caption", "gallery", "recognize", "train", "evaluate", "view", "models", "data"):
+    for name in (
+        "translate",
+        "align",
+        "caption",
+        "gallery",
+        "recognize",
+        "train",
+        "evaluate",
+        "view",
+        "models",
+        "data",
+    ):
         assert name in said
         shown = command_line.regard(name, "--help", check=True).stdout
         assert f"regard {name}" in shown

@@ -47,7 +47,10 @@ def test_a_recipe_written_as_toml_reads_back(name, tmp_path):
 def test_wrong_keywords_are_explained(tmp_path, texts, as_a_user):
     out = tmp_path / "run"
     for options, says in (
-        ({"recipe": "babel-en-fr", "train": {"epochs": 0}}, r"babel-en-fr.toml \[train\]: epochs must be a whole number"),
+        (
+            {"recipe": "babel-en-fr", "train": {"epochs": 0}},
+            r"babel-en-fr.toml \[train\]: epochs must be a whole number",
+        ),
         ({"recipe": "babel-en-fr", "train": {"epohs": 1}}, "Did you mean 'epochs'"),
         ({"model": {"architecture": "rnsearch"}}, "Did you mean 'rnnsearch'"),
         ({"recipe": read_recipe("babel-en-fr"), "train": {"epochs": 1}}, "A Recipe is complete"),
@@ -62,7 +65,12 @@ def test_wrong_keywords_are_explained(tmp_path, texts, as_a_user):
 def test_a_model_to_start_from_keeps_its_sizes(tmp_path, texts):
     base = small_translator(Tokenizer.train(TEXTS * 3, size=45), dropout=0.3)
     before = {name: tensor.clone() for name, tensor in base.state_dict().items()}
-    settings = {"out": tmp_path / "run", "data": texts, "train": {"epochs": 1, "learning_rate": 1e-6}, "progress": False}
+    settings = {
+        "out": tmp_path / "run",
+        "data": texts,
+        "train": {"epochs": 1, "learning_rate": 1e-6},
+        "progress": False,
+    }
     for wrong in ({"hidden": 512}, {"architecture": "luong"}, TRANSFORMER):
         with pytest.raises(OptionError, match="do not fit the changed .model. fields: .* -> "):
             regard.train(**settings, start_from=base, model=wrong)

@@ -82,11 +82,11 @@ def test_a_stream_keeps_the_order_over_its_windows(case):
     inputs = case.inputs
     expected = case.ask(inputs, **case.option)
     for window in (2, 100):
-        found = case.model.stream(iter(inputs), window=window, **case.option)
+        found = case.model.stream(iter(inputs), read_ahead=window, **case.option)
         assert isinstance(found, Iterator)
         assert all(close(one, other) for one, other in zip(found, expected, strict=True))
     with pytest.raises(OptionError, match="window must be 1 or more; got 0"):
-        next(case.model.stream(inputs, window=0))
+        next(case.model.stream(inputs, read_ahead=0))
 
 
 def test_a_stream_reads_no_further_than_its_window(case):
