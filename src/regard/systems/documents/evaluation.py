@@ -97,7 +97,7 @@ def decisive_scores(model: DocumentClassifier, count: int) -> dict[str, Measure]
 def word_weights(results: Iterable[Classification], word: str) -> dict[str, list[float]]:
     """The weights of one word in its sentences, by the predicted class of the document (Yang et al. 2016, Figure 3).
 
-    Case and the punctuation around a word are ignored. `viewing.word_weight_figure` draws the result.
+    Case and the punctuation around a word are ignored. `viewing.document_figures.word_weight_figure` draws the result.
     """
     wanted = word.lower()
     found: dict[str, list[float]] = {}
