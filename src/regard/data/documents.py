@@ -135,7 +135,7 @@ def _from_json(row: Mapping[str, Any], text_column: str, label_column: str) -> D
 
 def _table_rows(path: Path, format: Format, columns: tuple[str, str], bad: BadRows) -> Iterator[Document]:
     separator = "\t" if format == "tsv" else ","
-    quoting = csv.QUOTE_NONE if format == "tsv" else csv.QUOTE_MINIMAL
+    quoting: Any = csv.QUOTE_NONE if format == "tsv" else csv.QUOTE_MINIMAL
     lines = (f"{line}\n" for line in read_lines(path))
     reader = csv.reader(lines, delimiter=separator, quoting=quoting, strict=True)
     csv.field_size_limit(MAX_FILE_BYTES)
@@ -172,8 +172,8 @@ def _column(path: Path, header: list[str], column: str) -> int:
     if column.isdecimal():
         return int(column)
     raise DataError(
-        f"{path} has no column {column!r}; its first line has {', '.join(map(repr, header[:8]))}. Set columns, to names "
-        "or, in a file without a header line, to numbers counted from 0."
+        f"{path} has no column {column!r}; its first line has {', '.join(map(repr, header[:8]))}. Set columns, to "
+        "names or, in a file without a header line, to numbers counted from 0."
     )
 
 

@@ -148,9 +148,7 @@ def spans(mask: Bool[np.ndarray, "n"]) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
 
 
-def iou_f1(
-    predicted: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]], *, threshold: float = 0.5
-) -> float:
+def iou_f1(predicted: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]], *, threshold: float = 0.5) -> float:
     """F1 of spans, which match if intersection over union is at least `threshold`."""
     if not predicted or not gold:
         return 0.0

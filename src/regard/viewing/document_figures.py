@@ -27,7 +27,7 @@ _BAR = 12
 _PAPER: Colour = (255, 255, 255)
 _SENTENCE: Colour = (203, 24, 29)
 _WORD: Colour = (33, 113, 181)
-_LETTER_INCHES, _LINE_INCHES = 0.082, 0.24
+_LETTER_INCHES, _LINE_INCHES = 0.0755, 0.24
 _BAR_INCHES = 1.3
 
 
@@ -88,7 +88,7 @@ def document_terminal(trace: Trace, *, width: int = 80, colour: bool = True, raw
             else:
                 text.append(f"▓{shown}▓" if shade > 0.66 else f"▒{shown}▒" if shade > 0.33 else shown)
         table.add_row(f"{sentence.weight:.2f}", Text(bar, style="red" if colour else ""), text)
-    parts = [Text(_heading(trace), style="bold"), table, *([Text(note, style="dim")] if note else [])]
+    parts: list[Any] = [Text(_heading(trace), style="bold"), table, *([Text(note, style="dim")] if note else [])]
     return Group(*parts)
 
 

@@ -104,30 +104,28 @@ def read_splits(data: DocumentData) -> DocumentSplits:
     if data.world:
         counts = {"train": data.examples, "valid": data.held_out, "test": data.held_out_test}
         parts = {name: world_documents(name, count) for name, count in counts.items()}
-        train, valid, test = Stream(lambda: parts["train"]), parts["valid"], parts["test"] or None
-        return DocumentSplits(train, valid, test, labels=_sorted_labels(parts["train"]))
+        labels = tuple(sorted({document.label for document in parts["train"]}))
+        return DocumentSplits(Stream(lambda: parts["train"]), parts["valid"], parts["test"] or None, labels=labels)
     if not data.train:
         raise OptionError("Say what to train on: --data.train FILE or FOLDER, or --data.world reviews.")
     # Bad rows are counted in the first pass only.
     stream = Stream(lambda: _documents(data, data.train, BadRows(data.skip_bad)))
-    valid, test = (
-        list(_documents(data, name, bad)) if name else None for name in (data.valid, data.test)
-    )
+    valid, test = (list(_documents(data, name, bad)) if name else None for name in (data.valid, data.test))
     held: HashHoldOut[Document] = HashHoldOut(
         lambda document: document.key,
         valid=data.held_out if valid is None else 0,
         test=data.held_out_test if test is None else 0,
     )
-    labels = set()
+    found_labels = set()
     for document in _documents(data, data.train, bad):
-        labels.add(document.label)
+        found_labels.add(document.label)
         held.add(document)
     if not held.count:
         raise DataError(f"There is nothing to train on: {data.train} holds no documents.")
     held_valid, held_test = held.held_out(name="documents")
     given = {"valid": valid, "test": test}
     for part, documents in given.items():
-        if unknown := sorted({document.label for document in documents or ()} - labels):
+        if unknown := sorted({document.label for document in documents or ()} - found_labels):
             raise DataError(f"The {part} documents have the classes {unknown}, which no training document has.")
     if bad.count:
         sys.stderr.write(f"{bad}\n")
@@ -137,7 +135,7 @@ def read_splits(data: DocumentData) -> DocumentSplits:
             stream.leaving_out([*held_test, *held_valid]),
             held_valid if valid is None else valid,
             (held_test or None) if test is None else test,
-            labels=tuple(sorted(labels)),
+            labels=tuple(sorted(found_labels)),
             bad=bad,
         ),
     )
@@ -278,6 +276,3 @@ def _documents(data: DocumentData, name: str, bad: BadRows) -> Iterator[Document
     for document in read_documents(path, format=format, columns=data.columns, bad=bad):
         yield cleaned(document, data.posts)
 
-
-def _sorted_labels(documents: Iterable[Document]) -> tuple[str, ...]:
-    return tuple(sorted({document.label for document in documents}))

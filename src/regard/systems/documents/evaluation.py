@@ -78,7 +78,9 @@ def decisive_scores(model: DocumentClassifier, count: int) -> dict[str, Measure]
     results = model.classify(
         [Document(sentences=tuple(" ".join(sentence) for sentence in review.sentences)) for review in sample]
     )
-    sentences = [_strongest(result.sentences) in review.decisive for result, review in zip(results, sample, strict=True)]
+    sentences = [
+        _strongest(result.sentences) in review.decisive for result, review in zip(results, sample, strict=True)
+    ]
     words = [
         (place, _strongest(result.sentences[place].words)) in review.words
         for result, review in zip(results, sample, strict=True)
@@ -89,7 +91,8 @@ def decisive_scores(model: DocumentClassifier, count: int) -> dict[str, Measure]
             100 * float(np.mean(sentences)), note="percent: the most attended sentence is one that decides"
         ),
         "decisive word": Measure(
-            100 * float(np.mean(words)), note="percent: the most attended word of a deciding sentence carries the opinion"
+            100 * float(np.mean(words)),
+            note="percent: the most attended word of a deciding sentence carries the opinion",
         ),
     }
 

@@ -222,6 +222,5 @@ def _described(metrics: dict[str, Any]) -> str:
     return (
         f"Training documents: {metrics['train_documents']:,} with {metrics['train_words']:,} words"
         f"{f', {cut:,} of them cut at max_sentences' if cut else ''}; unknown words: "
-        f"{metrics['train_unknown_percent']:.1f} %, {metrics['valid_unknown_percent']:.1f} % when validating{vectors}.\n"
+        f"{metrics['train_unknown_percent']:.1f} %, in validation {metrics['valid_unknown_percent']:.1f} %{vectors}.\n"
     )
-

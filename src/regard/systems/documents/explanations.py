@@ -77,8 +77,10 @@ class Explained:
             size = max(1, MAX_BATCH_WORDS // len(words))
             for part in np.split(rows.astype(np.float32), range(size, len(rows), size)):
                 batch = self._batch([self._text.ids] * len(part)).to(self._model.device)
-                over = [torch.from_numpy(np.ascontiguousarray(each)).flatten().to(self._model.device) for each in (
-                    part[:, : len(words)], part[:, len(words) :])]
+                over = [
+                    torch.from_numpy(np.ascontiguousarray(each)).flatten().to(self._model.device)
+                    for each in (part[:, : len(words)], part[:, len(words) :])
+                ]
                 with torch.inference_mode():
                     reading = self._model(batch, word_weights=over[0], sentence_weights=over[1])
                 found.append(reading.logits.float().softmax(-1).cpu().numpy())
@@ -168,9 +170,7 @@ def interval(values: Sequence[float], note: str = "") -> Measure:
     return Measure(mean, "{:.3f}", f"95 % interval {low:.3f} to {high:.3f}{f'; {note}' if note else ''}")
 
 
-def rationale_agreement(
-    model: DocumentClassifier, documents: Sequence[Document]
-) -> tuple[dict[str, Measure], str]:
+def rationale_agreement(model: DocumentClassifier, documents: Sequence[Document]) -> tuple[dict[str, Measure], str]:
     """How far the attention agrees with the words that people marked, beside gradients and random scores."""
     random = np.random.default_rng(0)
     found: dict[str, list[Agreement]] = {"attention": [], "gradients": [], "random": []}

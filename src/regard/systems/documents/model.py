@@ -204,17 +204,13 @@ class DocumentClassifier(System):
                 trace = _trace(parts, best, probabilities[best])
                 word += size
                 sentence += len(text.ids)
-            results.append(
-                Classification(best, probabilities[best], probabilities, parts, text.left_out, trace=trace)
-            )
+            results.append(Classification(best, probabilities[best], probabilities, parts, text.left_out, trace=trace))
         return results
 
     def encode(self, text: str | Document) -> EncodedText:
         """A text as the model reads it: split into sentences, their words, and the ids of these."""
         document = _document(text)
-        sentences = [
-            sentence for sentence in self.split(document) if sentence.split()
-        ]
+        sentences = [sentence for sentence in self.split(document) if sentence.split()]
         if not sentences:
             raise DataError(f"A document needs at least one word; got {document.key[:60]!r}.")
         words, ids, owners = [], [], []

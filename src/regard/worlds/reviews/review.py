@@ -24,9 +24,9 @@ _ASPECTS = {
     "train": ("seat", "service", "window", "heating", "timetable", "ride"),
 }
 _ADJECTIVES = (
-    ("awful", "dull", "poor", "terrible", "boring", "weak", "disappointing", "horrible", "bad", "sad", "tiresome", "ugly"),
-    ("great", "lovely", "superb", "wonderful", "charming", "strong", "delightful", "brilliant", "good", "fine", "exciting", "fresh"),
-)  # fmt: skip
+    tuple("awful dull poor terrible boring weak disappointing horrible bad sad tiresome ugly".split()),
+    tuple("great lovely superb wonderful charming strong delightful brilliant good fine exciting fresh".split()),
+)
 _VERBS = (("hated", "regretted", "disliked"), ("loved", "enjoyed", "liked"))
 _PEOPLE = ("sister", "brother", "neighbour", "friend", "colleague", "cousin", "teacher", "doctor")
 _ADVERBS = ("really", "very", "quite", "rather", "truly")
