@@ -30,6 +30,8 @@ from regard.training.task import Task
 
 UNTRAINED_BATCH_FACTOR = 4
 """How much larger batches are without gradients."""
+SIZE_STEPS = 128
+"""Sizes of documents are rounded up to multiples of a batch's words divided by this."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,10 @@ def loader(documents: DocumentIds, settings: DocumentTrain, *, shuffle: bool) ->
     """Batches of at most max_words words and batch_size documents."""
     factor = 1 if shuffle else UNTRAINED_BATCH_FACTOR
     max_words, batch_size = settings.max_words * factor, settings.batch_size * factor
-    # A document counts for at least its share of the batch, so that no batch has more than batch_size documents.
-    sizes = np.maximum(documents.sizes, -(-max_words // batch_size))[:, None]
+    # Only documents of equal size change places between epochs: rounded sizes mix more of them. And a document counts
+    # for at least its share of the batch, so that no batch has more than batch_size documents.
+    step = max(1, max_words // SIZE_STEPS)
+    sizes = np.maximum(-(-documents.sizes // step) * step, -(-max_words // batch_size))[:, None]
     batches = CostBatches(sizes, max_cost=max_words, shuffle=shuffle, seed=settings.seed)
     return BatchLoader(range(len(documents)), batches, collate_fn=documents.batch)
 
