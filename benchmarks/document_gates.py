@@ -28,9 +28,7 @@ def runs(data: Path, seeds: list[int]) -> dict[str, list[str]]:
     found["newsgroups-body-1"] = [*news, "--data.posts", "body", "--train.seed", "1"]
     for seed in seeds:
         for pool in ("attention", "average", "max"):
-            found.setdefault(
-                f"imdb-{pool}-{seed}", [*imdb, "--model.pool", pool, "--train.seed", str(seed)]
-            )
+            found.setdefault(f"imdb-{pool}-{seed}", [*imdb, "--model.pool", pool, "--train.seed", str(seed)])
     return found
 
 
@@ -68,7 +66,9 @@ def summarise(out: Path, names: list[str]) -> None:
     scores = {name: metrics for name in names if (metrics := metrics_of(out / name)) is not None}
     (out / "summary.json").write_text(json.dumps(scores, indent=1))
     for name, metrics in scores.items():
-        print(f"{name:22} test {metrics.get('test_accuracy', 0):.2f}  valid {metrics['valid_accuracy']:.2f}", flush=True)
+        print(
+            f"{name:22} test {metrics.get('test_accuracy', 0):.2f}  valid {metrics['valid_accuracy']:.2f}", flush=True
+        )
     for pool in ("average", "max"):
         gains = [
             scores[f"imdb-attention-{seed}"]["test_accuracy"] - scores[f"imdb-{pool}-{seed}"]["test_accuracy"]
@@ -76,7 +76,9 @@ def summarise(out: Path, names: list[str]) -> None:
             if {f"imdb-attention-{seed}", f"imdb-{pool}-{seed}"} <= scores.keys()
         ]
         if len(gains) > 1:
-            print(f"gain over {pool}: {statistics.mean(gains):.2f} +- {statistics.stdev(gains):.2f}, {len(gains)} pairs")
+            print(
+                f"gain over {pool}: {statistics.mean(gains):.2f} +- {statistics.stdev(gains):.2f}, {len(gains)} pairs"
+            )
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 def write(path: Path, items: Iterable[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as stream:
+    with lzma.open(path, "wt", encoding="utf-8", preset=9) as stream:
         for item in items:
             stream.write(json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n")
     print(f"{path}: {path.stat().st_size / 2**20:.2f} MiB", flush=True)
@@ -53,7 +53,9 @@ def post_lines(text: str) -> list[str]:
 
 def posts(path: Path, common: set[str]) -> Iterator[dict[str, Any]]:
     for row in rows(path):
-        lines = [WORD.sub(lambda found: found[0] if found[0] in common else "⁇", line) for line in post_lines(row["text"])]
+        lines = [
+            WORD.sub(lambda found: found[0] if found[0] in common else "⁇", line) for line in post_lines(row["text"])
+        ]
         yield {"group": row["group"], "text": "\n".join(lines)}
 
 

@@ -57,7 +57,9 @@ def test_mistakes_are_explained(model, tmp_path):
 
 
 def test_evaluation_prints_the_faithfulness_with_a_sentence(model):
-    said = regard("evaluate", model, "--world", "reviews", "--count", 5, "--faithfulness", 2, "--shuffles", 3, check=True)
+    said = regard(
+        "evaluate", model, "--world", "reviews", "--count", 5, "--faithfulness", 2, "--shuffles", 3, check=True
+    )
     for part in ("accuracy", "decisive sentence", "comprehensiveness", "By class", "random"):
         assert part in said.stdout
     assert max(map(len, said.stdout.splitlines())) <= 80

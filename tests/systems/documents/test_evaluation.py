@@ -33,7 +33,9 @@ def test_accuracy_and_scores_by_class(model, tmp_path):
     assert report["accuracy"] == pytest.approx(100 * 2 / 3)
     assert sum(row["documents"] for row in report.tables["By class"]) == 3
     assert [output["predicted"] for output in report.outputs] == found
-    numbers = write(tmp_path / "b.jsonl", [{"text": t, "label": int(x == "positive")} for t, x in zip(TEXTS, labels, strict=True)])
+    numbers = write(
+        tmp_path / "b.jsonl", [{"text": t, "label": int(x == "positive")} for t, x in zip(TEXTS, labels, strict=True)]
+    )
     assert regard.evaluate(model, documents=numbers)["accuracy"] == report["accuracy"]
     other = write(tmp_path / "c.jsonl", [{"text": "x", "label": "sport"}])
     with pytest.raises(OptionError, match=r"the documents have \['sport'\]"):

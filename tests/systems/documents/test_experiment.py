@@ -141,13 +141,15 @@ def test_word_vectors_are_copied_and_missing_ones_counted(tmp_path):
     path.write_text("film 1 2 3 4 5 6 7\nfine 7 6 5 4 3 2 1\n")
     metrics = {}
     start_from_vectors(model, path, metrics)
-    places = [number for number, word in enumerate(model.tokenizer.pieces(range(len(model.tokenizer)))) if word == "film"]
+    places = [
+        number for number, word in enumerate(model.tokenizer.pieces(range(len(model.tokenizer)))) if word == "film"
+    ]
     assert places
     for place in places:
         assert model.embedding.weight[place].tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert 0 < metrics["vocabulary_without_vector_percent"] < 100
     assert model.embedding.weight[0].tolist() == [0] * 7
-    with pytest.raises(OptionError, match="--model.embedding 7"):
+    with pytest.raises(OptionError, match=r"--model\.embedding 7"):
         start_from_vectors(small_document_classifier(embedding=5), path, {})
 
 

@@ -275,4 +275,3 @@ def _documents(data: DocumentData, name: str, bad: BadRows) -> Iterator[Document
     format: Format = data.format
     for document in read_documents(path, format=format, columns=data.columns, bad=bad):
         yield cleaned(document, data.posts)
-

@@ -24,8 +24,34 @@ _ASPECTS = {
     "train": ("seat", "service", "window", "heating", "timetable", "ride"),
 }
 _ADJECTIVES = (
-    tuple("awful dull poor terrible boring weak disappointing horrible bad sad tiresome ugly".split()),
-    tuple("great lovely superb wonderful charming strong delightful brilliant good fine exciting fresh".split()),
+    (
+        "awful",
+        "dull",
+        "poor",
+        "terrible",
+        "boring",
+        "weak",
+        "disappointing",
+        "horrible",
+        "bad",
+        "sad",
+        "tiresome",
+        "ugly",
+    ),
+    (
+        "great",
+        "lovely",
+        "superb",
+        "wonderful",
+        "charming",
+        "strong",
+        "delightful",
+        "brilliant",
+        "good",
+        "fine",
+        "exciting",
+        "fresh",
+    ),
 )
 _VERBS = (("hated", "regretted", "disliked"), ("loved", "enjoyed", "liked"))
 _PEOPLE = ("sister", "brother", "neighbour", "friend", "colleague", "cousin", "teacher", "doctor")
