@@ -226,7 +226,7 @@ def encode_documents(model: DocumentClassifier, documents: Iterable[Document]) -
             parts: list[Sequence[int]] = []
             for numbers in islice(ids, len(sentences)):
                 if len(numbers) <= config.max_sentence_words:
-                    parts.append(numbers)
+                    parts += [numbers] if numbers else []
                     continue
                 owners = model.tokenizer.word_index(numbers)
                 cuts = cut_points(owners, config.max_sentence_words)

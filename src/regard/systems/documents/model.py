@@ -211,10 +211,12 @@ class DocumentClassifier(System):
         """A text as the model reads it: split into sentences, their words, and the ids of these."""
         document = _document(text)
         sentences = [sentence for sentence in self.split(document) if sentence.split()]
-        if not sentences:
-            raise DataError(f"A document needs at least one word; got {document.key[:60]!r}.")
-        words, ids, owners = [], [], []
+        words: list[tuple[str, ...]] = []
+        ids: list[tuple[int, ...]] = []
+        owners: list[tuple[int, ...]] = []
         for sentence, numbers in zip(sentences, self.tokenizer.encode_batch(sentences), strict=True):
+            if not numbers:
+                continue
             surface = sentence.split()
             owner = self.tokenizer.word_index(numbers)
             for first, last in cut_points(owner, self.config.max_sentence_words):
@@ -222,6 +224,8 @@ class DocumentClassifier(System):
                 words.append(tuple(surface[base : owner[last - 1] + 1]))
                 ids.append(tuple(numbers[first:last]))
                 owners.append(tuple(each - base for each in owner[first:last]))
+        if not ids:
+            raise DataError(f"A document needs at least one word; got {document.key[:60]!r}.")
         limit = self.config.max_sentences or len(ids)
         left_out = max(0, len(ids) - limit)
         return EncodedText(tuple(words[:limit]), tuple(ids[:limit]), tuple(owners[:limit]), left_out)
