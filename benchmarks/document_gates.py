@@ -2,9 +2,9 @@
 
     python benchmarks/document_gates.py build/documents RUNS OUT [--at-once 4] [--seconds 540] [--seeds 1 2 3]
 
-The first folder is what benchmarks/pack_documents.py wrote. Training runs go to RUNS; OUT gets summary.json, the logs, the
-reports on faithfulness, and reviews-en, the IMDB classifier with the best validation score, stored in int8. The most
-important runs start first, and a run that would not end in time is not started.
+The first folder is what benchmarks/pack_documents.py wrote. Training runs go to RUNS; OUT gets summary.json, the logs,
+the reports on faithfulness, and reviews-en, the IMDB classifier with the best validation score, stored in int8. The
+most important runs start first, and a run that would not end in time is not started.
 """
 
 import argparse

@@ -8,10 +8,10 @@ the vocabulary only, rounded to 1/64. In the news posts, words that occur once a
 encoded data are left out. Nothing is chosen by looking at a test set.
 """
 
+import argparse
 import json
 import lzma
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -93,7 +93,15 @@ def movies(path: Path) -> Iterator[dict[str, Any]]:
             yield {key: row[key] for key in ("label", "sentences", "rationale_token_spans")}
 
 
-def main(data: Path, out: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("data", "out"):
+        parser.add_argument(name, type=Path)
+    given = parser.parse_args()
+    pack(given.data, given.out)
+
+
+def pack(data: Path, out: Path) -> None:
     glove = next((data / "glove").glob("*.npz"))
     imdb = {"train": data / "imdb/imdb_train.jsonl.xz", "test": data / "imdb/imdb_test_a.jsonl.xz"}
     for part, path in imdb.items():
@@ -115,4 +123,4 @@ def main(data: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()
