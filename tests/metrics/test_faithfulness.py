@@ -112,7 +112,7 @@ def test_average_precision_by_hand():
     assert average_precision(np.ones(4), gold) == 0.5  # without any ranking, the share of marked tokens
 
 
-def test_agreement_is_perfect_for_scores_that_are_the_rationale():
+def test_agreement_is_perfect_for_scores_that_are_the_rationale(as_a_user):
     gold = np.array([0, 0, 1, 1, 0], dtype=bool)
     found = agreement(gold.astype(float), gold)
     assert (found.token_f1, found.iou_f1, found.auprc) == (1.0, 1.0, 1.0)
