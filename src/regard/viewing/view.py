@@ -128,7 +128,28 @@ class CaptionView(View):
         )
 
 
-VIEWS: dict[str, type[View]] = {"text": View, "translation": View, "caption": CaptionView}
+class DocumentView(View):
+    """A classified document: a bar for each sentence, and its words shaded by their weight."""
+
+    def figure(self, *, raw: bool = False, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
+        """The document; its options are explained at `document_figures.shaded_sentences`."""
+        from regard.viewing.document_figures import document_figure
+
+        return document_figure(self.trace, raw=raw, title=title)
+
+    def terminal(self, *, width: int = 80, colour: bool = True, raw: bool = False) -> RenderableType:  # type: ignore[override]
+        """The document for a terminal of this width; without `colour`, the strongest words stand between marks."""
+        from regard.viewing.document_figures import document_terminal
+
+        return document_terminal(self.trace, width=width, colour=colour, raw=raw)
+
+
+VIEWS: dict[str, type[View]] = {
+    "text": View,
+    "translation": View,
+    "caption": CaptionView,
+    "document": DocumentView,
+}
 """The view of each kind of trace. A kind that is not here is drawn as heat maps."""
 
 
