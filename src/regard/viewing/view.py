@@ -128,7 +128,23 @@ class CaptionView(View):
         )
 
 
-VIEWS: dict[str, type[View]] = {"text": View, "translation": View, "caption": CaptionView}
+class GlimpseView(View):
+    """The path of glimpses over an image, what each saw, and the belief after it."""
+
+    def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
+        """The image with the path, and for each glimpse its patches and the belief (see `glimpse_figures`)."""
+        from regard.viewing.glimpse_figures import glimpse_figure
+
+        return glimpse_figure(self.trace, title=title)
+
+    def terminal(self, *, width: int = 80, colour: bool = True) -> RenderableType:  # type: ignore[override]
+        """The image with the path and the belief after each glimpse, for a terminal of this width."""
+        from regard.viewing.glimpse_figures import glimpse_terminal
+
+        return glimpse_terminal(self.trace, width=width, colour=colour)
+
+
+VIEWS: dict[str, type[View]] = {"text": View, "translation": View, "caption": CaptionView, "glimpses": GlimpseView}
 """The view of each kind of trace. A kind that is not here is drawn as heat maps."""
 
 
