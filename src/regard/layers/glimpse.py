@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.errors import OptionError, ShapeError
+from regard.errors import OptionError
 
 What = Literal["linear", "convolution"]
 
@@ -37,11 +37,6 @@ def crop(
     images: Shaped[Tensor, "b c h w"], offsets: Int[Tensor, "b 2"], size: tuple[int, int]
 ) -> Shaped[Tensor, "b c height width"]:
     """Cut a window of (height, width) pixels from each image at its own (left, top); 0 outside of the image."""
-    if images.ndim != 4 or offsets.shape != (len(images), 2):
-        raise ShapeError(
-            f"crop takes images (b, c, h, w) and one offset (left, top) for each; got {tuple(images.shape)} and "
-            f"{tuple(offsets.shape)}."
-        )
     height, width = images.shape[2:]
     columns = offsets[:, :1] + torch.arange(size[1], device=images.device)
     rows = offsets[:, 1:] + torch.arange(size[0], device=images.device)
