@@ -31,7 +31,7 @@ def printed(renderable, width: int = 80) -> str:
 
 
 def test_the_kind_decides_the_view():
-    assert {"text": View, "translation": View, "caption": CaptionView} == VIEWS
+    assert {"text": View, "translation": View, "caption": CaptionView}.items() <= VIEWS.items()
     assert type(view(TEXT)) is View
     assert type(view(CAPTION)) is CaptionView
     assert view(Result(CAPTION)).trace is CAPTION

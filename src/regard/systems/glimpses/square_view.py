@@ -38,7 +38,7 @@ class SquareView:
         square[:, top : top + height, left : left + width] = pixels
         return cls(square, image.size, (left, top), scale)
 
-    def to_image(self, x: float, y: float) -> tuple[float, float]:
+    def to_image(self, x: float | int, y: float | int) -> tuple[float, float]:
         """The point of the image itself, in pixels, that is shown at a point of the square; never outside of it."""
         points = zip((x, y), self.offset, self.size, strict=True)
         across, down = (min(max((each - start) / self.scale, 0.0), float(length)) for each, start, length in points)
