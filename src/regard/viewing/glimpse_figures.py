@@ -53,7 +53,7 @@ def glimpse_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
     count, scales = len(parts.points), len(parts.boxes[0])
     step = _PATCH + _SPACE
     left = _IMAGE + 4 * _SPACE
-    width = left + count * step + 6 * _SPACE
+    width = left + count * step + _SPACE
     height = max(_IMAGE + 0.6, scales * step + _BELIEF + 0.9) + (0.3 if title else 0)
     top = height - (0.6 if title else 0.3)
     figure = InlineFigure(figsize=(width, height))
@@ -62,7 +62,7 @@ def glimpse_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
         """Axes at so many inches from the left and below the top."""
         return figure.add_axes((x / width, (top - y - high) / height, wide / width, high / height))
 
-    _draw_path(axes(_SPACE, 0, _IMAGE, _IMAGE), parts)
+    _draw_path(axes(_SPACE, 0.0, _IMAGE, _IMAGE), parts)
     names = _best_classes(parts)
     for number in range(count):
         x = left + number * step
@@ -102,7 +102,7 @@ def glimpse_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> T
 
 def _parts(trace: Trace) -> _Parts:
     x, y = trace.values("x"), trace.values("y")
-    count = len(trace.target) if trace.maps else 0
+    count = len(trace.target)
     boxes: list[list[Box]] = [[] for _ in range(count)]
     for box in trace.boxes:
         if box.axis == trace.main.rows:

@@ -60,7 +60,7 @@ def test_locations_have_no_gradient_and_the_baseline_none_into_the_core():
 
 
 def test_policies_look_where_they_should():
-    model, pixels = small(), images(50)
+    model, pixels = small().requires_grad_(False), images(50)
     generator = torch.Generator().manual_seed(1)
     assert (model.look_by("center", pixels).locations == 0).all()
     random = model.look_by("random", pixels, generator=generator).locations
