@@ -73,7 +73,9 @@ def test_a_batch_is_seen_as_its_images_one_by_one():
     images, locations = torch.rand(5, 3, 11, 7), 2 * torch.rand(5, 2) - 1
     together = retina(images, locations, size=3, num_scales=2)
     for row in range(5):
-        assert torch.equal(together[row], retina(images[row : row + 1], locations[row : row + 1], size=3, num_scales=2)[0])
+        assert torch.equal(
+            together[row], retina(images[row : row + 1], locations[row : row + 1], size=3, num_scales=2)[0]
+        )
 
 
 def test_windows_of_all_scales_overlap_the_image():

@@ -28,7 +28,13 @@ def trace_of(count=3, classes=4, scales=2, image=True) -> Trace:
     pixels = np.arange(40 * 40, dtype=np.uint16).reshape(40, 40) % 255
     uri = to_data_uri(pixels.astype(np.uint8)) if image else None
     return Trace(
-        "glimpses", axes, (Map("belief", "glimpses", "classes", beliefs),), series, tuple(boxes), uri, {"glimpse_size": 10}
+        "glimpses",
+        axes,
+        (Map("belief", "glimpses", "classes", beliefs),),
+        series,
+        tuple(boxes),
+        uri,
+        {"glimpse_size": 10},
     )
 
 

@@ -120,9 +120,7 @@ def _parts(trace: Trace) -> _Parts:
         image = open_image(from_data_uri(trace.image), name="The image of this trace")
     size = trace.extras.get("glimpse_size", 0)
     known = isinstance(size, int) and 0 < size <= max(image.size)
-    return _Parts(
-        image, list(zip(x, y, strict=True)), boxes, trace.weights, list(trace.source), size if known else 16
-    )
+    return _Parts(image, list(zip(x, y, strict=True)), boxes, trace.weights, list(trace.source), size if known else 16)
 
 
 def _best_classes(parts: _Parts) -> list[int]:

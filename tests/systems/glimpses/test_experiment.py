@@ -139,7 +139,7 @@ def test_a_run_goes_on_from_a_trained_model_and_reads_no_other_classes(tmp_path)
 
 
 def test_what_cannot_be_trained_is_explained(tmp_path):
-    with pytest.raises(OptionError, match="Digits are grey: set --model.channels 1; got 3"):
+    with pytest.raises(OptionError, match=r"Digits are grey: set --model.channels 1; got 3"):
         train(recipe_of(model={"channels": 3}), out=tmp_path, progress=False)
     with pytest.raises(OptionError, match="Digits of 28 x 28 pixels do not fit into images of 20 x 20"):
         train(recipe_of(model={"image_size": 20}), out=tmp_path, progress=False)
@@ -155,7 +155,9 @@ def test_the_packaged_recipes_draw_what_they_promise(tmp_path):
     for name in names:
         recipe = read_recipe(name)
         assert recipe.system == "glimpser"
-        assert recipe.data.pieces == {"glimpse-cluttered": 4, "glimpse-cluttered-100": 8, "glimpse-digits": 4}.get(name, 0)
+        assert recipe.data.pieces == {"glimpse-cluttered": 4, "glimpse-cluttered-100": 8, "glimpse-digits": 4}.get(
+            name, 0
+        )
         assert Glimpser(recipe.model, DIGITS).look(torch.zeros(1, 1, *[recipe.model.image_size] * 2)) is not None
     splits = GlimpseExperiment(read_recipe("glimpse-digits"), tmp_path, progress=False).read()
     assert len(splits.valid) == 1000

@@ -38,7 +38,9 @@ def test_a_path_is_the_recurrence_written_out(core):
         if core == "lstm":
             state, cell = model.core(seen, (state, cell))
         else:
-            state = torch.relu(seen @ model.core.weight_ih.T + model.core.bias_ih + state @ model.core.weight_hh.T + model.core.bias_hh)
+            state = torch.relu(
+                seen @ model.core.weight_ih.T + model.core.bias_ih + state @ model.core.weight_hh.T + model.core.bias_hh
+            )
         torch.testing.assert_close(path.logits[:, step], model.classifier(state))
         if step < 2:
             torch.testing.assert_close(path.means[:, step], model.locator(state))

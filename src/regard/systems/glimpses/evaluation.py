@@ -56,9 +56,7 @@ def measure(model: Glimpser, digits: DigitImages, policy: Policy, *, passes: int
     return Measured(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
 
-def on_box(
-    locations: Float[Tensor, "n t 2"], boxes: Int[Tensor, "n 4"], size: tuple[int, int]
-) -> Bool[Tensor, "n t"]:
+def on_box(locations: Float[Tensor, "n t 2"], boxes: Int[Tensor, "n 4"], size: tuple[int, int]) -> Bool[Tensor, "n t"]:
     """Whether each location lies in the box of its image, given in pixels of an image of (width, height)."""
     x, y = ((locations[..., axis] + 1) / 2 * size[axis] for axis in (0, 1))
     left, top, right, bottom = boxes[:, None].unbind(-1)

@@ -19,7 +19,7 @@ from regard.errors import OptionError, ShapeError
 from regard.layers.glimpse import GlimpseNetwork
 from regard.systems.folder import Labels
 from regard.systems.glimpses import GlimpseOptions
-from regard.systems.glimpses.result import Glimpses, GlimpserConfig, Policy, make_result
+from regard.systems.glimpses.result import GlimpserConfig, Glimpses, Policy, make_result
 from regard.systems.glimpses.square_view import SquareView
 from regard.systems.system import System
 

@@ -106,7 +106,9 @@ class DigitWorld:
             self.draw(glyphs, indices.to(glyphs.images.device) % len(glyphs), generator=generator)
             for indices in torch.arange(count).split(_DRAWN_AT_ONCE)
         ]
-        return DigitImages(*(torch.cat([getattr(part, name) for part in parts]) for name in ("images", "labels", "boxes")))
+        return DigitImages(
+            *(torch.cat([getattr(part, name) for part in parts]) for name in ("images", "labels", "boxes"))
+        )
 
     def loader(self, glyphs: Glyphs, *, examples: int, batch_size: int, seed: int) -> BatchLoader:
         """Batches of fresh images and labels, `examples` of them an epoch, drawn with torch's own random numbers."""
