@@ -5,6 +5,7 @@ the retina is a window of size * 2^k pixels around the location, averaged down t
 scale sees twice as far and half as sharply. Outside of the image all pixels are 0.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -47,20 +48,51 @@ def crop(
     return cut * inside[:, None].to(cut.dtype)
 
 
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Images with a border of zeros that is as wide as a retina can see, so that many glimpses share it."""
+
+    pixels: Float[Tensor, "b c p"]
+    """The pixels with their border, row by row."""
+    image: tuple[int, int]
+    """Height and width without the border."""
+    margin: int
+    """Width of the border."""
+
+    @classmethod
+    def from_images(cls, images: Float[Tensor, "b c h w"], *, size: int, num_scales: int) -> "Scene":
+        """Surround images for a retina of this size and number of scales."""
+        if size < 1 or num_scales < 1:
+            raise OptionError(f"A retina needs a size and a number of scales of 1 or more; got {size=}, {num_scales=}.")
+        # A window of the finest scale shares a pixel with the image; the widest reaches further on both sides.
+        margin = size + (size * 2 ** (num_scales - 1) - size) // 2 + 1
+        pixels = functional.pad(images, (margin,) * 4).flatten(2)
+        return cls(pixels, (images.shape[2], images.shape[3]), margin)
+
+    def window(self, locations: Float[Tensor, "b 2"], *, size: int, num_scales: int) -> Float[Tensor, "b c n n"]:
+        """The widest window of a retina around each location."""
+        widest, width = size * 2 ** (num_scales - 1), self.image[1] + 2 * self.margin
+        left, top = window_offsets(locations, image=self.image, size=size, scale=num_scales - 1).unbind(1)
+        steps = torch.arange(widest, device=self.pixels.device)
+        within = (steps[:, None] * width + steps).flatten()
+        places = ((top + self.margin) * width + left + self.margin)[:, None] + within
+        cut = self.pixels.gather(2, places[:, None].expand(-1, self.pixels.shape[1], -1))
+        return cut.unflatten(2, (widest, widest))
+
+
 def retina(
-    images: Float[Tensor, "b c h w"], locations: Float[Tensor, "b 2"], *, size: int, num_scales: int = 1
+    images: Float[Tensor, "b c h w"] | Scene, locations: Float[Tensor, "b 2"], *, size: int, num_scales: int = 1
 ) -> Float[Tensor, "b scales c size size"]:
     """What is seen at each location: windows of size * 2^k pixels, k = 0, 1, ..., each averaged to size x size.
 
-    The result does not depend on the location in a differentiable way; a policy learns from rewards.
+    For many glimpses of the same images, prepare a `Scene` once. The result does not depend on the location in a
+    differentiable way; a policy learns from rewards.
     """
-    if size < 1 or num_scales < 1:
-        raise OptionError(f"A retina needs a size and a number of scales of 1 or more; got {size=}, {num_scales=}.")
-    image = images.shape[2], images.shape[3]
-    # One window of the coarsest scale is cut from the image; the finer ones are its middle.
-    offsets = window_offsets(locations, image=image, size=size, scale=num_scales - 1)
-    widest = size * 2 ** (num_scales - 1)
-    window = crop(images, offsets, (widest, widest))
+    if not isinstance(images, Scene):
+        images = Scene.from_images(images, size=size, num_scales=num_scales)
+    # One window of the widest scale is cut from the image; the finer ones are its middle.
+    window = images.window(locations, size=size, num_scales=num_scales)
+    widest = window.shape[-1]
     scales = []
     for scale in range(num_scales):
         side = size * 2**scale
@@ -95,7 +127,13 @@ class GlimpseNetwork(nn.Module):
         self.from_what = nn.Linear(dim, out_dim)
         self.from_where = nn.Linear(dim, out_dim)
 
-    def forward(self, images: Float[Tensor, "b c h w"], locations: Float[Tensor, "b 2"]) -> Float[Tensor, "b g"]:
+    def scene(self, images: Float[Tensor, "b c h w"]) -> Scene:
+        """Prepare images for many glimpses."""
+        return Scene.from_images(images, size=self.size, num_scales=self.num_scales)
+
+    def forward(
+        self, images: Float[Tensor, "b c h w"] | Scene, locations: Float[Tensor, "b 2"]
+    ) -> Float[Tensor, "b g"]:
         """The features of a glimpse at each location."""
         seen = retina(images, locations, size=self.size, num_scales=self.num_scales)
         what = self.from_what(self.what(seen.flatten(1, 2)))

@@ -89,11 +89,12 @@ class Glimpser(System):
             location, count = locations[:, 0], locations.shape[1]
         else:
             location = pixels.new_zeros(len(pixels), 2) if first is None else first
+        scene = self.glimpse_network.scene(pixels)
         state = pixels.new_zeros(len(pixels), self.config.hidden)
         cell, visited, states = state, [location], []
         means = []
         for step in range(count):
-            seen = self.glimpse_network(pixels, location)
+            seen = self.glimpse_network(scene, location)
             if isinstance(self.core, nn.LSTMCell):
                 state, cell = self.core(seen, (state, cell))
             else:
