@@ -8,7 +8,8 @@ from torch import Tensor
 
 from regard.errors import DataError, OptionError
 from regard.systems.glimpses import EvaluationSet
-from regard.systems.glimpses.model import Glimpser, Policy
+from regard.systems.glimpses.model import Glimpser
+from regard.systems.glimpses.result import Policy
 from regard.systems.report import Measure, Report
 from regard.worlds.digits import DIGITS, DigitImages, DigitWorld, font_glyphs, mnist_glyphs
 

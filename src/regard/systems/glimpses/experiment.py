@@ -8,13 +8,14 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import Checked, Count, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.data.batches import BatchLoader
 from regard.data.splits import Splits
 from regard.decoders.cuda_graphs import GraphedLoop
 from regard.errors import DataError, OptionError
 from regard.systems.glimpses.evaluation import measure
 from regard.systems.glimpses.model import Glimpser, Path
+from regard.systems.glimpses.result import Policy
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment
 from regard.training.settings import TrainSettings
@@ -55,7 +56,7 @@ class GlimpseData(Checked):
 class GlimpseTrain(TrainSettings):
     """How to train a glimpse model."""
 
-    warmup: Probability = 0.02
+    warmup: Fraction = 0.02
     batch_size: PositiveInt = 512
     """Images in a batch."""
     reinforce_weight: NonNegativeFloat = 0.1
@@ -218,7 +219,8 @@ class GlimpseExperiment(Experiment[Glimpser]):
         """Error of one pass, and how many glimpses fall on the digit, beside random and central ones."""
         assert splits.test is not None  # noqa: S101 - read() always makes it
         policy = model.config.policy
-        found = {name: measure(model, splits.test, name) for name in dict.fromkeys((policy, "random", "center"))}
+        policies: list[Policy] = list(dict.fromkeys((policy, "random", "center")))
+        found = {name: measure(model, splits.test, name) for name in policies}
         return {
             "test_error": found[policy].error,
             "test_images": len(splits.test),
