@@ -55,7 +55,7 @@ def translate(
     check_show(show, len(texts) if texts else 2)
     window = 1 if interactive else PIPE_WINDOW if file is None else 1024
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
-    results = translator.stream(read_texts(texts, file, sys.stdin), window=window, **keywords)
+    results = translator.stream(read_texts(texts, file, sys.stdin), read_ahead=window, **keywords)
     long_work = output is not None or (file is not None and not sys.stdout.isatty())
     with writing(output) as out:
         for result in track(results, "Translating", "lines", enabled=long_work):
