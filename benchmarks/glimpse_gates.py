@@ -69,8 +69,8 @@ def train(row: str, folder: str, minutes: float, out: Path) -> None:
 
 def start_sharing() -> None:
     """Start NVIDIA's multi-process service where it is installed; without it the processes take turns."""
-    if shutil.which("nvidia-cuda-mps-control"):
-        subprocess.run(["nvidia-cuda-mps-control", "-d"], check=False, capture_output=True)
+    if control := shutil.which("nvidia-cuda-mps-control"):
+        subprocess.run([control, "-d"], check=False, capture_output=True)
 
 
 def main() -> None:

@@ -31,7 +31,8 @@ def window_offsets(
         (((each + 1) / 2 * extent - size / 2 + 0.5).floor().clamp(1 - size, extent - 1))
         for each, extent in zip(locations.float().unbind(-1), (width, height), strict=True)
     ]
-    return torch.stack(edges, -1).long() - (size * 2**scale - size) // 2
+    offsets: Tensor = torch.stack(edges, -1).long() - (size * 2**scale - size) // 2
+    return offsets
 
 
 def crop(
@@ -44,7 +45,7 @@ def crop(
     inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
     places = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]
     places = places.flatten(1)[:, None].expand(-1, images.shape[1], -1)
-    cut = images.flatten(2).gather(2, places).unflatten(2, size)
+    cut: Tensor = images.flatten(2).gather(2, places).unflatten(2, size)
     return cut * inside[:, None].to(cut.dtype)
 
 
@@ -76,8 +77,9 @@ class Scene:
         steps = torch.arange(widest, device=self.pixels.device)
         within = (steps[:, None] * width + steps).flatten()
         places = ((top + self.margin) * width + left + self.margin)[:, None] + within
-        cut = self.pixels.gather(2, places[:, None].expand(-1, self.pixels.shape[1], -1))
-        return cut.unflatten(2, (widest, widest))
+        cut: Tensor = self.pixels.gather(2, places[:, None].expand(-1, self.pixels.shape[1], -1))
+        window: Tensor = cut.unflatten(2, (widest, widest))
+        return window
 
 
 def retina(

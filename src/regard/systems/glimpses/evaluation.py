@@ -1,6 +1,7 @@
 """How good a glimpse model is: its error, and whether it looks at the digit, beside random and central glimpses."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -78,7 +79,7 @@ def evaluate(model: Glimpser, test_set: EvaluationSet, *, name: str = "model") -
         "random glimpses on the digit": Measure(found["random"].on_digit, "{:.1f}", "percent"),
         "central glimpses on the digit": Measure(found["center"].on_digit, "{:.1f}", "percent"),
     }
-    steps = [
+    steps: list[dict[str, Any]] = [
         {
             "glimpse": step + 1,
             "error": 100 * (1 - float(mine.right[:, step].double().mean())),
@@ -86,7 +87,7 @@ def evaluate(model: Glimpser, test_set: EvaluationSet, *, name: str = "model") -
         }
         for step in range(mine.right.shape[1])
     ]
-    by_policy = [
+    by_policy: list[dict[str, Any]] = [
         {"locations": policy, "error": each.error, "on the digit": each.on_digit} for policy, each in found.items()
     ]
     outputs = [
