@@ -157,13 +157,17 @@ def test_word_vectors_are_copied_and_missing_ones_counted(tmp_path):
 
 def test_class_weights():
     labels = np.array([0, 0, 0, 1])
-    assert class_weights(DocumentTrain(), labels, 2) is None
-    assert class_weights(DocumentTrain(balance_classes=True), labels, 2).tolist() == pytest.approx([4 / 6, 2.0])
-    assert class_weights(DocumentTrain(class_weights=(1.0, 3.0)), labels, 2).tolist() == [1.0, 3.0]
-    with pytest.raises(OptionError, match="3 weights for 2 classes"):
-        class_weights(DocumentTrain(class_weights=(1.0, 1.0, 1.0)), labels, 2)
+    names = ("no", "a=b")
+    assert class_weights(DocumentTrain(), labels, names) is None
+    assert class_weights(DocumentTrain(balance_classes=True), labels, names).tolist() == pytest.approx([4 / 6, 2.0])
+    assert class_weights(DocumentTrain(class_weights="a=b=3"), labels, names).tolist() == [1.0, 3.0]
+    with pytest.raises(OptionError, match="names the class 'yes'"):
+        class_weights(DocumentTrain(class_weights="yes=2"), labels, names)
+    for wrong in ("3", "no=x", "no=-1", "no=inf"):
+        with pytest.raises(OptionError, match="class_weights must be such as"):
+            DocumentTrain(class_weights=wrong)
     with pytest.raises(OptionError, match="not both"):
-        DocumentTrain(class_weights=(1.0,), balance_classes=True)
+        DocumentTrain(class_weights="no=1", balance_classes=True)
     task = DocumentTask(small_document_classifier(), DocumentTrain(), 10, torch.tensor([0.0, 1.0]))
     batch = encode_documents(task.model, world_documents("train", 8)).batch(range(8))
     task.log = lambda *_, **__: None  # type: ignore[method-assign]
