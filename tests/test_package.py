@@ -80,9 +80,13 @@ def test_a_wrong_command_ends_with_an_error_not_a_traceback():
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_the_demo_writes_its_figures(tmp_path):
+def test_the_demo_writes_its_figures(tmp_path, monkeypatch):
+    train = regard.train
+    few = {"examples": 2000, "held_out": 20}  # generating the pairs would take most of the time
+    monkeypatch.setattr(regard, "train", lambda recipe, data, **options: train(recipe, data=data | few, **options))
+    monkeypatch.setattr("regard.demo.translation.TEST_SENTENCES", 20)
     done = command_line.regard("demo", "--minutes", 0.05, "--out", tmp_path / "new" / "figures", check=True)
-    assert "Where does 'it' look?" in done.stdout
+    assert "What 'it' attends to with each score" in done.stdout
     assert "alignment error rate" in done.stdout
     assert "Captioning images" in done.stdout
     for name in ("additive.png", "scores.png", "babel.png", "en-fr.png", "en-fr-lines.png"):

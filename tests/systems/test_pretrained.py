@@ -62,7 +62,7 @@ def test_a_misspelt_name_is_explained(name, says):
 
 def test_a_folder_without_a_model_is_explained(tmp_path):
     for find in (load, Translator.load):
-        with pytest.raises(ModelError, match="is not a model folder: it needs config.json and model.safetensors"):
+        with pytest.raises(ModelError, match=r"is not a model folder: it needs config\.json and model\.safetensors"):
             find(tmp_path)
 
 
@@ -80,7 +80,9 @@ def test_a_model_of_ones_own_parts_loads_with_trust(tmp_path, monkeypatch):
     model.save("model")
     monkeypatch.delitem(sys.modules, "my_parts")
     for loader in (load, Translator.load):
-        with pytest.raises(OptionError, match="uses score = 'my_parts:MyScore': loading it runs that code.*trust=True"):
+        with pytest.raises(
+            OptionError, match=r"uses score = 'my_parts:MyScore': loading it runs that code.*trust=True"
+        ):
             loader("model")
     assert "my_parts" not in sys.modules, "nothing of it has run"
     found = load("model", device="cpu", trust=True).translate("a dog", max_length=5)

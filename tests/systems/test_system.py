@@ -78,20 +78,21 @@ def test_one_input_gives_one_result_and_a_list_gives_a_list(case):
         assert close(one, case.ask(given, **case.option)), "a batch equals its inputs one by one"
 
 
-def test_a_stream_keeps_the_order_over_its_windows(case):
+def test_a_stream_keeps_the_order_over_its_groups(case):
     inputs = case.inputs
     expected = case.ask(inputs, **case.option)
-    for window in (2, 100):
-        found = case.model.stream(iter(inputs), read_ahead=window, **case.option)
+    for read_ahead in (2, 100):
+        found = case.model.stream(iter(inputs), read_ahead=read_ahead, **case.option)
         assert isinstance(found, Iterator)
         assert all(close(one, other) for one, other in zip(found, expected, strict=True))
-    with pytest.raises(OptionError, match="window must be 1 or more; got 0"):
+    with pytest.raises(OptionError, match="read_ahead must be 1 or more; got 0"):
         next(case.model.stream(inputs, read_ahead=0))
 
 
-def test_a_stream_reads_no_further_than_its_window(case):
+def test_a_stream_reads_no_further_ahead_than_asked(case):
     taken = []
-    stream = case.model.stream((taken.append(n) or one for n, one in enumerate(case.inputs)), window=2, **case.option)
+    inputs = (taken.append(n) or one for n, one in enumerate(case.inputs))
+    stream = case.model.stream(inputs, read_ahead=2, **case.option)
     assert taken == []
     next(stream)
     assert taken == [0, 1]
@@ -237,7 +238,7 @@ def test_batches_hold_inputs_of_like_cost_up_to_the_limit():
 def test_a_device_that_is_not_there_is_explained(case):
     assert choose_device() == torch.device("cpu")
     for device in ("cuda", "cuda:1", torch.device("cuda")):
-        with pytest.raises(OptionError, match="needs a CUDA GPU.*Use device='cpu'"):
+        with pytest.raises(OptionError, match=r"needs a CUDA GPU.*Use device='cpu'"):
             regard.load(case.shipped, device=device)
     for device in ("gpu", "", "cuda:x"):
         with pytest.raises(OptionError, match="device must be such as 'cpu'"):

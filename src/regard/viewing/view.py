@@ -1,7 +1,10 @@
 """One entrance to all views: the kind of a trace decides how it is drawn."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 
 from regard.errors import OptionError
 from regard.trace import Trace
-from regard.viewing import terminal, terminal_image
+from regard.viewing import terminal
 
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
@@ -53,8 +56,8 @@ class View:
         """Write the figure to a file; its suffix decides the format. `options` are those of `figure`."""
         from regard.viewing.figures import FORMATS, save
 
-        _check_suffix(path, FORMATS)
-        _check_options(self.figure, options)
+        check_suffix(path, FORMATS)
+        check_options(self.figure, options)
         return save(self.figure(**options), path)
 
     def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
@@ -62,7 +65,7 @@ class View:
 
         Without `colour` the shape of each cell shows its weight; rich itself leaves colours out where there are none.
         """
-        _check_options(self._select, options)
+        check_options(self._select, options)
         return terminal.heat_map(self._select(**options), width=width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -80,79 +83,6 @@ class View:
         return self.trace.select(layer=layer, head=head, name=name)
 
 
-class CaptionView(View):
-    """A caption, word by word over its image."""
-
-    def figure(  # type: ignore[override]
-        self,
-        *,
-        layer: int | None = None,
-        head: int | None = None,
-        name: str | None = None,
-        cells: bool = False,
-        overlay: str = "light",
-        columns: int = 7,
-        title: str | None = None,
-    ) -> "InlineFigure":
-        """The word-by-word figure; its options are explained at `caption_figures.word_by_word`."""
-        from regard.viewing.caption_figures import word_by_word
-
-        selected = self._select(layer=layer, head=head, name=name)
-        if title is None:
-            title = selected.axis(selected.main.rows).text
-        return word_by_word(selected, cells=cells, overlay=overlay, columns=columns, title=title)
-
-    def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
-        """Write the figure to a PNG, SVG or PDF file, or an animation to a GIF file, by the suffix of the path.
-
-        `options` are those of `figure`; for a GIF those of `caption_figures.animation`.
-        """
-        from regard.viewing.caption_figures import animation
-        from regard.viewing.figures import FORMATS, save
-
-        if _check_suffix(path, (*FORMATS, ".gif")) != ".gif":
-            _check_options(self.figure, options)
-            return save(self.figure(**options), path)
-        selection = {key: options.pop(key, None) for key in ("layer", "head", "name")}
-        _check_options(animation, options)
-        return save(animation(self._select(**selection), **options), path)
-
-    def terminal(
-        self, *, width: int = 80, colour: bool = True, cells: bool = False, overlay: str = "light", **options: Any
-    ) -> RenderableType:
-        """The word-by-word tiles for a terminal of this width, in shades of one character without `colour`."""
-        _check_options(self._select, options)
-        selected = self._select(**options)
-        return terminal_image.word_by_word(
-            selected, width=width, side=min(18, width), cells=cells, overlay=overlay, colour=colour
-        )
-
-
-class DocumentView(View):
-    """A classified document: a bar for each sentence, and its words shaded by their weight."""
-
-    def figure(self, *, raw: bool = False, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
-        """The document; its options are explained at `document_figures.shaded_sentences`."""
-        from regard.viewing.document_figures import document_figure
-
-        return document_figure(self.trace, raw=raw, title=title)
-
-    def terminal(self, *, width: int = 80, colour: bool = True, raw: bool = False) -> RenderableType:  # type: ignore[override]
-        """The document for a terminal of this width; without `colour`, the strongest words stand between marks."""
-        from regard.viewing.document_figures import document_terminal
-
-        return document_terminal(self.trace, width=width, colour=colour, raw=raw)
-
-
-VIEWS: dict[str, type[View]] = {
-    "text": View,
-    "translation": View,
-    "caption": CaptionView,
-    "document": DocumentView,
-}
-"""The view of each kind of trace. A kind that is not here is drawn as heat maps."""
-
-
 def view(result: Any) -> View:
     """The view of a trace, or of a result that has one as `.trace`."""
     trace = result if isinstance(result, Trace) else getattr(result, "trace", result)
@@ -163,17 +93,27 @@ def view(result: Any) -> View:
             f"view takes a Trace or a result that has one; got {type(result).__name__}. Trace.load reads a file, "
             "Trace.from_weights takes the weights of any model."
         )
-    return VIEWS.get(trace.kind, View)(trace)
+    return view_class(trace.kind)(trace)
 
 
-def _check_options(draw: Callable[..., Any], options: Mapping[str, Any]) -> None:
+def view_class(kind: str) -> type[View]:
+    """The class that draws a kind of trace: `VIEW` of `viewing/views/KIND.py`, or heat maps where there is none."""
+    name = f"regard.viewing.views.{kind}"
+    if not re.fullmatch("[a-z_]+", kind) or find_spec(name) is None:
+        return View
+    found: type[View] = import_module(name).VIEW
+    return found
+
+
+def check_options(draw: Callable[..., Any], options: Mapping[str, Any]) -> None:
     """Refuse options that this view does not have, as `cells` for a trace of text."""
     known = [name for name, each in signature(draw).parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
     if unknown := [name for name in options if name not in known]:
         raise OptionError(f"This view has no option {unknown[0]!r}; choose from {', '.join(known)}.")
 
 
-def _check_suffix(path: str | os.PathLike[str], allowed: tuple[str, ...]) -> str:
+def check_suffix(path: str | os.PathLike[str], allowed: tuple[str, ...]) -> str:
+    """The suffix of a path in lower case, which must be one of those that a view can be saved as."""
     suffix = Path(path).suffix.lower()
     if suffix not in allowed:
         raise OptionError(f"A view is saved as {', '.join(allowed)}, by the suffix; got {Path(path).name!r}.")

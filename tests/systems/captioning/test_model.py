@@ -113,7 +113,7 @@ def test_wrong_settings_are_explained(as_a_user):
         OptionError, match="encoder must be one of strided, efficientnet_lite0, timm:NAME; got 'oracle'"
     ):
         small_captioner(encoder="oracle")
-    with pytest.raises(OptionError, match="align must be one of soft, hard.*got 'Hard'.* Did you mean 'hard'"):
+    with pytest.raises(OptionError, match=r"align must be one of soft, hard.*got 'Hard'.* Did you mean 'hard'"):
         small_captioner(align="Hard")
     with pytest.raises(OptionError, match="Did you mean 'show_attend_tell'"):
         small_captioner(architecture="show_atend_tell")
