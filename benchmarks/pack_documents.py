@@ -4,8 +4,8 @@
 
 DATA holds the folders imdb, 20newsgroups, glove, movie_rationales and tweet_spans. Texts are written in lower case and
 already split into sentences, so that the other machine needs no sentence splitter. Word vectors are kept for words of
-the vocabulary only, rounded to 1/32. Of news posts the first 60 lines are kept, without lines of encoded data, and words that
-occur less than three times are replaced by a mark. Nothing is chosen by looking at a test set.
+the vocabulary only, rounded to 1/32. Of news posts, the first 60 lines are kept, without encoded data, and words
+that occur less than three times are replaced by a mark. Nothing is chosen by looking at a test set.
 """
 
 import argparse
