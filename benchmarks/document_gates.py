@@ -26,8 +26,9 @@ EXPLANATION_SECONDS = 75.0
 
 def runs(data: Path, seeds: list[int]) -> dict[str, list[str]]:
     """Each run as its name and its arguments, the most important first."""
-    imdb = ["imdb-han", "--data.folder", str(data / "imdb")]
-    news = ["newsgroups-han", "--data.folder", str(data / "newsgroups")]
+    vectors = ["--data.vectors", "../vectors.npz"]
+    imdb = ["imdb-han", "--data.folder", str(data / "imdb"), *vectors]
+    news = ["newsgroups-han", "--data.folder", str(data / "newsgroups"), *vectors]
     found = {
         "imdb-attention-1": [*imdb, "--train.seed", "1"],
         "newsgroups-1": [*news, "--train.seed", "1"],

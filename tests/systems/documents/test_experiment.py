@@ -103,15 +103,17 @@ def test_classes_that_only_the_test_has_are_refused(tmp_path):
 
 
 def test_news_posts_lose_headers_and_quotations(tmp_path):
-    post = "From: me\tSubject: hello\t\t> quoted\tmy own words\t--\tsignature"
+    post = "From: me\tSubject: hello\t\t> quoted\tmy own words {}\t--\tsignature"
     (tmp_path / "a.jsonl").write_text(
-        "".join(json.dumps({"text": f"{post} {number}", "group": f"g{number % 2}"}) + "\n" for number in range(30))
+        "".join(json.dumps({"text": post.format(number), "group": f"g{number % 2}"}) + "\n" for number in range(30))
     )
     options = {"folder": str(tmp_path), "train": "a.jsonl", "columns": ("text", "group"), "held_out": 2}
     whole = next(iter(read_splits(DocumentData(**options, posts="whole")).train)).text
     assert whole.startswith("From: me\nSubject: hello\n\n> quoted\nmy own")
-    body = read_splits(DocumentData(**{**options, "held_out": 1}, posts="body"))
-    assert {document.text for document in [*body.train, *body.valid]} == {"my own words"}
+    body = read_splits(DocumentData(**options, posts="body"))
+    assert {document.text for document in [*body.train, *body.valid]} == {
+        f"my own words {number}" for number in range(30)
+    }
 
 
 def test_a_batch_holds_these_documents_and_the_order_is_kept():
@@ -155,13 +157,17 @@ def test_word_vectors_are_copied_and_missing_ones_counted(tmp_path):
 
 def test_class_weights():
     labels = np.array([0, 0, 0, 1])
-    assert class_weights(DocumentTrain(), labels, 2) is None
-    assert class_weights(DocumentTrain(balance_classes=True), labels, 2).tolist() == pytest.approx([4 / 6, 2.0])
-    assert class_weights(DocumentTrain(class_weights=(1.0, 3.0)), labels, 2).tolist() == [1.0, 3.0]
-    with pytest.raises(OptionError, match="3 weights for 2 classes"):
-        class_weights(DocumentTrain(class_weights=(1.0, 1.0, 1.0)), labels, 2)
+    names = ("no", "a=b")
+    assert class_weights(DocumentTrain(), labels, names) is None
+    assert class_weights(DocumentTrain(balance_classes=True), labels, names).tolist() == pytest.approx([4 / 6, 2.0])
+    assert class_weights(DocumentTrain(class_weights="a=b=3"), labels, names).tolist() == [1.0, 3.0]
+    with pytest.raises(OptionError, match="names the class 'yes'"):
+        class_weights(DocumentTrain(class_weights="yes=2"), labels, names)
+    for wrong in ("3", "no=x", "no=-1", "no=inf"):
+        with pytest.raises(OptionError, match="class_weights must be such as"):
+            DocumentTrain(class_weights=wrong)
     with pytest.raises(OptionError, match="not both"):
-        DocumentTrain(class_weights=(1.0,), balance_classes=True)
+        DocumentTrain(class_weights="no=1", balance_classes=True)
     task = DocumentTask(small_document_classifier(), DocumentTrain(), 10, torch.tensor([0.0, 1.0]))
     batch = encode_documents(task.model, world_documents("train", 8)).batch(range(8))
     task.log = lambda *_, **__: None  # type: ignore[method-assign]

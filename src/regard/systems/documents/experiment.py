@@ -1,6 +1,7 @@
 """How a document classifier learns: cross-entropy of the class, batches of bounded numbers of words."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,8 @@ class DocumentTrain(TrainSettings):
     """Words in a batch, at most; documents of similar length go together."""
     batch_size: PositiveInt = 64
     """Documents in a batch, at most."""
-    class_weights: tuple[float, ...] = ()
-    """Weight of each class in the loss, in the order of the sorted classes."""
+    class_weights: str = ""
+    """Weights of classes in the loss, such as positive=3,negative=0.5; other classes weigh 1."""
     balance_classes: bool = False
     """Weigh the classes so that rare ones count as much as frequent ones."""
     freeze_vectors: bool = False
@@ -54,8 +55,7 @@ class DocumentTrain(TrainSettings):
         super().check()
         if self.class_weights and self.balance_classes:
             raise OptionError("Give class_weights or balance_classes, not both.")
-        if any(weight < 0 for weight in self.class_weights):
-            raise OptionError(f"class_weights must be 0 or more; got {list(self.class_weights)}.")
+        parse_class_weights(self.class_weights)
 
 
 class DocumentTask(Task):
@@ -143,7 +143,7 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
         if self.progress:
             sys.stderr.write(_described(self._metrics))
         train_loader = loader(train, settings, shuffle=True)
-        weights = class_weights(settings, train.labels, len(model.labels))
+        weights = class_weights(settings, train.labels, model.labels)
         task = DocumentTask(model, settings, settings.epochs * len(train_loader), weights)
         return task, train_loader, loader(valid, settings, shuffle=False)
 
@@ -181,16 +181,29 @@ def predicted(model: DocumentClassifier, documents: DocumentIds, settings: Docum
     return torch.empty_like(found).index_copy(0, torch.tensor(places), found)
 
 
-def class_weights(settings: DocumentTrain, labels: np.ndarray, count: int) -> Tensor | None:
+def class_weights(settings: DocumentTrain, labels: np.ndarray, names: Sequence[str]) -> Tensor | None:
     """The weight of each class in the loss, or None for equal weights."""
     if settings.balance_classes:
-        counts = np.maximum(np.bincount(labels, minlength=count), 1)
-        return torch.from_numpy(len(labels) / (count * counts)).float()
-    if not settings.class_weights:
-        return None
-    if len(settings.class_weights) != count:
-        raise OptionError(f"class_weights has {len(settings.class_weights)} weights for {count} classes.")
-    return torch.tensor(settings.class_weights)
+        counts = np.maximum(np.bincount(labels, minlength=len(names)), 1)
+        return torch.from_numpy(len(labels) / (len(names) * counts)).float()
+    given = parse_class_weights(settings.class_weights)
+    if unknown := [name for name in given if name not in names]:
+        raise OptionError(f"class_weights names the class {unknown[0]!r}; the documents have {list(names)}.")
+    return torch.tensor([given.get(name, 1.0) for name in names]) if given else None
+
+
+def parse_class_weights(text: str) -> dict[str, float]:
+    """The weights in a text such as "positive=3,negative=0.5"."""
+    weights = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, _, number = part.rpartition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError:
+            weights[name.strip()] = -1.0
+        if not name or not 0 <= weights[name.strip()] < float("inf"):
+            raise OptionError(f"class_weights must be such as positive=3,negative=0.5; got {text!r}.")
+    return weights
 
 
 def start_from_vectors(model: DocumentClassifier, path: Path, metrics: dict[str, Any]) -> None:
