@@ -156,7 +156,7 @@ def test_the_packaged_recipes_draw_what_they_promise(tmp_path):
     for name in names:
         recipe = read_recipe(name)
         assert recipe.system == "glimpser"
-        assert recipe.data.pieces == {"glimpse-cluttered": 4, "glimpse-cluttered-100": 8, "glimpse-digits": 4}.get(
+        assert recipe.data.pieces == {"glimpse-cluttered": 4, "glimpse-cluttered-100": 8, "glimpse-digits": 2}.get(
             name, 0
         )
         assert Glimpser(recipe.model, DIGITS).look(torch.zeros(1, 1, *[recipe.model.image_size] * 2)) is not None
