@@ -143,7 +143,6 @@ def test_a_learned_policy_beats_random_locations_by_ten_points(tmp_path):
         for policy in ("learned", "random")
     )
     assert learned["test_error"] < random["test_error"] - 10
-    assert learned["on_digit"] > 2 * learned["random_on_digit"]
     assert random["on_digit"] == random["random_on_digit"]
 
 
