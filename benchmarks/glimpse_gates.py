@@ -69,8 +69,16 @@ def train(row: str, folder: str, minutes: float, out: Path) -> None:
 
 def start_sharing() -> None:
     """Start NVIDIA's multi-process service where it is installed; without it the processes take turns."""
-    if control := shutil.which("nvidia-cuda-mps-control"):
-        subprocess.run([control, "-d"], check=False, capture_output=True)
+    control = shutil.which("nvidia-cuda-mps-control")
+    if control is None:
+        return
+    subprocess.run([control, "-d"], check=False, capture_output=True)
+    # Where the service cannot run, as in some containers, every program that uses the GPU would fail.
+    probe = [sys.executable, "-c", "import torch; torch.zeros(1, device='cuda')"]
+    works = subprocess.run(probe, check=False, capture_output=True, timeout=120).returncode == 0
+    if not works:
+        subprocess.run([control], input=b"quit\n", check=False, capture_output=True)
+    sys.stdout.write(f"multi-process service: {'used' if works else 'not usable here'}\n")
 
 
 def main() -> None:

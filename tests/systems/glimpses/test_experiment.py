@@ -91,6 +91,23 @@ def test_one_glimpse_has_no_policy_to_learn_and_belief_weight_teaches_every_answ
     torch.testing.assert_close(gap, 0.25 * (earlier[0] + earlier[1]))
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a CUDA GPU")
+@pytest.mark.parametrize("policy", ["learned", "random"])
+def test_a_recorded_step_is_the_step_itself(policy):
+    task = task_of({"policy": policy, "num_scales": 3}, belief_weight=0.2).cuda()
+    parameters = task._learned_parameters()
+    for _ in range(4):
+        inputs = tuple(each.cuda() for each in batch())
+        results = []
+        for loss, logits in (task._loss(*inputs), task._graphs(task.model, task._loss, inputs, parameters)):
+            task.zero_grad()
+            loss.backward()
+            grads = [torch.zeros(()) if each.grad is None else each.grad.clone() for each in task.model.parameters()]
+            results.append([loss.detach(), logits.detach(), *grads])
+        for first, second in zip(*results, strict=True):
+            torch.testing.assert_close(first, second, rtol=1e-3, atol=1e-4)
+
+
 def test_the_noise_falls_from_the_first_to_that_of_the_model(monkeypatch):
     task = task_of(first_noise=0.25)
     for done, expected in ((0.0, 0.25), (0.5, 0.15), (1.0, 0.05)):
@@ -126,7 +143,6 @@ def test_a_learned_policy_beats_random_locations_by_ten_points(tmp_path):
         for policy in ("learned", "random")
     )
     assert learned["test_error"] < random["test_error"] - 10
-    assert learned["on_digit"] > 2 * learned["random_on_digit"]
     assert random["on_digit"] == random["random_on_digit"]
 
 
@@ -156,7 +172,7 @@ def test_the_packaged_recipes_draw_what_they_promise(tmp_path):
     for name in names:
         recipe = read_recipe(name)
         assert recipe.system == "glimpser"
-        assert recipe.data.pieces == {"glimpse-cluttered": 4, "glimpse-cluttered-100": 8, "glimpse-digits": 4}.get(
+        assert recipe.data.pieces == {"glimpse-cluttered": 4, "glimpse-cluttered-100": 8, "glimpse-digits": 2}.get(
             name, 0
         )
         assert Glimpser(recipe.model, DIGITS).look(torch.zeros(1, 1, *[recipe.model.image_size] * 2)) is not None
