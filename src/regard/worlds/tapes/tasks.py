@@ -70,7 +70,8 @@ class RepeatCopy(Task):
         rows, number = super().draw(count, length, generator)
         if not repeats:
             repeats = int(torch.randint(1, self.max_repeats + 1, (), generator=generator, device=generator.device))
-        return Drawn(rows, number + repeats)
+        # On the CPU, so that writing tapes need not ask a GPU for it.
+        return Drawn(rows, torch.full_like(number, repeats, device="cpu"))
 
     def write(self, drawn: Drawn) -> Tapes:
         """n + 1 + n repeats + 1 steps; all sequences have the same number of copies."""
