@@ -10,6 +10,8 @@ from typing import Any
 from regard.config import nearest_hint
 from regard.errors import OptionError
 
+_ANY_POSITION, _ANY_NAME = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+
 
 def find_part(path: str) -> Any:
     """Import what `package.module:Name` names; the current folder is searched too, as `python -m` does."""
@@ -42,9 +44,11 @@ def build_part(path: str, sizes: Mapping[str, Any]) -> Any:
     if not callable(factory):
         raise OptionError(f"{path!r} is {factory!r}, which is neither a class nor a function.")
     parameters = inspect.signature(factory).parameters.values()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+    variable = {parameter.kind for parameter in parameters} & {_ANY_POSITION, _ANY_NAME}
+    # nn.Module itself takes (*args, **kwargs) and refuses both: a module without an __init__ asks for nothing.
+    if variable == {_ANY_NAME}:
         return factory(**sizes)
-    named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL]
+    named = [parameter for parameter in parameters if parameter.kind not in variable]
     unknown = [
         parameter.name
         for parameter in named

@@ -79,14 +79,14 @@ def test_wrong_input_is_explained(query, key, value, options, error, says):
     assert isinstance(caught.value, RegardError)
 
 
-def test_heads_are_hinted_at():
+def test_a_mask_without_an_axis_for_heads_is_explained():
     query, key = QUERY[:, None].expand(2, 4, 3, 5), KEY[:, None].expand(2, 4, 7, 5)
     with pytest.raises(MaskError, match=r"There are heads.*mask\.unsqueeze\(1\)"):
         attend(query, key, mask=torch.ones(2, 3, 7).bool())
     attend(query, key, mask=torch.ones(2, 3, 7).bool().unsqueeze(1))
 
 
-def test_a_memory_is_checked_when_it_is_made_and_when_it_is_asked():
+def test_a_memory_is_checked_when_it_is_created_and_when_it_is_queried():
     attention = Attention(score.Additive(5, 7, 3))
     with pytest.raises(ShapeError, match="keys of 7 features; these have 5"):
         attention.remember(KEY)
@@ -130,7 +130,7 @@ def test_a_memory_of_another_attention_is_refused():
         Attention(score.Additive(5, 5, 3))(QUERY, other)
 
 
-def test_parts_that_cannot_work_are_refused_when_they_are_made():
+def test_parts_that_cannot_work_are_refused_when_they_are_created():
     with pytest.raises(OptionError, match="max_length=0"):
         score.Location(5, 0)
     with pytest.raises(OptionError, match=r"whole number .*window=1\.5"):
@@ -160,7 +160,14 @@ def test_queries_without_features_match_every_key_equally(made, num_queries):
 
 def test_shapes_can_be_computed_on_the_meta_device():
     query, key, value = QUERY.to("meta"), KEY.to("meta"), VALUE.to("meta")
-    for alignment in (align.softmax, align.none, align.normalised, align.uniform, align.Hard(), align.LocalMonotonic(2)):
+    for alignment in (
+        align.softmax,
+        align.none,
+        align.normalised,
+        align.uniform,
+        align.Hard(),
+        align.LocalMonotonic(2),
+    ):
         context, weights = attend(query, key, value, align=alignment, weights=True, check_finite=True)
         assert (context.shape, weights.shape, context.device.type) == ((2, 3, 11), (2, 3, 7), "meta")
     for made in (score.Additive(5, 5, 3), score.MLP(5, 5), score.General(5, 5), score.Location(5, 9)):
@@ -186,7 +193,7 @@ def test_masks_of_impossible_sizes_are_refused():
         mask.padding(torch.tensor([3, -1]))
     with pytest.raises(OptionError, match="Lengths must be 0 or more; got -2"):
         mask.padding(torch.tensor([3, -2]), 5)
-    with pytest.raises(OptionError, match="whole number, 0 or more; got 2.5"):
+    with pytest.raises(OptionError, match=r"whole number, 0 or more; got 2\.5"):
         mask.padding(torch.tensor([1]), 2.5)
     with pytest.raises(OptionError, match=r"give the size: padding\(lengths, size=\.\.\.\)"):
         mask.padding(torch.zeros(2, dtype=torch.long, device="meta"))
@@ -196,5 +203,5 @@ def test_masks_of_impossible_sizes_are_refused():
 
 def test_an_override_must_be_a_tensor_of_weights():
     attention = Attention()
-    with pytest.raises(DtypeError, match="override must be a tensor of weights.*got str 'first'"):
+    with pytest.raises(DtypeError, match=r"override must be a tensor of weights.*got str 'first'"):
         attention(QUERY, attention.remember(KEY), override="first")

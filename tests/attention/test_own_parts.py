@@ -77,9 +77,7 @@ def test_an_own_alignment_works_everywhere(own):
     torch.testing.assert_close(ours.context, expected.context)
     torch.testing.assert_close(ours.weights, expected.weights)
     attention = Attention(score.scaled_dot, own)
-    torch.testing.assert_close(
-        attention(QUERY, attention.remember(KEY, ALLOWED, VALUE)).context, expected.context
-    )
+    torch.testing.assert_close(attention(QUERY, attention.remember(KEY, ALLOWED, VALUE)).context, expected.context)
     heads = MultiHead(8, 2, align=own)
     assert heads(torch.randn(2, 3, 8), weights=True).weights.shape == (2, 2, 3, 3)
     covered = Coverage(score.Additive(5, 5, 6), own, key_dim=5)
@@ -101,7 +99,9 @@ def test_an_own_alignment_keeps_its_state():
     ids=["text", "none", "number", "one argument", "builtin", "module", "class"],
 )
 def test_what_cannot_be_an_alignment_is_refused_with_how_to_write_one(wrong):
-    with pytest.raises(OptionError, match=r"function \(logits, mask\) -> weights, or .* regard\.align\.Align .*weigh\("):
+    with pytest.raises(
+        OptionError, match=r"function \(logits, mask\) -> weights, or .* regard\.align\.Align .*weigh\("
+    ):
         attend(QUERY, KEY, align=wrong)
 
 

@@ -1,4 +1,4 @@
-"""Files to sentences: every form of file, and what is said of a file that is wrong."""
+"""Reading sentences: every kind of file, and the errors of damaged ones."""
 
 import gzip
 import lzma
@@ -41,13 +41,13 @@ def test_a_text_reads_the_same_from_every_kind_of_file(tmp_path, name):
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"))))
 def test_any_lines_come_back_in_nfc(tmp_path_factory, lines):
     path = write(tmp_path_factory.mktemp("any") / "a.txt", "".join(line + "\n" for line in lines).encode())
-    wanted = [unicodedata.normalize("NFC", line) for line in lines]
-    if wanted:
-        wanted[0] = unicodedata.normalize("NFC", lines[0].removeprefix("\ufeff"))
-    assert list(read_lines(path)) == wanted
+    expected = [unicodedata.normalize("NFC", line) for line in lines]
+    if expected:
+        expected[0] = unicodedata.normalize("NFC", lines[0].removeprefix("\ufeff"))
+    assert list(read_lines(path)) == expected
 
 
-def test_bom_and_windows_line_ends_are_taken_off_and_a_last_line_needs_no_end(tmp_path):
+def test_bom_and_windows_line_ends_are_removed_and_a_last_line_needs_no_end(tmp_path):
     path = write(tmp_path / "a.txt", b"\xef\xbb\xbfone\r\ntwo\r\n\r\nthree")
     assert list(read_lines(path)) == ["one", "two", "", "three"]
 
@@ -56,7 +56,7 @@ def test_decomposed_letters_are_composed(tmp_path):
     assert list(read_lines(write(tmp_path / "a.txt", "e\u0301te\u0301".encode()))) == ["été"]
 
 
-def test_a_member_of_a_zip_can_be_named_and_notes_do_not_count(tmp_path):
+def test_a_member_of_a_zip_can_be_named_and_notes_are_ignored(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("_about.txt", "licence")
         archive.writestr("deep/fra.txt", "Go.\tVa !\n")
@@ -80,7 +80,7 @@ def test_a_zip_of_several_texts_asks_which(tmp_path):
         read_lines(tmp_path / "none.zip")
 
 
-def test_a_missing_file_is_told_at_once_with_near_names(tmp_path):
+def test_a_missing_file_is_reported_at_once_with_similar_names(tmp_path):
     (tmp_path / "train.en.gz").write_bytes(b"")
     with pytest.raises(DataError, match=r"There is no file .*train.en\. Did you mean train.en.gz\?"):
         read_lines(tmp_path / "train.en")
@@ -92,7 +92,7 @@ def test_a_missing_file_is_told_at_once_with_near_names(tmp_path):
         read_lines(tmp_path)
 
 
-def test_wrong_bytes_are_told_with_file_and_line(tmp_path):
+def test_invalid_bytes_are_reported_with_file_and_line(tmp_path):
     path = write(tmp_path / "latin.txt.gz", b"fine\ncaf\xe9\n")
     lines = read_lines(path)
     assert next(lines) == "fine"
@@ -101,7 +101,7 @@ def test_wrong_bytes_are_told_with_file_and_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"one\ntw\0o\n", r"is binary, not text: line 2 holds zero bytes"),
         ("text\n".encode("utf-16"), r"is binary.*looks like UTF-16"),
@@ -109,13 +109,13 @@ def test_wrong_bytes_are_told_with_file_and_line(tmp_path):
         (lzma.compress(b"text\n"), r"looks compressed with xz"),
     ],
 )
-def test_what_is_not_text_is_refused(tmp_path, data, said):
-    with pytest.raises(DataError, match=said):
+def test_files_that_are_not_text_are_refused(tmp_path, data, message):
+    with pytest.raises(DataError, match=message):
         list(read_lines(write(tmp_path / "a.txt", data)))
 
 
 @pytest.mark.parametrize("name", ["a.gz", "a.xz"])
-def test_a_broken_archive_is_told_with_the_line_reached(tmp_path, name):
+def test_a_broken_archive_is_reported_with_the_line_reached(tmp_path, name):
     path = write(tmp_path / name, DATA * 9)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataError, match=r"cannot be read past line \d+"):
@@ -125,7 +125,7 @@ def test_a_broken_archive_is_told_with_the_line_reached(tmp_path, name):
         list(read_lines(path))
 
 
-def test_a_broken_zip_is_told(tmp_path):
+def test_a_broken_zip_is_reported(tmp_path):
     (tmp_path / "a.zip").write_bytes(b"PK no")
     with pytest.raises(DataError, match="cannot be read as a zip archive"):
         read_lines(tmp_path / "a.zip")
@@ -143,14 +143,17 @@ def test_pairs_are_line_by_line(tmp_path):
     assert list(read_pairs(source, target)) == [("one", "un"), ("two", "deux")]
 
 
-def test_files_of_different_length_are_told_with_both_counts(tmp_path):
+def test_files_of_different_length_are_reported_with_both_counts(tmp_path):
     source, target = write(tmp_path / "a.en", b"1\n2\n3\n"), write(tmp_path / "a.fr", b"1\n" * 7)
-    for left, right, said in [(source, target, "a.en has 3 lines and .*a.fr has 7"), (target, source, "has 7 .*has 3")]:
-        with pytest.raises(DataError, match=said):
+    for left, right, message in [
+        (source, target, "a.en has 3 lines and .*a.fr has 7"),
+        (target, source, "has 7 .*has 3"),
+    ]:
+        with pytest.raises(DataError, match=message):
             list(read_pairs(left, right))
 
 
-def test_an_empty_file_is_told(tmp_path):
+def test_an_empty_file_is_reported(tmp_path):
     full, empty = write(tmp_path / "a.en", b"1\n2\n"), write(tmp_path / "a.fr", b"")
     with pytest.raises(DataError, match=r"a.fr is empty, but the parallel file has 2 lines"):
         list(read_pairs(full, empty))
@@ -168,7 +171,7 @@ def test_columns_of_a_table(tmp_path):
         read_tsv(path, columns=(-1, 0))
 
 
-def test_a_line_with_too_few_columns_is_told(tmp_path):
+def test_a_line_with_too_few_columns_is_reported(tmp_path):
     with pytest.raises(DataError, match=r"line 2 has 1 column\(s\), but columns \(0, 1\).*'no tab'"):
         list(read_tsv(write(tmp_path / "a.tsv", b"a\tb\nno tab\n")))
 

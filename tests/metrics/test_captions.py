@@ -42,18 +42,18 @@ def test_a_short_caption_gets_a_brevity_penalty():
 
 
 def test_the_number_of_references_may_differ():
-    some = caption_bleu(["a dog runs fast", "a cat sits here"], [["a dog runs fast", "x"], ["a cat sits here"]])
-    assert some == pytest.approx([100] * 4)
+    scores = caption_bleu(["a dog runs fast", "a cat sits here"], [["a dog runs fast", "x"], ["a cat sits here"]])
+    assert scores == pytest.approx([100] * 4)
 
 
 def test_rouge_by_hand():
-    # "a dog on grass" is common to both: 4 of 5 words said, 4 of 6 wanted.
+    # "a dog on grass" is common to both: 4 of 5 words of the caption, 4 of 6 of the reference.
     precision, recall = 4 / 5, 4 / 6
-    wanted = (1 + 1.44) * precision * recall / (recall + 1.44 * precision)
-    said, reference = ["a", "dog", "runs", "on", "grass"], ["a", "brown", "dog", "on", "the", "grass"]
-    assert rouge_l(said, [reference]) == pytest.approx(wanted)
+    expected = (1 + 1.44) * precision * recall / (recall + 1.44 * precision)
+    caption, reference = ["a", "dog", "runs", "on", "grass"], ["a", "brown", "dog", "on", "the", "grass"]
+    assert rouge_l(caption, [reference]) == pytest.approx(expected)
     # A second reference gives a better recall, and the precision of the first is kept.
-    both = rouge_l(said, [reference, ["a"]])
+    both = rouge_l(caption, [reference, ["a"]])
     assert both == pytest.approx((1 + 1.44) * precision / (1 + 1.44 * precision))
     assert rouge_l([], [["a"]]) == 0
     assert rouge_l(["a"], [["b"]]) == 0
@@ -76,7 +76,7 @@ def test_cider_by_hand():
 
 def test_rare_words_count_more_than_those_of_every_caption():
     references = [[["a", "red", "star"]], [["a", "red", "ring"]], [["a", "blue", "moon"]]]
-    rare, common = (cider_d([said.split(), ["x"], ["x"]], references)[0] for said in ("star", "red"))
+    rare, common = (cider_d([word.split(), ["x"], ["x"]], references)[0] for word in ("star", "red"))
     assert rare > common > 0
     assert cider_d([["a"], ["x"], ["x"]], references)[0] == 0
 
@@ -96,8 +96,8 @@ def test_scores_stay_in_their_bounds_and_do_not_depend_on_the_order_of_reference
 
 @given(st.lists(WORDS.filter(lambda words: len(words) > 3), min_size=2, max_size=4, unique_by=tuple))
 def test_captions_equal_to_their_references_score_the_maximum(captions):
-    said = [" ".join(words) for words in captions]
-    scores = caption_scores(said, [[one] for one in said], meteor=False)
+    texts = [" ".join(words) for words in captions]
+    scores = caption_scores(texts, [[text] for text in texts], meteor=False)
     assert scores.bleu == pytest.approx([100] * 4)
     assert scores.rouge_l == pytest.approx(100)
     assert scores.exact_match == 1

@@ -11,8 +11,9 @@ from regard.errors import OptionError
 from regard.search.beam import beam
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Rules
+from regard.search.options import Search
 from regard.search.sample import sample
-from regard.search.search import Search, search
+from regard.search.search import search
 
 RULES = Rules(start=START, end=END, banned=(PAD,), max_length=6)
 every_decoder = pytest.mark.parametrize("name", MAKE_DECODER)
@@ -35,7 +36,9 @@ def log_prob_of(decoder, encoded, tokens):
 def test_beam_of_one_equals_greedy(name):
     encoder, decoder = make(name)
     encoded = encoder(*sources(5))
-    for narrow, simple in zip(decode(beam, decoder, encoded, RULES, size=1), decode(greedy, decoder, encoded, RULES), strict=True):
+    for narrow, simple in zip(
+        decode(beam, decoder, encoded, RULES, size=1), decode(greedy, decoder, encoded, RULES), strict=True
+    ):
         assert narrow[0].tokens == simple.tokens
         assert narrow[0].finished == simple.finished
         assert narrow[0].score == pytest.approx(simple.score, abs=1e-5)
@@ -83,7 +86,7 @@ def test_a_wide_beam_finds_the_best_of_all_outputs():
     assert {tuple(o.tokens) for o in outputs} <= set(every)
 
 
-def test_a_beam_is_sorted_without_repeats_and_not_worse_than_greedy():
+def test_a_beam_is_sorted_has_no_duplicates_and_is_not_worse_than_greedy():
     encoder, decoder = make("luong")
     encoded = encoder(*sources(5))
     for outputs, simple in zip(
@@ -96,7 +99,7 @@ def test_a_beam_is_sorted_without_repeats_and_not_worse_than_greedy():
         assert outputs[0].score >= simple.score - 1e-4 or not simple.finished
 
 
-def test_lengths_prefixes_and_repeats_are_obeyed():
+def test_lengths_prefixes_and_blocked_ngrams_are_respected():
     encoder, decoder = make("conditional")
     encoded = encoder(*sources(3))
     prefixes = [[7, 7, 7], [], [9]]
@@ -117,13 +120,16 @@ def test_lengths_prefixes_and_repeats_are_obeyed():
             assert len(pairs) == len(set(pairs))
 
 
-def test_an_output_at_the_limit_is_cut_and_says_so():
+def test_an_output_at_the_length_limit_is_cut_and_marked_as_unfinished():
     encoder, decoder = make("bahdanau")
     encoded = encoder(*sources(2))
     rules = Rules(start=START, end=END, banned=(PAD,), max_length=0)
     assert all(o.tokens == [] for o in decode(greedy, decoder, encoded, rules))
     rules = Rules(start=START, end=END, banned=(PAD, END), max_length=3)
-    for output in [*decode(greedy, decoder, encoded, rules), *(o[0] for o in decode(beam, decoder, encoded, rules, size=2))]:
+    for output in [
+        *decode(greedy, decoder, encoded, rules),
+        *(o[0] for o in decode(beam, decoder, encoded, rules, size=2)),
+    ]:
         assert len(output.tokens) == 3
         assert not output.finished
 
@@ -204,8 +210,10 @@ def test_search_is_beam_search_or_independent_samples(name):
     assert [[o.tokens for o in best] for best in find(beam=4, nbest=2)] == [
         [o.tokens for o in best[:2]] for best in decode(beam, decoder, encoded, RULES, size=4)
     ]
-    first, second, other = find(sample=True, nbest=6, seed=3), find(sample=True, nbest=6, seed=3), find(
-        sample=True, nbest=6, seed=4
+    first, second, other = (
+        find(sample=True, nbest=6, seed=3),
+        find(sample=True, nbest=6, seed=3),
+        find(sample=True, nbest=6, seed=4),
     )
     assert [len(outputs) for outputs in first] == [6, 6, 6]
     tokens = [[o.tokens for o in outputs] for outputs in first]

@@ -42,7 +42,7 @@ def test_english_and_persian_are_unambiguous_and_the_others_nearly_so(source, ta
         assert share == 0
 
 
-def said(language: str, pronoun: str) -> str:
+def sentence_of(language: str, pronoun: str) -> str:
     """That he, she, ... hears a man."""
     (verb,) = [verb for verb, _ in TRANSITIVE if verb.english[0] == "hear"]
     direct = Phrase(2 * STRIDE, noun=NOUNS["person"][0])
@@ -51,9 +51,9 @@ def said(language: str, pronoun: str) -> str:
 
 
 def test_persian_tells_he_from_she_by_saying_that_man_and_that_woman():
-    assert said("fa", "he") == "آن مرد مرد را می\u200cشنود ."
-    assert said("fa", "she") == "آن زن مرد را می\u200cشنود ."
-    assert said("fa", "they") == "مرد را می\u200cشنوند ."
+    assert sentence_of("fa", "he") == "آن مرد مرد را می\u200cشنود ."
+    assert sentence_of("fa", "she") == "آن زن مرد را می\u200cشنود ."
+    assert sentence_of("fa", "they") == "مرد را می\u200cشنوند ."
 
 
 @in_bulk

@@ -1,4 +1,4 @@
-"""The scenes world: what is painted is what is said, where it is said to be, and nothing else can be said of it."""
+"""The scenes world: each image shows what its caption describes, and has no other caption."""
 
 import time
 from itertools import islice, pairwise
@@ -70,13 +70,15 @@ def caption_of(seen: list[tuple[tuple[int, str, str], SceneObject]]) -> str:
     groups: dict[tuple[int, str, str], list[SceneObject]] = {}
     for kind, each in seen:
         groups.setdefault(kind, []).append(each)
-    phrases = {kind: phrase(kind, len(things)) for kind, things in groups.items()}
+    phrases = {kind: phrase(kind, len(objects)) for kind, objects in groups.items()}
     if len(groups) == 1:
-        ((kind, things),) = groups.items()
-        return phrases[kind] if len(things) > 1 else f"{phrases[kind]} {PLACES[ninth(things[0].y)][ninth(things[0].x)]}"
+        ((kind, objects),) = groups.items()
+        return (
+            phrases[kind] if len(objects) > 1 else f"{phrases[kind]} {PLACES[ninth(objects[0].y)][ninth(objects[0].x)]}"
+        )
     spans = {
-        kind: [(min(t[axis] - t.radius for t in things), max(t[axis] + t.radius for t in things)) for axis in (1, 2)]
-        for kind, things in groups.items()
+        kind: [(min(t[axis] - t.radius for t in objects), max(t[axis] + t.radius for t in objects)) for axis in (1, 2)]
+        for kind, objects in groups.items()
     }
     apart = [
         axis
@@ -95,8 +97,8 @@ def caption_of(seen: list[tuple[tuple[int, str, str], SceneObject]]) -> str:
     )
 
 
-def pairs_of(things: list) -> list[tuple]:
-    return [(one, two) for place, one in enumerate(things) for two in things[place + 1 :]]
+def pairs_of(objects: list) -> list[tuple]:
+    return [(one, two) for index, one in enumerate(objects) for two in objects[index + 1 :]]
 
 
 @in_bulk

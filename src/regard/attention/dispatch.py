@@ -1,6 +1,6 @@
-"""Which kernel serves this call? ROUTES answers, in order.
+"""Which kernel serves this call? The first entry of ROUTES that accepts it; otherwise score, align and read in turn.
 
-Every route computes the same numbers (to rounding) as the last one, which works for every score and alignment.
+Every route computes the same numbers (to rounding) as these three steps, which work for every score and alignment.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,8 @@ def _is_local_on_gpu(call: Call) -> bool:
 
     It does not serve where deterministic results are required, nor an expanded memory, which would have to be copied.
     """
-    if type(call.align) not in (LocalMonotonic, LocalPredictive):
+    align = call.align
+    if not isinstance(align, Local) or type(align) not in (LocalMonotonic, LocalPredictive):
         return False
     if not all(has_gpu_kernels(part) for part in (call.projected, call.keys, call.values)):
         return False
@@ -112,7 +113,7 @@ def _is_local_on_gpu(call: Call) -> bool:
         return False
     from regard.kernels.local import MAX_WINDOW
 
-    return call.align.window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()  # type: ignore[operator]
+    return align.window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()
 
 
 def _local_windows(call: Call) -> Attended:

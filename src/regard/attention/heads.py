@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.attention import checks
 from regard.attention.align import softmax
 from regard.attention.attend import AlignLike, Attended, Kernel, ScoreLike, as_align, as_score, recall
-from regard.attention.interfaces import Soft
+from regard.attention.interfaces import Soft, unshared
 from regard.attention.memory import Memory
 from regard.attention.score import scaled_dot
 from regard.errors import DtypeError, MaskError, OptionError, ShapeError
@@ -43,7 +43,7 @@ class MultiHead(nn.Module):
         self.key_layer = nn.Linear(self.memory_dim, dim, bias=bias)
         self.value_layer = nn.Linear(self.memory_dim, dim, bias=bias)
         self.output_layer = nn.Linear(dim, dim, bias=bias)
-        self.score, self.align = as_score(score), as_align(align)
+        self.score, self.align = unshared(as_score(score)), unshared(as_align(align))
         if self.score.compares_codes or self.score.learned_query() is not None:
             raise OptionError(
                 f"MultiHead compares projected queries and keys, which {type(self.score).__name__} cannot do."
@@ -61,7 +61,7 @@ class MultiHead(nn.Module):
         """Create a MultiHead with the parameters of torch's module, which must not use `add_bias_kv`."""
         if other.bias_k is not None or other.add_zero_attn or other.kdim != other.vdim:
             raise OptionError(
-                "MultiHead supports neither add_bias_kv, add_zero_attn nor different kdim and vdim; this module uses one."
+                "MultiHead supports neither add_bias_kv, add_zero_attn nor different kdim and vdim, as this module has."
             )
         heads = cls(other.embed_dim, other.num_heads, memory_dim=other.kdim, bias=other.in_proj_bias is not None)
         if other.in_proj_weight is not None:
@@ -155,8 +155,8 @@ class MultiHead(nn.Module):
         weight = self.query_layer.weight
         if tensor.device != weight.device:
             raise DtypeError(
-                f"The parameters of this MultiHead are on {weight.device}, the {role} on {tensor.device}. Move one with "
-                ".to(device)."
+                f"The parameters of this MultiHead are on {weight.device}, the {role} on {tensor.device}. Move one "
+                "with .to(device)."
             )
         if tensor.dtype != weight.dtype and not is_autocast(tensor.device):
             raise DtypeError(

@@ -1,12 +1,10 @@
 """Image features, computed once by an encoder and stored on disk in a memory-mapped array."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,50 +13,29 @@ import torch
 from jaxtyping import Float, Float16, UInt8
 from PIL import Image
 
+from regard.data.feature_files import (
+    DONE,
+    FAILED,
+    FORMAT,
+    PENDING,
+    StorePlan,
+    hash_names,
+    map_state,
+    read_json,
+    read_plan,
+    read_steps,
+    write_json,
+)
 from regard.data.image_tensors import ImageTensors
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
 from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
-from regard.files import write_text
 
-FORMAT = 1
-PENDING, DONE, FAILED = range(3)
 # How far the features of the probe image may differ from those of the first run: devices round differently.
 _TOLERANCE = 0.02
-_DTYPES = {"float16": "<f2", "int8": "i1"}
-_ENDINGS = {"float16": "f16", "int8": "i8"}
 
 Pixels = UInt8[np.ndarray, "b h w 3"]
 Prepare = Callable[[Image.Image], UInt8[np.ndarray, "h w 3"]]
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """The description of a store in meta.json."""
-
-    encoder: str
-    prepare: str
-    names_hash: str
-    count: int
-    cells: int
-    features: int
-    kind: str = "float16"
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.count, self.cells, self.features
-
-    @property
-    def file(self) -> str:
-        return f"features.{_ENDINGS[self.kind]}"
-
-    @property
-    def dtype(self) -> "np.dtype[Any]":
-        return np.dtype(_DTYPES[self.kind])
-
-    @property
-    def size(self) -> int:
-        return self.count * self.cells * self.features * self.dtype.itemsize
 
 
 class FeatureStore:
@@ -70,15 +47,15 @@ class FeatureStore:
     path.
     """
 
-    def __init__(self, folder: Path, plan: _Plan, names: Sequence[str], state: UInt8[np.ndarray, "n"]) -> None:
+    def __init__(self, folder: Path, plan: StorePlan, names: Sequence[str], state: UInt8[np.ndarray, "n"]) -> None:
         self.folder = folder
         self.encoder = plan.encoder
-        self.failed: dict[str, str] = _read(folder / "failed.json")
+        self.failed: dict[str, str] = read_json(folder / "failed.json")
         """Names of the images without features, and why they have none."""
         self._rows = {name: row for row, name in enumerate(names) if state[row] == DONE}
         # Copy-on-write, though nothing writes: torch does not accept read-only arrays.
         self._features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="c", shape=plan.shape)
-        self._steps = _steps(folder) if plan.kind == "int8" else None
+        self._steps = read_steps(folder) if plan.kind == "int8" else None
 
     @classmethod
     def build(
@@ -112,7 +89,7 @@ class FeatureStore:
         probe = _encode(encode, np.stack([prepare(_probe(tall)) for tall in (False, True)]), "The probe image")
         kind = "float16" if steps is None else "int8"
         cells, features = probe.shape[1:]
-        plan = _Plan(encoder, repr(prepare), _hash(names), len(names), cells, features, kind)
+        plan = StorePlan(encoder, repr(prepare), hash_names(names), len(names), cells, features, kind)
         if (folder / "meta.json").is_file():
             _check(folder, plan, probe)
         else:
@@ -124,8 +101,8 @@ class FeatureStore:
     def open(cls, folder: str | os.PathLike[str]) -> "FeatureStore":
         """Open the store in a folder; it must be complete."""
         folder = Path(folder)
-        plan = _plan(folder)
-        state = _state(folder, plan, "r")
+        plan = read_plan(folder)
+        state = map_state(folder, plan, "r")
         if missing := int((state == PENDING).sum()):
             raise DataError(
                 f"{folder} has the features of {plan.count - missing} of {plan.count} images. Build it again: it "
@@ -136,8 +113,8 @@ class FeatureStore:
             raise DataError(
                 f"{folder / plan.file} has {size} bytes, but meta.json states {plan.size}. Build the store again."
             )
-        names = _read(folder / "names.json")
-        if not isinstance(names, list) or _hash(list(map(str, names))) != plan.names_hash:
+        names = read_json(folder / "names.json")
+        if not isinstance(names, list) or hash_names(list(map(str, names))) != plan.names_hash:
             raise DataError(f"{folder / 'names.json'} has changed since the store was built. Build the store again.")
         return cls(folder, plan, names, state)
 
@@ -219,9 +196,9 @@ class _Encoding:
                 yield batch, _encode(self.encode, np.stack([*good.values()]), label) if good else np.zeros(0, "<f2")
 
 
-def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, progress: bool) -> None:
-    state = _state(folder, plan, "r+")
-    steps = _steps(folder) if plan.kind == "int8" else None
+def _fill(folder: Path, plan: StorePlan, names: Sequence[str], encoding: _Encoding, progress: bool) -> None:
+    state = map_state(folder, plan, "r+")
+    steps = read_steps(folder) if plan.kind == "int8" else None
     features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="r+", shape=plan.shape)
     rows = {name: row for row, name in enumerate(names)}
     pending = [name for name in names if state[rows[name]] != DONE]
@@ -242,12 +219,12 @@ def _fill(folder: Path, plan: _Plan, names: Sequence[str], encoding: _Encoding, 
             state[[rows[name] for name in batch if name in report.bad]] = FAILED
             state.flush()
             advance(len(batch))
-    _write(folder / "failed.json", report.bad)
+    write_json(folder / "failed.json", report.bad)
 
 
 def _start(
     folder: Path,
-    plan: _Plan,
+    plan: StorePlan,
     names: Sequence[str],
     probe: Float16[np.ndarray, "2 cells features"],
     steps: Float[np.ndarray, "features"] | None,
@@ -265,15 +242,15 @@ def _start(
         with (folder / name).open("wb") as stream:
             stream.truncate(length)
     np.save(folder / "probe.npy", probe)
-    _write(folder / "names.json", names)
-    _write(folder / "failed.json", {})
+    write_json(folder / "names.json", names)
+    write_json(folder / "failed.json", {})
     # Written last: a folder that has it has all the other files.
-    _write(folder / "meta.json", {"regard_features": FORMAT, **plan.__dict__})
+    write_json(folder / "meta.json", {"regard_features": FORMAT, **plan.__dict__})
 
 
-def _check(folder: Path, plan: _Plan, probe: Float16[np.ndarray, "2 cells features"]) -> None:
+def _check(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cells features"]) -> None:
     """Check that the store in a folder was started with the same encoder, preparation and names."""
-    started = _plan(folder)
+    started = read_plan(folder)
     for name, ours in plan.__dict__.items():
         if (theirs := getattr(started, name)) != ours:
             what = "another list of images" if name == "names_hash" else f"{name} {theirs!r}, not {ours!r}"
@@ -285,32 +262,6 @@ def _check(folder: Path, plan: _Plan, probe: Float16[np.ndarray, "2 cells featur
             f"{folder} was started with another encoder or preparation than {plan.encoder!r}: the features of a probe "
             f"image differ by up to {difference:.3g}. Choose another folder, or remove this one."
         )
-
-
-def _plan(folder: Path) -> _Plan:
-    if not (folder / "meta.json").is_file():
-        raise DataError(f"There is no feature store in {folder}: it has no meta.json. Build it first.")
-    fields = _read(folder / "meta.json")
-    version = fields.pop("regard_features", None)
-    if version != FORMAT:
-        raise DataError(
-            f"{folder} has feature format {version}; this version of regard reads format {FORMAT}. Build it again."
-        )
-    try:
-        return _Plan(**fields)
-    except TypeError as error:
-        raise DataError(f"{folder / 'meta.json'} does not describe a feature store: {error}.") from error
-
-
-def _state(folder: Path, plan: _Plan, mode: Any) -> "np.memmap[Any, np.dtype[np.uint8]]":
-    return np.memmap(folder / "state.u8", dtype=np.uint8, mode=mode, shape=(plan.count,))
-
-
-def _steps(folder: Path) -> Float[np.ndarray, "features"]:
-    try:
-        return np.asarray(np.load(folder / "steps.npy", allow_pickle=False), dtype=np.float32)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder / 'steps.npy'} cannot be read: {error}. Build the store again.") from error
 
 
 def _encode(encode: Callable[[Pixels], Any], pixels: Pixels, label: str) -> Float16[np.ndarray, "b cells features"]:
@@ -332,18 +283,3 @@ def _probe(tall: bool) -> Image.Image:
     y, x = np.mgrid[0:97, 0:131]
     levels = np.stack([2 * x, 255 - y - x // 2, 90 * ((x // 13 + y // 11) % 3)], axis=-1).clip(0, 255).astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(levels.transpose(1, 0, 2) if tall else levels))
-
-
-def _hash(names: Sequence[str]) -> str:
-    return blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}. Build the store again.") from error
-
-
-def _write(path: Path, content: Any) -> None:
-    write_text(path, json.dumps(content, ensure_ascii=False))

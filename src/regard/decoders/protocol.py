@@ -18,7 +18,7 @@ from regard.encoders.encoded import Encoded
 
 Override = Float[Tensor, "b 1 n"] | None
 Weights = bool | Literal["all"]
-"""Which attention weights a teacher-forced pass returns: none, those of `Unrolled.weights`, or every layer's and head's."""
+"""Which attention weights teacher forcing returns: none, those of `Unrolled.weights`, or also all layers and heads."""
 State = TypeVar("State")
 OF_INPUT = {"of_input": True}
 """Marks a field of a state that depends on the input alone, such as its memory: all hypotheses of an input share it."""

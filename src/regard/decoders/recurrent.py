@@ -105,7 +105,7 @@ class RecurrentDecoder(Decoder):
     def forward(
         self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
     ) -> Unrolled:
-        """Predict after each token of the target; weights="all" means the same as True, since there is one attention."""
+        """Predict after each token of the target; weights="all" is the same as True, since there is one attention."""
         embedded = self.dropout(self.embedding(target))
         pieces, steps = self.unroll(
             self.advance, self.project(embedded), self.start(encoded), weights=bool(weights), soft=soft

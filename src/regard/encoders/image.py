@@ -1,4 +1,4 @@
-"""Convolutional networks from LeNet to VGG, and any of them as an encoder whose map is attended to cell by cell."""
+"""Convolutional networks from LeNet to VGG, and their use as encoders whose cells are attended to."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -14,34 +14,34 @@ Images = Float[Tensor, "b c h w"]
 
 
 class ConvNet(nn.Module):
-    """Layers that make maps of a picture, then layers that tell its class from the last maps."""
+    """A convolutional network: `features` compute maps of an image, `classifier` its class from the last maps."""
 
     features: nn.Sequential
     classifier: nn.Module
 
     def forward(self, images: Images) -> Float[Tensor, "b classes"]:
-        """A logit for each class."""
+        """Compute a logit for each class."""
         logits: Tensor = self.classifier(self.features(images))
         return logits
 
     def maps(self, images: Images, stride: int) -> Float[Tensor, "b d gh gw"]:
-        """The deepest maps of which one cell stands for stride x stride pixels."""
+        """Compute the deepest maps at a stride, where one cell stands for stride x stride pixels."""
         for layer in list(self.features)[: self._depth(stride)]:
             images = layer(images)
         return images
 
     def channels(self, stride: int) -> int:
-        """How many maps there are at a stride."""
-        made = [int(getattr(layer, "out_channels", 0)) for layer in list(self.features)[: self._depth(stride)]]
-        return next(count for count in reversed(made) if count)
+        """Return the number of maps at a stride."""
+        counts = [int(getattr(layer, "out_channels", 0)) for layer in list(self.features)[: self._depth(stride)]]
+        return next(count for count in reversed(counts) if count)
 
     @property
     def strides(self) -> list[int]:
-        """The strides that maps can be had at, the finest first."""
+        """The strides at which there are maps, finest first."""
         return sorted(set(self._strides()))
 
     def _strides(self) -> list[int]:
-        """After each layer, how many pixels of the picture lie between two cells."""
+        """Return the stride after each layer: the distance in pixels between two neighbouring cells."""
         strides = [1]
         for layer in self.features:
             stride = getattr(layer, "stride", 1)
@@ -51,14 +51,14 @@ class ConvNet(nn.Module):
     def _depth(self, stride: int) -> int:
         strides = self._strides()
         if stride not in strides:
-            raise OptionError(f"{type(self).__name__} has maps at the strides {self.strides}; got {stride}.")
+            raise OptionError(f"{type(self).__name__} has maps at the strides {self.strides}; got stride={stride}.")
         return len(strides) - strides[::-1].index(stride)
 
 
 class ImageEncoder(nn.Module):
-    """The maps of a network as a memory: each cell of the grid is a state, in reading order; their mean is the summary.
+    """A network as an encoder: each cell of its map is a state, row by row; the mean state is the summary.
 
-    With VGG at stride 16, a picture of 224 x 224 gives 196 states of 512 features (Xu et al. 2015, section 3.1.1).
+    With VGG at stride 16, an image of 224 x 224 has 196 states of 512 features (Xu et al. 2015, section 3.1.1).
     """
 
     def __init__(self, net: ConvNet, stride: int) -> None:
@@ -66,7 +66,7 @@ class ImageEncoder(nn.Module):
         self.net, self.stride, self.dim = net, stride, net.channels(stride)
 
     def forward(self, images: Images) -> Encoded:
-        """The cells of each picture; all of them exist."""
+        """Encode images; all cells exist."""
         states = self.net.maps(images, self.stride).flatten(2).mT
         mask = torch.ones(len(states), 1, states.shape[1], dtype=torch.bool, device=states.device)
         return Encoded(states, mask, states.mean(1))
@@ -75,9 +75,10 @@ class ImageEncoder(nn.Module):
 class LeNet5(ConvNet):
     """LeNet-5 (LeCun et al. 1998, section II.B): C1 6 maps, S2, C3 16 maps, S4, C5 120 units, F6 84 units, classes.
 
-    The paper pads 28 x 28 digits to 32 x 32; here the first convolution does. Maps of C3 see all maps of S2, and the
-    classes are linear units instead of distances to drawn characters. "tanh" squashes and averages as the paper does
-    (without the factor and bias that it learns for each average); "relu" is today's form, with maxima.
+    The paper pads 28 x 28 digits to 32 x 32; here the first convolution does. Each map of C3 is connected to all maps
+    of S2, and the classes are linear units instead of distances to stylised characters. `activation="tanh"` uses tanh
+    and average pooling, as in the paper (without the learned factor and bias of each average); "relu" uses ReLU and
+    maximum pooling, as is common today.
     """
 
     def __init__(self, classes: int = 10, *, channels: int = 1, activation: Literal["tanh", "relu"] = "relu") -> None:
@@ -88,7 +89,7 @@ class LeNet5(ConvNet):
             nn.Conv2d(channels, 6, 5, padding=2), squash(), pool(2),
             nn.Conv2d(6, 16, 5), squash(), pool(2),
         )  # fmt: skip
-        # C5 is a convolution in the paper too, though on digits one window is all there is.
+        # C5 is a convolution in the paper too, although its output on digits is a single cell.
         self.classifier = nn.Sequential(
             nn.Conv2d(16, 120, 5), squash(), nn.Flatten(),
             nn.Linear(120, 84), squash(),
@@ -97,10 +98,10 @@ class LeNet5(ConvNet):
 
 
 class AlexNet(ConvNet):
-    """AlexNet (Krizhevsky et al. 2012, section 3.5), in two halves that meet in the third convolution.
+    """AlexNet (Krizhevsky et al. 2012, section 3.5), in two groups that the third convolution joins.
 
-    The paper says 224 x 224 pixels, with which 11 x 11 windows at stride 4 do not come out even; 227 x 227 do, and give
-    6 x 6 cells in the end. Those of other pictures are averaged to as many.
+    The paper states 224 x 224 pixels, which 11 x 11 windows at stride 4 do not cover exactly; 227 x 227 pixels work,
+    with 6 x 6 cells in the last maps. The last maps of other images are averaged to that size.
     """
 
     def __init__(self, classes: int = 1000, *, channels: int = 3, dropout: float = 0.5) -> None:
@@ -125,10 +126,10 @@ class AlexNet(ConvNet):
 
 
 class ConvNetJS(ConvNet):
-    """The small networks of Karpathy's ConvNetJS pages: 5 x 5 convolutions that keep the size, each with a pooling.
+    """The small networks of Karpathy's ConvNetJS: padded 5 x 5 convolutions, each followed by a pooling.
 
-    `filters` says how many each has and `pools` over how many pixels: the one for MNIST has 8 and 16 over 2 and 3,
-    the one for CIFAR-10 has 16, 20 and 20 over 2, 2 and 2. A linear layer tells the class.
+    `filters` is the number of filters of each convolution and `pools` the size of each pooling window: 8, 16 and 2, 3
+    for MNIST; 16, 20, 20 and 2, 2, 2 for CIFAR-10. A linear layer predicts the class.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class ConvNetJS(ConvNet):
 
 
 POOL = 0
-"""Stands for a pooling among the filter counts of VGG."""
+"""Marks a pooling layer among the filter counts of VGG."""
 VGG_FILTERS: dict[int, tuple[int, ...]] = {
     11: (64, POOL, 128, POOL, 256, 256, POOL, 512, 512, POOL, 512, 512, POOL),
     16: (64, 64, POOL, 128, 128, POOL, *[256] * 3, POOL, *[512] * 3, POOL, *[512] * 3, POOL),
@@ -154,13 +155,13 @@ SMALL_VGG_FILTERS = (64, 128, POOL, 256, 256, POOL, 512, 512, POOL, 512, 512, PO
 
 
 def vgg_features(filters: Sequence[int], channels: int, *, batch_norm: bool) -> nn.Sequential:
-    """3 x 3 convolutions that keep the size, and 2 x 2 maxima that halve it (Simonyan and Zisserman 2015, table 1)."""
+    """Create padded 3 x 3 convolutions and 2 x 2 maximum poolings (Simonyan and Zisserman 2015, table 1)."""
     layers: list[nn.Module] = []
     for count in filters:
         if count == POOL:
             layers.append(nn.MaxPool2d(2))
             continue
-        # Batch normalisation brings a shift of its own, but published weights have both.
+        # Batch normalisation makes the bias redundant, but published parameters have both.
         layers.append(nn.Conv2d(channels, count, 3, padding=1))
         layers += [nn.BatchNorm2d(count), nn.ReLU(inplace=True)] if batch_norm else [nn.ReLU(inplace=True)]
         channels = count
@@ -172,10 +173,10 @@ def vgg_features(filters: Sequence[int], channels: int, *, batch_norm: bool) -> 
 
 
 class VGG(ConvNet):
-    """VGG of 11, 16 or 19 layers with weights; they are named as in the checkpoints that everybody uses.
+    """VGG with 11, 16 or 19 layers, whose parameters have the names of the common checkpoints.
 
-    `features.0.weight` is the first convolution, `classifier.6.weight` the last layer. Pictures of any size from
-    32 x 32 on are averaged to 7 x 7 cells before the classifier.
+    `features.0.weight` is the first convolution, `classifier.6.weight` the last layer. Images may have any size from
+    32 x 32 on: the last maps are averaged to 7 x 7 cells before the classifier.
     """
 
     def __init__(
@@ -190,7 +191,7 @@ class VGG(ConvNet):
     ) -> None:
         super().__init__()
         if depth not in VGG_FILTERS:
-            raise OptionError(f"VGG has {', '.join(map(str, VGG_FILTERS))} layers; got depth={depth}.")
+            raise OptionError(f"The depth of VGG is one of {', '.join(map(str, VGG_FILTERS))}; got depth={depth}.")
         self.features = vgg_features(VGG_FILTERS[depth], channels, batch_norm=batch_norm)
         self.classifier = nn.Sequential(
             nn.Linear(512 * 7 * 7, hidden), nn.ReLU(), nn.Dropout(dropout),
@@ -200,13 +201,13 @@ class VGG(ConvNet):
         self.average = nn.AdaptiveAvgPool2d((7, 7))
 
     def forward(self, images: Images) -> Float[Tensor, "b classes"]:
-        """A logit for each class."""
+        """Compute a logit for each class."""
         logits: Tensor = self.classifier(self.average(self.features(images)).flatten(1))
         return logits
 
 
 class SmallVGG(ConvNet):
-    """VGG for pictures of 32 x 32: batch normalisation, and one linear layer on the largest of each map."""
+    """VGG for images of 32 x 32: with batch normalisation, and one linear layer on the maximum of each map."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Convolutional networks by name, those of timm among them."""
+"""Image networks by name, including those of timm."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -13,36 +13,38 @@ from regard.errors import OptionError
 
 
 class TimmNet(ConvNet):
-    """A network of timm, by its name there; with `pretrained`, timm downloads its weights."""
+    """A network of timm, by its name there; with `pretrained`, timm downloads its parameters."""
 
     def __init__(self, name: str, classes: int = 1000, *, channels: int = 3, pretrained: bool = False) -> None:
         super().__init__()
         try:
             timm = import_module("timm")
         except ImportError:
-            raise OptionError(f"The network {name!r} of timm needs timm: pip install 'regard[timm]'.") from None
+            raise OptionError(f"The network timm:{name} requires timm: pip install 'regard[timm]'.") from None
         try:
             self.model = timm.create_model(name, pretrained=pretrained, num_classes=classes, in_chans=channels)
         except RuntimeError as error:
-            raise OptionError(f"timm makes no network {name!r}: {error}.") from error
-        # Of each stage the name, the number of maps and the stride, the finest first.
+            raise OptionError(f"timm cannot create a network {name!r}: {error}.") from error
+        # The name, number of maps and stride of each stage, finest first.
         self._stages: list[dict[str, Any]] = [dict(stage) for stage in self.model.feature_info]
 
     def forward(self, images: Images) -> Float[Tensor, "b classes"]:
-        """A logit for each class."""
+        """Compute a logit for each class."""
         logits: Tensor = self.model(images)
         return logits
 
     def maps(self, images: Images, stride: int) -> Float[Tensor, "b d gh gw"]:
-        """The deepest maps of which one cell stands for stride x stride pixels."""
+        """Compute the deepest maps at a stride, where one cell stands for stride x stride pixels."""
         place = self._place(stride)
         if not hasattr(self.model, "forward_intermediates"):
-            raise OptionError(f"timm gives no maps of {type(self.model).__name__}; it can only tell classes.")
-        found: list[Tensor] = self.model.forward_intermediates(images, indices=[place], intermediates_only=True)
-        return found[0]
+            raise OptionError(
+                f"timm does not return the maps of {type(self.model).__name__}, so it can only be used as a classifier."
+            )
+        maps: list[Tensor] = self.model.forward_intermediates(images, indices=[place], intermediates_only=True)
+        return maps[0]
 
     def channels(self, stride: int) -> int:
-        """How many maps there are at a stride."""
+        """Return the number of maps at a stride."""
         return int(self._stages[self._place(stride)]["num_chs"])
 
     def _strides(self) -> list[int]:
@@ -71,11 +73,11 @@ _TAKES_DROPOUT = ("alexnet", "small_vgg", "vgg11", "vgg16", "vgg19", "efficientn
 def make_net(
     name: str, classes: int, *, channels: int = 3, size: int = 32, batch_norm: bool = False, dropout: float = 0.0
 ) -> ConvNet:
-    """A network by its name, or timm:NAME, for square pictures; what it has no use for is left aside."""
+    """Create a network by its name, or timm:NAME, for square images; options that it does not have are ignored."""
     if name.startswith("timm:"):
         return TimmNet(name.removeprefix("timm:"), classes, channels=channels)
     if name not in NETWORKS:
-        raise OptionError(f"A network is one of {', '.join(NETWORKS)}, or timm:NAME; got {name!r}.")
+        raise OptionError(f"The network must be one of {', '.join(NETWORKS)}, or timm:NAME; got {name!r}.")
     options: dict[str, Any] = {"channels": channels}
     if name in _TAKES_SIZE:
         options["size"] = size

@@ -13,9 +13,9 @@ NETWORKS = {"gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class RecurrentEncoder(nn.Module):
-    """A stack of GRU or LSTM layers over packed sentences, so that padding is never read.
+    """A stack of GRU or LSTM layers over packed sentences, which never read the padding.
 
-    Each layer has its own dropout on its input; the states are those of the last layer.
+    Dropout applies to the input of each layer; the states are those of the last layer.
     """
 
     def __init__(
@@ -51,9 +51,12 @@ class RecurrentEncoder(nn.Module):
                 nn.init.zeros_(weight)
 
     def forward(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"]) -> Encoded:
-        """Encode sentences of these lengths."""
+        """Encode padded sentences of these lengths."""
         if lengths.shape != source.shape[:1]:
-            raise ShapeError(f"One length for each sentence: {tuple(lengths.shape)} of {tuple(source.shape)}.")
+            raise ShapeError(
+                f"There must be one length per sentence; got lengths {tuple(lengths.shape)} for sentences "
+                f"{tuple(source.shape)}."
+            )
         embedded = self.dropout(self.embedding(source))
         places, rows = packed_places(lengths.cpu(), source.shape[1])
         places, lengths = (part.to(source.device, non_blocking=source.is_cuda) for part in (places, lengths))
@@ -73,14 +76,14 @@ class RecurrentEncoder(nn.Module):
 
 
 def packed_places(lengths: Int[Tensor, "b"], width: int) -> tuple[Int[Tensor, "w"], Int[Tensor, "n"]]:
-    """Where the words of padded sentences lie, in the order of a PackedSequence; and how many have an n-th word.
+    """Return the flat indices of the words in the order of a PackedSequence, and how many sentences have an n-th word.
 
-    That order is: all first words, all second words, ...; the longest sentence first. torch's own packing of sentences
-    that are not sorted takes a launch for each length, and waits for the GPU.
+    That order is all first words, then all second words, and so on, with the longest sentence first. torch's packing of
+    unsorted sentences launches a kernel for each length, and waits for the GPU.
     """
     ordered, sentences = lengths.sort(descending=True)
     if not len(lengths) or ordered[-1] < 1 or ordered[0] > width:
-        raise ShapeError(f"Each sentence has 1 to {width} words here; got lengths of {ordered.tolist()}.")
+        raise ShapeError(f"The lengths of sentences must be from 1 to {width} here; got {ordered.tolist()}.")
     words = torch.arange(int(ordered[0]), device=lengths.device).unsqueeze(1)
     is_word = words < ordered
     return (sentences * width + words)[is_word], is_word.sum(1)

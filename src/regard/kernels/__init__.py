@@ -1,1 +1,1 @@
-"""Fused and memory-lean operators, each beside the plain formula it must agree with."""
+"""Kernels: fused and memory-efficient operators, each beside the plain formula that it must agree with."""

@@ -1,12 +1,13 @@
 """Additive logits, v' tanh(query + key), without the (batch, query, key, feature) tensor.
 
-The plain broadcast holds that tensor, forward and backward. Here, unless it is small, it exists one cache-sized block
-at a time and is computed again in the backward pass. Large calls on a CPU with a compiler are loops instead, of
+The plain formula holds that tensor in the forward and in the backward pass. Here, unless it is small, only one
+cache-sized block of it exists at a time, and the backward pass computes it again. Large calls on a CPU with a compiler
+use compiled loops of
 
     tanh(a + b) = 1 - 2 r,  r = 1 / (1 + exp(2a) exp(2b)),  d tanh / da = 4 (r - r^2),
 
-so that the exponentials are taken once per query and once per key instead of once per pair, and a pair costs one
-product, one sum and one reciprocal. exp(2a) must stay finite: inputs beyond the range go block by block.
+with exponentials once per query and once per key instead of once per pair, so that a pair costs one product, one sum
+and one reciprocal. exp(2a) must not overflow; larger inputs are computed block by block.
 """
 
 import math
@@ -17,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.additive_compiled import prefers_compiled_loops, fractions, slopes
+from regard.kernels.additive_compiled import fractions, prefers_compiled_loops, slopes
 from regard.kernels.blocks import Block, blocks, flatten_lead, plain_gradients
 from regard.kernels.gpu import has_gpu_kernels, prefers_gpu_kernels
 
@@ -25,28 +26,30 @@ from regard.kernels.gpu import has_gpu_kernels, prefers_gpu_kernels
 def additive_logits_reference(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], direction: Float[Tensor, "d"]
 ) -> Float[Tensor, "... q k"]:
-    """The formula as the papers write it, for reading and for comparing with."""
+    """Compute v' tanh(query + key) by the plain formula, with the features of all pairs in memory."""
     return torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)) @ direction
 
 
 def additive_logits(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], direction: Float[Tensor, "d"]
 ) -> Float[Tensor, "... q k"]:
-    """The same numbers, where there are many from blocks: extra memory is bounded, whatever the sizes."""
+    """Compute v' tanh(query + key) in bounded memory: large calls are computed block by block."""
     if _prefers_formula(query, key):
         return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_() @ direction
     query, key, lead = flatten_lead(query, key)
     if prefers_gpu_kernels(query, key):
-        from regard.kernels.additive_gpu import additive_logits as by_gpu
+        from regard.kernels.additive_gpu import additive_logits as additive_logits_on_gpu
 
-        return by_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
+        return additive_logits_on_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
     logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits.view(*lead, *logits.shape[1:])
 
 
 MAX_FEATURES_FOR_FORMULA = 1 << 22
-"""Features of pairs (batch x query x key x feature) up to which the formula is fastest on a CPU: one tensor, of 16 MiB
-in float32, in which tanh overwrites the sum, and nothing is computed twice."""
+"""Number of pair features (batch x query x key x feature) up to which the plain formula is fastest on a CPU.
+
+It then needs one tensor of at most 16 MiB in float32, in which tanh overwrites the sum, and computes nothing twice.
+"""
 
 
 def _prefers_formula(query: Tensor, key: Tensor) -> bool:
@@ -74,7 +77,7 @@ class _AdditiveLogits(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, direction = ctx.saved_tensors
         if torch.is_grad_enabled():
-            # The gradient is to be differentiated again, which the plain formula can do.
+            # The gradient will be differentiated again, which the plain formula supports.
             return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
         exponentials = _exponentials(query, key)
         if exponentials is not None:
@@ -97,16 +100,16 @@ class _AdditiveLogits(torch.autograd.Function):
 
 
 def _features(query: Tensor, key: Tensor) -> Iterator[tuple[Block, Tensor]]:
-    """tanh(query + key), (b, q, k, d), of every block, each in the place of the one before."""
+    """Compute tanh(query + key), (b, q, k, d), of every block; all blocks share one buffer."""
     queries, keys = query.unsqueeze(2), key.unsqueeze(1)
-    shape, room, features = None, query.new_empty(0), query.new_empty(0)
+    shape, buffer, features = None, query.new_empty(0), query.new_empty(0)
     for block in blocks(query, key, features=query.shape[2]):
         b, q, k = block
         before, shape = shape, (b.stop - b.start, q.stop - q.start, k.stop - k.start, query.shape[2])
         if before is None:
-            room = query.new_empty(math.prod(shape))  # no later block is larger
+            buffer = query.new_empty(math.prod(shape))  # no later block is larger
         if shape != before:
-            features = room[: math.prod(shape)].view(shape)
+            features = buffer[: math.prod(shape)].view(shape)
         torch.add(queries[b, q], keys[b, :, k], out=features).tanh_()
         yield block, features
 
@@ -123,7 +126,7 @@ def _add(total: Tensor, part: Tensor, factors: Tensor, *, first: bool) -> None:
 
 
 def _exponentials(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
-    """exp(2x) of both sides, where the loops are to be taken and these are finite."""
+    """Return exp(2x) of queries and keys if the compiled loops apply and the exponentials are finite; else None."""
     if not prefers_compiled_loops(query, key):
         return None
     largest = 0.49 * math.log(torch.finfo(query.dtype).max)

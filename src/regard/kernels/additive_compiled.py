@@ -1,6 +1,6 @@
-"""The sums of additive.py on the CPU as loops that torch.compile makes: nothing of the size of the pairs is held.
+"""The sums of additive.py on a CPU as loops compiled by torch.compile, without a tensor of all pairs.
 
-Compiling takes some seconds, once for all sizes, so it must pay: large calls, where there is a C++ compiler.
+Compilation takes some seconds, once for all sizes, so only large calls use it, and only with a C++ compiler.
 """
 
 import functools
@@ -13,26 +13,29 @@ import torch
 from torch import Tensor
 
 MIN_FEATURES_TO_COMPILE = 1 << 27
-"""Fewest features of pairs (batch x query x key x feature) in one call: blocks take a second for twice as many."""
+"""Number of pair features (batch x query x key x feature) of a call from which on the loops are compiled.
+
+Computing twice as many block by block takes about a second.
+"""
 
 
 def prefers_compiled_loops(query: Tensor, key: Tensor) -> bool:
-    """Whether the compiled loops are to be taken; the sizes alone decide, so that runs can be repeated."""
+    """Whether the compiled loops apply; this depends on sizes alone, so that runs are reproducible."""
     features = query.shape[0] * query.shape[1] * key.shape[1] * query.shape[2]
     on_cpu = query.device.type == "cpu" and query.dtype == torch.float32
     return on_cpu and features >= MIN_FEATURES_TO_COMPILE and not torch.compiler.is_compiling() and _has_compiler()
 
 
 def fractions(query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
-    """sum_d v_d r, where r = 1 / (1 + query_d key_d): (b, q, d), (b, k, d), (d,) to (b, q, k)."""
-    found: Tensor = _compiled(_fractions)(query, key, direction)
-    return found
+    """Compute sum_d v_d r, where r = 1 / (1 + query_d key_d): (b, q, d), (b, k, d), (d,) to (b, q, k)."""
+    sums: Tensor = _compiled(_fractions)(query, key, direction)
+    return sums
 
 
 def slopes(own: Tensor, other: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """sum_j upstream_ij (r - r^2) and sum_j upstream_ij r: (b, i, d), (b, j, d), (b, i, j) to (b, i, d) each."""
-    found: tuple[Tensor, Tensor] = _compiled(_slopes)(own, other, upstream)
-    return found
+    """Compute sum_j upstream_ij (r - r^2) and sum_j upstream_ij r: (b, i, d), (b, j, d), (b, i, j) to (b, i, d)."""
+    sums: tuple[Tensor, Tensor] = _compiled(_slopes)(own, other, upstream)
+    return sums
 
 
 def _fractions(query, key, direction):  # type: ignore[no-untyped-def]

@@ -1,8 +1,9 @@
-"""Additive attention on a GPU, forward and backward; additive_triton.py has the kernels and their idea.
+"""Additive attention on a GPU, forward and backward; additive_triton.py has the kernels and explains them.
 
-Nothing of size (batch, query, key, feature) is ever held. The logits of MAX_PAIRS_IN_MEMORY pairs (batch x query x key) exist at a
-time, normalised in place and read with by a matrix product. A call of no more pairs than that keeps its weights for the
-backward pass; a larger one keeps the logarithms of their divisors alone, and computes the weights again.
+No tensor of size (batch, query, key, feature) exists. The logits of at most MAX_PAIRS_IN_MEMORY pairs
+(batch x query x key) exist at a time; they are normalised in place and multiplied with the values. A call of no more
+pairs keeps its weights for the backward pass; a larger one keeps only the logarithms of the softmax denominators, and
+computes the weights again.
 """
 
 import math
@@ -19,11 +20,11 @@ from regard.kernels.additive import additive_logits_reference
 from regard.kernels.blocks import plain_gradients
 
 MAX_PAIRS_IN_MEMORY = 1 << 24
-"""Pairs whose weights are held at a time: 64 MiB."""
+"""Number of pairs whose weights exist at a time: 64 MiB."""
 TARGET_PROGRAMS = 4096
-"""How many programs of one warp keep a GPU busy: some more than fit at once."""
+"""Number of programs of one warp that keep a GPU busy: somewhat more than run at once."""
 MAX_REGISTERS = 168
-"""Of the gradients' kernel: more, and too few of its programs fit at once to hide how long memory takes."""
+"""Registers per thread of the gradient kernel; with more, too few programs run at once to hide memory latency."""
 TILE: int = kernels.PEAK_TILE.value
 QUERIES: int = kernels.QUERIES.value
 GROUP: int = slope_kernels.GROUP.value
@@ -32,9 +33,9 @@ GROUP: int = slope_kernels.GROUP.value
 def additive_attention(
     query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """softmax(v' tanh(query + key)) values: (b, q, d), (b, k, d), (b, k, v), (d,) to (b, q, v).
+    """Compute softmax(v' tanh(query + key)) values: (b, q, d), (b, k, d), (b, k, v), (d,) to (b, q, v).
 
-    `mask` broadcasts to (b, q, k); a query that may attend to nothing reads zeros.
+    `mask` broadcasts to (b, q, k); the context of a query that may attend to nothing is zero.
     """
     if mask is not None:
         mask = mask.expand(query.shape[0], query.shape[1], key.shape[1])
@@ -44,7 +45,7 @@ def additive_attention(
 
 
 def additive_logits(query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
-    """v' tanh(query + key): (b, q, d), (b, k, d), (d,) to (b, q, k)."""
+    """Compute v' tanh(query + key): (b, q, d), (b, k, d), (d,) to (b, q, k)."""
     query, key = query.contiguous(), key.contiguous()
     logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits
@@ -53,12 +54,12 @@ def additive_logits(query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
 def additive_attention_reference(
     query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None = None
 ) -> Tensor:
-    """The same by the plain formula, with all pairs in memory."""
+    """Compute `additive_attention` by the plain formula, with the features of all pairs in memory."""
     return _reference_weights(query, key, direction, mask) @ values
 
 
 class Sides:
-    """Queries and keys made ready for the kernels."""
+    """Queries and keys, prepared for the kernels."""
 
     def __init__(self, query: Tensor, key: Tensor, direction: Tensor, mask: Tensor | None) -> None:
         self.query, self.key, self.direction = query, key, direction.float()
@@ -70,7 +71,7 @@ class Sides:
         self.fast = query.is_cuda and torch.version.hip is None
 
     def logits(self) -> Tensor:
-        """v' tanh(query + key), (b, q, k) in float32; -inf where the mask is False."""
+        """Compute v' tanh(query + key), (b, q, k) in float32; -inf where the mask is False."""
         exp_query, exp_key, query_peaks, key_peaks = self._exponentials()
         padded_dim = exp_query.shape[2]
         fill = padded_dim - self.dim
@@ -102,16 +103,16 @@ class Sides:
         return output
 
     def _exponentials(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """exp(2x) of both sides as `score` wants them, and the largest |x| of each tile of rows."""
+        """Compute exp(2x) of queries and keys in the layout of `score`, and the largest |x| of each tile of rows."""
         padded_dim = triton.cdiv(self.dim, 4) * 4
         tiles = triton.cdiv(self.num_queries, TILE), triton.cdiv(self.num_keys, TILE)
         padded_queries = triton.cdiv(self.num_queries, QUERIES) * QUERIES
         shapes = [(padded_queries, padded_dim), (padded_dim, tiles[1] * TILE), (tiles[0],), (tiles[1],)]
-        made = [torch.empty(self.batch, *shape, device=self.query.device, dtype=torch.float32) for shape in shapes]
+        outputs = [torch.empty(self.batch, *shape, device=self.query.device, dtype=torch.float32) for shape in shapes]
         kernels.prepare[(sum(tiles), self.batch)](
             self.query,
             self.key,
-            *made,
+            *outputs,
             self.num_queries,
             self.num_keys,
             self.dim,
@@ -120,12 +121,13 @@ class Sides:
             TILE=TILE,
             BLOCK=32,
         )
-        return made[0], made[1], made[2], made[3]
+        return outputs[0], outputs[1], outputs[2], outputs[3]
 
     def backward(self, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """From the gradient of the logits (b, group of queries, k, query) to those of queries and keys, in float32.
+        """Compute the gradients of queries, keys and direction, in float32.
 
-        The last is that of the direction, but for the sum of all of `upstream`.
+        `upstream` is the gradient of the logits, (b, group of queries, k, query). The gradient of the direction lacks
+        the sum of `upstream`, which the caller adds.
         """
         block = 64 if self.dim > 32 else 32
         blocks = triton.cdiv(self.dim, block)
@@ -168,33 +170,33 @@ class Sides:
 
 
 def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
-    """The softmax over the keys in place; `normalisers` (b, q) are filled, or given."""
+    """Compute the softmax over the keys in place; `normalisers` (b, q) are inputs if `given`, otherwise outputs."""
     block = min(4096, triton.next_power_of_2(logits.shape[-1]))
     kernels.normalise[(normalisers.numel(),)](logits, normalisers, logits.shape[-1], GIVEN=given, BLOCK=block)
     return logits
 
 
 def _normalise_back(weights: Tensor, gradients: Tensor) -> Tensor:
-    """From the gradients of the weights to those of the logits, as Sides.backward wants them."""
+    """Compute the gradients of the logits from those of the weights, in the layout of Sides.backward."""
     batch, num_queries, num_keys = weights.shape
     groups = triton.cdiv(num_queries, GROUP)
-    found = weights.new_empty(batch, groups, num_keys, GROUP)
+    slopes = weights.new_empty(batch, groups, num_keys, GROUP)
     block = min(256, triton.next_power_of_2(num_keys))
-    slope_kernels.normalise_back[(groups, batch)](weights, gradients, found, num_queries, num_keys, BLOCK=block)
-    return found
+    slope_kernels.normalise_back[(groups, batch)](weights, gradients, slopes, num_queries, num_keys, BLOCK=block)
+    return slopes
 
 
 def in_groups(gradients: Tensor) -> Tensor:
-    """The gradients of logits (b, q, k) as Sides.backward wants them: (b, group of queries, k, query)."""
+    """Rearrange the gradients of logits (b, q, k) to (b, group of queries, k, query), as for Sides.backward."""
     filled = functional.pad(gradients, (0, 0, 0, -gradients.shape[1] % GROUP))
     return filled.view(len(filled), -1, GROUP, filled.shape[-1]).mT.contiguous()
 
 
 def _shares(num_queries: int, num_keys: int, programs: int) -> tuple[int, int]:
-    """How many queries and how many keys one program takes, so that about so many share the work of an example.
+    """Return the numbers of queries and keys of one program, so that about `programs` of them share an example.
 
-    Four times as many queries as keys: a program goes through its keys once for every GROUP of queries, and the sums of
-    fewer keys stay near.
+    There are four times as many queries as keys, since a program goes through its keys once per GROUP of queries, and
+    the sums of fewer keys stay in the cache.
     """
     half_a_side = max(1, math.isqrt(num_queries * num_keys // max(1, programs)) // 2)
     keys = max(32, 1 << half_a_side.bit_length() - 1)
@@ -221,7 +223,7 @@ class _AdditiveAttention(torch.autograd.Function):
         query, key, values, direction, mask, normalisers, kept = ctx.saved_tensors
         inputs = query, key, values, direction
         if torch.is_grad_enabled():
-            # The gradient is to be differentiated again, which the plain formula can do.
+            # The gradient will be differentiated again, which the plain formula supports.
             needed = ctx.needs_input_grad[:4]
             return *plain_gradients(
                 lambda q, k, x, v: additive_attention_reference(q, k, x, v, mask), inputs, needed, grad
@@ -236,13 +238,13 @@ class _AdditiveAttention(torch.autograd.Function):
                 totals = grads[0][b, q], grads[1][b], grads[2][b], grads[3]
                 for total, part in zip(totals, _gradients(sides, values[b], weights, grad[b, q]), strict=True):
                     total += part
-        return *(found.to(side.dtype) for found, side in zip(grads, inputs, strict=True)), None
+        return *(part.to(side.dtype) for part, side in zip(grads, inputs, strict=True)), None
 
 
 def _gradients(sides: Sides, values: Tensor, weights: Tensor, grad: Tensor) -> tuple[Tensor, ...]:
-    """From the gradient of what is read to those of queries, keys, values and direction, in float32."""
+    """Compute the gradients of queries, keys, values and direction from that of the context, in float32."""
     grad = grad.float().contiguous()
-    # The gradients of the logits of a query sum to 0, and so do those of all.
+    # The gradients of the logits of each query sum to 0, so that of the direction is complete.
     of_query, of_key, of_direction = sides.backward(_normalise_back(weights, grad @ values.float().mT))
     return of_query, of_key, weights.mT @ grad, of_direction
 
@@ -250,7 +252,7 @@ def _gradients(sides: Sides, values: Tensor, weights: Tensor, grad: Tensor) -> t
 def _attended(
     query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What is read, the logarithms of the divisors of the weights, and the weights."""
+    """Compute the context, the logarithms of the softmax denominators, and the weights."""
     logits = Sides(query, key, direction, mask).logits()
     normalisers = logits.new_empty(logits.shape[:2])
     weights = _normalise(logits, normalisers, given=False)
@@ -267,15 +269,15 @@ class _AdditiveLogits(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, direction = ctx.saved_tensors
         if torch.is_grad_enabled():
-            # The gradient is to be differentiated again, which the plain formula can do.
+            # The gradient will be differentiated again, which the plain formula supports.
             return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
         of_query, of_key, of_direction = Sides(query, key, direction, None).backward(in_groups(grad.float()))
         grads = of_query, of_key, of_direction + grad.float().sum()
-        return tuple(found.to(side.dtype) for found, side in zip(grads, ctx.saved_tensors, strict=True))
+        return tuple(part.to(side.dtype) for part, side in zip(grads, ctx.saved_tensors, strict=True))
 
 
 def _chunks(batch: int, num_queries: int, num_keys: int) -> list[tuple[slice, slice]]:
-    """Parts of the batch, or of one example's queries, with at most MAX_PAIRS_IN_MEMORY pairs, so that each lies in one piece."""
+    """Return slices of the batch and the queries with at most MAX_PAIRS_IN_MEMORY contiguous pairs each."""
     examples = max(1, MAX_PAIRS_IN_MEMORY // max(1, num_queries * num_keys))
     queries = max(num_queries, 1) if examples > 1 else max(TILE, MAX_PAIRS_IN_MEMORY // max(1, num_keys) // TILE * TILE)
     return [

@@ -1,12 +1,13 @@
-"""The gradients of additive attention in Triton; additive_triton.py has the idea, additive_gpu.py calls these.
+"""Triton kernels of the gradients of additive attention; additive_triton.py explains u, additive_gpu.py calls these.
 
-With g the gradient of the logits, a query i gets 4 v sum_j g_ij (u_ij - u_ij^2), a key j the same sum over i, and v
-sum_ij g_ij (1 - 2 u_ij). One pass gives all three: a program holds GROUP queries in registers, a vector of features
-each, and goes through the keys. The gradients of a key for one group of queries are neighbours: (b, group, key, query).
+With g the gradient of the logits, the gradient of query i is 4 v sum_j g_ij (u_ij - u_ij^2), that of key j is the same
+sum over i, and that of v is sum_ij g_ij (1 - 2 u_ij). One pass computes all three: a program holds GROUP queries in
+registers, as one vector of features each, and goes through the keys. The gradients of the logits are stored as
+(b, group, key, query), so that those of one key and one group are neighbours.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,assignment"
-# ruff: noqa: RUF005 - Triton joins tuples by +, and knows no *.
+# ruff: noqa: RUF005 - Triton joins tuples with + and does not support unpacking.
 
 import triton
 import triton.language as tl
@@ -14,12 +15,12 @@ import triton.language as tl
 from regard.kernels.additive_triton import LIMIT, reciprocal, two, zeros
 
 GROUP = tl.constexpr(16)
-"""Queries that a program holds at a time."""
+"""Number of queries that a program holds at a time."""
 
 
 @triton.jit
 def normalise_back(weights, gradients, slopes_of_logits, num_queries, num_keys, BLOCK: tl.constexpr):
-    """From the gradients of the weights (b, q, k) to those of the logits, w (g - sum w g), group by group."""
+    """Compute the gradients of the logits, w (g - sum w g), from those of the weights (b, q, k), in groups."""
     batch, group = tl.program_id(1).to(tl.int64), tl.program_id(0)
     members = tl.arange(0, GROUP)[:, None]
     rows = group * GROUP + members
@@ -36,13 +37,13 @@ def normalise_back(weights, gradients, slopes_of_logits, num_queries, num_keys, 
     for first in range(0, num_keys, BLOCK):
         inside = (rows < num_queries) & (first + columns < num_keys)
         weight = tl.load(weights + first + columns, mask=inside, other=0.0)
-        found = weight * (tl.load(gradients + first + columns, mask=inside, other=0.0) - common)
-        tl.store(slopes_of_logits + (first + columns) * GROUP, found, mask=first + columns < num_keys)
+        slope = weight * (tl.load(gradients + first + columns, mask=inside, other=0.0) - common)
+        tl.store(slopes_of_logits + (first + columns) * GROUP, slope, mask=first + columns < num_keys)
 
 
 @triton.jit
 def _four_queries(own, b, g, sums, both, taken, NEAR: tl.constexpr, FAST: tl.constexpr):
-    """Four queries and one key: g (u - u^2), added to each query's sum and to the key's; and g u, added to the last."""
+    """Add g (u - u^2) of four queries and one key to the sums of the queries and of the key, and g u to `taken`."""
     if NEAR:
         d0, d1, d2, d3 = own[0] * b + 1.0, own[1] * b + 1.0, own[2] * b + 1.0, own[3] * b + 1.0
         d01, d23 = d0 * d1, d2 * d3
@@ -61,11 +62,11 @@ def _four_queries(own, b, g, sums, both, taken, NEAR: tl.constexpr, FAST: tl.con
 @triton.jit
 def _through_keys(own, sums, taken, key, parts, upstream, count, dim, inside, is_later, NEAR: tl.constexpr,
                   FAST: tl.constexpr):  # fmt: skip
-    """All queries of a group and `count` keys, whose own sums lie at `parts` from the second group on."""
+    """Combine the queries of a group with `count` keys; `parts` holds the keys' sums from the second group on."""
     following = tl.load(key, mask=inside, other=0.0)
     for j in range(count):
         b = following.to(tl.float32)
-        # The next key is asked for before this one is needed, and the earlier sum is needed last.
+        # The next key is loaded early to hide the latency; the earlier sum is needed last.
         following = tl.load(key + dim, mask=inside & (j + 1 < count), other=0.0)
         if NEAR:
             b = tl.exp(2.0 * b)
@@ -88,7 +89,7 @@ def _through_keys(own, sums, taken, key, parts, upstream, count, dim, inside, is
 
 @triton.jit
 def _largest(inputs, first, last, dim, dims, is_dim, BLOCK: tl.constexpr):
-    """The largest |x| of some rows, in these features."""
+    """Return the largest |x| of rows `first` to `last` in these features."""
     largest = tl.zeros([BLOCK], tl.float32)
     for row in range(first, last):
         row_inputs = tl.load(inputs + row * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
@@ -112,10 +113,10 @@ def slopes(
     FAST: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """sum_j g_ij (u - u^2) for the queries i, sum_i g_ij (u - u^2) for the keys j, and sum_ij g_ij u.
+    """Compute sum_j g_ij (u - u^2) of each query i, sum_i g_ij (u - u^2) of each key j, and sum_ij g_ij u.
 
-    A program takes QUERY_SHARE queries (GROUP at a time), KEY_SHARE keys and BLOCK features. What several programs find
-    for the same query or key goes to a part of its own, (share of the other side, batch, row, feature), to be summed.
+    A program computes QUERY_SHARE queries (GROUP at a time), KEY_SHARE keys and BLOCK features. Programs that share a
+    query or key write to separate parts, (share of the other side, batch, row, feature), which `gather` adds up.
     """
     batch, batches = tl.program_id(2).to(tl.int64), tl.num_programs(2)
     shares_of_keys = tl.cdiv(num_keys, KEY_SHARE)
@@ -127,7 +128,7 @@ def slopes(
     first_key, last_key = key_share * KEY_SHARE, tl.minimum(key_share * KEY_SHARE + KEY_SHARE, num_keys)
     first_query = query_share * QUERY_SHARE
     last_query = tl.minimum(first_query + QUERY_SHARE, num_queries)
-    # The gradients come in pairs of neighbouring queries, and are 0 for those that fill up.
+    # The gradients are loaded in pairs of neighbouring queries, and are 0 for padding.
     upstream += ((batch * tl.cdiv(num_queries, GROUP) + first_query // GROUP) * num_keys + first_key) * (GROUP // 2)
     query_parts += (key_share * batches + batch) * num_queries * dim
     own_parts = key_parts + ((query_share * batches + batch) * num_keys + first_key) * dim + dims
@@ -173,9 +174,9 @@ def gather(
     dim,
     BLOCK: tl.constexpr,
 ):
-    """The sums of the parts: 4 v times those of queries and keys, and -2 times those of v.
+    """Add up the parts, and multiply by 4 v for queries and keys and by -2 for v.
 
-    A program takes BLOCK numbers of the queries' gradients, or of the keys', or 32 features of that of v.
+    A program computes BLOCK elements of the gradient of the queries or keys, or 32 elements of that of v.
     """
     program = tl.program_id(0)
     query_programs, key_programs = tl.cdiv(query_size, BLOCK), tl.cdiv(key_size, BLOCK)

@@ -1,30 +1,30 @@
-"""Additive logits in Triton, the language of kernels for a GPU; additive_gpu.py calls these.
+"""Triton kernels of additive attention; additive_gpu.py calls these.
 
-tanh(a + b) costs a special-function instruction a pair, of which a GPU has few. With A = exp(2a) and B = exp(2b), taken
-once per query and once per key,
+tanh(a + b) costs a special-function instruction per pair, of which a GPU executes few per cycle. With A = exp(2a) and
+B = exp(2b), computed once per query and once per key,
 
     tanh(a + b) = 1 - 2 u,  u = 1 / (1 + A B),  d tanh / da = 4 (u - u^2),
 
-and four fractions share one reciprocal, v0 / d0 + v1 / d1 = (v0 d1 + v1 d0) / (d0 d1), so that the work lies in fused
-multiply-adds. The product of four d must stay finite: queries and keys whose largest inputs are together beyond LIMIT
-take u = 1 / (1 + exp(2 (a + b))) pair by pair, which is right for any input.
+and four fractions share one reciprocal, v0 / d0 + v1 / d1 = (v0 d1 + v1 d0) / (d0 d1), so that most of the work is
+fused multiply-adds. The product of four d must not overflow: queries and keys whose largest inputs add up to more than
+LIMIT use u = 1 / (1 + exp(2 (a + b))) for each pair, which is accurate for any input.
 
-A program holds some queries as scalars, or rows, against one long vector: everything then lies in one layout, and no
-thread waits for another. No atomics either: the same inputs give the same bits.
+A program combines a few queries, as scalars or rows, with one long vector. All values then have one layout, threads
+never wait for each other, and there are no atomics, so that equal inputs give equal bits.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,assignment"
-# ruff: noqa: RUF005 - Triton joins tuples by +, and knows no *.
+# ruff: noqa: RUF005 - Triton joins tuples with + and does not support unpacking.
 
 import triton
 import triton.language as tl
 
 LIMIT = tl.constexpr(10.9)
-"""Largest |a| + |b| for shared reciprocals: 1 / (1 + exp(21.8))^4 is still a normal number."""
+"""Largest |a| + |b| for shared reciprocals: 1 / (1 + exp(21.8))^4 is still a normal float32."""
 QUERIES = tl.constexpr(8)
-"""Queries that a program compares at a time."""
+"""Number of queries that a program compares at a time."""
 PEAK_TILE = tl.constexpr(64)
-"""Queries, or keys, whose largest input is noted together."""
+"""Number of queries, or keys, that share one recorded maximum."""
 
 
 @triton.jit
@@ -43,11 +43,10 @@ def prepare(
     TILE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """exp(2x) of both sides as `score` reads them, and the largest |x| of each TILE of rows.
+    """Compute exp(2x) of queries and keys in the layout of `score`, and the largest |x| of each TILE of rows.
 
-    Queries: (b, eight queries, four features, query, feature), the last two of which are 32 neighbours. Keys: (b,
-    feature, key).
-    Features, queries and keys that fill up are 0.
+    The layout of queries is (b, group of 8 queries, group of 4 features, query, feature), so that 32 neighbours belong
+    together; that of keys is (b, feature, key). Padding of features, queries and keys is 0.
     """
     tile, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
     query_tiles = tl.cdiv(num_queries, TILE)
@@ -65,7 +64,7 @@ def prepare(
 @triton.jit
 def _prepare(inputs, exponentials, peaks, tile, batch, count, padded_count, dim, padded_dim, IS_QUERY: tl.constexpr,
              TILE: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """One tile of one side."""
+    """Prepare one tile of the queries or of the keys."""
     rows = (tile * TILE + tl.arange(0, TILE))[:, None]
     largest = tl.zeros([TILE], tl.float32)
     for first in range(0, padded_dim, BLOCK):
@@ -85,7 +84,7 @@ def _prepare(inputs, exponentials, peaks, tile, batch, count, padded_count, dim,
 
 @triton.jit
 def reciprocal(x, FAST: tl.constexpr):
-    """1 / x; FAST is the instruction of NVIDIA's GPUs that is right to the last bit or one beside it."""
+    """Compute 1 / x; FAST uses an instruction of NVIDIA GPUs that is accurate to one unit in the last place."""
     if FAST:
         return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
     else:
@@ -94,23 +93,23 @@ def reciprocal(x, FAST: tl.constexpr):
 
 @triton.jit
 def two(pointer):
-    """Two neighbouring float32, loaded as one int64: half as many loads."""
+    """Load two neighbouring float32 as one int64, which halves the number of loads."""
     both = tl.load(pointer)
     return both.to(tl.int32).to(tl.float32, bitcast=True), (both >> 32).to(tl.int32).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def zeros(COUNT: tl.constexpr, BLOCK: tl.constexpr):
-    """So many vectors of zeros."""
-    made = ()
+    """Return COUNT vectors of zeros."""
+    vectors = ()
     for _ in tl.static_range(COUNT):
-        made = made + (tl.zeros([BLOCK], tl.float32),)
-    return made
+        vectors = vectors + (tl.zeros([BLOCK], tl.float32),)
+    return vectors
 
 
 @triton.jit
 def _four_features(query, b0, b1, b2, b3, v0, v1, v2, v3, FAST: tl.constexpr):
-    """v0 / d0 + v1 / d1 + v2 / d2 + v3 / d3 of one query, whose exponentials lie at the pointer."""
+    """Compute v0 / d0 + v1 / d1 + v2 / d2 + v3 / d3 of one query, given a pointer to its exponentials."""
     a0, a1 = two(query)
     a2, a3 = two(query + 1)
     d0, d1, d2, d3 = a0 * b0 + 1.0, a1 * b1 + 1.0, a2 * b2 + 1.0, a3 * b3 + 1.0
@@ -143,7 +142,7 @@ def score(
     FAST: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """v' tanh(a + b) for eight queries and BLOCK keys; -inf where the mask is False."""
+    """Compute v' tanh(a + b) of eight queries and BLOCK keys; -inf where the mask is False."""
     first, batch = tl.program_id(0) * QUERIES, tl.program_id(2).to(tl.int64)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     peak = 0.0
@@ -154,7 +153,7 @@ def score(
     fractions = zeros(QUERIES, BLOCK)
     total = 0.0
     if peak < LIMIT:
-        # The exponentials of the queries and v come in pairs.
+        # The exponentials of the queries and v are loaded in pairs.
         exp_query += (batch * tl.cdiv(num_queries, QUERIES) + tl.program_id(0)) * (QUERIES * padded_dim // 2)
         own_keys = exp_key + batch * padded_keys * padded_dim + columns
         for _ in range(0, padded_dim, 4):
@@ -196,9 +195,9 @@ def score(
 
 @triton.jit
 def normalise(logits, normalisers, count, GIVEN: tl.constexpr, BLOCK: tl.constexpr):
-    """Each row's softmax in place, and the logarithm of its divisor; or by a GIVEN logarithm.
+    """Compute the softmax of each row in place, and the logarithm of its denominator, unless that is GIVEN.
 
-    A row with nothing to attend to has weights 0, and infinity as its logarithm.
+    A row with nothing to attend to has weights 0 and an infinite logarithm.
     """
     row = tl.program_id(0).to(tl.int64)
     logits += row * count

@@ -1,4 +1,4 @@
-"""Cutting a (batch, query, key) volume into blocks whose intermediate results stay in the cache."""
+"""Blocks of a (batch, query, key) volume whose intermediate results fit in the cache."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -6,17 +6,17 @@ import torch
 from torch import Tensor
 
 Block = tuple[slice, slice, slice]
-"""Of the batch, of the queries and of the keys."""
+"""Slices of the batch, of the queries and of the keys."""
 
-# Elements of one (batch, query, key, feature) block: 1 MiB in float32 stays in the cache of each of a few CPU cores,
-# while a GPU needs larger pieces to be busy.
+# Number of elements of a (batch, query, key, feature) block: 1 MiB in float32 fits in the cache of each of a few CPU
+# cores, while a GPU needs larger blocks to be busy.
 CPU_BLOCK = 1 << 18
 MAX_CORES = 4
 GPU_BLOCK = 1 << 23
 
 
 def flatten_lead(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, torch.Size]:
-    """Both with one batch axis, (b, q, d) and (b, k, d), and the leading axes that they broadcast to."""
+    """Reshape to one batch axis, (b, q, d) and (b, k, d); also return the leading axes that both broadcast to."""
     lead = query.shape[:-2]
     if lead != key.shape[:-2]:
         lead = torch.broadcast_shapes(lead, key.shape[:-2])
@@ -29,17 +29,17 @@ def flatten_lead(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, torch.Size
 def plain_gradients(
     reference: Callable[..., Tensor], inputs: Sequence[Tensor], needed: Sequence[bool], grad: Tensor
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of a reference formula, as functions of its inputs: what a second derivative goes through."""
-    wanted = [part for part, need in zip(inputs, needed, strict=True) if need]
-    found = iter(torch.autograd.grad(reference(*inputs), wanted, grad, create_graph=True))
-    return tuple(next(found) if need else None for need in needed)
+    """Compute the gradients of a reference formula such that they can be differentiated again."""
+    differentiated = [part for part, need in zip(inputs, needed, strict=True) if need]
+    gradients = iter(torch.autograd.grad(reference(*inputs), differentiated, grad, create_graph=True))
+    return tuple(next(gradients) if need else None for need in needed)
 
 
 def blocks(query: Tensor, key: Tensor, *, features: int) -> Iterator[Block]:
-    """Slices over the batch, the queries (b, q, d) and the keys (b, k, d), of at least one pair each.
+    """Yield slices over the batch, the queries (b, q, d) and the keys (b, k, d), of at least one pair each.
 
-    Whole examples go together while they fit; otherwise whole rows of keys; otherwise a part of a row. So the pairs of
-    a block lie one after the other in a (b, q, k) tensor. No block is larger than the first.
+    A block consists of whole examples if they fit, otherwise of whole rows of keys, otherwise of a part of a row, so
+    that its pairs are contiguous in a (b, q, k) tensor. No block is larger than the first.
     """
     size = CPU_BLOCK * min(MAX_CORES, torch.get_num_threads()) if query.device.type == "cpu" else GPU_BLOCK
     batch, queries, keys = query.shape[0], query.shape[1], key.shape[1]

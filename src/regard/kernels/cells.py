@@ -1,6 +1,6 @@
-"""What recurrent cells do between their matrix products: plain formulas, and on a GPU one kernel for each stretch.
+"""The elementwise parts of recurrent cells, between their matrix products: plain formulas, and one GPU kernel for each.
 
-The kernels' gradients can not be differentiated again.
+The gradients of the kernels cannot be differentiated again.
 """
 
 from typing import Any
@@ -12,55 +12,55 @@ from torch.autograd.function import once_differentiable
 from regard.kernels.gpu import has_gpu_kernels
 
 MAX_UNITS_PER_PROGRAM = 1024
-"""Units that one program takes."""
+"""Number of units that one program of a kernel computes."""
 
 
 def gru_gates_reference(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-    """z, r = sigmoid(inputs + product), side by side in (b, 2 h); gives z and r h."""
+    """Compute z, r = sigmoid(inputs + product), which are the halves of (b, 2 h); return z and r h."""
     update, reset = torch.sigmoid(inputs + product).chunk(2, dim=-1)
     return update, reset * hidden
 
 
 def gru_blend_reference(inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
-    """(1 - z) h + z tanh(inputs + product)."""
+    """Compute (1 - z) h + z tanh(inputs + product)."""
     return torch.lerp(hidden, torch.tanh(inputs + product), update)
 
 
 def lstm_reference(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """The hidden vector and the cell from the gates inputs + product, (b, 4 h): entry, forget, new, out."""
+    """Compute hidden vector and cell from the gates inputs + product, (b, 4 h): input, forget, candidate, output."""
     entry, forget, new, out = (inputs + product).chunk(4, dim=-1)
     cell = torch.sigmoid(forget + 1) * cell + torch.sigmoid(entry) * torch.tanh(new)
     return torch.sigmoid(out) * torch.tanh(cell), cell
 
 
 def gru_gates(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-    """The same as its reference."""
+    """Compute `gru_gates_reference`, on a GPU in one kernel."""
     if not has_gpu_kernels(hidden):
         return gru_gates_reference(inputs, product, hidden)
-    found: tuple[Tensor, Tensor] = _GRUGates.apply(inputs, product, hidden)  # type: ignore[no-untyped-call]
-    return found
+    gates: tuple[Tensor, Tensor] = _GRUGates.apply(inputs, product, hidden)  # type: ignore[no-untyped-call]
+    return gates
 
 
 def gru_blend(inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
-    """The same as its reference."""
+    """Compute `gru_blend_reference`, on a GPU in one kernel."""
     if not has_gpu_kernels(hidden):
         return gru_blend_reference(inputs, product, hidden, update)
-    found: Tensor = _GRUBlend.apply(inputs, product, hidden, update)  # type: ignore[no-untyped-call]
-    return found
+    blended: Tensor = _GRUBlend.apply(inputs, product, hidden, update)  # type: ignore[no-untyped-call]
+    return blended
 
 
 def lstm(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """The same as its reference."""
+    """Compute `lstm_reference`, on a GPU in one kernel."""
     if not has_gpu_kernels(cell):
         return lstm_reference(inputs, product, cell)
-    found: tuple[Tensor, Tensor] = _LSTM.apply(inputs, product, cell)  # type: ignore[no-untyped-call]
-    return found
+    state: tuple[Tensor, Tensor] = _LSTM.apply(inputs, product, cell)  # type: ignore[no-untyped-call]
+    return state
 
 
 class _GRUGates(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        inputs, product, hidden = _in_rows(inputs), product.contiguous(), hidden.contiguous()
+        inputs, product, hidden = _with_contiguous_rows(inputs), product.contiguous(), hidden.contiguous()
         update, reset, kept = (torch.empty_like(hidden) for _ in range(3))
         _launch("gru_gates", hidden, inputs, inputs.stride(0), product, hidden, update, reset, kept)
         ctx.save_for_backward(update, reset, hidden)
@@ -81,7 +81,7 @@ class _GRUGates(torch.autograd.Function):
 class _GRUBlend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
-        inputs, product, hidden = _in_rows(inputs), product.contiguous(), hidden.contiguous()
+        inputs, product, hidden = _with_contiguous_rows(inputs), product.contiguous(), hidden.contiguous()
         candidate, output = torch.empty_like(hidden), torch.empty_like(hidden)
         _launch("gru_blend", hidden, inputs, inputs.stride(0), product, hidden, update, candidate, output)
         ctx.save_for_backward(candidate, hidden, update)
@@ -102,7 +102,7 @@ class _GRUBlend(torch.autograd.Function):
 class _LSTM(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        inputs, product, cell = _in_rows(inputs), product.contiguous(), cell.contiguous()
+        inputs, product, cell = _with_contiguous_rows(inputs), product.contiguous(), cell.contiguous()
         gates = cell.new_empty(len(cell), 4 * cell.shape[1])
         new_cell, output = torch.empty_like(cell), torch.empty_like(cell)
         _launch("lstm", cell, inputs, inputs.stride(0), product, cell, gates, new_cell, output)
@@ -130,6 +130,6 @@ def _launch(name: str, hidden: Tensor, *arguments: Any) -> None:
     getattr(cells_triton, name)[(batch, triton.cdiv(size, block))](*arguments, size, BLOCK=block)
 
 
-def _in_rows(tensor: Tensor) -> Tensor:
-    """As it is where each row lies in one piece: a step of a longer tensor, or some of its gates, is not copied."""
+def _with_contiguous_rows(tensor: Tensor) -> Tensor:
+    """Return a tensor with contiguous rows; a step of a longer tensor, or a part of its gates, is not copied."""
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()

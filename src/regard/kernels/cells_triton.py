@@ -1,6 +1,6 @@
-"""What recurrent cells do between their matrix products, a kernel for each stretch; cells.py calls these.
+"""Triton kernels for the elementwise parts of recurrent cells; cells.py calls these.
 
-Rows hold `size` units; gates of one row lie side by side, as the cells' products give them.
+A row has `size` units. The gates of a row are stored one after the other, as in the matrix products of the cells.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -26,7 +26,7 @@ def _load(pointers, inside):
 
 @triton.jit
 def gru_gates(inputs, inputs_stride, product, hidden, update, reset, kept, size, BLOCK: tl.constexpr):
-    """z and r from inputs + product (z and r side by side), and r h."""
+    """Compute z and r from inputs + product (z, then r, in each row), and r h."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
     own = inputs + row * inputs_stride + units
@@ -39,7 +39,7 @@ def gru_gates(inputs, inputs_stride, product, hidden, update, reset, kept, size,
 
 @triton.jit
 def gru_gates_back(update, reset, hidden, grad_update, grad_kept, grad_gates, grad_hidden, size, BLOCK: tl.constexpr):
-    """The gradients of inputs and product (the same), and of h."""
+    """Compute the gradients of inputs and product, which are equal, and of h."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
     z, r, through = _load(update + at, inside), _load(reset + at, inside), _load(grad_kept + at, inside)
@@ -52,7 +52,7 @@ def gru_gates_back(update, reset, hidden, grad_update, grad_kept, grad_gates, gr
 
 @triton.jit
 def gru_blend(inputs, inputs_stride, product, hidden, update, candidate, output, size, BLOCK: tl.constexpr):
-    """h + z (tanh(inputs + product) - h)."""
+    """Compute h + z (tanh(inputs + product) - h)."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
     new = _tanh(_load(inputs + row * inputs_stride + units, inside) + _load(product + at, inside))
@@ -63,7 +63,7 @@ def gru_blend(inputs, inputs_stride, product, hidden, update, candidate, output,
 
 @triton.jit
 def gru_blend_back(candidate, hidden, update, grad, grad_sum, grad_hidden, grad_update, size, BLOCK: tl.constexpr):
-    """The gradients of inputs and product (the same), of h and of z."""
+    """Compute the gradients of inputs and product, which are equal, of h and of z."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
     new, z, g = _load(candidate + at, inside), _load(update + at, inside), _load(grad + at, inside)
@@ -74,7 +74,7 @@ def gru_blend_back(candidate, hidden, update, grad, grad_sum, grad_hidden, grad_
 
 @triton.jit
 def lstm(inputs, inputs_stride, product, cell, gates, new_cell, output, size, BLOCK: tl.constexpr):
-    """The new cell and the hidden vector; the four gates after their functions, for the way back."""
+    """Compute the new cell and the hidden vector; also store the activated gates for the backward pass."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at, four = units < size, row * size + units, 4 * row * size + units
     own, other = inputs + row * inputs_stride + units, product + four
@@ -93,7 +93,7 @@ def lstm(inputs, inputs_stride, product, cell, gates, new_cell, output, size, BL
 
 @triton.jit
 def lstm_back(gates, cell, new_cell, grad, grad_new_cell, grad_sum, grad_cell, size, BLOCK: tl.constexpr):
-    """The gradients of inputs and product (the same), and of the old cell."""
+    """Compute the gradients of inputs and product, which are equal, and of the old cell."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at, four = units < size, row * size + units, 4 * row * size + units
     entry, forget = _load(gates + four, inside), _load(gates + four + size, inside)

@@ -1,7 +1,6 @@
-"""Local attention on a GPU, forward and backward, as one kernel each: it costs what its windows hold.
+"""Local attention on a GPU, one kernel each for the forward and the backward pass; the cost grows with the window.
 
-Several queries may look at one key, whose gradient then is added up in whatever order they come: to the last bits, two
-runs may differ.
+Where several queries see one key, their gradients are added in any order, so that two runs may differ in the last bits.
 """
 
 from typing import Any
@@ -14,8 +13,9 @@ from regard.kernels import local_triton as kernels
 from regard.kernels.blocks import plain_gradients
 
 MAX_WINDOW = 500
+"""The largest window that the kernels support, in positions on each side of the centre."""
 TILE = 4096
-"""Features of keys that a program looks at together."""
+"""Number of elements of the keys that a program loads at a time."""
 
 
 def local_attention(
@@ -30,11 +30,11 @@ def local_attention(
     direction: Tensor | None = None,
     scale: float = 1.0,
 ) -> Tensor:
-    """Attention to the keys within `window` of a centre: (b, q, d), (b, k, d), (b, k, v), (b, q) to (b, q, v).
+    """Attend to the keys within `window` of a centre: (b, q, d), (b, k, d), (b, k, v), (b, q) to (b, q, v).
 
-    Inside the window softmax(v' tanh(query + key)), or without a direction softmax(scale query' key), times
-    exp(-(position - centre)^2 / (2 sigma^2)) where there is a sigma. Positions are counted from 0. `mask` broadcasts to
-    (b, q, k). Gradients reach the centres through sigma alone.
+    The weights inside the window are softmax(v' tanh(query + key)), or softmax(scale query' key) without a direction,
+    times exp(-(position - centre)^2 / (2 sigma^2)) if there is a sigma. Positions are counted from 0. `mask` broadcasts
+    to (b, q, k). Gradients reach the centres through the Gaussian only.
     """
     if mask is not None:
         mask = mask.expand(query.shape[0], query.shape[1], keys.shape[1])
@@ -58,12 +58,12 @@ def local_attention_reference(
     direction: Tensor | None = None,
     scale: float = 1.0,
 ) -> Tensor:
-    """The same by the plain formula, on all keys, in the precision of the centres."""
-    asked, kept = query.to(centres.dtype).unsqueeze(2), keys.to(centres.dtype).unsqueeze(1)
+    """Compute `local_attention` by the plain formula over all keys, in the precision of the centres."""
+    wide_query, wide_keys = query.to(centres.dtype).unsqueeze(2), keys.to(centres.dtype).unsqueeze(1)
     if direction is None:
-        logits = scale * (asked * kept).sum(-1)
+        logits = scale * (wide_query * wide_keys).sum(-1)
     else:
-        logits = torch.tanh(asked + kept) @ direction.to(centres.dtype)
+        logits = torch.tanh(wide_query + wide_keys) @ direction.to(centres.dtype)
     offsets = torch.arange(keys.shape[1], device=keys.device) - centres.unsqueeze(-1)
     is_open = offsets.detach().abs() <= window
     is_open = is_open if mask is None else is_open & mask
@@ -121,7 +121,7 @@ class _LocalAttention(torch.autograd.Function):
 
 
 class _Options:
-    """What both kernels are told beside their tensors."""
+    """The arguments of both kernels, other than their tensors."""
 
     def __init__(
         self,
@@ -151,16 +151,16 @@ class _Options:
 
 
 def _differentiable_gradients(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-    """The gradients as functions that can be differentiated again: those of the plain formula."""
+    """Compute the gradients by the plain formula, so that they can be differentiated again."""
     query, keys, values, centres, direction, mask, _ = ctx.saved_tensors
     options = {"window": ctx.window, "sigma": ctx.sigma, "scale": ctx.scale}
     inputs, needed = [query, keys, values, centres], list(ctx.needs_input_grad[:4])
     if direction is not None:
         inputs, needed = [*inputs, direction], [*needed, ctx.needs_input_grad[4]]
 
-    def plainly(query: Tensor, keys: Tensor, values: Tensor, centres: Tensor, *direction: Tensor) -> Tensor:
-        one = direction[0] if direction else None
-        return local_attention_reference(query, keys, values, centres, mask, direction=one, **options)
+    def reference(query: Tensor, keys: Tensor, values: Tensor, centres: Tensor, *rest: Tensor) -> Tensor:
+        direction = rest[0] if rest else None
+        return local_attention_reference(query, keys, values, centres, mask, direction=direction, **options)
 
-    found = plain_gradients(plainly, inputs, needed, upstream)
-    return *found, *(None,) * (9 - len(found))
+    gradients = plain_gradients(reference, inputs, needed, upstream)
+    return *gradients, *(None,) * (9 - len(gradients))

@@ -1,7 +1,7 @@
-"""A window of keys around each query's centre, in Triton; local.py calls these.
+"""Triton kernels of local attention, over a window of keys around the centre of each query; local.py calls these.
 
-Each program serves one query: it compares with the keys of its window alone, so that the cost does not depend on how
-many keys there are.
+A program computes one query and loads only the keys of its window, so that the cost does not depend on the number of
+keys.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -13,7 +13,7 @@ import triton.language as tl
 @triton.jit
 def _window(centre, mask, batch, row, num_keys, window, mask_b, mask_q, mask_k, HAS_MASK: tl.constexpr,
             BLOCK_W: tl.constexpr):  # fmt: skip
-    """The keys from centre - window to centre + window, how far they lie from it, and which may be attended to."""
+    """Return the keys from centre - window to centre + window, their offsets, and which may be attended to."""
     first = tl.ceil(centre - window).to(tl.int32)
     columns = first + tl.arange(0, BLOCK_W)
     offsets = columns.to(tl.float32) - centre
@@ -49,9 +49,9 @@ def focus(
     BLOCK_W: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """softmax(match) exp(-steepness offset^2) inside the window, and what it reads.
+    """Compute softmax(logits) exp(-steepness offset^2) inside the window, and the context.
 
-    The match is v' tanh(query + key), or scale query' key. `weights` (b, q, BLOCK_W) get the softmax alone.
+    The logits are v' tanh(query + key), or scale query' key. `weights` (b, q, BLOCK_W) receive the softmax alone.
     """
     row, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
     place = batch * num_queries + row
@@ -72,17 +72,17 @@ def focus(
             logits += tl.sum(q[None, :] * k, 1)
     logits = tl.where(allowed, logits * scale, float("-inf"))
     largest = tl.max(logits, 0)
-    found = tl.exp(logits - tl.where(largest == float("-inf"), 0.0, largest))
-    divisor = tl.sum(found, 0)
-    found = found / tl.where(divisor > 0, divisor, 1.0)
-    tl.store(weights + place * BLOCK_W + tl.arange(0, BLOCK_W), found)
-    found *= tl.exp(-steepness * offsets * offsets)
+    own_weights = tl.exp(logits - tl.where(largest == float("-inf"), 0.0, largest))
+    divisor = tl.sum(own_weights, 0)
+    own_weights = own_weights / tl.where(divisor > 0, divisor, 1.0)
+    tl.store(weights + place * BLOCK_W + tl.arange(0, BLOCK_W), own_weights)
+    own_weights *= tl.exp(-steepness * offsets * offsets)
     for first in range(0, value_dim, BLOCK_DIM):
         features = first + tl.arange(0, BLOCK_DIM)
         is_feature = features < value_dim
         at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
         tile = tl.load(values + at, mask=allowed[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
-        tl.store(context + place * value_dim + features, tl.sum(found[:, None] * tile, 0), mask=is_feature)
+        tl.store(context + place * value_dim + features, tl.sum(own_weights[:, None] * tile, 0), mask=is_feature)
 
 
 @triton.jit
@@ -115,7 +115,7 @@ def focus_back(
     BLOCK_W: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """All gradients of `focus`: of keys and values added up where they lie, of v a part for each query."""
+    """Compute all gradients of `focus`: those of keys and values in place by atomic adds, that of v per query."""
     row, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
     place = batch * num_queries + row
     centre = tl.load(centres + place)

@@ -1,4 +1,4 @@
-"""Logits of any function of a query and a key, without the (batch, query, key, feature) tensor."""
+"""Logits of any function of query + key, without the (batch, query, key, feature) tensor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,14 +9,14 @@ from torch import Tensor
 
 from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
 
-# function(features, *parameters): from the (..., d) features of pairs to their (...) logits.
+# function(features, *parameters) computes the (...) logits of pairs from their (..., d) features.
 PairFunction = Callable[..., Tensor]
 
 
 def pairwise_logits_reference(
     query: Float[Tensor, "... q d"], key: Float[Tensor, "... k d"], function: PairFunction, *parameters: Tensor
 ) -> Float[Tensor, "... q k"]:
-    """function(query_t + key_i) for every pair at once: the whole volume in memory."""
+    """Compute function(query_t + key_i) with the features of all pairs in memory."""
     return function(query.unsqueeze(-2) + key.unsqueeze(-3), *parameters)
 
 
@@ -27,10 +27,10 @@ def pairwise_logits(
     *parameters: Tensor,
     width: int,
 ) -> Float[Tensor, "... q k"]:
-    """The same, block by block, each computed again when its gradient is needed.
+    """Compute function(query_t + key_i) block by block; the backward pass computes each block again.
 
-    Gradients reach the query, the key and the parameters, so all that `function` learns must be among these.
-    `width` is the number of features that `function` keeps for a pair, all its layers together: it sets the block size.
+    Gradients reach the query, the key and `parameters`, so these must include every parameter of `function`. `width`
+    is the number of features that `function` holds for a pair, over all its layers; it determines the block size.
     """
     query, key, lead = flatten_lead(query, key)
     logits: Tensor = _PairwiseLogits.apply(query, key, function, width, *parameters)  # type: ignore[no-untyped-call]
@@ -53,7 +53,7 @@ class _PairwiseLogits(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         query, key, *parameters = ctx.saved_tensors
         if torch.is_grad_enabled():
-            # The gradient is to be differentiated again, which the plain formula can do.
+            # The gradient will be differentiated again, which the plain formula supports.
             needed = [*ctx.needs_input_grad[:2], *ctx.needs_input_grad[4:]]
             first, second, *rest = plain_gradients(
                 lambda q, k, *p: pairwise_logits_reference(q, k, ctx.function, *p), ctx.saved_tensors, needed, grad

@@ -1,12 +1,12 @@
-"""A memory that a recurrence asks one query a step, on a GPU: one kernel a step forward, and one backward.
+"""Attention with one query per step of a recurrence, on a GPU: one kernel per step in the forward and backward pass.
 
-A step backward gives the gradient of its query alone, and notes the rest. When all steps have had their turn, keys and
-values get their gradients from products over all steps: with weights w_t, gradients g_t of the logits and c_t of what
-was read,
+The backward pass of a step computes the gradient of its query alone, and records the rest. After all steps, the
+gradients of keys and values are products over all steps. With weights w_t, gradients g_t of the logits and c_t of the
+contexts,
 
-    grad values = sum_t w_t c_t',    grad keys = sum_t g_t q_t'    (of additive scores, as in additive_triton.py).
+    grad values = sum_t w_t c_t',    grad keys = sum_t g_t q_t'    (for additive scores, as in additive_triton.py).
 
-The gradients can not be differentiated again.
+The gradients cannot be differentiated again.
 """
 
 from typing import Any
@@ -21,14 +21,15 @@ from regard.kernels.additive_gpu import Sides, in_groups
 from regard.kernels.hoisted import Notes
 
 MAX_KEYS = 1024
+"""The largest number of keys that the kernels support."""
 TILE = 8192
-"""Elements of a memory that a program looks at together."""
+"""Number of elements of the memory that a program loads at a time."""
 SPLITS = 2
-"""Programs that share the features of one example."""
+"""Number of programs that share the features of one example."""
 
 
 class Steps:
-    """softmax(v' tanh(query + keys)) values, or without a direction softmax(scale query' keys) values, step by step."""
+    """softmax(v' tanh(query + keys)) values, or softmax(scale query' keys) values without a direction, step by step."""
 
     def __init__(
         self, keys: Tensor, values: Tensor, mask: Tensor | None, direction: Tensor | None = None, scale: float = 1.0
@@ -39,7 +40,7 @@ class Steps:
         )
 
     def __call__(self, query: Tensor) -> Tensor:
-        """What the query (b, d) reads, (b, v)."""
+        """Return the context (b, v) of a query (b, d)."""
         context: Tensor = _Look.apply(  # type: ignore[no-untyped-call]
             query.contiguous(), self.keys, self.values, self.direction, self.mask, self.scale, self.notes
         )
@@ -54,9 +55,9 @@ def steps_reference(
     direction: Tensor | None = None,
     scale: float = 1.0,
 ) -> Tensor:
-    """One step by the plain formula."""
-    asked = query.unsqueeze(1)
-    logits = scale * (asked * keys).sum(-1) if direction is None else torch.tanh(asked + keys) @ direction
+    """Compute one step by the plain formula."""
+    query = query.unsqueeze(1)
+    logits = scale * (query * keys).sum(-1) if direction is None else torch.tanh(query + keys) @ direction
     if mask is None:
         return (logits.softmax(-1).unsqueeze(1) @ values).squeeze(1)
     closed = ~mask.any(-1, keepdim=True)
@@ -65,7 +66,7 @@ def steps_reference(
 
 
 class _Gather(torch.autograd.Function):
-    """Keys, values and v as they are; backward, their gradients from what the steps noted."""
+    """Return keys, values and v; the backward pass computes their gradients from the records of all steps."""
 
     @staticmethod
     def forward(

@@ -1,7 +1,7 @@
-"""One query a step: attention inside a recurrence, in Triton; steps.py calls these.
+"""Triton kernels of attention with one query per step of a recurrence; steps.py calls these.
 
-Each program serves one example: it compares the query with the keys, takes the softmax and reads its part of the
-values. Where the features are split among programs, each compares anew: that is cheaper than waiting for the others.
+A program computes one example: the logits, the softmax, and its part of the context. Where several programs share the
+features, each computes all logits, which is cheaper than synchronising them.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -30,7 +30,7 @@ def look(
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """softmax(v' tanh(query + key)), or softmax(scale query' key), and what it reads."""
+    """Compute softmax(v' tanh(query + key)), or softmax(scale query' key), and the context."""
     batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
@@ -52,16 +52,16 @@ def look(
         allowed = is_key & (tl.load(mask + batch * mask_b + columns * mask_k, mask=is_key, other=0) != 0)
     logits = tl.where(allowed, logits * scale, float("-inf"))
     largest = tl.max(logits, 0)
-    found = tl.exp(logits - tl.where(largest == float("-inf"), 0.0, largest))
-    divisor = tl.sum(found, 0)
-    found = found / tl.where(divisor > 0, divisor, 1.0)
-    tl.store(weights + batch * num_keys + columns, found, mask=is_key & (part == 0))
+    own_weights = tl.exp(logits - tl.where(largest == float("-inf"), 0.0, largest))
+    divisor = tl.sum(own_weights, 0)
+    own_weights = own_weights / tl.where(divisor > 0, divisor, 1.0)
+    tl.store(weights + batch * num_keys + columns, own_weights, mask=is_key & (part == 0))
     for first in range(part * BLOCK_DIM, value_dim, parts * BLOCK_DIM):
         features = first + tl.arange(0, BLOCK_DIM)
         is_feature = features < value_dim
         at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
         tile = tl.load(values + at, mask=is_key[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
-        read = tl.sum(found[:, None] * tile, 0)
+        read = tl.sum(own_weights[:, None] * tile, 0)
         tl.store(context + batch * value_dim + features, read, mask=is_feature)
 
 
@@ -83,7 +83,7 @@ def look_back(
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """The gradients of the logits and of the query; those of keys, values and v are taken for all steps at once."""
+    """Compute the gradients of the logits and of the query; those of keys, values and v follow after all steps."""
     batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys

@@ -1,1 +1,1 @@
-"""Parts with weights, smaller than an encoder."""
+"""Layers: parts with parameters that encoders and decoders are built from."""

@@ -1,6 +1,6 @@
-"""Recurrent cells whose input part is computed for all steps at once, so that a step only adds what it must.
+"""Recurrent cells whose inputs are projected for all steps at once, so that a step only computes the recurrent part.
 
-A cell's gates are `inputs + U hidden`, where `inputs` (W x_t + b, and whatever else enters) come from outside.
+The gates of a cell are `inputs + U hidden`, where the caller computes `inputs` (W x_t + b and any other terms).
 """
 
 from typing import TypeVar
@@ -17,10 +17,10 @@ Linear = TypeVar("Linear", bound=nn.Linear)
 
 
 class GRU(nn.Module):
-    """Gated recurrent unit (Cho et al. 2014): z, r and a candidate.
+    """Gated recurrent unit (Cho et al. 2014), with update gate z, reset gate r and a candidate.
 
-    s = (1 - z) s + z tanh(x_c + U_c (r s)): the reset gate acts before the matrix product, as in the paper. torch's GRU
-    applies it after the product (and swaps z with 1 - z).
+    s = (1 - z) s + z tanh(x_c + U_c (r s)). The reset gate is applied before the matrix product, as in the paper;
+    torch's GRU applies it after the product (and swaps z with 1 - z).
     """
 
     num_gates = 3
@@ -33,11 +33,11 @@ class GRU(nn.Module):
             _orthogonal(layer)
 
     def start(self, hidden: Hidden) -> tuple[Hidden, ...]:
-        """The state that begins with this hidden vector."""
+        """Return the state that begins with a hidden vector."""
         return (hidden,)
 
     def forward(self, inputs: Float[Tensor, "b g"], state: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
-        """The next state."""
+        """Compute the next state."""
         (hidden,) = state
         for_gates, for_candidate = inputs.split([2 * hidden.shape[-1], hidden.shape[-1]], dim=-1)
         update, kept = gru_gates(for_gates, self.gates(hidden), hidden)
@@ -45,7 +45,7 @@ class GRU(nn.Module):
 
 
 class LSTM(nn.Module):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997), with a forget gate that starts open."""
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), with a forget gate whose bias is 1."""
 
     num_gates = 4
 
@@ -55,11 +55,11 @@ class LSTM(nn.Module):
         _orthogonal(self.gates)
 
     def start(self, hidden: Hidden) -> tuple[Hidden, ...]:
-        """The state that begins with this hidden vector and an empty cell."""
+        """Return the state that begins with a hidden vector and an empty cell."""
         return hidden, torch.zeros_like(hidden)
 
     def forward(self, inputs: Float[Tensor, "b g"], state: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
-        """The next state."""
+        """Compute the next state."""
         hidden, cell = state
         return lstm(inputs, self.gates(hidden), cell)
 
@@ -71,7 +71,7 @@ def _orthogonal(layer: nn.Linear) -> None:
 
 
 def uniform_(layer: Linear) -> Linear:
-    """Glorot's initialisation with a zero bias."""
+    """Initialise a linear layer with Glorot's uniform distribution and a zero bias, and return it."""
     nn.init.xavier_uniform_(layer.weight)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)

@@ -1,4 +1,4 @@
-"""The feed-forward network of the Transformer, and the residual connection around its parts."""
+"""The feed-forward network of the Transformer, and its residual connections."""
 
 from collections.abc import Callable
 
@@ -18,19 +18,19 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, states: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
-        """The same for every position."""
+        """Apply the network to every position."""
         result: Tensor = self.second(self.dropout(torch.relu(self.first(states))))
         return result
 
 
 class Residual(nn.Module):
-    """x + part(norm(x)) before the part (pre-norm), or norm(x + part(x)) after it, as in the paper."""
+    """Residual connection: x + part(norm(x)) if `prenorm`, otherwise norm(x + part(x)) as in the paper."""
 
     def __init__(self, dim: int, dropout: float, *, prenorm: bool) -> None:
         super().__init__()
         self.norm, self.dropout, self.prenorm = nn.LayerNorm(dim), nn.Dropout(dropout), prenorm
 
     def forward(self, states: Float[Tensor, "b n d"], part: Callable[[Tensor], Tensor]) -> Float[Tensor, "b n d"]:
-        """The part with the way around it."""
+        """Apply a part with the residual connection around it."""
         result: Tensor = states + self.dropout(part(self.norm(states) if self.prenorm else states))
         return result if self.prenorm else self.norm(result)

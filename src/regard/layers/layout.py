@@ -1,4 +1,4 @@
-"""How weights lie in memory."""
+"""Memory layout of parameters."""
 
 from typing import TypeVar
 
@@ -10,10 +10,10 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @torch.no_grad()
 def by_columns(model: Model) -> Model:
-    """The model itself; on a CPU, the weights of its linear layers now lie column by column in memory.
+    """Store the matrices of a model's linear layers column by column, on the CPU; return the model.
 
-    The products of few rows, as in decoding, are then up to 1.8 times as fast: the library need not turn the weight
-    first. Many rows, embeddings that share the weight, and training do not mind.
+    Products with few rows, as in decoding, are then up to 1.8 times as fast, since the matrix need not be transposed
+    first. Products with many rows, embeddings that share a matrix, and training are not slower.
     """
     for layer in model.modules():
         if isinstance(layer, nn.Linear) and layer.weight.device.type == "cpu":

@@ -1,4 +1,4 @@
-"""Where a word stands, for attention that would not know by itself (Vaswani et al. 2017, section 3.5)."""
+"""Positional encodings (Vaswani et al. 2017, section 3.5)."""
 
 import math
 
@@ -10,7 +10,7 @@ from torch import Tensor
 def sinusoids(
     num_positions: int, dim: int, *, first: int = 0, device: torch.device | None = None
 ) -> Float[Tensor, "n d"]:
-    """sin(p / 10000^(2i/d)) and cos of the same, side by side, for positions first .. first + num_positions - 1."""
+    """Return sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)), interleaved, for positions first, first + 1, ..."""
     positions = torch.arange(first, first + num_positions, device=device, dtype=torch.float32).unsqueeze(-1)
     rates = torch.exp(torch.arange(0, dim, 2, device=device) * (-math.log(10_000.0) / dim))
     angles = positions * rates

@@ -27,7 +27,7 @@ class Measure:
         return self.form.format(self.value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The scores of one model on one test set."""
 
@@ -38,7 +38,7 @@ class Report:
     scores: dict[str, Measure]
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Further tables by title: a list of rows, each a mapping from column to value."""
-    outputs: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
     """For each example the input, the references and what the model answered."""
     by_length: tuple[LengthBucket, ...] = ()
     """The score by the length of the input, where that was measured: what `--plot` draws."""
@@ -47,6 +47,10 @@ class Report:
 
     def __getitem__(self, name: str) -> float:
         return self.scores[name].value
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{name} {measure}" for name, measure in self.scores.items())
+        return f"Report({self.model}, {self.title}: {scores})"
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, without the outputs."""

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.config import from_values
 from regard.errors import OptionError
@@ -12,9 +12,10 @@ from regard.systems.folder import refuse_to_replace
 from regard.systems.pretrained import load
 from regard.systems.report import Report
 from regard.systems.system import System
-from regard.training.experiment import Recipe, Trained
-from regard.training.recipes import RawRecipe, read_raw, with_values
-from regard.training.run import run
+from regard.training.recipes import RawRecipe, Recipe, read_raw, with_values
+
+if TYPE_CHECKING:
+    from regard.training.experiment import Trained
 
 
 def read_recipe(
@@ -49,7 +50,7 @@ def train(
     start_from: str | os.PathLike[str] | System | None = None,
     resume: bool = False,
     progress: bool = True,
-) -> Trained[Any]:
+) -> "Trained[Any]":
     """Train what a recipe says into the folder `out`: the model, logs/, checkpoints/ and recipe.toml.
 
     `recipe` is a TOML file, the name of a packaged recipe, or a Recipe; without one, a translator is trained. `data`,
@@ -59,6 +60,8 @@ def train(
     gives, on a CPU, the same parameters as one without the interruption; not so with BPE dropout, whose draws cannot be
     repeated, or with a time limit.
     """
+    from regard.training.run import run  # Lightning takes seconds to import, and evaluating needs none of it
+
     overrides = {
         name: values for name, values in (("data", data), ("model", model), ("train", train)) if values is not None
     }
@@ -82,7 +85,9 @@ def _adapted(base: System, recipe: Recipe) -> tuple[Recipe, System]:
     A field that changes the parameters, such as a size, is refused; one that does not, such as a dropout, is used.
     """
     if base.kind != recipe.system:
-        raise OptionError(f"This recipe trains a {recipe.system}, and the model to start from is a {base.kind}.")
+        raise OptionError(
+            f"This recipe trains a model of the system {recipe.system!r}; the model to start from is of {base.kind!r}."
+        )
     values = base.config.to_dict() | {name: getattr(recipe.model, name) for name in recipe.given}
     config = from_values(type(base.config), values, "[model]")
     adapted = Recipe(recipe.system, recipe.data, config, recipe.train, recipe.given)
@@ -91,13 +96,17 @@ def _adapted(base: System, recipe: Recipe) -> tuple[Recipe, System]:
         return adapted, base
     model = type(base)(config, **{name: getattr(base, name) for name in base.assets})
     own, state = model.state_dict(), base.state_dict()
-    if own.keys() != state.keys() or any(own[name].shape != state[name].shape for name in own):
+    fits = own.keys() == state.keys() and all(own[name].shape == state[name].shape for name in own)
+    if fits:
+        model.load_state_dict(state)
+        # Parameters that the new model ties are one tensor, which cannot hold two that differ.
+        fits = all(tensor.equal(state[name].to(tensor.device)) for name, tensor in model.state_dict().items())
+    if not fits:
         listed = ", ".join(f"{name} {getattr(base.config, name)!r} -> {value!r}" for name, value in changed.items())
         raise OptionError(
             f"The parameters of the model to start from do not fit the changed [model] fields: {listed}. Remove these "
             "fields, or train a new model without --from."
         )
-    model.load_state_dict(state)
     return adapted, model
 
 

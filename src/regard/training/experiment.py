@@ -8,27 +8,11 @@ from torch import nn
 
 from regard.config import Checked
 from regard.data.batches import BatchLoader
+from regard.training.recipes import Recipe
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
 Model = TypeVar("Model", bound=nn.Module)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """One complete experiment: the tables [data], [model] and [train] of a system."""
-
-    system: str
-    data: Any
-    model: Any
-    train: Any
-    given: frozenset[str] = frozenset()
-    """The fields of [model] that were set, rather than left at their defaults."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The tables as plain values, as a TOML recipe has them."""
-        tables = {"data": self.data, "model": self.model, "train": self.train}
-        return {"system": self.system} | {name: table.to_dict() for name, table in tables.items()}
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,28 @@ from typing import Any
 
 from regard.config import nearest_hint
 from regard.errors import DataError, OptionError
-from regard.training.experiment import Recipe
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 """The folder of the packaged recipes."""
 DEFAULT_SYSTEM = "translator"
 TABLES = ("data", "model", "train")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One complete experiment: the tables [data], [model] and [train] of a system."""
+
+    system: str
+    data: Any
+    model: Any
+    train: Any
+    given: frozenset[str] = frozenset()
+    """The fields of [model] that were set, rather than left at their defaults."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tables as plain values, as a TOML recipe has them."""
+        tables = {"data": self.data, "model": self.model, "train": self.train}
+        return {"system": self.system} | {name: table.to_dict() for name, table in tables.items()}
 
 
 @dataclass(frozen=True)

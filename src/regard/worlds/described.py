@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """One number of some statistics, with its name and what it means."""
+    """One number with its name and description."""
 
     name: str
     value: int | float

@@ -1,4 +1,4 @@
-"""Image classifiers: recognizing pictures of every kind, saving, loading, refusing; and the shipped digits."""
+"""Image classifiers: recognizing images of every kind, saving, loading, refusing; and the shipped digits."""
 
 import json
 
@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageDraw, ImageFont
+from small_models import photograph
 
 from regard import load
 from regard.encoders.image import LeNet5
 from regard.errors import ModelError, OptionError
-from regard.systems.image_classifier import ImageClassifier, ImageClassifierConfig
-from regard.systems.shipped import load_as
-from regard.systems.translator import Translator
+from regard.systems.images.model import ImageClassifier, ImageClassifierConfig
+from regard.systems.translation.model import Translator
 
-GREY = ImageClassifierConfig(architecture="lenet5", channels=1, size=28)
+GREY = ImageClassifierConfig(architecture="lenet5", channels=1, image_size=28)
 COLOUR = ImageClassifierConfig(architecture="small_vgg")
 
 
 def page(digit: str, colour: str = "navy", ground: str = "white") -> Image.Image:
     """A printed digit in a corner of a page."""
-    picture = Image.new("RGB", (230, 190), ground)
-    ImageDraw.Draw(picture).text((30, 20), digit, fill=colour, font=ImageFont.load_default(110))
-    return picture
+    image = Image.new("RGB", (230, 190), ground)
+    ImageDraw.Draw(image).text((30, 20), digit, fill=colour, font=ImageFont.load_default(110))
+    return image
 
 
 @pytest.fixture(scope="module")
@@ -33,32 +33,33 @@ def digits() -> ImageClassifier:
 # The 1 of this font has a long flag, and no 1 of MNIST has one.
 @pytest.mark.parametrize("digit", "023456789")
 def test_the_shipped_model_reads_printed_digits(digit, digits):
-    (best, *others) = digits.recognize(page(digit))
-    assert best.label == digit
-    assert len(others) == 4
-    assert best.probability > others[0].probability
-    assert digits.recognize(page(digit, "white", "black"), top=1)[0].label == digit
+    found = digits.recognize(page(digit))
+    assert found.label == found.predictions[0].label == digit
+    assert len(found.predictions) == 5
+    assert found.probability > found.predictions[1].probability
+    assert digits.recognize(page(digit, "white", "black"), top=1).label == digit
 
 
 def test_files_pil_and_arrays_are_recognized_alike(digits, tmp_path):
-    picture = page("4")
-    picture.save(tmp_path / "four.png")
-    forms = [tmp_path / "four.png", str(tmp_path / "four.png"), picture, np.asarray(picture), np.asarray(picture) / 255]
-    found = list(digits.recognize_each(forms, top=3, batch=2))
-    for guesses in found:
-        assert [guess.label for guess in guesses] == [guess.label for guess in found[0]]
-        assert guesses[0].probability == pytest.approx(found[0][0].probability, abs=1e-4)
-    assert sum(guess.probability for guess in digits.recognize(picture, top=99)) == pytest.approx(1)
+    image = page("4")
+    image.save(tmp_path / "four.png")
+    forms = [tmp_path / "four.png", str(tmp_path / "four.png"), image, np.asarray(image), np.asarray(image) / 255]
+    found = list(digits.stream(forms, top=3, read_ahead=2))
+    for one in found:
+        assert [each.label for each in one.predictions] == [each.label for each in found[0].predictions]
+        assert one.probability == pytest.approx(found[0].probability, abs=1e-4)
+    assert sum(each.probability for each in digits.recognize(image, top=99).predictions) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("config", [GREY, COLOUR], ids=["grey", "colour"])
 @pytest.mark.parametrize("store", ["float32", "float16", "int8"])
-def test_a_saved_model_says_what_it_said(config, store, tmp_path):
+def test_a_saved_model_gives_the_same_probabilities(config, store, tmp_path):
     model = ImageClassifier(config, ["cat", "chien", "گربه"])
     model.learn_normalisation(torch.randint(0, 255, (5, config.channels, 7, 7), dtype=torch.uint8))
-    images = torch.randint(0, 255, (3, config.channels, config.size, config.size), dtype=torch.uint8)
+    images = torch.randint(0, 255, (3, config.channels, config.image_size, config.image_size), dtype=torch.uint8)
     model.train()
     model(images)  # so that batch normalisation has something to remember
+    model.eval()
     model.save(tmp_path / "m", metrics={"test_accuracy": 50.0}, store=store)
     loaded = load(tmp_path / "m", device="cpu")
     assert loaded.labels == model.labels
@@ -66,10 +67,11 @@ def test_a_saved_model_says_what_it_said(config, store, tmp_path):
     torch.testing.assert_close(
         loaded.probabilities(images), model.probabilities(images), atol=1e-6 if store == "float32" else 0.02, rtol=0
     )
-    assert model.training, "as it was before"
+    with pytest.raises(OptionError, match=r"eval\(\)"):
+        model.train().probabilities(images)
 
 
-def test_pixels_are_normalised_by_the_training_pictures():
+def test_pixels_are_normalised_by_the_training_images():
     model = ImageClassifier(COLOUR, ["a", "b"])
     images = torch.randint(0, 255, (11, 3, 5, 7), dtype=torch.uint8)
     model.learn_normalisation(images)
@@ -84,23 +86,46 @@ def test_its_grid_can_be_attended_to(digits):
     assert encoded.states.shape == (2, 25, 16)
 
 
-def test_what_is_wrong_is_explained(tmp_path, digits):
+def test_a_part_of_ones_own_is_the_network(tmp_path, monkeypatch):
+    (tmp_path / "my_network.py").write_text(
+        "from torch import nn\n"
+        "def flat(classes, channels, size):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(channels * size**2, classes))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    model = ImageClassifier(ImageClassifierConfig(architecture="my_network:flat", image_size=5), ["a", "b"]).eval()
+    assert model.net[1].weight.shape == (2, 75)
+    model.save("model")
+    with pytest.raises(OptionError, match="trust=True"):
+        load("model")
+    again = load("model", device="cpu", trust=True)
+    assert again.recognize(photograph()) == model.recognize(photograph())
+
+
+def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
     with pytest.raises(OptionError, match="needs the names of its classes"):
         ImageClassifier(GREY, [])
-    with pytest.raises(OptionError, match="got top=0"):
+    with pytest.raises(OptionError, match="top must be a whole number, 1 or more; got 0"):
         digits.recognize(page("1"), top=0)
+    with pytest.raises(OptionError, match="resize must be one of center_crop, mnist; got 'ink'"):
+        ImageClassifierConfig(resize="ink")
     with pytest.raises(ModelError, match="digits holds an image-classifier, not a translator"):
-        load_as(Translator, "digits")
+        Translator.load("digits")
     with pytest.raises(ModelError, match="en-fr holds a translator, not an image-classifier"):
-        load_as(ImageClassifier, "en-fr")
+        ImageClassifier.load("en-fr")
     digits.save(tmp_path / "m")
     (tmp_path / "m" / "labels.json").write_text('{"no": "list"}')
-    with pytest.raises(ModelError, match="is a list of names"):
+    with pytest.raises(ModelError, match="must be a list of the names of classes"):
+        load(tmp_path / "m")
+    (tmp_path / "m" / "labels.json").write_text('["zero", "one"]')
+    with pytest.raises(ModelError, match=r"bias is \(10,\); the config asks for \(2,\)"):
         load(tmp_path / "m")
     (tmp_path / "m" / "labels.json").unlink()
     with pytest.raises(ModelError, match=r"labels\.json cannot be read"):
         load(tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"system": "oracle"}))
-    with pytest.raises(ModelError, match="another system: oracle; this version knows translator, image-classifier"):
+    with pytest.raises(
+        OptionError, match="system must be one of translator, captioner, image-classifier; got 'oracle'"
+    ):
         load(tmp_path / "m")

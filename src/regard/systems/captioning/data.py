@@ -15,12 +15,13 @@ from torch import Tensor
 from regard.config import Checked, Count, PositiveInt
 from regard.data.captioned_images import CaptionedImages
 from regard.data.captions import ImageCaptions, read_captions
+from regard.data.datasets import hint_for
 from regard.data.features import FeatureStore
 from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
 from regard.data.splits import Splits
 from regard.data.tokenizer import Tokenizer
-from regard.encoders.annotations import Frozen, Reduction
+from regard.encoders.annotations import PCA, Frozen
 from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.captions import caption_words
@@ -69,7 +70,7 @@ class CaptionData(Checked):
 class CaptionSplits(Splits[CaptionedImages, CaptionedImages]):
     """Images with captions to train on, to validate with and to test with."""
 
-    reduction: Reduction | None = None
+    reduction: PCA | None = None
     """How the features of the images were reduced."""
 
 
@@ -93,7 +94,7 @@ def train_tokenizer(data: CaptionData, train: CaptionedImages) -> Tokenizer:
     return Tokenizer.train(texts, size=data.vocabulary, kind="word", minimum_count=data.minimum_count)
 
 
-def check_reduction(model: Captioner, reduction: Reduction | None) -> None:
+def check_reduction(model: Captioner, reduction: PCA | None) -> None:
     """The features to continue with must be reduced by the principal components that the model was trained with."""
     if model.reduction is None or reduction is None:
         return
@@ -121,6 +122,8 @@ def scene_pixels(split: str, count: int, size: int) -> tuple[Tensor, list[str]]:
 
 def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) -> CaptionSplits:
     folder = Path(data.folder)
+    if not (folder / data.captions).exists():
+        raise DataError(f"There is no file {folder / data.captions}. {hint_for(data.captions)}".rstrip())
     captions = read_captions(folder / data.captions)
     if not any(one.split for one in captions):
         captions = captions.split_by_hash(valid=data.held_out, test=data.held_out_test)
@@ -166,7 +169,7 @@ def build_store(
     found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
     images = Images(*(folder / name for matches in found for name in matches))
     present = [name for split in names.values() for name in split if name in images]
-    network = Frozen(config.encoder, config.stride, leave_out=config.drop_last_layers)
+    network = Frozen(config.encoder, config.stride, drop_last_layers=config.drop_last_layers)
     device = choose_device()
     prepare = PREPARATIONS[config.resize](config.image_size)
 
@@ -184,7 +187,7 @@ def build_store(
         pixels = (
             np.stack([prepare(images.open(name)) for name in sample[i : i + 32]]) for i in range(0, len(sample), 32)
         )
-        reduction = Reduction.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.pca_dim)
+        reduction = PCA.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.pca_dim)
         write_reduction(store, reduction)
     if reduction is None:
         raise TypeError("A model with pca_dim has a reduction.")
@@ -194,7 +197,7 @@ def build_store(
     )
 
 
-def write_reduction(store: Path, reduction: Reduction) -> None:
+def write_reduction(store: Path, reduction: PCA) -> None:
     """Keep the principal components beside the features that they reduced."""
     from safetensors.torch import save_file
 
@@ -202,13 +205,13 @@ def write_reduction(store: Path, reduction: Reduction) -> None:
         save_file(reduction.state_dict(), draft)
 
 
-def _read_reduction(store: Path, config: CaptionerConfig) -> Reduction | None:
+def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
     from safetensors.torch import load_file
 
     if not config.pca_dim:
         return None
     if not (store / REDUCTION).is_file():
         raise DataError(f"{store} lacks {REDUCTION}, by which its features were reduced. Build it anew.")
-    reduction = Reduction(config.feature_dim, config.pca_dim)
+    reduction = PCA(config.feature_dim, config.pca_dim)
     reduction.load_state_dict(load_file(store / REDUCTION))
     return reduction

@@ -1,7 +1,7 @@
 """Captioner: an image in, a sentence about it out, and which part of the image each word looked at."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.captions import ShowAndTell, ShowAttendTell
 from regard.decoders.protocol import Unrolled
-from regard.encoders.annotations import Annotations, Frozen, Reduction, Strided
+from regard.encoders.annotations import PCA, Annotations, Frozen, Strided
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.errors import OptionError, ShapeError
@@ -123,7 +123,7 @@ class Caption(Result):
     """Log-probability divided by a power of the length, as the search ranked it."""
     finished: bool
     """False where the caption was cut at the length limit."""
-    alternatives: tuple["Caption", ...] = ()
+    alternatives: tuple["Caption", ...] = field(default=(), repr=False)
     """The next best captions, where `nbest` asked for them."""
 
 
@@ -146,13 +146,13 @@ class Captioner(System):
         self.tokenizer = tokenizer
         features = config.pca_dim or config.feature_dim
         self.network: ImageEncoder | None = None
-        self.reduction: Reduction | None = None
+        self.reduction: PCA | None = None
         if config.is_learned:
             self.network = ImageEncoder(Strided(filters=config.filters), config.stride)
             features = self.network.dim
         else:
-            self._frozen = Frozen(config.encoder, config.stride, leave_out=config.drop_last_layers)
-            self.reduction = Reduction(config.feature_dim, config.pca_dim) if config.pca_dim else None
+            self._frozen = Frozen(config.encoder, config.stride, drop_last_layers=config.drop_last_layers)
+            self.reduction = PCA(config.feature_dim, config.pca_dim) if config.pca_dim else None
         self.annotations = Annotations(
             features,
             config.grid,

@@ -117,8 +117,8 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
         out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["fa"]]
     negation = (node + NEGATION,) if clause.negative else ()
     if clause.modal:
-        told = () if clause.modal == "must" else dropped
-        out.append((_modal(clause, subject.person), (node + MODAL, *negation), told))
+        supported = () if clause.modal == "must" else dropped
+        out.append((_modal(clause, subject.person), (node + MODAL, *negation), supported))
         negation = ()
     _complements(out, clause)
     if clause.verb is None:
