@@ -128,7 +128,23 @@ class CaptionView(View):
         )
 
 
-VIEWS: dict[str, type[View]] = {"text": View, "translation": View, "caption": CaptionView}
+class TapeView(View):
+    """A memory machine at work: input, output, the movements of its heads, and its memory."""
+
+    def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
+        """All panels above each other, time from left to right (see `tape_figures`)."""
+        from regard.viewing.tape_figures import tape_figure
+
+        return tape_figure(self.trace, title=title)
+
+    def terminal(self, *, width: int = 80, colour: bool = True) -> RenderableType:  # type: ignore[override]
+        """The same panels for a terminal of this width."""
+        from regard.viewing.tape_figures import tape_terminal
+
+        return tape_terminal(self.trace, width=width, colour=colour)
+
+
+VIEWS: dict[str, type[View]] = {"text": View, "translation": View, "caption": CaptionView, "tape": TapeView}
 """The view of each kind of trace. A kind that is not here is drawn as heat maps."""
 
 
