@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from regard.kernels.autocast import is_autocast
+
 EPSILON = 1e-12
 """Added to the squared norms of keys and slots, so that the cosine with an empty slot is 0 and has a gradient."""
 LIMIT = 100.0
@@ -78,10 +80,12 @@ def access(emitted: Tensor, memory: Tensor, last: Tensor, sizes: HeadSizes) -> t
     Takes the emitted numbers (b, sizes.total), the memory (b, d, n) and the last weights (b, heads, n); returns what
     was read (b, reads, d), the new weights and the new memory.
     """
-    with torch.autocast(memory.device.type, enabled=False):
-        done: tuple[Tensor, Tensor, Tensor] = _Access.apply(  # type: ignore[no-untyped-call]
-            emitted.to(memory.dtype), memory, last, sizes
-        )
+    if is_autocast(memory.device):
+        with torch.autocast(memory.device.type, enabled=False):
+            return access(emitted, memory, last, sizes)
+    done: tuple[Tensor, Tensor, Tensor] = _Access.apply(  # type: ignore[no-untyped-call]
+        emitted.to(memory.dtype), memory, last, sizes
+    )
     return done
 
 

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from regard.kernels.cells import lstm
 from regard.kernels.hoisted import Hoisted
-from regard.layers.cells import uniform_
 
 State = tuple[Float[Tensor, "b h"], ...]
 
@@ -21,8 +20,8 @@ class Controller(nn.Module):
     def __init__(self, inputs: int, read: int, hidden: int, *, gates: int, recurrent: int) -> None:
         super().__init__()
         self.hidden = hidden
-        self.input = uniform_(nn.Linear(inputs, gates * hidden))
-        self.inside = uniform_(Hoisted(recurrent + read, gates * hidden, bias=False))
+        self.input = nn.Linear(inputs, gates * hidden)
+        self.inside = Hoisted(recurrent + read, gates * hidden, bias=False)
 
     def project(self, inputs: Float[Tensor, "b t c"]) -> Float[Tensor, "t b g"]:
         """The part of the gates that comes from the inputs, for all steps at once."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -19,6 +19,7 @@ from regard.systems.system import Result, System
 from regard.trace import Axis, Map, Series, Trace
 from regard.worlds.tapes import Drawn, Recall, RepeatCopy, Tapes, Task
 
+Rows = tuple[tuple[float | int, ...], ...]
 _OF_NTM = ("controller", "slots", "width", "read_heads", "write_heads", "max_shift")
 
 
@@ -65,25 +66,18 @@ class TuringMachineConfig(Checked):
 class Tape(Result):
     """The answer to one sequence."""
 
-    sequence: tuple[tuple[float, ...], ...]
-    """The rows of the sequence."""
-    output: tuple[tuple[int, ...], ...]
-    """The bits that the machine answers with, row by row."""
-    target: tuple[tuple[int, ...], ...]
-    """The right answer."""
+    text: str
+    """The answer as text: rows of 0 and 1, separated by spaces."""
+    wrong: int
+    """The number of wrong bits."""
     bits: float
     """How far the answer is from certainty: the bits that it takes to correct it, 0 for a certain and right one."""
-
-    @property
-    def wrong(self) -> int:
-        """The number of wrong bits."""
-        return sum(bit != right for row, rights in zip(self.output, self.target, strict=True)
-                   for bit, right in zip(row, rights, strict=True))  # fmt: skip
-
-    @property
-    def text(self) -> str:
-        """The output as text: rows of 0 and 1, separated by spaces."""
-        return " ".join("".join(map(str, row)) for row in self.output)
+    sequence: Rows = field(repr=False)
+    """The rows of the sequence."""
+    output: Rows = field(repr=False)
+    """The rows of the answer."""
+    target: Rows = field(repr=False)
+    """The rows of the right answer."""
 
 
 class TuringMachine(System):
@@ -114,7 +108,7 @@ class TuringMachine(System):
                 f"{available}. Give slots={needed}, or a shorter sequence."
             )
 
-    def tape(self, sequences: Any, **options: Any) -> Any:
+    def tape(self, sequences: Any, **options: Any) -> Tape | list[Tape]:
         """Answer a sequence, or each sequence of a list.
 
         A sequence is a list of rows, an array or a tensor (rows, numbers), or a text such as "0110 1001". A row is a
@@ -123,7 +117,8 @@ class TuringMachine(System):
         """
         checked = self.options(options)
         if is_one(sequences):
-            return self.answer([sequences], checked)[0]
+            only: Tape = self.answer([sequences], checked)[0]
+            return only
         return self.answer(list(sequences), checked)
 
     def costs(self, inputs: Sequence[Any]) -> list[int]:
@@ -179,25 +174,30 @@ def _result(rows: Float[Tensor, "n r"], tape: Tapes, answered: Answered, *, trac
     logits, targets = answered.logits[0], tape.targets[0]
     lost = functional.binary_cross_entropy_with_logits(logits, targets, reduction="none") / math.log(2)
     lost = lost.sum(-1) * tape.scored
-    bits = (logits[tape.scored] > 0).int()
+    output, target = (logits[tape.scored] > 0).int(), targets[tape.scored].int()
     trace = _trace(tape, answered, lost) if traces and answered.weights else None
     return Tape(
-        sequence=tuple(map(tuple, rows.tolist())),
-        output=tuple(map(tuple, bits.tolist())),
-        target=tuple(map(tuple, targets[tape.scored].int().tolist())),
+        text=" ".join("".join(map(str, row)) for row in output.tolist()),
+        wrong=int((output != target).sum()),
         bits=float(lost.sum()),
+        sequence=_as_rows(rows),
+        output=_as_rows(output),
+        target=_as_rows(target),
         trace=trace,
     )
+
+
+def _as_rows(tensor: Tensor) -> Rows:
+    """Rows of numbers; whole numbers as int."""
+    return tuple(tuple(int(number) if number == int(number) else number for number in row) for row in tensor.tolist())
 
 
 def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
     """Where the heads were at each step, what they read and added, and what the memory holds at the end."""
     steps = Axis("steps", "steps", step_labels(tape))
     axes = [steps, _numbered("channels", "features", tape.inputs), _numbered("bits", "features", tape.targets)]
-    maps = []
-    for name, weights in answered.weights.items():
-        is_memory = answered.memory is not None
-        maps.append(Map(name, "steps", "slots" if is_memory else "steps", weights[0], head=int(name.split()[-1]) if is_memory else None))
+    over = "steps" if answered.memory is None else "slots"
+    maps = [Map(name, "steps", over, weights[0]) for name, weights in answered.weights.items()]
     maps.append(Map("input", "steps", "channels", tape.inputs[0]))
     maps.append(Map("output", "steps", "bits", answered.logits[0].sigmoid()))
     maps.append(Map("target", "steps", "bits", tape.targets[0]))

@@ -10,7 +10,6 @@ from regard.attention import mask
 from regard.attention.attend import attend
 from regard.decoders.cuda_graphs import STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.kernels.hoisted import hoisting
-from regard.layers.cells import uniform_
 from regard.layers.controllers import CONTROLLERS
 from regard.layers.memory import ExternalMemory, Kernel, MemoryState
 
@@ -79,7 +78,7 @@ class TuringNetwork(TapeNetwork):
         )
         self.controller = CONTROLLERS[controller](inputs, self.memory.read_size, hidden)
         self.first_read = nn.Parameter(torch.zeros(self.memory.read_size))
-        self.output = uniform_(nn.Linear(hidden + self.memory.read_size, outputs))
+        self.output = nn.Linear(hidden + self.memory.read_size, outputs)
         self._graphed_loop = GraphedLoop()
 
     def forward(self, inputs: Inputs, *, kernel: Kernel = "auto") -> Logits:

@@ -14,17 +14,18 @@ from regard.worlds.tapes import PrioritySort, Recall, Tapes, Task
 
 
 def is_one(sequences: Any) -> bool:
-    """Whether this is one sequence, rather than a list of sequences: a text, an array, rows of numbers, or nothing."""
-    if isinstance(sequences, str) or hasattr(sequences, "ndim"):
-        return isinstance(sequences, str) or sequences.ndim < 3
-    if not isinstance(sequences, Sequence):
-        return False
-    if not len(sequences):
+    """Whether this is one sequence, rather than a list of sequences: a text, an array of at most two axes, or numbers.
+
+    An empty list holds no sequences; the empty sequence is "".
+    """
+    if isinstance(sequences, str):
         return True
-    first = sequences[0]
-    if isinstance(first, Real):
-        return True
-    return isinstance(first, Sequence) and not isinstance(first, str) and len(first) > 0 and isinstance(first[0], Real)
+    if hasattr(sequences, "ndim"):
+        return bool(sequences.ndim < 3)
+    first = next(iter(sequences), None) if isinstance(sequences, Sequence) else None
+    if isinstance(first, Sequence) and not isinstance(first, str):
+        first = next(iter(first), None)
+    return isinstance(first, Real)
 
 
 def read_rows(sequence: Any, task: Task) -> Float[Tensor, "n r"]:
