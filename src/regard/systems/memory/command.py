@@ -72,6 +72,6 @@ def tape(
         show_result(result, show, model=model)
 
 
-def _written(rows: tuple[tuple[float, ...], ...]) -> str:
+def _written(rows: tuple[tuple[float | int, ...], ...]) -> str:
     """Rows of bits without spaces; numbers that are no bits stand apart."""
     return " ".join("".join(f"{number:g}" if number in (0, 1) else f"({number:.2f})" for number in row) for row in rows)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveInt, fields_of
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, fields_of
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.splits import Splits
 from regard.errors import OptionError
@@ -65,7 +65,9 @@ class TapeData(Checked):
 class TapeTrain(TrainSettings):
     """How to train a memory machine."""
 
-    gradient_clip: NonNegativeFloat = 10.0
+    learning_rate: PositiveFloat = 3e-3
+    warmup: Fraction = 0.05
+    gradient_clip: NonNegativeFloat = 0.3
     batch_size: PositiveInt = 64
     """Tapes in an update; all of them have the same length."""
     epoch_updates: PositiveInt = 500
