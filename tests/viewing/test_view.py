@@ -135,14 +135,14 @@ def test_a_notebook_displays_a_view():
 def test_a_map_of_any_two_axes_is_drawn():
     axes = Axis("steps", "steps", tuple("0110")), Axis("slots", "slots", tuple("abcde"))
     content = np.random.default_rng(0).normal(size=(4, 5))
-    trace = Trace("tape", axes, (Map("read 1", "steps", "slots", content, head=1),))
+    trace = Trace("memory", axes, (Map("read 1", "steps", "slots", content, head=1),))
     figure = view(trace).figure()
     low, high = figure.axes[0].images[0].get_clim()
     assert low == -high, "negative numbers have a scale of two colours"
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == list("abcde")
     assert "0" in printed(view(trace))
     with pytest.raises(OptionError, match="has no maps"):
-        view(Trace("glimpses", axes, ())).figure()
+        view(Trace("memory", axes, ())).figure()
 
 
 def test_importing_the_views_imports_neither_torch_nor_matplotlib():

@@ -54,6 +54,7 @@ SYSTEMS: dict[str, str] = {
     "image-classifier": "regard.systems.images:FAMILY",
     "glimpser": "regard.systems.glimpses:FAMILY",
     "document-classifier": "regard.systems.documents:FAMILY",
+    "turing-machine": "regard.systems.memory:FAMILY",
 }
 """Every system by its kind, as config.json and the line `system = ...` of a recipe name it."""
 

@@ -121,7 +121,9 @@ def test_a_list_gives_the_same_as_one_by_one_for_every_policy():
             alone = model.glimpse(image, **options)
             np.testing.assert_allclose(one.beliefs, alone.beliefs, atol=1e-5)
             np.testing.assert_allclose(one.path, alone.path, atol=1e-3)
-    assert [each.label for each in model.stream(iter(batch), window=2)] == [each.label for each in model.glimpse(batch)]
+    assert [each.label for each in model.stream(iter(batch), read_ahead=2)] == [
+        each.label for each in model.glimpse(batch)
+    ]
     first, second = (model.glimpse(batch[0], policy="random", seed=seed).path for seed in (1, 2))
     assert first != second
 

@@ -125,7 +125,5 @@ def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
         load(tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"system": "oracle"}))
-    with pytest.raises(
-        OptionError, match="system must be one of translator, captioner, image-classifier; got 'oracle'"
-    ):
+    with pytest.raises(OptionError, match=r"system must be one of translator, captioner, .*; got 'oracle'"):
         load(tmp_path / "m")

@@ -1,7 +1,7 @@
 """The config of a glimpse model, and its results with their traces."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -67,11 +67,11 @@ class Glimpses(Result):
     label: str
     """The most probable class."""
     probability: float
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = field(repr=False)
     """All classes."""
-    beliefs: tuple[tuple[float, ...], ...]
+    beliefs: tuple[tuple[float, ...], ...] = field(repr=False)
     """The probability of each class after each glimpse; the last are the answer."""
-    path: tuple[tuple[float, float], ...]
+    path: tuple[tuple[float, float], ...] = field(repr=False)
     """The centre of each glimpse: x and y in pixels of the image."""
     crop_box: tuple[int, int, int, int]
     """The part of the image that was attended to: left, top, right, bottom in pixels. It holds the finest windows of
