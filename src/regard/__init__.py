@@ -9,6 +9,8 @@ __all__ = [
     "Attended",
     "Attention",
     "Captioner",
+    "DocumentClassifier",
+    "Glimpser",
     "ImageClassifier",
     "Memory",
     "MultiHead",
@@ -17,6 +19,7 @@ __all__ = [
     "Search",
     "Trace",
     "Translator",
+    "TuringMachine",
     "__version__",
     "align",
     "attend",
@@ -41,7 +44,10 @@ if TYPE_CHECKING:
     from regard.errors import RegardError
     from regard.search.options import Search
     from regard.systems.captioning.model import Captioner
+    from regard.systems.documents.model import DocumentClassifier
+    from regard.systems.glimpses.model import Glimpser
     from regard.systems.images.model import ImageClassifier
+    from regard.systems.memory.model import TuringMachine
     from regard.systems.pretrained import load
     from regard.systems.report import Report
     from regard.systems.run import evaluate, train
@@ -51,6 +57,9 @@ if TYPE_CHECKING:
 
 # Where each public name lives, "module" or "module:name". Nothing is imported, least of all torch, before it is used.
 _HOMES = {
+    "TuringMachine": "regard.systems.memory.model:TuringMachine",
+    "Glimpser": "regard.systems.glimpses.model:Glimpser",
+    "DocumentClassifier": "regard.systems.documents.model:DocumentClassifier",
     "Attended": "regard.attention.attend:Attended",
     "Attention": "regard.attention.attend:Attention",
     "Captioner": "regard.systems.captioning.model:Captioner",

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     import torch
 
     from regard.systems.captioning.model import Captioner
+    from regard.systems.documents.model import DocumentClassifier
+    from regard.systems.glimpses.model import Glimpser
     from regard.systems.images.model import ImageClassifier
+    from regard.systems.memory.model import TuringMachine
     from regard.systems.translation.model import Translator
 
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
@@ -64,6 +67,24 @@ def load(
     device: "str | torch.device | None" = None,
     trust: bool = False,
 ) -> "Captioner": ...
+
+
+@overload
+def load(
+    name: Literal["reviews-en"], *, device: "str | torch.device | None" = None, trust: bool = False
+) -> "DocumentClassifier": ...
+
+
+@overload
+def load(
+    name: Literal["glimpse-digits"], *, device: "str | torch.device | None" = None, trust: bool = False
+) -> "Glimpser": ...
+
+
+@overload
+def load(
+    name: Literal["tape-copy", "tape-recall"], *, device: "str | torch.device | None" = None, trust: bool = False
+) -> "TuringMachine": ...
 
 
 @overload
