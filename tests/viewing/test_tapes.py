@@ -1,0 +1,106 @@
+"""Tapes as figures and in the terminal: every panel, wrong bits marked, unused slots left out."""
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import regard
+from regard.errors import OptionError
+from regard.trace import Axis, Map, Series, Trace
+from regard.viewing.view import VIEWS, TapeView
+
+
+def axis(name: str, kind: str, size: int) -> Axis:
+    return Axis(name, kind, tuple(str(number + 1) for number in range(size)))
+
+
+def a_tape(steps: int = 5, slots: int = 11, *, wrong: bool = True, memory: bool = True) -> Trace:
+    """Steps 4 and later are scored; the heads move from slot 3 on; bit 2 of the last step is wrong."""
+    heads = np.eye(slots)[np.minimum(2 + np.arange(steps), slots - 1)]
+    output = np.tile([0.9, 0.1], (steps, 1))
+    target = (output > 0.5).astype(float)
+    if wrong and steps:
+        target[-1, 1] = 1
+    axes = [axis("steps", "steps", steps), axis("channels", "features", 3), axis("bits", "features", 2)]
+    maps = [Map("input", "steps", "channels", np.eye(steps, 3)), Map("output", "steps", "bits", output)]
+    maps.append(Map("target", "steps", "bits", target))
+    if memory:
+        axes += [axis("slots", "slots", slots), axis("features", "features", 4)]
+        maps = [Map("read 1", "steps", "slots", heads), Map("write 1", "steps", "slots", heads), *maps]
+        maps += [Map(name, "steps", "features", np.full((steps, 4), -0.5)) for name in ("reads 1", "adds 1")]
+        maps.append(Map("memory", "slots", "features", np.linspace(-1, 1, 4 * slots).reshape(slots, 4)))
+    else:
+        maps = [Map("attention", "steps", "steps", np.tril(np.ones((steps, steps)))), *maps]
+    scored = (np.arange(steps) >= 3).astype(int)
+    return Trace("tape", tuple(axes), tuple(maps), (Series("scored", "steps", scored),))
+
+
+def panels(trace: Trace) -> dict[str, object]:
+    return {axes.get_title(loc="left"): axes for axes in regard.view(trace).figure().axes}
+
+
+def printed(trace: Trace, **options) -> list[str]:
+    console = Console(width=options.get("width", 80), no_color=True)
+    with console.capture() as capture:
+        console.print(regard.view(trace).terminal(**options))
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_the_kind_tape_has_its_view():
+    assert VIEWS["tape"] is TapeView
+    assert isinstance(regard.view(a_tape()), TapeView)
+
+
+def test_a_figure_has_every_panel_with_time_from_left_to_right():
+    drawn = panels(a_tape())
+    assert list(drawn) == ["input", "output", "adds 1", "write 1", "memory", "reads 1", "read 1"]
+    assert drawn["input"].images[0].get_array().shape == (3, 5)
+    used = drawn["write 1"].images[0]
+    assert used.get_array().tolist() == np.eye(5).tolist(), "slots 3 to 7, the others are not used"
+    assert used.get_extent() == [0.5, 5.5, 7.5, 2.5]
+    assert drawn["memory"].images[0].get_array().shape == (5, 4)
+
+
+def test_wrong_bits_are_crossed_out():
+    (crosses,) = panels(a_tape())["output"].lines
+    assert crosses.get_xydata().tolist() == [[5, 2]]
+    (crosses,) = panels(a_tape(wrong=False))["output"].lines
+    assert crosses.get_xydata().size == 0
+    assert sum("×" in line for line in printed(a_tape())) == 1
+    assert not any("×" in line for line in printed(a_tape(wrong=False)))
+
+
+def test_the_output_is_blank_where_it_does_not_count():
+    output = panels(a_tape())["output"].images[0].get_array()
+    assert output[:, :3].max() == 0
+    assert output[0, 3:].tolist() == pytest.approx([0.9, 0.9])
+
+
+def test_attention_over_the_inputs_is_a_tape_too():
+    assert list(panels(a_tape(memory=False))) == ["input", "output", "attention"]
+    assert "attention" in printed(a_tape(memory=False))
+
+
+def test_the_terminal_has_every_panel_and_fits():
+    lines = printed(a_tape(), colour=False)
+    assert [line for line in lines if line[:1].isalpha()] == [
+        "input", "output", "adds 1", "write 1", "reads 1", "read 1", "memory",
+    ]  # fmt: skip
+    start = lines.index("write 1") + 1
+    assert lines[start : start + 5] == ["   3 █", "      █", "       █", "        █", "         █"]
+    long = printed(a_tape(steps=300, slots=400), width=60)
+    assert max(map(len, long)) <= 60
+    assert "numbers in each character" in "".join(long)
+
+
+def test_a_file_is_written_by_its_suffix(tmp_path):
+    for name in ("tape.png", "tape.svg", "tape.pdf"):
+        assert regard.view(a_tape()).save(tmp_path / name, title="A tape").stat().st_size > 1000
+
+
+def test_what_holds_no_tape_is_explained():
+    text = Trace.from_weights(["a"], ["b"], [[1.0]])
+    with pytest.raises(OptionError, match="There is no tape to draw.*no map 'input'"):
+        TapeView(text).figure()
+    with pytest.raises(OptionError, match="no tape to draw: the trace has 0 steps"):
+        regard.view(a_tape(steps=0)).terminal()
