@@ -1,41 +1,41 @@
-# Every target sets up .venv first; nothing is reinstalled until pyproject.toml or constraints.txt change.
+# Every target creates .venv first, and installs again only after pyproject.toml or constraints.txt have changed.
 PYTHON ?= python3
 READY := .venv/.ready
 
 .PHONY: help demo test check bench gates format clean
 .DEFAULT_GOAL := help
 
-help:  ## this list
+help:  ## show this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 12
 
-demo: $(READY)  ## see attention work, in the terminal and as pictures in regard-demo/
+demo: $(READY)  ## see attention work: in the terminal, and as figures in regard-demo/
 	.venv/bin/regard demo
 
 test: $(READY)  ## run all tests
 	.venv/bin/pytest -n 2
 
-check: $(READY)  ## what CI runs: format, lint, types, tests
+check: $(READY)  ## check format, lint, types and tests, as CI does
 	.venv/bin/ruff format --check
 	.venv/bin/ruff check
 	.venv/bin/mypy
 	.venv/bin/pytest -n 2
 
-bench: $(READY)  ## measure side by side on this machine
+bench: $(READY)  ## compare memory and time of attention with the plain formula
 	.venv/bin/python benchmarks/attention_memory.py
 
-gates: $(READY)  ## train what must be learned, and measure it (an hour)
+gates: $(READY)  ## train translators on the world babel and check their scores (an hour)
 	.venv/bin/python benchmarks/babel_gates.py
 
-format: $(READY)  ## put the format right
+format: $(READY)  ## format the code and fix what the linter can
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 
-clean:  ## remove what the targets made
+clean:  ## remove .venv and regard-demo
 	rm -rf .venv regard-demo
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "regard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
-	@echo 'Setting up .venv; the first time this takes about a minute.'
+	@echo 'Creating .venv, which takes about a minute.'
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@

@@ -1,13 +1,13 @@
-"""Attention with a network as its score, lean beside plain: peak memory and time, forward and both passes.
+"""Peak memory and time of attention with a network as its score: the plain formula against regard's own method.
 
-    python benchmarks/attention_memory.py                  # the table of additive attention
-    python benchmarks/attention_memory.py --score mlp      # of another score
-    python benchmarks/attention_memory.py --json out.json  # and the numbers
+    python benchmarks/attention_memory.py                  # additive attention
+    python benchmarks/attention_memory.py --score mlp      # another score
+    python benchmarks/attention_memory.py --json out.json  # also write the numbers
 
-Plain is the formula as the papers write it (kernel="reference"), lean is what regard does by itself (kernel="auto");
-both run the whole attention, softmax and reading included, on the same inputs. On a CPU, memory is the growth of the
-largest resident size of a fresh process that runs nothing else and has loaded what it needs; on a GPU, that of torch's
-allocator. Times are medians of runs that alternate between the two, with the span from the fastest to the slowest.
+"plain" is the formula of the papers (kernel="reference"), "lean" is what regard does by default (kernel="auto"). Both
+run the whole attention on the same inputs, softmax and weighted sum included. On a CPU, memory is the growth of the
+peak resident size of a fresh process that has already loaded its libraries; on a GPU, the peak of torch's allocator.
+Times are medians of runs that alternate between the two, with the fastest and the slowest run.
 """
 
 import argparse
@@ -41,7 +41,7 @@ PASSES = ("forward", "both")
 
 
 def make_run(kind: str, step: str, sizes: argparse.Namespace) -> Callable[[], None]:
-    """One run on inputs that are the same for every kind."""
+    """A function that runs one kind; all kinds have the same inputs."""
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     query = torch.randn(sizes.batch, sizes.queries, sizes.dim, device=device, requires_grad=True)
@@ -61,7 +61,7 @@ def make_run(kind: str, step: str, sizes: argparse.Namespace) -> Callable[[], No
 
 def measure_memory(kind: str, step: str, sizes: argparse.Namespace) -> float:
     """MiB that a run takes beyond its inputs, in this process."""
-    # Libraries, thread pools and the compiler of the loops that large calls take are loaded at the first run.
+    # A first small run loads libraries, thread pools and the compiler of the loops that large calls use.
     small = argparse.Namespace(batch=2, queries=5, keys=7, dim=sizes.dim, score=sizes.score)
     with (
         mock.patch.object(additive, "MAX_FEATURES_FOR_FORMULA", 0),
@@ -74,15 +74,15 @@ def measure_memory(kind: str, step: str, sizes: argparse.Namespace) -> float:
         before = torch.cuda.memory_allocated()
         run()
         return (torch.cuda.max_memory_allocated() - before) / 2**20
-    _forget_peak()
+    _reset_peak()
     unit = 1 if sys.platform == "darwin" else 1024
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run()
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit / 2**20
 
 
-def _forget_peak() -> None:
-    """What loading and compiling took at most is not what the run takes: on Linux, start counting anew."""
+def _reset_peak() -> None:
+    """On Linux, reset the peak, so that it does not include loading and compiling."""
     if sys.platform == "linux":
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
@@ -96,7 +96,7 @@ def memory_in_fresh_process(kind: str, step: str, sizes: argparse.Namespace) -> 
 
 
 def measure_times(sizes: argparse.Namespace) -> dict[tuple[str, str], list[float]]:
-    """Milliseconds of each run; kinds alternate, so that both see the same machine."""
+    """Milliseconds of each run; the kinds alternate, so that a slow moment affects both."""
     runs = {(kind, step): make_run(kind, step, sizes) for step in PASSES for kind in KINDS}
     for run in runs.values():
         run()
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--score", choices=SCORES, default="additive", help="default: additive")
     for name, default in [("batch", 4), ("queries", 500), ("keys", 500), ("dim", 256), ("repeats", 5)]:
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default: {default}")
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     parser.add_argument("--measure", nargs=2, metavar=("KIND", "PASS"), help=argparse.SUPPRESS)
     sizes = parser.parse_args()
     if sizes.measure:
@@ -129,7 +129,7 @@ def main() -> None:
     times = measure_times(sizes)
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
     table = Table(
-        "pass", "kind", "MiB", "ms", "min - max", "less memory", "faster",
+        "pass", "kind", "MiB", "ms", "min - max", "less memory", "speed",
         title=f"{sizes.score} attention: b={sizes.batch}, q={sizes.queries}, k={sizes.keys}, d={sizes.dim}, float32\n"
         f"torch {torch.__version__}, {device}",
     )  # fmt: skip
@@ -137,11 +137,11 @@ def main() -> None:
     for step in PASSES:
         for kind in KINDS:
             median = statistics.median(times[kind, step])
-            less = memory["plain", step] / max(memory[kind, step], 0.1)
-            faster = statistics.median(times["plain", step]) / median
-            span = f"{min(times[kind, step]):.0f} - {max(times[kind, step]):.0f}"
+            saving = memory["plain", step] / max(memory[kind, step], 0.1)
+            speed = statistics.median(times["plain", step]) / median
+            spread = f"{min(times[kind, step]):.0f} - {max(times[kind, step]):.0f}"
             table.add_row(
-                step, kind, f"{memory[kind, step]:.0f}", f"{median:.0f}", span, f"{less:.1f}x", f"{faster:.1f}x"
+                step, kind, f"{memory[kind, step]:,.0f}", f"{median:,.0f}", spread, f"{saving:.1f}x", f"{speed:.1f}x"
             )
             rows.append({"pass": step, "kind": kind, "memory_mib": memory[kind, step], "times_ms": times[kind, step]})
     Console().print(table)

@@ -1,13 +1,14 @@
-"""Training files for the recipe fa-en: what Persian there is, and other languages beside it.
+"""Prepare the training files of the recipe fa-en: all Persian there is, and sentences of other languages beside it.
 
     python benchmarks/fa_en_data.py OUT tatoeba-fa.tsv.gz messages.tsv.gz fra-eng.zip deu-eng.zip
 
 The first two files hold English<TAB>Persian, the others English and another language. Validation and test sentences
-come from the first alone, 300 and 500 English sentences; no pair with one of them, in either language, is trained on.
-There is little Persian, so it is repeated three times; sentences of the world babel add what grammar they can, and
-80,000 pairs of each other language teach the decoder everyday English. Writes (train, valid, test).(fa, en) into OUT.
+come only from the first file, 300 and 500 English sentences; a pair that contains one of them, in either language, is
+not trained on. There is little Persian, so it is repeated three times; 20,000 sentences of the world babel add grammar,
+and 80,000 pairs of each other language teach the decoder everyday English. Writes {train,valid,test}.{fa,en} to OUT.
 """
 
+import argparse
 import hashlib
 import re
 import sys
@@ -17,33 +18,42 @@ from pathlib import Path
 from regard.data.text import read_tsv
 from regard.worlds.babel import pairs
 
-VALID, TEST = 300, 500
-REPEATED, BABEL, OTHER = 3, 20_000, 80_000
+VALID_SENTENCES, TEST_SENTENCES = 300, 500
+PERSIAN_REPEATS, BABEL_PAIRS, OTHER_PAIRS = 3, 20_000, 80_000
 
 
 def main() -> None:
-    out, *files = map(Path, sys.argv[1:])
-    out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, help="folder to write to")
+    parser.add_argument("everyday", type=Path, help="English<TAB>Persian; also held out from")
+    parser.add_argument("messages", type=Path, help="English<TAB>Persian")
+    parser.add_argument("others", type=Path, nargs="*", help="English<TAB>another language")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    files = [arguments.everyday, arguments.messages, *arguments.others]
     everyday, messages, *others = [list(dict.fromkeys(read_tsv(file))) for file in files]
     shuffled = sorted({english for english, _ in everyday}, key=_digest)
-    parts = {"valid": set(shuffled[:VALID]), "test": set(shuffled[VALID : VALID + TEST])}
-    held_out = {text for pair in everyday if any(pair[0] in part for part in parts.values()) for text in pair}
-    trained = REPEATED * (everyday + messages)
-    trained += [(_written(pair.target), _written(pair.source)) for pair in islice(pairs("fa", "en"), BABEL)]
+    splits = {
+        "valid": set(shuffled[:VALID_SENTENCES]),
+        "test": set(shuffled[VALID_SENTENCES : VALID_SENTENCES + TEST_SENTENCES]),
+    }
+    held_out = {text for pair in everyday if any(pair[0] in split for split in splits.values()) for text in pair}
+    train = PERSIAN_REPEATS * (everyday + messages)
+    train += [(_sentence(pair.target), _sentence(pair.source)) for pair in islice(pairs("fa", "en"), BABEL_PAIRS)]
     for other in others:
-        trained += sorted(other, key=lambda pair: _digest("".join(pair)))[:OTHER]
-    _write(out, "train", [pair for pair in trained if not held_out.intersection(pair)])
-    for name, part in parts.items():
-        first = {english: persian for english, persian in reversed(everyday) if english in part}
-        _write(out, name, sorted(first.items()))
+        train += sorted(other, key=lambda pair: _digest("".join(pair)))[:OTHER_PAIRS]
+    _write(arguments.out, "train", [pair for pair in train if not held_out.intersection(pair)])
+    for name, split in splits.items():
+        first = {english: persian for english, persian in reversed(everyday) if english in split}
+        _write(arguments.out, name, sorted(first.items()))
 
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _written(words: tuple[str, ...]) -> str:
-    """Words as a sentence is written: a capital at the start, no space before marks."""
+def _sentence(words: tuple[str, ...]) -> str:
+    """The words as a written sentence: a capital letter first, no space before punctuation."""
     text = re.sub(r" (?=[.,?!؟،])", "", " ".join(words))
     return text[:1].upper() + text[1:]
 

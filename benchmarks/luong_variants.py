@@ -1,14 +1,16 @@
-"""Every variant of Luong et al. 2015 on Multi30k English-German, beside its controls.
+"""Every variant of Luong et al. 2015 on Multi30k English-German, with controls.
 
     python benchmarks/luong_variants.py FOLDER results.jsonl                   # every row, one after another
-    python benchmarks/luong_variants.py FOLDER results.jsonl general:local_p   # some rows; several may run at once
-    python benchmarks/luong_variants.py - results.jsonl                        # the table of what was measured
+    python benchmarks/luong_variants.py FOLDER results.jsonl general:local_p   # selected rows
+    python benchmarks/luong_variants.py - results.jsonl                        # only print the table
 
-FOLDER is what `regard data get multi30k` made. All rows share the recipe multi30k-luong, with encoder states of the
-size of the decoder's (so that dot products are possible), batches of 5,000 tokens and 16 epochs. A row is named
-score:alignment, with ":feeding" where the attentional vector enters the next step.
+FOLDER is what `regard data get multi30k` wrote. All rows share the recipe multi30k-luong, with encoder states of the
+decoder's size (so that dot products are possible), batches of 5,000 tokens and 16 epochs. A row is named
+score:alignment, followed by ":feeding" where the attentional vector is an input of the next step. Several processes may
+add rows to the same results.
 """
 
+import argparse
 import csv
 import json
 import statistics
@@ -20,68 +22,83 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from regard.systems.evaluation import evaluate
-from regard.training.material import read_data
-from regard.training.recipe import read_recipe
-from regard.training.run import train
+import regard
+from regard.systems.run import read_recipe
+from regard.systems.translation.data import read_splits
+from regard.training.experiment import Recipe
 
 SCORES = ("dot", "general", "concat")
 GLOBAL_AND_LOCAL = [f"{score}:{align}" for align in ("softmax", "local_m", "local_p") for score in SCORES]
-ATTENTION = ["location:softmax", *GLOBAL_AND_LOCAL, "general:uniform"]
-ROWS = ["plain", *ATTENTION, *(f"{name}:feeding" for name in ATTENTION)]
-TRAINING = {"epochs": 16, "max_tokens": 5000, "learning_rate": 0.002, "validate_every": 4}
+WITH_ATTENTION = ["location:softmax", *GLOBAL_AND_LOCAL, "general:uniform"]
+ROWS = ["plain", *WITH_ATTENTION, *(f"{name}:feeding" for name in WITH_ATTENTION)]
+TRAIN = {"epochs": 16, "max_tokens": 5000, "learning_rate": 0.002, "validate_every": 4}
 
 
-def measure(row: str, folder: str) -> dict[str, Any]:
-    """Train one row and measure it on test_2016_flickr with a beam of 5."""
+def recipe(row: str, folder: str) -> Recipe:
+    """The recipe of a row."""
     model: dict[str, Any] = {"encoder_hidden": 256}
     if row == "plain":
-        model["architecture"] = "plain"
+        # A model without attention has no score and no alignment.
+        model |= {"architecture": "plain", "score": "additive", "align": "softmax"}
     else:
         score, align, *feeding = row.split(":")
         model |= {"score": score, "align": align, "input_feeding": bool(feeding)}
-    recipe = read_recipe("multi30k-luong", {"data": {"folder": folder}, "model": model, "train": TRAINING})
+    return read_recipe("multi30k-luong", {"data": {"folder": folder}, "model": model, "train": TRAIN})
+
+
+def measure(row: str, folder: str) -> dict[str, Any]:
+    """Train one row and evaluate it on test_2016_flickr with a beam of 5."""
+    chosen = recipe(row, folder)
     with tempfile.TemporaryDirectory() as run:
-        trained = train(recipe, run, progress=sys.stderr.isatty())
+        trained = regard.train(chosen, out=run, progress=sys.stderr.isatty())
         with (Path(run) / "logs" / "metrics.csv").open() as log:
             speeds = [float(line["tokens/s"]) for line in csv.DictReader(log) if line.get("tokens/s")]
-    test = read_data(recipe.data).test
-    result = evaluate(trained.model, *zip(*test, strict=True), beam=5, lowercase=True)
+        test = read_splits(chosen.data).test
+        files = {}
+        for place, name in enumerate(("source", "reference")):
+            files[name] = Path(run) / f"{name}.txt"
+            files[name].write_text("".join(pair[place] + "\n" for pair in test), encoding="utf-8")
+        report = regard.evaluate(trained.model, **files, beam=5, lowercase=True)
     return {
         "row": row,
-        "bleu": result.scores.bleu.value,
-        "perplexity": result.perplexity,
-        "entropy": result.entropy,
+        "bleu": report["BLEU"],
+        "perplexity": report["perplexity"],
+        "entropy": report["entropy"] if "entropy" in report.scores else None,
         "tokens_per_second": statistics.median(speeds),
-        "weights": sum(weight.numel() for weight in trained.model.parameters()),
-        "signature": result.scores.bleu.signature,
+        "parameters": sum(parameter.numel() for parameter in trained.model.parameters()),
+        "signature": report.scores["BLEU"].note,
     }
 
 
 def show(results: list[dict[str, Any]]) -> None:
-    """The table of what was measured, in the order of ROWS."""
-    table = Table("variant", "BLEU", "perplexity", "entropy, nats", "training tokens/s", "weights")
-    for found in sorted(results, key=lambda found: ROWS.index(found["row"])):
-        entropy = "" if found["entropy"] is None else f"{found['entropy']:.2f}"
+    """Print the results in the order of ROWS."""
+    table = Table("variant", "BLEU", "perplexity", "entropy, nats", "training tokens/s", "parameters")
+    for result in sorted(results, key=lambda result: ROWS.index(result["row"])):
         table.add_row(
-            found["row"],
-            f"{found['bleu']:.1f}",
-            f"{found['perplexity']:.2f}",
-            entropy,
-            f"{found['tokens_per_second']:,.0f}",
-            f"{found['weights'] / 1e6:.2f} M",
+            result["row"],
+            f"{result['bleu']:.1f}",
+            f"{result['perplexity']:.2f}",
+            "" if result["entropy"] is None else f"{result['entropy']:.2f}",
+            f"{result['tokens_per_second']:,.0f}",
+            f"{result['parameters'] / 1e6:.2f} M",
         )
     Console().print(table)
 
 
 def main() -> None:
-    folder, results, *rows = sys.argv[1:]
-    if folder != "-":
-        for row in rows or ROWS:
-            found = measure(row, folder)
-            with Path(results).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(found) + "\n")
-    show([json.loads(line) for line in Path(results).read_text(encoding="utf-8").splitlines()])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="Multi30k; - to only print the table")
+    parser.add_argument("results", type=Path, help="JSON lines that results are added to")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="default: all")
+    arguments = parser.parse_args()
+    if unknown := [row for row in arguments.rows if row not in ROWS]:
+        parser.error(f"there is no row {unknown[0]!r}; choose from {', '.join(ROWS)}")
+    if arguments.folder != "-":
+        for row in arguments.rows or ROWS:
+            result = measure(row, arguments.folder)
+            with arguments.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(result) + "\n")
+    show([json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""A whole training on a GPU: loops that are recorded and replayed, beside the same recipe step by step.
+"""Training speed on a GPU: decoder loops recorded as CUDA graphs, against the same recipe step by step.
 
     python benchmarks/recorded_training.py FOLDER
 
-FOLDER is what `regard data get multi30k` made. The recipe multi30k-rnnsearch is trained twice, each time in a process
-of its own and without validations: with plain loops of plain formulas for SECONDS, and as it is for twice as long,
-since its first epochs go into recording. What counts is the median of the second half.
+FOLDER is what `regard data get multi30k` wrote. The recipe multi30k-rnnsearch is trained twice without validation, each
+time in a process of its own: for 30 seconds with plain loops of plain formulas, and for 60 seconds as it is, since its
+first epochs are spent on recording. The speed is the median over the second half.
 """
 
+import argparse
 import csv
 import statistics
 import subprocess
@@ -17,42 +18,51 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from regard.training.recipe import read_recipe
-from regard.training.run import train
+import regard
+from regard.attention.attend import Attention
+from regard.kernels import cells
+from regard.systems.run import read_recipe
+from regard.training.experiment import Recipe
 
-SECONDS = 30
-KINDS = {"step by step": SECONDS, "recorded": 2 * SECONDS}
+STEP_BY_STEP, RECORDED = "step by step", "recorded"
+SECONDS = {STEP_BY_STEP: 30, RECORDED: 60}
 
 
-def speeds(kind: str, folder: str) -> list[float]:
-    """Target tokens a second, every twenty batches."""
-    if kind == "step by step":
-        from regard.decoders import recurrent
-        from regard.kernels import cells
+def recipe(mode: str, folder: str) -> Recipe:
+    """The recipe multi30k-rnnsearch for the seconds of a mode, without validation."""
+    limits = {"minutes": SECONDS[mode] / 60, "validate_every": 1000}
+    return read_recipe("multi30k-rnnsearch", {"data": {"folder": folder}, "train": limits})
 
-        recurrent.in_steps = lambda attention, memory: None
+
+def measure(mode: str, folder: str) -> list[float]:
+    """Target tokens per second, every twenty batches."""
+    if mode == STEP_BY_STEP:
+        Attention.in_steps = lambda self, memory: None  # type: ignore[method-assign]
         cells.has_gpu_kernels = lambda tensor: False
-    limits = {"minutes": KINDS[kind] / 60, "validate_every": 1000}
     with tempfile.TemporaryDirectory() as run:
-        train(read_recipe("multi30k-rnnsearch", {"data": {"folder": folder}, "train": limits}), run, progress=False)
+        regard.train(recipe(mode, folder), out=run, progress=False)
         with (Path(run) / "logs" / "metrics.csv").open() as log:
             return [float(line["tokens/s"]) for line in csv.DictReader(log) if line.get("tokens/s")]
 
 
 def main() -> None:
-    folder, *kind = sys.argv[1:]
-    if kind:
-        print(*speeds(kind[0], folder))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="Multi30k")
+    parser.add_argument("--measure", choices=SECONDS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(*measure(arguments.measure, arguments.folder))
         return
-    table = Table("training", "target tokens/s", "min - max", "times as fast")
+    table = Table("training", "target tokens/s", "min - max", "speed")
     first = None
-    for name in KINDS:
-        said = subprocess.run([sys.executable, __file__, folder, name], check=True, capture_output=True, text=True)
-        found = [float(word) for word in said.stdout.split()]
-        late = found[len(found) // 2 :]
+    for mode in SECONDS:
+        command = [sys.executable, __file__, arguments.folder, "--measure", mode]
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        speeds = [float(word) for word in output.split()]
+        late = speeds[len(speeds) // 2 :]
         first = first or statistics.median(late)
         spread = f"{min(late):,.0f} - {max(late):,.0f}"
-        table.add_row(name, f"{statistics.median(late):,.0f}", spread, f"{statistics.median(late) / first:.2f}")
+        table.add_row(mode, f"{statistics.median(late):,.0f}", spread, f"{statistics.median(late) / first:.2f}x")
     Console().print(table)
 
 

@@ -24,17 +24,15 @@ class Done:
 def regard(*arguments: object, input: str = "", columns: int = 80, check: bool = False) -> Done:
     """Run `regard arguments...` on a terminal of so many columns; `check` asserts that it succeeds."""
     stdout, stderr, status = io.StringIO(), io.StringIO(), 0
-    argv = ["regard", *map(str, arguments)]
     config.update("jaxtyping_disable", True)  # wrong input is to reach the errors that users see
     try:
         with (
-            mock.patch.object(sys, "argv", argv),
             mock.patch.object(sys, "stdin", io.StringIO(input)),
             mock.patch.dict("os.environ", {"COLUMNS": str(columns), "NO_COLOR": "1"}),
             redirect_stdout(stdout),
             redirect_stderr(stderr),
         ):
-            main()
+            main([str(argument) for argument in arguments])
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 1 if ended.code else 0
     finally:

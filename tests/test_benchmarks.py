@@ -1,18 +1,57 @@
-"""The benchmarks run, and what they say of memory holds. Time is for people to read: no test depends on it."""
+"""The benchmark scripts fit this version of regard, and what they report of memory holds. No test depends on time."""
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-MEMORY = Path(__file__).parent.parent / "benchmarks" / "attention_memory.py"
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+MEMORY = BENCHMARKS / "attention_memory.py"
+SCRIPTS = sorted(BENCHMARKS.glob("*.py"))
+PEERS = sorted((BENCHMARKS / "peers").glob("*.py"))
+
+
+def load(script: Path) -> dict:
+    return runpy.run_path(str(script), run_name=script.stem)
 
 
 def measure(name: str, kind: str, step: str) -> float:
     command = [sys.executable, str(MEMORY), "--score", name, "--measure", kind, step]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.parametrize("script", [*SCRIPTS, *PEERS], ids=lambda script: script.stem)
+def test_every_script_can_be_imported(script, monkeypatch):
+    monkeypatch.syspath_prepend(str(script.parent))
+    assert load(script)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_every_script_explains_itself(script, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [str(script), "--help"])
+    with pytest.raises(SystemExit) as exit_info:
+        load(script)["main"]()
+    assert not exit_info.value.code
+    assert f"python benchmarks/{script.name}" in capsys.readouterr().out
+
+
+def test_the_recipes_of_the_benchmarks_are_valid():
+    gates = load(BENCHMARKS / "babel_gates.py")
+    assert all(gates["recipe"](row).train.epochs == 50 for row in gates["GATES"])
+    variants = load(BENCHMARKS / "luong_variants.py")
+    assert len([variants["recipe"](row, "multi30k") for row in variants["ROWS"]]) == 23
+    context = load(BENCHMARKS / "context_vector.py")
+    assert [context["recipe"]("pairs.tsv", size).model.encoder_hidden for size in context["SIZES"]] == [
+        16,
+        64,
+        256,
+        1024,
+    ]
+    recorded = load(BENCHMARKS / "recorded_training.py")
+    assert [recorded["recipe"](mode, "multi30k").train.minutes for mode in recorded["SECONDS"]] == [0.5, 1.0]
 
 
 @pytest.mark.parametrize("name", ["additive", "concat", "mlp"])
@@ -25,7 +64,7 @@ def test_the_plain_formula_takes_ten_times_as_much():
     assert measure("additive", "plain", "forward") > 10 * measure("additive", "lean", "both")
 
 
-def test_the_benchmark_prints_its_table_and_writes_its_numbers(tmp_path):
+def test_the_memory_benchmark_prints_its_table_and_writes_its_numbers(tmp_path):
     out = tmp_path / "numbers.json"
     sizes = ["--batch=1", "--queries=5", "--keys=7", "--dim=11", "--repeats=2"]
     command = [sys.executable, str(MEMORY), *sizes, "--json", str(out)]
@@ -36,3 +75,38 @@ def test_the_benchmark_prints_its_table_and_writes_its_numbers(tmp_path):
         (step, kind) for step in ("forward", "both") for kind in ("plain", "lean")
     }
     assert all(len(row["times_ms"]) == 2 for row in numbers["rows"])
+
+
+def test_two_source_trees_alternate_and_their_ratios_are_of_neighbouring_runs(monkeypatch):
+    script = load(BENCHMARKS / "side_by_side.py")
+    order = []
+
+    def fake(name, tree, arguments):
+        order.append(str(tree))
+        seconds = {"a": [9.0, 1.0, 4.0], "b": [9.0, 2.0, 2.0]}[str(tree)][order.count(str(tree)) - 1]
+        return {"times": {"row": {"wall": seconds, "cpu": seconds}}}
+
+    monkeypatch.setitem(script["measure_all"].__globals__, "measure", fake)
+    arguments = type("Arguments", (), {"only": ["decode"], "repeats": 2})
+    measured = script["measure_all"]({"old": Path("a"), "new": Path("b")}, arguments)
+    assert order == ["b", "a", "a", "b", "b", "a"]
+    table = script["ratio_table"](measured, "wall")
+    cells = [next(iter(column.cells)) for column in table.columns]
+    assert cells == ["decode: row", "2,500.0", "2,000.0", "1.25", "0.50 - 2.00"]
+
+
+def test_two_source_trees_are_compared_in_fresh_processes(tmp_path):
+    tree, out = BENCHMARKS.parent / "src", tmp_path / "times.json"
+    options = ["--only", "decode", "--repeats", "1", "--lines", "2", "--json", str(out)]
+    command = [sys.executable, str(BENCHMARKS / "side_by_side.py"), str(tree), str(tree), *options]
+    table = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "The translations of both trees are the same." in table
+    (pair,) = json.loads(out.read_text())["decode"]
+    assert set(pair["old"]["times"]) == {"greedy", "beam 5"}
+
+
+def test_a_folder_that_is_no_source_tree_is_refused(tmp_path):
+    command = [sys.executable, str(BENCHMARKS / "side_by_side.py"), str(tmp_path), str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "is not a source tree of regard" in done.stderr

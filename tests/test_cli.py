@@ -1,4 +1,4 @@
-"""The command line on small files: translating, training, evaluating, and every wrong file explained."""
+"""The command line: training, evaluating, listing and viewing, and every wrong input explained with status 2."""
 
 import json
 import os
@@ -8,7 +8,10 @@ import sys
 import time
 
 import pytest
-from PIL import Image, ImageDraw
+from command_line import refused, regard, write_lines
+from small_models import small_translator
+
+from regard.trace import Trace
 
 PAIRS = [
     ("one dog", "un chien"),
@@ -16,228 +19,344 @@ PAIRS = [
     ("a house", "une maison"),
     ("good night", "bonne nuit"),
 ] * 6
+SMALL = ["--model.embedding", 8, "--model.hidden", 8, "--data.vocabulary", 60]
 
 
-def regard(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "regard", *arguments], capture_output=True, text=True, **options)
-
-
-def write(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return str(path)
+def process(*arguments, **options):
+    """Run the command line as a process of its own."""
+    command = [sys.executable, "-m", "regard", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 def files(folder, source, target):
     """Options for two files with a letter a line."""
-    paths = write(folder / "a", source), write(folder / "b", target)
-    return ["--source", paths[0], "--target", paths[1], "--out", str(folder / "out")]
+    paths = write_lines(folder / "a", source), write_lines(folder / "b", target)
+    return ["--source", paths[0], "--target", paths[1], "--out", folder / "out"]
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A model trained for a moment on two text files, from the command line."""
     folder = tmp_path_factory.mktemp("trained")
-    source = write(folder / "a.txt", [source for source, _ in PAIRS])
-    target = write(folder / "b.txt", [target for _, target in PAIRS])
-    small = ["--model.embedding", "8", "--model.hidden", "8", "--data.vocabulary", "60", "--train.epochs", "1"]
-    done = regard("train", "--source", source, "--target", target, "--out", str(folder / "run"), *small)
-    assert done.returncode == 0, done.stderr
+    source = write_lines(folder / "a.txt", [source for source, _ in PAIRS])
+    target = write_lines(folder / "b.txt", [target for _, target in PAIRS])
+    out = ["--out", folder / "run", *SMALL, "--train.epochs", 1]
+    done = regard("train", "--source", source, "--target", target, *out, check=True)
+    assert f"Wrote {folder / 'run' / 'model'}" in done.stdout
     assert "regard translate --model" in done.stdout
     return folder
 
 
-def test_a_pipe_a_file_and_arguments_translate_the_same(tmp_path):
-    texts = ["A dog is running.", "Good night."]
-    piped = regard("translate", input="\n".join(texts) + "\n", check=True).stdout
-    assert piped == regard("translate", *texts, check=True).stdout
-    assert piped == regard("translate", "--file", write(tmp_path / "t.txt", texts), check=True).stdout
-    assert piped.splitlines()[0] == "Un chien court."
+@pytest.fixture(scope="module")
+def test_set(trained):
+    return ["--source", trained / "a.txt", "--reference", trained / "b.txt", "--beam", 1]
 
 
-def test_json_carries_score_and_attention():
-    lines = regard("translate", "--nbest", "2", "--json", "Good night.", check=True).stdout.splitlines()
-    first, second = map(json.loads, lines)
-    assert first["score"] >= second["score"]
-    assert len(first["trace"]["maps"][0]["weights"]) == len(first["trace"]["axes"][1]["labels"])
+def test_a_run_holds_its_recipe_which_trains_again(trained, tmp_path):
+    assert regard("translate", "--model", trained / "run", "one dog", check=True).stdout.strip()
+    recipe = trained / "run" / "recipe.toml"
+    assert "hidden = 8" in recipe.read_text()
+    again = regard("train", recipe, "--out", tmp_path / "again", check=True)
+    assert "Wrote" in again.stdout
+    parameters = [(folder / "model" / "model.safetensors").read_bytes() for folder in (trained / "run", tmp_path / "again")]
+    assert parameters[0] == parameters[1]
 
 
-def test_a_trained_model_is_evaluated_with_its_curve(trained, tmp_path):
-    plot = tmp_path / "curve.png"
-    paths = str(trained / "run" / "model"), str(trained / "a.txt"), str(trained / "b.txt")
-    done = regard("evaluate", *paths, "--beam", "2", "--plot", str(plot))
-    assert done.returncode == 0, done.stderr
-    for measure in ("bleu", "chrf", "ter", "perplexity", "entropy", "exact match"):
+def test_a_trained_model_is_evaluated_with_its_curve(trained, test_set, tmp_path):
+    plot, outputs = tmp_path / "curve.png", tmp_path / "new" / "out.jsonl"
+    done = regard("evaluate", trained / "run", *test_set, "--plot", plot, "--output", outputs, check=True)
+    for measure in ("BLEU", "chrF", "TER", "perplexity", "entropy", "exact match", "24 sentences, beam 1"):
         assert measure in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert plot.read_bytes().startswith(b"\x89PNG")
+    lines = [json.loads(line) for line in outputs.read_text(encoding="utf-8").splitlines()]
+    assert [(line["source"], line["reference"]) for line in lines] == PAIRS
+    report = json.loads(regard("evaluate", trained / "run", *test_set, "--json", check=True).stdout)
+    assert report["scores"]["BLEU"]["note"].startswith("nrefs:1")
+    assert report["scores"]["perplexity"]["value"] > 1
 
 
-def test_ctrl_c_saves_the_model_and_resume_goes_on(trained, tmp_path):
+def test_a_world_is_evaluated_without_files(trained):
+    done = regard(
+        "evaluate", trained / "run", "--world", "babel:en-fr", "--count", 10, "--beam", 1, "--json", check=True
+    )
+    report = json.loads(done.stdout)
+    assert report["title"] == "10 sentences, beam 1"
+    assert 0 <= report["scores"]["AER"]["value"] <= 1
+
+
+def test_models_are_compared_side_by_side(trained, test_set, tmp_path):
+    small_translator().save(tmp_path / "b")
+    small_translator(architecture="plain").save(tmp_path / "c")
+    names = [trained / "run", tmp_path / "b", tmp_path / "c"]
+    once = regard("evaluate", names[0], "--compare", *names[1:], *test_set, "--mean", check=True).stdout
+    twice = regard(
+        "evaluate", names[0], "--compare", names[1], "--compare", names[2], *test_set, "--mean", check=True
+    ).stdout
+    for said in (once, twice):
+        assert "Side by side" in said
+        assert "±" in said
+        assert "Paired bootstrap" in said
+        assert " ".join(said.split()).count("24 sentences, beam 1") == 3
+    reports = json.loads(
+        regard("evaluate", names[0], *test_set, "--json", "--compare", *names[1:], check=True).stdout
+    )
+    assert [report["model"] for report in reports] == list(map(str, names))
+    assert "leave out --compare" in refused(
+        "evaluate", names[0], *test_set, "--output", tmp_path / "x", "--compare", names[1]
+    )
+
+
+def test_the_options_of_a_test_set_are_listed(trained):
+    said = regard("evaluate", trained / "run", "--options", "true", check=True).stdout
+    for option in ("--source", "--reference", "--world", "--beam", "--gold"):
+        assert option in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_ctrl_c_saves_the_model_and_resume_continues(trained, tmp_path):
     out = tmp_path / "run"
-    settings = ["--model.embedding", "8", "--model.hidden", "8", "--data.vocabulary", "60", "--train.epochs", "100000"]
-    options = [
-        "train",
-        "--source",
-        str(trained / "a.txt"),
-        "--target",
-        str(trained / "b.txt"),
-        "--out",
-        str(out),
-        *settings,
-    ]
-    running = subprocess.Popen([sys.executable, "-m", "regard", *options], stderr=subprocess.PIPE, text=True)
+    texts = ["--source", trained / "a.txt", "--target", trained / "b.txt"]
+    options = ["train", *texts, "--out", out, *SMALL, "--train.epochs", 100000]
+    command = [sys.executable, "-m", "regard", *map(str, options)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not (out / "checkpoints" / "best.ckpt").exists():
         assert running.poll() is None, running.stderr.read()
         assert time.monotonic() < deadline, "training did not begin"
         time.sleep(0.2)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == 0, said
-    assert "the model will be saved" in said
-    assert regard("translate", "--model", str(out / "model"), "one dog", check=True).stdout
+    said, warned = running.communicate(timeout=120)
+    assert running.returncode == 130, warned
+    assert "the model will be saved" in warned
+    assert "Interrupted" in said
+    assert "--resume" in said
+    assert regard("translate", "--model", out / "model", "one dog", check=True).stdout
     done = json.loads((out / "model" / "metrics.json").read_text())["epochs"]
-    options[options.index("100000")] = str(done + 3)
-    assert regard(*options, "--resume").returncode == 0
+    options[-1] = done + 3
+    regard(*options, "--resume", check=True)
     assert json.loads((out / "model" / "metrics.json").read_text())["epochs"] == done + 3
 
 
-def test_gold_links_give_an_alignment_error(trained, tmp_path):
-    gold = [{"src": ["one", "dog"], "tgt": ["un", "chien"], "sure": [[0, 0], [1, 1]], "possible": []}]
-    path = write(tmp_path / "gold.jsonl", map(json.dumps, gold))
-    paths = str(trained / "run" / "model"), str(trained / "a.txt"), str(trained / "b.txt")
-    assert "AER" in regard("evaluate", *paths, "--beam", "1", "--gold", path, check=True).stdout
-    assert regard("align", paths[0], "--gold", path, "--reverse", paths[0], check=True).stdout.startswith("AER ")
-
-
-def test_words_are_linked_line_by_line(trained, tmp_path):
-    files = [write(tmp_path / name, lines) for name, lines in (("a", ["one dog", "", "two"]), ("b", ["x y", "", "z"]))]
-    said = regard("align", str(trained / "run" / "model"), *map(str, files), check=True).stdout.split("\n")
-    assert len(said) == 4
-    assert said[1] == ""
-    assert {link.split("-")[1] for link in said[0].split()} == {"0", "1"}, "each target word has a link"
-    assert said[2] == "0-0"
-    assert "SOURCE and TARGET" in regard("align", "en-fr").stderr
-
-
-def test_pictures_are_recognized(tmp_path):
-    for name, box in (("one", (50, 10, 60, 90)), ("empty", (0, 0, 0, 0))):
-        picture = Image.new("L", (110, 100), 255)
-        ImageDraw.Draw(picture).rectangle(box, fill=0)
-        picture.save(tmp_path / f"{name}.png")
-    paths = [str(tmp_path / "one.png"), str(tmp_path / "empty.png")]
-    first, second = regard("recognize", *paths, "--top", "2", check=True).stdout.splitlines()
-    assert first.startswith(f"{paths[0]}: 1 ")
-    assert len(second.removeprefix(f"{paths[1]}: ").split(",")) == 2
-    (line,) = regard("recognize", "--model", "digits", "--json", paths[0], check=True).stdout.splitlines()
-    guesses = json.loads(line)["guesses"]
-    assert guesses[0]["label"] == "1"
-    assert len(guesses) == 5
-
-
 def test_lists_are_printed():
-    models = regard("models", check=True, env={**os.environ, "COLUMNS": "200"}).stdout
+    models = regard("models", columns=200, check=True).stdout
     assert "en-fr" in models
     assert "% right" in models
-    assert "multi30k-rnnsearch" in regard("recipes", check=True).stdout
-    assert "--train.epochs" in regard("recipes", "--fields", check=True, env={**os.environ, "COLUMNS": "200"}).stdout
-    assert "diagonal_error" in regard("data", "babel", "fa", "de", "--count", "50", check=True).stdout
-    assert "gold_share" in regard("data", "scenes", "--count", "50", check=True).stdout
+    narrow = regard("models", check=True).stdout
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "photo-en-hard" in narrow
+    assert {model["name"] for model in json.loads(regard("models", "--json", check=True).stdout)} >= {"en-fr", "digits"}
+    recipes = regard("recipes", check=True).stdout
+    assert "multi30k-rnnsearch" in recipes
+    assert max(map(len, recipes.splitlines())) <= 80
+    data = regard("data", "list", check=True).stdout
+    assert max(map(len, data.splitlines())) <= 80
+    for name in ("multi30k", "flickr8k", "mnist", "licence"):
+        assert name in data.lower()
 
 
-def test_a_contact_sheet_of_scenes_is_written(tmp_path):
-    sheet = str(tmp_path / "new" / "sheet.png")
-    assert f"Wrote {sheet}" in regard("data", "scenes", "--count", "20", "-o", sheet, check=True).stdout
-    assert (tmp_path / "new" / "sheet.png").read_bytes().startswith(b"\x89PNG")
+def test_one_recipe_is_printed_as_it_can_be_trained(tmp_path):
+    import tomllib
+
+    from regard.training.recipes import find_recipe
+
+    text = regard("recipes", "multi30k-transformer", check=True).stdout
+    assert tomllib.loads(text) == tomllib.loads(find_recipe("multi30k-transformer").read_text())
+    assert text.startswith("#"), "its comments are kept"
+    assert "Did you mean 'multi30k-transformer'" in refused("recipes", "multi30k-transfomer")
+
+
+@pytest.mark.parametrize("system", ["translator", "captioner", "image-classifier"])
+def test_the_fields_of_recipes_are_listed_with_their_choices(system):
+    said = regard("recipes", "--fields", system, check=True).stdout
+    assert max(map(len, said.splitlines())) <= 80
+    flat = " ".join(said.split())
+    assert "Literal" not in said
+    assert "…" not in said
+    for part in ("--train.epochs a whole number, 1 or more", "--train.schedule one of one_cycle, inverse_sqrt"):
+        assert part in flat
+    if system == "translator":
+        assert "--model.architecture one of plain, rnnsearch, luong, transformer (default rnnsearch)" in flat
+    assert "Did you mean 'translator'" in refused("recipes", "--fields", "translater")
+
+
+@pytest.mark.parametrize(
+    "command", [["models"], ["recipes"], ["recipes", "en"], ["data", "list"], ["--help"], ["translate", "--help"]]
+)
+def test_listing_imports_no_torch(command):
+    code = (
+        "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr));"
+        f"from regard.cli import main; main({command})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.endswith("False\n"), done.stderr
+
+
+def test_worlds_are_described(tmp_path):
+    assert "diagonal" in regard("data", "babel", "fa", "de", "--count", 50, check=True).stdout
+    assert "chance pointing" in regard("data", "scenes", "--count", 50, check=True).stdout
+    sheet = tmp_path / "new" / "sheet.png"
+    assert f"Wrote {sheet}" in regard("data", "scenes", "--count", 20, "-o", sheet, check=True).stdout
+    assert sheet.read_bytes().startswith(b"\x89PNG")
 
 
 def test_news_posts_become_text_files_and_are_counted(tmp_path):
     for part in ("train", "test"):
         post = {"text": f"Subject: Re: {part}\n\nSome words of {part}"}
-        write(tmp_path / f"{part}.jsonl", [json.dumps(post)])
-    done = regard("data", "newsgroups", "--from", str(tmp_path), "--out", str(tmp_path / "out"), "--words", "2")
-    assert done.returncode == 0, done.stderr
-    assert "1 bodies cut (2 words)" in done.stdout
+        write_lines(tmp_path / f"{part}.jsonl", [json.dumps(post)])
+    done = regard("data", "newsgroups", "--from", tmp_path, "--out", tmp_path / "out", "--words", 2, check=True)
+    assert "1 bodies truncated by 2 words" in done.stdout
     assert (tmp_path / "out" / "test.subject").read_text() == "test\n"
     assert (tmp_path / "out" / "test.body").read_text() == "Some words\n"
+
+
+def test_a_closed_pipe_is_no_error(tmp_path):
+    small_translator().save(tmp_path / "model")
+    translate = f"{sys.executable} -m regard translate -m {tmp_path / 'model'} --beam 1 --max-length 2"
+    pipeline = f"set -o pipefail; yes 'a dog' | head -200 | {translate} | head -1"
+    done = subprocess.run(["bash", "-c", pipeline], capture_output=True, text=True)  # noqa: S607
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == ""
+    assert done.returncode == 141, "as of any program that a closed pipe ends"
+
+
+def test_a_trace_is_shown_and_drawn(tmp_path):
+    trace = Trace.from_weights(["the", "dog"], ["le", "chien"], [[0.9, 0.1], [0.2, 0.8]])
+    path = trace.save(tmp_path / "new" / "t.json")
+    assert "chien" in regard("view", path, check=True).stdout
+    regard("view", path, "--out", tmp_path / "t.svg", check=True)
+    assert (tmp_path / "t.svg").read_bytes().startswith(b"<?xml")
+    (tmp_path / "pretty.json").write_text(json.dumps(trace.to_dict(), indent=2))
+    assert "chien" in regard("view", tmp_path / "pretty.json", check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "nope.json"),
+        ("nothing", "Not a trace"),
+        ("", "nope.json"),
+        ("[]", "nope.json"),
+        ('{"trace": null, "text": "a"}', "has no trace: its model has no attention"),
+        ('{"text": "a"}', "nope.json"),
+        ('{"trace": 3}', "race"),
+        (b"\xff\xfe\x00", "nope.json"),
+    ],
+)
+def test_what_cannot_be_viewed_is_explained(content, says, tmp_path):
+    path = tmp_path / "nope.json"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    message = refused("view", path)
+    assert says in message, message
+    assert "Errno" not in message
 
 
 @pytest.mark.parametrize(
     ("make", "says"),
     [
         (lambda f: ["translate", "--model", "nowhere", "x"], "no shipped model named 'nowhere'"),
-        (lambda f: ["translate", "--model", str(f), "x"], "is not a model folder"),
-        (lambda f: ["translate", "--file", str(f / "no.txt")], "no.txt"),
-        (lambda f: ["recognize", write(f / "text.png", "ab")], "text.png is no picture"),
-        (lambda f: ["recognize", str(f / "none.png")], "There is no picture"),
-        (lambda f: ["train", "mnist-lenet", "--data.folder", str(f), "-o", str(f / "o")], "lacks train-images"),
+        (lambda f: ["translate", "--model", "en-frr", "x"], "Did you mean 'en-fr'"),
+        (lambda f: ["translate", "--model", f, "x"], "is not a model folder"),
+        (lambda f: ["train", "mnist-lenet", "--data.folder", f, "-o", f / "o"], "train-images"),
         (lambda f: ["train", *files(f, "xyz", "xy")], "3"),
         (lambda f: ["train", *files(f, "", "")], "empty"),
         (lambda f: ["train", "nothing"], "nor a packaged recipe"),
+        (lambda f: ["train", "multi30k-luon"], "Did you mean 'multi30k-luong'"),
         (lambda f: ["train", "--model.scor", "dot"], "Did you mean 'score'"),
-        (lambda f: ["data", "scenes", "-o", str(f / "a.bmp")], "saved as .png; got 'a.bmp'"),
-        (lambda f: ["train", "-o", str(f / "o")], "Say what to train on"),
+        (lambda f: ["train", "--modl.score", "dot"], "--modl"),
+        (lambda f: ["train", "--train", 3], "--train"),
+        (lambda f: ["train", "-o", f / "o"], "--source a.txt --target b.txt"),
+        (lambda f: ["train", "-o", f / "o"], "--data.world babel:en-fr"),
+        (lambda f: ["train", "multi30k-transformer", "-o", f / "o"], "regard data get multi30k"),
+        (lambda f: ["train", "flickr8k-soft", "-o", f / "o"], "regard data get flickr8k"),
+        (lambda f: ["train", "--source", f / "no.txt", "--target", f / "no.txt", "-o", f / "o"], "no.txt"),
+        (lambda f: ["train", "--from", "digits", *files(f, "xyz", "xyz")], "image-classifier"),
+        (lambda f: ["train", "--from", "en-fr", "--model.hidden", 7, *files(f, "xyz", "xyz")], "hidden 160 -> 7|hidden"),
+        (lambda f: ["data", "scenes", "-o", f / "a.bmp"], "saved as .png; got 'a.bmp'"),
+        (lambda f: ["data", "get", "multi30"], "multi30k"),
+        (lambda f: ["recipes", "en", "--fields", "translator"], "not both"),
+        (lambda f: ["evaluate", "en-fr"], "source and reference"),
+        (lambda f: ["evaluate", "en-fr", "--world", "babel:en-xx"], "babel"),
+        (lambda f: ["evaluate", "en-fr", "--sorce", "x"], "Did you mean 'source'"),
+        (lambda f: ["evaluate", "scenes", "--captions", "x"], "give both"),
     ],
 )
 def test_what_is_wrong_is_explained_without_a_traceback(make, says, tmp_path):
-    done = regard(*make(tmp_path))
-    assert done.returncode == 1
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
+    message = refused(*make(tmp_path))
+    assert any(part in message for part in says.split("|")), message
+    assert not (tmp_path / "o" / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("train.epochs", -1, "a whole number, 1 or more; got '?-1"),
+        ("train.epochs", 0, "a whole number, 1 or more; got '?0"),
+        ("train.epochs", "twenty", "a whole number, 1 or more; got 'twenty'"),
+        ("train.minutes", -1, "a number, 0 or more; got '?-1"),
+        ("train.learning_rate", "nan", "a number above 0; got"),
+        ("train.learning-rate", "inf", "a number above 0; got"),
+        ("train.seed", -1, "from 0 to 4294967295|from 0 to 4.29497e"),
+        ("train.schedule", "cosine", "one of one_cycle, inverse_sqrt, constant, plateau; got 'cosine'"),
+        ("model.dropout", 2, "and below 1; got '?2"),
+        ("model.architecture", "rnsearch", "Did you mean 'rnnsearch'"),
+        ("model.score", "cosine", "one of additive, concat, dot"),
+        ("model.conditional", "perhaps", "true or false; got 'perhaps'"),
+        ("model.layers", 5, "rnnsearch has one layer; got layers 5"),
+        ("data.tokens", "chars", "one of bpe, word; got 'chars'"),
+    ],
+)
+def test_values_out_of_range_are_refused_before_training(field, value, allowed, tmp_path):
+    import re
+
+    message = refused("train", f"--{field}", value, *files(tmp_path, "xyz", "xyz"))
+    assert re.search(allowed, message), message
+    assert field.split(".")[1].replace("-", "_") in message.replace("-", "_")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_the_user_is_refused_before_training(tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "thesis.py").write_text("years of work")
+    source, target = write_lines(tmp_path / "a", "xyz"), write_lines(tmp_path / "b", "xyz")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    message = refused("train", "--source", source, "--target", target, "--out", ".")
+    assert "model is not replaced" in message
+    assert "did not write" in message
+    assert sorted(tmp_path.rglob("*")) == before, "nothing was begun"
+    assert (tmp_path / "model" / "thesis.py").read_text() == "years of work"
 
 
 @pytest.mark.parametrize(("content", "says"), [(b"good\nb\xffd\n", "line 2"), (b"\x00\x01\x02", "binary")])
 def test_files_that_are_no_text_are_refused(content, says, tmp_path):
     (tmp_path / "a").write_bytes(content)
-    done = regard("train", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "a"), "-o", str(tmp_path / "o"))
-    assert done.returncode == 1
-    assert says in done.stderr
+    message = refused("train", "--source", tmp_path / "a", "--target", tmp_path / "a", "-o", tmp_path / "o")
+    assert says in message
 
 
-@pytest.fixture(scope="module")
-def album(tmp_path_factory):
-    """A small captioner that has learned nothing, and pictures with captions."""
-    import torch
-
-    from regard.data.tokenizer import END, Tokenizer
-    from regard.systems.captioner import Captioner, CaptionerConfig
-
-    folder = tmp_path_factory.mktemp("album")
-    colours = ["red", "green", "blue"]
-    tokenizer = Tokenizer.train([f"a {colour} wall" for colour in colours], kind="word", minimum_count=1)
-    small = CaptionerConfig(filters=(4, 5, 7), embedding=6, hidden=11, match=5)
-    torch.manual_seed(1)
-    model = Captioner(small, tokenizer)
-    for name, end in (("model", -9.0), ("silent", 99.0)):
-        with torch.no_grad():
-            model.decoder.output.bias[END] = end
-        model.save(folder / name)
-    (folder / "pictures").mkdir()
-    for colour in colours:
-        Image.new("RGB", (60, 40), colour).save(folder / "pictures" / f"{colour}.png")
-    write(folder / "captions.tsv", [f"{colour}.png\ta {colour} wall" for colour in colours])
-    return folder
+def test_a_recipe_with_a_wrong_value_names_its_file(tmp_path):
+    recipe = tmp_path / "mine.toml"
+    for text, says in (
+        ('[model]\nscore = "cosine"\n', "[model]: score must be one of"),
+        ('[model]\nscor = "dot"\n', "[model]: there is no field 'scor'. Did you mean 'score'"),
+        ('[train]\nepochs = "twenty"\n', "[train]: epochs must be a whole number"),
+        ('system = "translater"\n', "Did you mean 'translator'"),
+        ("[modl]\n", "Did you mean 'model'"),
+        ("[model\n", "is not a recipe"),
+        ("model = 3\n", "a recipe has the tables"),
+    ):
+        recipe.write_text(text)
+        message = refused("train", recipe, "-o", tmp_path / "o")
+        assert says in message, message
+        assert "mine.toml" in message
 
 
-def test_a_gallery_is_written_and_its_grades_are_counted(album, tmp_path):
-    files = [str(album / "model"), str(album / "captions.tsv"), str(album / "pictures")]
-    said = regard("gallery", *files, "--out", str(tmp_path / "page"), "--beam", "2", check=True).stdout
-    assert "3 pictures read; graded by CIDEr-D, not by people" in said
-    counted = [int(line.split()[-3]) for line in said.splitlines() if line.endswith("percent")]
-    assert len(counted) == 4
-    assert sum(counted) == 3
-    assert f"Wrote {tmp_path / 'page' / 'index.html'}" in said
-    failed = regard("gallery", *files[:2], str(album / "nowhere"))
-    assert "There is no folder or archive of pictures" in failed.stderr
-    assert "Traceback" not in failed.stderr
-
-
-def test_pictures_are_captioned_from_the_command_line(album, tmp_path):
-    picture, model = str(album / "pictures" / "red.png"), str(album / "model")
-    strip = tmp_path / "words.png"
-    said = regard("caption", picture, "--model", model, "--beam", "1", "--json", check=True).stdout
-    assert json.loads(said)["trace"]["axes"][0]["grid"] == [8, 8]
-    assert f"Wrote {strip}" in regard("caption", picture, "--model", model, "--show", str(strip), check=True).stdout
-    assert "is for one picture; got 2" in regard("caption", picture, picture, "--show", str(strip)).stderr
-    silent = regard("caption", picture, "--model", str(album / "silent"), "--show", str(strip))
-    assert f"says nothing of {picture}" in silent.stderr
-    assert "Say which pictures" in regard("caption").stderr
+def test_a_process_ends_with_the_same_status_and_message():
+    done = process("translate", "--model", "en-frr", "x", env={**os.environ, "COLUMNS": "80"})
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "regard: There is no folder and no shipped model named 'en-frr'. Did you mean 'en-fr'?\n"
+    )

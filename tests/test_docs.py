@@ -3,7 +3,9 @@
 import inspect
 import re
 import shlex
+import sys
 import typing
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from regard.cli import DATA, OWN
 from regard.config import fields_of
+from regard.systems import families as families_module
 from regard.systems.families import families, resolve
 from regard.training.recipes import recipe_names
 
@@ -57,10 +60,13 @@ def name_of(path: Path) -> str:
 def test_the_page_runs(page, as_a_user, tmp_path, monkeypatch):
     """From top to bottom, in an empty folder; blocks that show a file are written to it first."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(families_module, "SYSTEMS", dict(families_module.SYSTEMS))
     code = [""] * len(page.read_text(encoding="utf-8").splitlines())
     for block in blocks_of(page):
         if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+            monkeypatch.delitem(sys.modules, Path(block.file).stem, raising=False)
         elif is_run(block):
             # On the lines where they are in the page, so that a failure points there.
             code[block.line : block.line + block.text.count("\n")] = block.text.splitlines()
@@ -107,7 +113,7 @@ def commands_of(page: Path) -> list[list[str]]:
     """The commands of regard that a page shows, in blocks and within lines, each as its words."""
     text = page.read_text(encoding="utf-8")
     lines = "\n".join(block.text for block in blocks_of(page) if block.language in ("sh", "")).replace("\\\n", " ")
-    inline = re.findall(r"`([^`]*\bregard [^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    inline = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
     comments = [line.lstrip("# ") for line in text.splitlines()[:3]] if page.suffix == ".toml" else []
     found = []
     for line in chain(lines.splitlines(), (" ".join(code.split()) for code in inline), comments):
@@ -123,7 +129,8 @@ def options_of(function: typing.Callable[..., object]) -> set[str]:
     for name, hint in typing.get_type_hints(function, include_extras=True).items():
         metadata = getattr(hint, "__metadata__", ())
         aliases = [each for part in metadata for each in chain(part.name or (), part.alias or ())]
-        config = next((kind for kind in typing.get_args(getattr(hint, "__origin__", hint)) if hasattr(kind, "check")), None)
+        kinds = typing.get_args(getattr(hint, "__origin__", hint))
+        config = next((kind for kind in kinds if hasattr(kind, "check")), None)
         names |= {field.name for field in fields_of(config)} if config else {name}
         names |= {alias.lstrip("-") for alias in aliases}
     return {name.replace("_", "-") for name in names}
@@ -131,17 +138,27 @@ def options_of(function: typing.Callable[..., object]) -> set[str]:
 
 COMMANDS = {name: path for family in families().values() for name, path in family.commands.items()} | OWN
 DATA_COMMANDS = {name: f"regard.cli.data:{'list_' if name == 'list' else name}" for name in DATA}
-TABLES = {
-    f"{table}.{field.name}"
-    for family in families().values()
-    for table, config in (
-        ("data", family.load_experiment().Data),
-        ("model", family.load_system().Config),
-        ("train", family.load_experiment().Train),
-    )
-    for field in fields_of(config)
-}
-TEST_SETS = {field.name.replace("_", "-") for family in families().values() for field in fields_of(family.test_set)}
+
+
+@cache
+def recipe_fields() -> set[str]:
+    """The fields of recipes of all systems, as "table.field"."""
+    tables = [
+        (table, config)
+        for family in families().values()
+        for table, config in (
+            ("data", family.load_experiment().Data),
+            ("model", family.load_system().Config),
+            ("train", family.load_experiment().Train),
+        )
+    ]
+    return {f"{table}.{field.name}" for table, config in tables for field in fields_of(config)}
+
+
+def evaluation_options() -> set[str]:
+    """The options of `regard evaluate` that depend on the system."""
+    fields = chain.from_iterable(fields_of(family.test_set) for family in families().values())
+    return {"options"} | {field.name.replace("_", "-") for field in fields}
 
 
 @pytest.mark.parametrize("page", [*TEXTS, *RECIPES], ids=name_of)
@@ -154,7 +171,7 @@ def test_the_commands_of_a_page_exist_with_their_options(page):
             continue
         assert words[0] in table, f"{name_of(page)} shows: regard {shown}"
         allowed = options_of(resolve(table[words[0]])) | {"help"}
-        allowed |= {"train": TABLES, "evaluate": TEST_SETS | {"options"}}.get(words[0], set())
+        allowed |= {"train": recipe_fields(), "evaluate": evaluation_options()}.get(words[0], set())
         for option in (word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)):
             assert option.lstrip("-") in allowed, f"{name_of(page)} shows the option {option}: regard {shown}"
         if words[0] == "train" and len(words) > 1 and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", words[1]):
@@ -163,10 +180,10 @@ def test_the_commands_of_a_page_exist_with_their_options(page):
 
 def test_a_command_that_does_not_exist_is_noticed(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("Run `regard train babel-en-fr --model.reach 3`, then:\n\n```sh\nls | regard gess a --b 1 # c\n```\n")
+    page.write_text("Run `regard train babel-en-fr --model.reach 3`:\n\n```sh\nls | regard gess a --b 1 # c\n```\n")
     assert commands_of(page) == [["gess", "a", "--b", "1"], ["train", "babel-en-fr", "--model.reach", "3"]]
-    assert "model.reach" not in TABLES
-    assert "model.window" in TABLES
+    assert "model.reach" not in recipe_fields()
+    assert "model.window" in recipe_fields()
     assert {"beam", "show", "model", "m", "nbest"} <= options_of(resolve(COMMANDS["translate"]))
 
 
@@ -174,7 +191,7 @@ def test_the_fields_that_inline_options_name_exist():
     """Also where a page shows an option without its command: `--train.soft_fraction`."""
     for page in [*TEXTS, *RECIPES]:
         for field in re.findall(r"--((?:data|model|train)\.[a-z_]+)", page.read_text(encoding="utf-8")):
-            assert field in TABLES, f"{name_of(page)} mentions --{field}"
+            assert field in recipe_fields(), f"{name_of(page)} mentions --{field}"
 
 
 def test_the_api_page_lists_the_public_names():

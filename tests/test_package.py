@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import command_line
 import pytest
 
 import regard
@@ -10,10 +11,6 @@ import regard
 
 def python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-
-
-def command(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "regard.cli", *arguments], capture_output=True, text=True, **options)
 
 
 def test_every_public_name_is_there():
@@ -26,54 +23,61 @@ def test_every_public_name_is_there():
 
 
 def test_importing_regard_imports_nothing_heavy():
-    heavy = "{'torch', 'numpy', 'matplotlib', 'rich', 'cyclopts', 'jaxtyping'}"
+    heavy = "{'torch', 'numpy', 'matplotlib', 'rich', 'cyclopts', 'jaxtyping', 'msgspec', 'lightning'}"
     assert python(f"import sys, regard; print({heavy} & set(sys.modules))").strip() == "set()"
+
+
+def test_modules_that_are_public_names_need_no_import_of_their_own():
+    code = "import regard; print(regard.viewing.heat_map.__name__, regard.errors.ShapeError.__name__)"
+    assert python(code) == "heat_map ShapeError\n"
+
+
+def test_loading_a_model_imports_no_training():
+    code = "import sys, regard; regard.load('digits', device='cpu'); print({'lightning', 'matplotlib'} & set(sys.modules))"
+    assert python(code) == "set()\n"
 
 
 def test_help_and_version_answer_without_torch():
     for flag in ("--help", "--version"):
-        code = f"import sys; sys.argv = ['regard', '{flag}']; from regard.cli import app; app(exit_on_error=False)"
+        code = f"from regard.cli import main; main(['{flag}'])"
         assert python(f"import atexit, sys; atexit.register(lambda: print('torch' in sys.modules))\n{code}").endswith(
             "False\n"
         )
-    assert command("--version").stdout.strip() == regard.__version__
-    assert "demo" in command("--help").stdout
+    for module in ("regard", "regard.cli"):
+        command = [sys.executable, "-m", module, "--version"]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert said.strip() == regard.__version__
+    assert "demo" in command_line.regard("--help", check=True).stdout
 
 
-def test_a_trace_is_shown_and_drawn(tmp_path):
-    trace = regard.Trace.from_weights(["the", "dog"], ["le", "chien"], [[0.9, 0.1], [0.2, 0.8]]).save(
-        tmp_path / "new" / "t.json"
-    )
-    assert "chien" in command("view", str(trace), check=True).stdout
-    command("view", str(trace), "--out", str(tmp_path / "t.svg"), check=True)
-    assert (tmp_path / "t.svg").read_bytes().startswith(b"<?xml")
-    (tmp_path / "not.json").write_text("nothing")
-    wrong = command("view", str(tmp_path / "not.json"))
-    assert wrong.returncode == 1
-    assert "not.json: Not a trace" in wrong.stderr
+def test_every_command_explains_itself():
+    said = command_line.regard("--help", check=True).stdout
+    for name in ("translate", "align", "caption", "gallery", "recognize", "train", "evaluate", "view", "models", "data"):
+        assert name in said
+        shown = command_line.regard(name, "--help", check=True).stdout
+        assert f"regard {name}" in shown
+        assert "Parameters\n" not in shown, "docstrings are parsed"
+        assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_wrong_command_ends_with_an_error_not_a_traceback():
-    result = command("dmeo")
-    assert result.returncode != 0
-    assert "demo" in result.stdout + result.stderr
-    assert "Traceback" not in result.stdout + result.stderr
+    done = command_line.regard("dmeo")
+    assert done.returncode == 2
+    assert "demo" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_the_demo_writes_its_pictures(tmp_path):
-    result = command("demo", "--minutes", "0.05", "--out", str(tmp_path / "new" / "pictures"), check=True)
-    assert "Where does 'it' look?" in result.stdout
-    assert "alignment error rate" in result.stdout
-    assert "Saying what a picture shows" in result.stdout
+def test_the_demo_writes_its_figures(tmp_path):
+    done = command_line.regard("demo", "--minutes", 0.05, "--out", tmp_path / "new" / "figures", check=True)
+    assert "Where does 'it' look?" in done.stdout
+    assert "alignment error rate" in done.stdout
+    assert "Captioning images" in done.stdout
     for name in ("additive.png", "scores.png", "babel.png", "en-fr.png", "en-fr-lines.png"):
-        assert (tmp_path / "new" / "pictures" / name).read_bytes().startswith(b"\x89PNG")
-    trace = regard.Trace.from_json((tmp_path / "new" / "pictures" / "additive.json").read_text())
+        assert (tmp_path / "new" / "figures" / name).read_bytes().startswith(b"\x89PNG")
+    trace = regard.Trace.from_json((tmp_path / "new" / "figures" / "additive.json").read_text())
     assert trace.source[1] == "animal"
 
 
 def test_a_folder_that_cannot_be_written_is_explained(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    result = command("demo", "--out", str(tmp_path / "file" / "pictures"))
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    assert str(tmp_path / "file") in result.stderr
+    assert str(tmp_path / "file") in command_line.refused("demo", "--out", tmp_path / "file" / "figures")

@@ -1,4 +1,4 @@
-"""What is measured, and how it is read from lines that carry the time."""
+"""The measurements, and how they are read from log lines with time stamps."""
 
 import os
 import re
@@ -10,29 +10,29 @@ from environments import FailedError, run
 
 HERE = Path(__file__).parent
 LENGTH = 20
-"""Pieces in every output."""
+"""Subwords in every output."""
 STAMPED = re.compile(r"@([\d.]+) ([\d.]+)\|(.*)")
 
-_WEIGHTS = r"(?:Total params|number of parameters)\D*([\d,]+)"
+_PARAMETERS = r"(?:Total params|number of parameters)\D*([\d,]+)"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured."""
+    """The amount of work that is measured."""
 
     warmup: int = 5
-    """Updates before the clock starts."""
+    """Updates before the measurement."""
     updates: int = 20
-    """Updates that are measured; both are multiples of `every`."""
+    """Updates that are measured. This and `warmup` are multiples of `every`."""
     every: int = 5
-    """Updates between two lines of a log."""
+    """Updates between two lines of the log."""
     sentences: tuple[int, int, int, int] = (512, 192, 96, 48)
     """Sentences to decode, for each of SETTINGS."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to decode."""
+    """Options of decoding."""
 
     beam: int
     batch: int
@@ -48,20 +48,20 @@ SETTINGS = (Setting(1, 64), Setting(5, 64), Setting(1, 1), Setting(5, 1))
 
 @dataclass(frozen=True)
 class Measured:
-    """Target tokens that were trained on, or sentences that were decoded, and the time that this took."""
+    """The number of target tokens trained on or of sentences decoded, and the seconds it took."""
 
     amount: float
     wall: float
     cpu: float
     length: float | None = None
-    """Decoding: pieces of an output, on average."""
-    weights: int | None = None
-    """Training: how many the model has."""
+    """Decoding: mean number of subwords of an output."""
+    parameters: int | None = None
+    """Training: number of parameters of the model."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a log, and when it was written."""
+    """A line of a log, and the time at which it was written."""
 
     wall: float
     cpu: float
@@ -69,22 +69,22 @@ class Line:
 
 
 def one_thread() -> dict[str, str]:
-    """The environment in which each toolkit runs."""
+    """The environment variables with which each toolkit runs."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
-    # The checkpoints are our own; older toolkits keep more in them than weights, which torch now refuses by itself.
-    own = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1", "CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
+    # These checkpoints were written here; older toolkits store more than tensors in them, which torch refuses to load.
+    own = {"TORCH_FORCE_NO_PARAMETERS_ONLY_LOAD": "1", "CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
     return os.environ | threads | own
 
 
 def stamped(
-    python: Path, module: str, arguments: list[str], *, watch: Path | None = None, given: str = ""
+    python: Path, module: str, arguments: list[str], *, watch: Path | None = None, text: str = ""
 ) -> list[Line]:
-    """Run a toolkit's module with its arguments; the lines that it prints."""
+    """Run a module of a toolkit; returns the lines that it prints."""
     env = one_thread()
-    env.pop("PYTHONPATH", None)  # what is on it is regard's
+    env.pop("PYTHONPATH", None)  # it may point to regard
     command = [str(python), "-W", "ignore", str(HERE / "stamp.py"), str(watch), module, *arguments]
-    found = [STAMPED.search(line) for line in run(command, env=env, given=given)]
-    return [Line(float(line[1]), float(line[2]), line[3]) for line in found if line]
+    matches = [STAMPED.search(line) for line in run(command, env=env, text=text)]
+    return [Line(float(match[1]), float(match[2]), match[3]) for match in matches if match]
 
 
 def first(lines: list[Line], pattern: str) -> Line:
@@ -93,21 +93,21 @@ def first(lines: list[Line], pattern: str) -> Line:
         if re.search(pattern, line.text):
             return line
     raise FailedError(
-        f"no line of its log matches {pattern!r}; the last were:\n" + "\n".join(x.text for x in lines[-8:])
+        f"no line of the log matches {pattern!r}; its last lines are:\n" + "\n".join(line.text for line in lines[-8:])
     )
 
 
 def between(amount: float, start: Line, end: Line, **more: Any) -> Measured:
-    """So much was done between two lines."""
+    """The measurement of this amount of work between two lines."""
     return Measured(amount, end.wall - start.wall, end.cpu - start.cpu, **more)
 
 
-def weights(lines: list[Line]) -> int:
-    """How many weights a model has, from the log of a training."""
-    line = first(lines, _WEIGHTS)
-    return int(re.sub(r"\D", "", re.search(_WEIGHTS, line.text)[1]))  # type: ignore[index]
+def num_parameters(lines: list[Line]) -> int:
+    """The number of parameters of a model, from its training log."""
+    line = first(lines, _PARAMETERS)
+    return int(re.sub(r"\D", "", re.search(_PARAMETERS, line.text)[1]))  # type: ignore[index]
 
 
 def mean_length(outputs: list[str]) -> float:
-    """Pieces of an output, on average."""
+    """Mean number of subwords of the outputs."""
     return sum(len(output.split()) for output in outputs) / max(1, len(outputs))

@@ -1,9 +1,10 @@
-"""regard's own side, in a process of its own: training by regard.training.run.train, decoding by Translator.translate.
+"""Measure regard in a process of its own: training with regard.train, decoding with Translator.translate.
 
     python regard_side.py '{"task": "train", ...}'
 
-The last line printed is a JSON object: the amount, the wall and CPU seconds and, of decoding, the length of outputs.
-The model is that of the other toolkits: the attention comes after the step, and its vector is fed to the next.
+The last line printed is a JSON object with the amount, the wall and CPU seconds and, for decoding, the mean length of
+the outputs. The model is like those of the other toolkits: attention follows the recurrent step, and its vector is an
+input of the next step.
 """
 
 import json
@@ -13,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from material import data_config
+from prepared_data import data_config
 
+import regard
 from regard.data.pairs import Batch
 from regard.data.tokenizer import Tokenizer
 from regard.layers.layout import by_columns
-from regard.systems.translator import Translator, TranslatorConfig
-from regard.training.recipe import Recipe, TrainConfig
-from regard.training.run import train
-from regard.training.translation import TranslationTask
+from regard.systems.translation.experiment import TranslationTask, TranslationTrain
+from regard.systems.translation.model import Translator, TranslatorConfig
+from regard.training.experiment import Recipe
 
 
 def make_model(order: dict[str, Any]) -> Translator:
@@ -39,16 +40,16 @@ def make_model(order: dict[str, Any]) -> Translator:
     return Translator(config, tokenizer, tokenizer)
 
 
-class Watch:
-    """Counts target tokens, END among them, from one update to another, and then ends the training."""
+class Stopwatch:
+    """Counts target tokens, END included, over a number of updates after a warm-up, and then stops the training."""
 
     def __init__(self, warmup: int, updates: int) -> None:
         self._warmup, self._updates = warmup, updates
         self._done = self.tokens = 0
         self._start = self._end = (0.0, 0.0)
 
-    def see(self, task: TranslationTask, batch: Batch) -> None:
-        """Take note of an update."""
+    def note(self, task: TranslationTask, batch: Batch) -> None:
+        """Note that an update is done."""
         self._done += 1
         if self._done == self._warmup:
             self._start = time.perf_counter(), time.process_time()
@@ -59,41 +60,43 @@ class Watch:
             task.trainer.should_stop = True
 
     def result(self) -> dict[str, Any]:
-        """What was counted, and the time it took."""
+        """The number of tokens, and the wall and CPU seconds."""
         if not self._end[0]:
-            raise SystemExit(f"The data gave only {self._done} updates.")
+            raise SystemExit(f"The data has only {self._done} updates.")
         wall, cpu = (end - start for start, end in zip(self._start, self._end, strict=True))
         return {"amount": self.tokens, "wall": wall, "cpu": cpu}
 
 
 def measure_training(order: dict[str, Any]) -> dict[str, Any]:
-    watch = Watch(order["warmup"], order["updates"])
+    stopwatch = Stopwatch(order["warmup"], order["updates"])
     data = data_config(Path(order["data"]), test=False)
-    training = TrainConfig(epochs=2, max_tokens=order["max_tokens"], validate_every=100)
-    # train() takes no callbacks; this hook of Lightning is one that the task leaves free.
-    TranslationTask.on_train_batch_end = lambda self, outputs, batch, index: watch.see(self, batch)  # type: ignore
+    settings = TranslationTrain(epochs=2, max_tokens=order["max_tokens"], validate_every=100)
+    # regard.train takes no callbacks; this is a hook of Lightning that the task does not use.
+    TranslationTask.on_train_batch_end = lambda self, outputs, batch, index: stopwatch.note(self, batch)  # type: ignore
     model = make_model(order)
-    train(Recipe(data, model.config, training), order["folder"], start_from=model, progress=False)
-    return watch.result() | {"weights": sum(weight.numel() for weight in model.parameters())}
+    recipe = Recipe(model.kind, data, model.config, settings)
+    regard.train(recipe, out=order["folder"], start_from=model, progress=False)
+    return stopwatch.result() | {"parameters": sum(parameter.numel() for parameter in model.parameters())}
 
 
 def measure_decoding(order: dict[str, Any]) -> dict[str, Any]:
-    model = by_columns(make_model(order).eval())  # as a model that was loaded
+    model = by_columns(make_model(order).eval())  # the memory layout of a loaded model
+    model.max_batch = order["batch"]  # type: ignore[misc]
     texts = Path(order["texts"]).read_text(encoding="utf-8").splitlines()
     wall, cpu = time.perf_counter(), time.process_time()
-    found = model.translate(
-        texts, beam=order["beam"], batch=order["batch"], min_length=order["length"], max_length=order["length"]
-    )
+    results = model.translate(texts, beam=order["beam"], min_length=order["length"], max_length=order["length"])
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    # The target of a trace is the pieces, and the end where there is one.
-    pieces = sum(len(best[0].trace.target) - best[0].finished for best in found if best[0].trace is not None)
-    return {"amount": len(texts), "wall": wall, "cpu": cpu, "length": pieces / len(texts)}
+    # The target of a trace has the end of the sentence too, where there is one.
+    subwords = sum(len(result.trace.target) - result.finished for result in results if result.trace is not None)
+    return {"amount": len(texts), "wall": wall, "cpu": cpu, "length": subwords / len(texts)}
 
 
 def main() -> None:
+    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+        raise SystemExit(__doc__)
     order = json.loads(sys.argv[1])
-    task = {"train": measure_training, "decode": measure_decoding}[order["task"]]
-    print(json.dumps(task(order)))
+    measure = {"train": measure_training, "decode": measure_decoding}[order["task"]]
+    print(json.dumps(measure(order)))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Runs a module as its own command line does, with the time on every line that it prints.
+"""Run a module as from its own command line, with a time stamp before every line that it prints.
 
     python stamp.py FILE MODULE ARGUMENTS...
 
-Each line begins with "@WALL CPU|": seconds of the clock, and seconds that all threads of the process have computed.
-A line "@WALL CPU|opened FILE" comes when FILE is opened: a decoder that says nothing when it begins is measured from
-there. This file runs in the environments of the other toolkits, so it imports nothing beyond Python.
+Each line begins with "@WALL CPU|": wall-clock seconds, and CPU seconds of all threads of the process. A line "@WALL
+CPU|opened FILE" is printed when FILE is opened, which is where the measurement begins of a decoder that logs nothing
+when it starts. This file runs in the environments of the other toolkits, so it imports only the standard library.
 """
 
 import os
@@ -15,13 +15,13 @@ from typing import Any, TextIO
 
 
 class Stamped:
-    """A stream whose lines begin with the time."""
+    """A stream whose lines begin with a time stamp."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._fresh = stream, True
 
     def write(self, text: str) -> int:
-        """Write, with the time before each new line."""
+        """Write text, with a time stamp before each new line."""
         for line in text.splitlines(keepends=True):
             if self._fresh:
                 self._stream.write(stamp())
@@ -41,16 +41,18 @@ def stamp() -> str:
 
 
 def main() -> None:
+    if len(sys.argv) < 3:
+        raise SystemExit(__doc__)
     watched, module, *arguments = sys.argv[1:]
     sys.stdout, sys.stderr = Stamped(sys.stdout), Stamped(sys.stderr)  # type: ignore[assignment]
 
-    def see(event: str, details: tuple[Any, ...]) -> None:
+    def report_opened(event: str, details: tuple[Any, ...]) -> None:
         if event == "open" and details[0] == watched:
             sys.stderr.write(f"opened {watched}\n")
 
-    sys.addaudithook(see)
+    sys.addaudithook(report_opened)
     sys.argv = [module, *arguments]
-    sys.path.pop(0)  # this folder, which the toolkit's own command would not see
+    sys.path.pop(0)  # this folder is not on the path of the toolkit's own command
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 

@@ -1,8 +1,8 @@
-"""JoeyNMT, OpenNMT-py and Eole, each run from its own command line with a configuration of its own.
+"""JoeyNMT, OpenNMT-py and Eole, each run from its own command line with its own configuration.
 
-A configuration is written as JSON, which is YAML. All have embeddings of 256, one GRU layer of 512, a bidirectional
-encoder, additive ("mlp") attention after the step with input feeding, Adam, label smoothing 0.1, dropout 0.2 and
-clipping at 1; the vocabulary is given. In all three the output layer reads 512 features.
+Configurations are written as JSON, which is valid YAML. All have embeddings of 256, one GRU layer of 512, a
+bidirectional encoder, additive ("mlp") attention after the recurrent step with input feeding, Adam, label smoothing
+0.1, dropout 0.2, gradient clipping at 1 and the same vocabulary. In all three the output layer has 512 inputs.
 """
 
 import json
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from material import BATCH, Material
-from measure import LENGTH, Measured, Plan, Setting, between, first, mean_length, stamped, weights
+from measure import LENGTH, Measured, Plan, Setting, between, first, mean_length, num_parameters, stamped
+from prepared_data import BATCH_SENTENCES, PreparedData
 
 NEVER = 1_000_000
-PIECES = re.compile(r"(<unk>|t\d+)( (<unk>|t\d+))*")
+"""A number of updates that is never reached."""
+SUBWORDS = re.compile(r"(<unk>|t\d+)( (<unk>|t\d+))*")
 
 
 @dataclass
@@ -26,37 +27,37 @@ class Peer(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     encoder: ClassVar[int]
-    """Units in each direction."""
+    """Units of the encoder in each direction."""
     batches: ClassVar[str]
-    """How it puts sentences together when it trains."""
+    """How sentences are batched in training."""
     python: Path
-    material: Material
+    data: PreparedData
     plan: Plan
 
     @property
     def work(self) -> Path:
-        """Where it keeps its configurations and its models."""
-        folder = self.material.work / self.name
+        """The folder of its configurations and models."""
+        folder = self.data.work / self.name
         folder.mkdir(exist_ok=True)
         return folder
 
     def write(self, name: str, config: dict[str, Any]) -> str:
-        """Write a configuration; its path."""
+        """Write a configuration; returns its path."""
         path = self.work / f"{name}.yaml"
         path.write_text(json.dumps(config, indent=1), encoding="utf-8")
         return str(path)
 
     @abstractmethod
     def make_model(self) -> None:
-        """A model to decode with: one update, so that its weights are as good as random."""
+        """Train a model to decode with for one update: its parameters are almost random."""
 
     @abstractmethod
     def train(self) -> Measured:
-        """Target tokens of some updates."""
+        """Train for a number of updates."""
 
     @abstractmethod
     def decode(self, setting: Setting, sentences: int) -> Measured:
-        """Decode so many sentences."""
+        """Decode this number of sentences."""
 
 
 class JoeyNMT(Peer):
@@ -66,25 +67,27 @@ class JoeyNMT(Peer):
     batches = "64 sentences at random"
 
     def make_model(self) -> None:
-        """Train for one update that changes nothing."""
+        """Train for one update with a learning rate of 0."""
         self._train("model", updates=1, every=1, rate=0.0)
 
     def train(self) -> Measured:
         """It logs tokens per second since the line before; the time between the lines gives the tokens."""
         plan = self.plan
         lines = self._train("speed", updates=plan.warmup + plan.updates, every=plan.every, rate=0.001)
-        logged = {int(found[1]): (line, float(found[2])) for line in lines if (found := _JOEY_STEP.search(line.text))}
+        logged = {int(match[1]): (line, float(match[2])) for line in lines if (match := _JOEY_STEP.search(line.text))}
         steps = range(plan.warmup + plan.every, plan.warmup + plan.updates + 1, plan.every)
         tokens = sum(logged[step][1] * (logged[step][0].wall - logged[step - plan.every][0].wall) for step in steps)
-        return between(tokens, logged[plan.warmup][0], logged[plan.warmup + plan.updates][0], weights=weights(lines))
+        return between(
+            tokens, logged[plan.warmup][0], logged[plan.warmup + plan.updates][0], parameters=num_parameters(lines)
+        )
 
     def decode(self, setting: Setting, sentences: int) -> Measured:
-        """Its smallest length is not passed on to the search: random weights rarely end within 20 pieces."""
+        """Decode; there is no minimum length, but random parameters rarely end a sentence within 20 subwords."""
         testing = {"beam_size": setting.beam, "batch_size": setting.batch, "max_output_length": LENGTH}
         config = self._config("model", updates=1, every=1, rate=0.0) | {"testing": testing | {"beam_alpha": 1.0}}
-        given = self.material.sources(sentences).read_text(encoding="utf-8")
-        lines = stamped(self.python, "joeynmt", ["translate", self.write("decode", config)], given=given)
-        outputs = [line.text for line in lines if PIECES.fullmatch(line.text)]
+        text = self.data.sources(sentences).read_text(encoding="utf-8")
+        lines = stamped(self.python, "joeynmt", ["translate", self.write("decode", config)], text=text)
+        outputs = [line.text for line in lines if SUBWORDS.fullmatch(line.text)]
         start, end = first(lines, r"Predicting \d+ example"), first(lines, r"Generation took")
         return between(sentences, start, end, length=mean_length(outputs))
 
@@ -93,7 +96,7 @@ class JoeyNMT(Peer):
         return stamped(self.python, "joeynmt", ["train", config, "--skip-test"])
 
     def _config(self, name: str, *, updates: int, every: int, rate: float) -> dict[str, Any]:
-        work, vocabulary = self.material.work, str(self.material.vocabulary)
+        work, vocabulary = self.data.work, str(self.data.vocabulary)
         side = {"level": "word", "voc_file": vocabulary, "max_length": 200}
         layer = {"type": "recurrent", "rnn_type": "gru", "hidden_size": 512, "num_layers": 1, "dropout": 0.2}
         embeddings = {"embedding_dim": 256, "scale": False, "dropout": 0.2}
@@ -117,7 +120,7 @@ class JoeyNMT(Peer):
                 "decrease_factor": 0.99,
                 "label_smoothing": 0.1,
                 "clip_grad_norm": 1.0,
-                "batch_size": BATCH,
+                "batch_size": BATCH_SENTENCES,
                 "batch_type": "sentence",
                 "normalization": "tokens",
                 "updates": updates,
@@ -138,33 +141,35 @@ _JOEY_STEP = re.compile(r"Step:\s+(\d+),.*Tokens per Sec:\s+(\d+)")
 
 
 class OpenNMT(Peer):
-    """OpenNMT-py: its encoder has half the units in each direction."""
+    """OpenNMT-py: its encoder has half as many units in each direction as the decoder."""
 
     name, title, encoder = "opennmt", "OpenNMT-py 3.5.1", 256
-    batches = "64 sentences of like length"
+    batches = "64 sentences of similar length"
 
     def make_model(self) -> None:
         """Train for one update."""
         self._train("model", steps=1, every=1)
 
     def train(self) -> Measured:
-        """It logs the mean target tokens of a batch since the line before."""
+        """Train; the log has the mean number of target tokens per batch since the line before."""
         plan = self.plan
         lines = self._train("speed", steps=plan.warmup + plan.updates, every=plan.every)
-        logged = {int(found[1]): (line, float(found[2])) for line in lines if (found := _BATCH.search(line.text))}
+        logged = {int(match[1]): (line, float(match[2])) for line in lines if (match := _BATCH.search(line.text))}
         steps = range(plan.warmup + plan.every, plan.warmup + plan.updates + 1, plan.every)
         tokens = sum(logged[step][1] * plan.every for step in steps)
-        return between(tokens, logged[plan.warmup][0], logged[plan.warmup + plan.updates][0], weights=weights(lines))
+        return between(
+            tokens, logged[plan.warmup][0], logged[plan.warmup + plan.updates][0], parameters=num_parameters(lines)
+        )
 
     def decode(self, setting: Setting, sentences: int) -> Measured:
-        """Outputs of exactly 20 pieces; from the opening of the file to the line with the scores."""
-        source, output = self.material.sources(sentences), self.work / "output.txt"
+        """Decode outputs of exactly 20 subwords, timed from opening the file to the line with the scores."""
+        source, output = self.data.sources(sentences), self.work / "output.txt"
         lines = self._decode(setting, source, output)
         outputs = output.read_text(encoding="utf-8").splitlines()
         return between(sentences, first(lines, "^opened "), first(lines, "PRED SCORE"), length=mean_length(outputs))
 
     def _train(self, name: str, *, steps: int, every: int) -> list[Any]:
-        work, vocabulary = self.material.work, str(self.material.vocabulary)
+        work, vocabulary = self.data.work, str(self.data.vocabulary)
         config = {
             "data": {"corpus": {"path_src": str(work / "train.en"), "path_tgt": str(work / "train.de")}},
             "src_vocab": vocabulary,
@@ -188,7 +193,7 @@ class OpenNMT(Peer):
             "max_grad_norm": 1.0,
             "batch_type": "sents",
             "normalization": "tokens",
-            "batch_size": BATCH,
+            "batch_size": BATCH_SENTENCES,
             "bucket_size": 32768,
             "num_workers": 0,
             "train_steps": steps,
@@ -219,12 +224,12 @@ _BATCH = re.compile(r"Step\s+(\d+)/.*bsz:\s+\d+/\s*(\d+)/")
 
 
 class Eole(OpenNMT):
-    """Eole, which came from OpenNMT-py and logs as it does."""
+    """Eole, the successor of OpenNMT-py, with the same log format."""
 
     name, title = "eole", "Eole 0.6.4"
 
     def _train(self, name: str, *, steps: int, every: int) -> list[Any]:
-        work, vocabulary = self.material.work, str(self.material.vocabulary)
+        work, vocabulary = self.data.work, str(self.data.vocabulary)
         layer = {"layers": 1, "hidden_size": 512, "rnn_type": "GRU"}
         config = {
             "data": {"corpus": {"path_src": str(work / "train.en"), "path_tgt": str(work / "train.de")}},
@@ -253,7 +258,7 @@ class Eole(OpenNMT):
                 "max_grad_norm": 1.0,
                 "batch_type": "sents",
                 "normalization": "tokens",
-                "batch_size": BATCH,
+                "batch_size": BATCH_SENTENCES,
                 "bucket_size": 32768,
                 "num_workers": 0,
                 "train_steps": steps,

@@ -51,7 +51,7 @@ def test_any_number_of_leading_axes(name, lead):
 
 @pytest.mark.parametrize("masked", [False, True], ids=["all", "masked"])
 @pytest.mark.parametrize("name", sorted(set(MAKE_SCORE) - {"equality", "prefix"}))
-def test_fused_and_lean_paths_equal_the_reference_with_gradients(name, masked, device):
+def test_fused_kernels_equal_the_reference_with_gradients(name, masked, device):
     made, _ = make(name, "softmax")
     parts = [part for part in inputs(name, 2, device=device) if part is not None]
     allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS, device=device) > 0.4 if masked else None
@@ -271,7 +271,7 @@ def test_a_score_with_a_product_of_its_own_is_not_fused(monkeypatch):
     assert not calls
 
 
-def test_a_mask_for_all_heads_is_not_written_out_for_each(monkeypatch):
+def test_a_mask_for_all_heads_is_not_expanded(monkeypatch):
     calls = fused_calls(monkeypatch)
     query, key = torch.randn(2, 4, 3, 5), torch.randn(2, 4, 7, 5)
     attend(query, key, mask=mask.window(3, 7, before=1))

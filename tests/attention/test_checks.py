@@ -79,14 +79,14 @@ def test_wrong_input_is_explained(query, key, value, options, error, says):
     assert isinstance(caught.value, RegardError)
 
 
-def test_heads_are_hinted_at():
+def test_a_mask_without_an_axis_for_heads_is_explained():
     query, key = QUERY[:, None].expand(2, 4, 3, 5), KEY[:, None].expand(2, 4, 7, 5)
     with pytest.raises(MaskError, match=r"There are heads.*mask\.unsqueeze\(1\)"):
         attend(query, key, mask=torch.ones(2, 3, 7).bool())
     attend(query, key, mask=torch.ones(2, 3, 7).bool().unsqueeze(1))
 
 
-def test_a_memory_is_checked_when_it_is_made_and_when_it_is_asked():
+def test_a_memory_is_checked_when_it_is_created_and_when_it_is_queried():
     attention = Attention(score.Additive(5, 7, 3))
     with pytest.raises(ShapeError, match="keys of 7 features; these have 5"):
         attention.remember(KEY)
@@ -130,7 +130,7 @@ def test_a_memory_of_another_attention_is_refused():
         Attention(score.Additive(5, 5, 3))(QUERY, other)
 
 
-def test_parts_that_cannot_work_are_refused_when_they_are_made():
+def test_parts_that_cannot_work_are_refused_when_they_are_created():
     with pytest.raises(OptionError, match="max_length=0"):
         score.Location(5, 0)
     with pytest.raises(OptionError, match=r"whole number .*window=1\.5"):

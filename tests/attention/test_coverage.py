@@ -1,4 +1,4 @@
-"""Coverage: the attention knows how much was read of each key, and everything else stays as it is without it."""
+"""Coverage: attention takes into account how much each key was attended to, and is otherwise unchanged."""
 
 import pytest
 import torch
@@ -62,7 +62,7 @@ def test_all_queries_at_once_equal_one_after_the_other(score_name, align_name):
 
 
 @every_pair
-def test_a_new_one_looks_as_attention_without_coverage_does(score_name, align_name):
+def test_new_coverage_attends_like_attention_without_coverage(score_name, align_name):
     attention = covering(score_name, align_name)
     nn.init.zeros_(attention.direction)
     query, key, value = inputs(score_name, 2)
@@ -103,7 +103,7 @@ def test_gradients_flow_through_what_was_covered(score_name):
     assert torch.autograd.gradcheck(run, leaves, check_undefined_grad=False)
 
 
-def test_what_is_read_instead_of_looking_counts_as_covered():
+def test_an_override_counts_as_covered():
     attention = covering("additive", "softmax")
     query, key, value = inputs("additive", 2)
     memory = attention.remember(key, values=value)
@@ -121,7 +121,7 @@ def test_the_sum_is_kept_in_float32():
     assert result.state.total.dtype == torch.float32
 
 
-def test_no_queries_and_no_keys_are_nothing_to_cover():
+def test_empty_queries_and_keys_are_accepted():
     attention = covering("additive", "softmax")
     query, key, value = inputs("additive", 2)
     assert attention(query[:, :0], attention.remember(key, values=value), weights=True).weights.shape == (

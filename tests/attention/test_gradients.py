@@ -1,4 +1,4 @@
-"""gradcheck in float64, for every score with every alignment that says it is differentiable."""
+"""gradcheck in float64, for every score with every alignment that is declared differentiable."""
 
 import pytest
 import torch

@@ -117,7 +117,7 @@ def test_a_padded_memory_can_grow():
 
 
 @pytest.mark.parametrize("weights", [False, True])
-def test_causal_goes_together_with_other_masks(weights):
+def test_causal_combines_with_other_masks(weights):
     heads, x, lengths = MultiHead(12, 3), torch.randn(2, 5, 12), torch.tensor([5, 3])
     narrow = mask.window(5, 5, before=2)
     expected = heads(x, mask=mask.padding(lengths) & mask.causal(5) & narrow, weights=weights).context
@@ -147,3 +147,10 @@ def test_a_state_reaches_the_alignment():
     heads, x = MultiHead(12, 3, align=align.LocalMonotonic(0)), torch.randn(1, 5, 12)
     weights = heads(x[:, :1], heads.remember(x), weights=True, state=3).weights
     assert weights[0, 0, 0].tolist() == [0, 0, 0, 1, 0]
+
+
+def test_the_mode_of_one_model_does_not_reach_another():
+    first, second = MultiHead(8, 2), MultiHead(8, 2)
+    first.eval()
+    assert all(module.training for module in second.modules())
+    assert all(module.training for module in MultiHead(8, 2).modules())

@@ -29,7 +29,7 @@ def test_local_m_is_global_attention_under_a_window(name, window):
     torch.testing.assert_close(local.context, everywhere.context, rtol=1e-5, atol=1e-6)
 
 
-def test_local_m_asked_step_by_step_equals_all_at_once():
+def test_local_m_step_by_step_equals_all_queries_at_once():
     attention = Attention(score.dot, align.LocalMonotonic(2))
     memory = attention.remember(torch.randn(2, 11, 5))
     query = torch.randn(2, 7, 5)
@@ -118,7 +118,7 @@ def test_no_tensor_of_local_attention_is_as_large_as_queries_times_keys():
     assert max(sizes) <= num_keys * 4 < num_queries * num_keys
 
 
-def test_windows_that_reach_over_the_edge_keep_their_weights():
+def test_windows_that_extend_over_the_edge_keep_their_weights():
     local = align.LocalMonotonic(2)
     weights = attend(torch.randn(1, 20, 3), torch.randn(1, 11, 3), align=local, weights=True).weights
     torch.testing.assert_close(weights.sum(-1)[0, :13], torch.ones(13))

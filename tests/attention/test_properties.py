@@ -1,4 +1,4 @@
-"""What each mechanism declares of itself holds for it, on inputs of hypothesis's choice."""
+"""The declared properties of each score and alignment hold, on inputs that hypothesis chooses."""
 
 import pytest
 import torch

@@ -108,7 +108,9 @@ def test_repeats_that_time_nothing_are_refused(repeats):
 
 
 def test_options_that_would_be_ignored_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(OptionError, match="--compiled is for `bench attention` and `bench decoder`; got it with 'train'"):
+    with pytest.raises(
+        OptionError, match="--compiled is for `bench attention` and `bench decoder`; got it with 'train'"
+    ):
         bench("train", compiled=True)
     with pytest.raises(OptionError, match="is a folder"):
         bench("train", json=tmp_path)

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from regard.data.features import FeatureStore
-from regard.data.images import Images, Square
+from regard.data.images import Images, Square, Whole
 from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
 
 SIDE = 12
@@ -102,7 +102,7 @@ KILLED = """
 import sys, time
 import numpy as np
 from regard.data.features import FeatureStore
-from regard.data.images import Images, Square
+from regard.data.images import Images, Square, Whole
 
 def encode(pixels):
     if len(pixels) == 1:
@@ -195,3 +195,23 @@ def test_some_images_are_copied_and_all_of_them_stay_on_disk(tmp_path, images):
     everything, two = store.tensors(NAMES), store.tensors(["3.png", "0.png"])
     assert everything.values.shape == (11, 4, 5)
     assert np.array_equal(two.values[0].numpy(), store["3.png"])
+
+
+def test_a_store_in_bytes_keeps_features_to_half_a_step_and_cuts_what_lies_beyond(tmp_path, images, as_a_user):
+    names = NAMES[:5]
+    steps = np.array([0.5, 1.0, 2.0], np.float32)
+
+    def means(pixels):
+        return pixels.reshape(len(pixels), 4, -1, 3).mean(2) - 90
+
+    kind = {"encoder": "means", "prepare": Whole(8), "progress": False}
+    store = FeatureStore.build(tmp_path / "bytes", images, names, means, steps=steps, **kind)
+    features = np.stack([means(Whole(8)(images.open(name))[None])[0] for name in names])
+    cut = np.clip(features, -127 * steps, 127 * steps)
+    assert (cut != features).any()
+    assert (np.abs(store.batch(names) - cut) <= steps / 2 + 0.06).all(), "and what float16 rounds"
+    tensors = store.tensors(names[3:])
+    assert tensors.values.dtype == torch.int8
+    np.testing.assert_allclose(tensors.take(torch.tensor([1, 0]))[0], store[names[4]].astype(np.float32), atol=0.06)
+    with pytest.raises(OptionError, match=r"steps must be above 0, one for each of 3 features; got \(2,\)"):
+        FeatureStore.build(tmp_path / "no", images, names, means, steps=steps[:2], **kind)

@@ -1,4 +1,4 @@
-"""Loops as CUDA graphs give what the loop gives."""
+"""A loop recorded as CUDA graphs computes the same as the loop itself."""
 
 import copy
 
@@ -32,7 +32,7 @@ def test_a_model_with_recordings_can_be_copied_and_pickled():
     assert make_again(*arguments)._seen == {}
 
 
-REPLAYED = [
+RECORDED = [
     "bahdanau",
     "bahdanau_lstm",
     "conditional",
@@ -63,7 +63,7 @@ def outputs_and_gradients(decoder, encoded, target):
 
 @needs_gpu
 @pytest.mark.parametrize("autocast", [False, True], ids=["float32", "bfloat16"])
-@pytest.mark.parametrize("name", REPLAYED)
+@pytest.mark.parametrize("name", RECORDED)
 def test_a_replay_equals_the_loop(monkeypatch, name, autocast):
     decoder, encoded, target = prepared(name)
     other = target.flip(1)

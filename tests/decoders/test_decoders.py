@@ -43,7 +43,7 @@ def test_padding_never_changes_a_prediction(name):
 
 
 @every_decoder
-def test_every_weight_learns(name):
+def test_every_parameter_gets_a_gradient(name):
     encoder, decoder = make(name)
     decoder.train()
     source, lengths = sources()
@@ -85,7 +85,7 @@ def test_a_state_can_be_reordered(name):
     torch.testing.assert_close(reordered.logits, decoder.step(token, state).logits[order], rtol=1e-5, atol=1e-5)
 
 
-def test_hard_attention_gives_what_reinforce_needs():
+def test_hard_attention_returns_the_terms_of_reinforce():
     encoder, decoder = make("hard")
     decoder.train()
     source, lengths = sources()
@@ -112,7 +112,7 @@ def test_hard_attention_can_read_softly_in_one_call(name):
 
 
 @pytest.mark.parametrize("name", ["transformer", "transformer_postnorm"])
-def test_every_layer_and_head_of_a_transformer_can_be_had(name):
+def test_maps_of_every_layer_and_head_of_a_transformer(name):
     encoder, decoder = make(name)
     source, lengths = sources()
     target = torch.randint(1, VOCABULARY, (3, 5))
@@ -136,7 +136,7 @@ def test_every_layer_and_head_of_a_transformer_can_be_had(name):
     torch.testing.assert_close(whole.weights, shown.weights, rtol=1e-5, atol=1e-5)
 
 
-def test_a_layer_to_show_that_is_not_there_is_explained():
+def test_a_shown_layer_that_does_not_exist_is_explained():
     encoder, decoder = make("transformer")
     decoder.shown_layer = 3
     with pytest.raises(OptionError, match=r"shown_layer must be .* 0 to 2; got 3"):

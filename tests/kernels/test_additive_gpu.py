@@ -82,7 +82,7 @@ def test_large_inputs_are_right(scale):
         assert_near(grad, exact_grad, 2e-5)
 
 
-def test_what_lies_behind_the_queries_is_never_read():
+def test_memory_beyond_the_queries_is_never_read():
     """Large inputs, of which the last eight are not all there: what follows in memory is not a number."""
     query, key, values, direction = (tensor.detach() for tensor in tensors((1, 9, 5, 3, 2), scale=20.0))
     longer = torch.full((16, 3), torch.nan, device=DEVICE)
@@ -107,7 +107,7 @@ def test_half_precision_is_no_worse_than_direct_evaluation(dtype):
         assert torch.isfinite(grad).all()
 
 
-def test_scratch_changes_nothing(monkeypatch):
+def test_the_number_of_pairs_in_memory_changes_nothing(monkeypatch):
     size = (2, 66, 3, 4, 3)
     inputs, mask = tensors(size), masks(size)["some pairs, one query none"]
     whole = torch.autograd.grad(additive_attention(*inputs, mask).sum(), inputs)

@@ -10,7 +10,7 @@ from regard.kernels import cells
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
-STRETCHES = {
+OPERATIONS = {
     "gru_gates": (cells.gru_gates, cells.gru_gates_reference, (2, 2, 1)),
     "gru_blend": (cells.gru_blend, cells.gru_blend_reference, (1, 1, 1, 1)),
     "lstm": (cells.lstm, cells.lstm_reference, (4, 4, 1)),
@@ -34,9 +34,9 @@ def outputs_and_gradients(function, inputs):
 
 @pytest.mark.parametrize("scale", [1.0, 60.0], ids=["usual", "saturated"])
 @pytest.mark.parametrize("size", [1, 7, 1030])
-@pytest.mark.parametrize("name", STRETCHES)
-def test_a_stretch_and_its_gradients_equal_the_formula(name, size, scale):
-    ours, reference, widths = STRETCHES[name]
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_outputs_and_gradients_equal_the_formula(name, size, scale):
+    ours, reference, widths = OPERATIONS[name]
     inputs = [scale * torch.randn(3, width * size, device=DEVICE) for width in widths]
     inputs = [tensor.requires_grad_() for tensor in inputs]
     exact = outputs_and_gradients(reference, [tensor.detach().double().requires_grad_() for tensor in inputs])
@@ -44,9 +44,9 @@ def test_a_stretch_and_its_gradients_equal_the_formula(name, size, scale):
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=2e-6 * scale)
 
 
-@pytest.mark.parametrize("name", STRETCHES)
-def test_a_step_of_a_longer_tensor_is_taken_as_it_lies(name):
-    ours, reference, widths = STRETCHES[name]
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_step_of_a_longer_tensor_can_be_the_input(name):
+    ours, reference, widths = OPERATIONS[name]
     whole = torch.randn(3, 5, widths[0] * 4 + 2, device=DEVICE)
     step = whole[:, 2, 1:-1]
     rest = [torch.randn(3, width * 4, device=DEVICE) for width in widths[1:]]

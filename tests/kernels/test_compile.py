@@ -1,4 +1,4 @@
-"""Every kernel compiles for a GPU, without one too: Triton's interpreter does not see all that can go wrong."""
+"""Every kernel compiles for a GPU, even without one; Triton's interpreter does not find all errors."""
 
 import os
 import subprocess

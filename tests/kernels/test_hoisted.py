@@ -77,7 +77,7 @@ def test_second_derivatives_are_right(both):
     assert torch.autograd.gradgradcheck(run, inputs)
 
 
-def test_frozen_weights_and_inference(both):
+def test_frozen_parameters_and_inference(both):
     plain, hoisted, state = both
     with torch.no_grad():
         torch.testing.assert_close(hoisted(state), plain(state))

@@ -116,7 +116,7 @@ def test_attend_takes_the_kernel(taken, alignment, kind):
     torch.testing.assert_close(attention(query, memory, kernel="fused").context, read.context)
 
 
-def test_attend_goes_without_the_kernel_where_it_can_not_serve(taken):
+def test_attend_works_without_the_kernel_where_it_does_not_apply(taken):
     query, key = torch.randn(2, 4, 5, device=DEVICE), torch.randn(2, 9, 5, device=DEVICE)
     attend(query, key, align=align.LocalMonotonic(local.MAX_WINDOW + 1))
     attend(query, key, align=align.Spatial(2))

@@ -1,4 +1,4 @@
-"""Lean logits of any pair function against the plain formula."""
+"""Memory-efficient logits of any pair function against the plain formula."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Convolution and pooling written out: closed forms, the sizes they give, and parity with torch, gradients included."""
+"""Convolution and pooling from their definitions: closed forms, output sizes, parity with torch and its gradients."""
 
 import pytest
 import torch
@@ -15,9 +15,9 @@ def test_six_filters_of_5_x_5_on_32_x_32_x_3_give_28_x_28_x_6():
 
 
 def test_a_convolution_by_hand():
-    picture = torch.arange(9.0).reshape(1, 1, 3, 3)
+    image = torch.arange(9.0).reshape(1, 1, 3, 3)
     filters = torch.tensor([[1.0, 0.0], [0.0, -2.0]]).reshape(1, 1, 2, 2)
-    assert convolve(picture, filters, torch.tensor([0.5]))[0, 0].tolist() == [[-7.5, -8.5], [-10.5, -11.5]]
+    assert convolve(image, filters, torch.tensor([0.5]))[0, 0].tolist() == [[-7.5, -8.5], [-10.5, -11.5]]
 
 
 @pytest.mark.parametrize(("size", "kernel", "stride", "padding"), SHAPES)
@@ -71,7 +71,7 @@ def test_uncovered_pixels_are_those_at_the_end_that_have_no_gradient(kernel, str
         assert uncovered(size, kernel, stride=stride, padding=padding) == size - 1 - touched
 
 
-def test_what_cannot_be_is_explained():
+def test_impossible_sizes_are_explained():
     with pytest.raises(ShapeError, match=r"kernel of 5 .* does not fit on 3 pixels"):
         output_size(3, 5)
     with pytest.raises(OptionError, match="stride=0"):

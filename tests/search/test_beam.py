@@ -1,4 +1,4 @@
-"""What beam search is made of."""
+"""The parts of beam search."""
 
 import pytest
 import torch

@@ -11,8 +11,9 @@ from regard.errors import OptionError
 from regard.search.beam import beam
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Rules
+from regard.search.options import Search
 from regard.search.sample import sample
-from regard.search.search import Search, search
+from regard.search.search import search
 
 RULES = Rules(start=START, end=END, banned=(PAD,), max_length=6)
 every_decoder = pytest.mark.parametrize("name", MAKE_DECODER)
@@ -85,7 +86,7 @@ def test_a_wide_beam_finds_the_best_of_all_outputs():
     assert {tuple(o.tokens) for o in outputs} <= set(every)
 
 
-def test_a_beam_is_sorted_without_repeats_and_not_worse_than_greedy():
+def test_a_beam_is_sorted_has_no_duplicates_and_is_not_worse_than_greedy():
     encoder, decoder = make("luong")
     encoded = encoder(*sources(5))
     for outputs, simple in zip(
@@ -98,7 +99,7 @@ def test_a_beam_is_sorted_without_repeats_and_not_worse_than_greedy():
         assert outputs[0].score >= simple.score - 1e-4 or not simple.finished
 
 
-def test_lengths_prefixes_and_repeats_are_obeyed():
+def test_lengths_prefixes_and_blocked_ngrams_are_respected():
     encoder, decoder = make("conditional")
     encoded = encoder(*sources(3))
     prefixes = [[7, 7, 7], [], [9]]
@@ -119,7 +120,7 @@ def test_lengths_prefixes_and_repeats_are_obeyed():
             assert len(pairs) == len(set(pairs))
 
 
-def test_an_output_at_the_limit_is_cut_and_says_so():
+def test_an_output_at_the_length_limit_is_cut_and_marked_as_unfinished():
     encoder, decoder = make("bahdanau")
     encoded = encoder(*sources(2))
     rules = Rules(start=START, end=END, banned=(PAD,), max_length=0)

@@ -1,4 +1,4 @@
-"""The running average of the weights."""
+"""The running average of the parameters."""
 
 import lightning.pytorch as lightning
 import pytest
@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.training.averaging import RunningAverage
-from regard.training.recipe import TrainConfig
+from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
 pytestmark = pytest.mark.filterwarnings(
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 class Counting(Task):
-    """A weight that is 1, 2, 3, ... after each step, and a buffer that counts them."""
+    """A parameter that is 1, 2, 3, ... after each step, and a buffer that counts them."""
 
     def __init__(self):
-        super().__init__(TrainConfig(), total_steps=9)
+        super().__init__(TrainSettings(), total_steps=9)
         self.weight = nn.Parameter(torch.zeros(1))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
@@ -38,9 +38,9 @@ def test_the_average_forgets_where_it_began(tmp_path, decay):
         max_epochs=1, devices=1, callbacks=[RunningAverage(decay)], default_root_dir=tmp_path, **quiet
     )
     trainer.fit(task, torch.utils.data.DataLoader(torch.zeros(6, 1)))
-    wanted = 1.0
+    expected = 1.0
     for done in range(1, 6):
         keep = min(decay, (1 + done) / (10 + done))
-        wanted = keep * wanted + (1 - keep) * (done + 1)
-    assert task.weight.item() == pytest.approx(wanted)
+        expected = keep * expected + (1 - keep) * (done + 1)
+    assert task.weight.item() == pytest.approx(expected)
     assert task.steps.item() == 6

@@ -1,14 +1,13 @@
-"""A run that is interrupted and resumed gives the weights that it would have given without."""
+"""A run that is interrupted and resumed gives the parameters that it would have given without the interruption."""
 
 import signal
 
 import pytest
 import torch
 
+from regard.systems.run import read_recipe, train
+from regard.systems.translation.experiment import TranslationTask
 from regard.training import checkpoints
-from regard.training.recipe import read_recipe
-from regard.training.run import train
-from regard.training.translation import TranslationTask
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
@@ -16,9 +15,9 @@ WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
 PAIRS = [(" ".join(WORDS[i % 7 : i % 7 + 1 + i % 3]), " ".join(WORDS[i % 5 : i % 5 + 2])) for i in range(60)]
 KINDS = {
     "rnnsearch": {},
-    "average": {"average": 0.9},
+    "average": {"average_decay": 0.9},
     "plateau": {"schedule": "plateau", "warmup": 0.1},
-    "hard": {"average": 0.9, "patience": 3},
+    "hard": {"average_decay": 0.9, "patience": 3},
 }
 
 
@@ -63,14 +62,16 @@ def assert_same(first, second) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_interrupted_and_resumed_is_as_if_never_interrupted(kind, when, recipe_of, tmp_path, monkeypatch):
     recipe = recipe_of(kind)
-    whole = train(recipe, tmp_path / "whole", progress=False)
+    whole = train(recipe, out=tmp_path / "whole", progress=False)
     an_epoch = whole.metrics["steps"] // 3
     assert an_epoch >= 6
     step = an_epoch + {"begin": 0, "middle": an_epoch // 2, "end": an_epoch - 1}[when]
     interrupt_at(step, monkeypatch)
-    stopped = train(recipe, tmp_path / "parts", progress=False)
+    stopped = train(recipe, out=tmp_path / "parts", progress=False)
     assert stopped.metrics["steps"] == step + 1
-    resumed = train(recipe, tmp_path / "parts", resume=True, progress=False)
+    assert (whole.interrupted, stopped.interrupted) == (False, True)
+    resumed = train(recipe, out=tmp_path / "parts", resume=True, progress=False)
+    assert not resumed.interrupted
     assert resumed.metrics | {"tokens/s": 0} == whole.metrics | {"tokens/s": 0}
     assert_same(whole.model.to("cpu").state_dict(), resumed.model.to("cpu").state_dict())
     first, second = last(tmp_path / "whole"), last(tmp_path / "parts")
@@ -81,7 +82,7 @@ def test_interrupted_and_resumed_is_as_if_never_interrupted(kind, when, recipe_o
 
 def test_a_run_that_is_killed_goes_on_from_its_checkpoint_within_the_epoch(recipe_of, tmp_path, monkeypatch):
     recipe = recipe_of("rnnsearch", checkpoint_minutes=1e-9)
-    whole = train(recipe, tmp_path / "whole", progress=False)
+    whole = train(recipe, out=tmp_path / "whole", progress=False)
     an_epoch = whole.metrics["steps"] // 3
     training_step = TranslationTask.training_step
 
@@ -92,10 +93,10 @@ def test_a_run_that_is_killed_goes_on_from_its_checkpoint_within_the_epoch(recip
 
     monkeypatch.setattr(TranslationTask, "training_step", killed)
     with pytest.raises(MemoryError, match="killed"):
-        train(recipe, tmp_path / "parts", progress=False)
+        train(recipe, out=tmp_path / "parts", progress=False)
     monkeypatch.setattr(TranslationTask, "training_step", training_step)
     assert last(tmp_path / "parts")["global_step"] == an_epoch + 3
-    resumed = train(recipe, tmp_path / "parts", resume=True, progress=False)
+    resumed = train(recipe, out=tmp_path / "parts", resume=True, progress=False)
     assert_same(whole.model.to("cpu").state_dict(), resumed.model.to("cpu").state_dict())
 
 
@@ -107,5 +108,5 @@ def test_within_an_epoch_a_checkpoint_is_written_only_when_it_is_due(recipe_of, 
         "_write",
         lambda self, trainer: written.append(trainer.global_step) or write(self, trainer),
     )
-    steps = train(recipe_of("rnnsearch"), tmp_path / "run", progress=False).metrics["steps"]
+    steps = train(recipe_of("rnnsearch"), out=tmp_path / "run", progress=False).metrics["steps"]
     assert written == [steps // 3, 2 * steps // 3, steps]

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention.addressing import Addressing
-from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax
+from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax, shared
 from regard.attention.local import LocalMonotonic, LocalPredictive, Spatial
 from regard.errors import OptionError, ShapeError
 
@@ -183,11 +183,11 @@ class Normalised(Align):
         return Focus(scores / total.masked_fill(total == 0, 1))
 
 
-softmax = Softmax()
-none = Unnormalised()
-normalised = Normalised()
-sparsemax = Sparsemax()
-uniform = Uniform()
+softmax = shared(Softmax())
+none = shared(Unnormalised())
+normalised = shared(Normalised())
+sparsemax = shared(Sparsemax())
+uniform = shared(Uniform())
 
 ALIGNMENTS: dict[str, type[Align]] = {
     "hard": Hard,

@@ -17,7 +17,7 @@ from torch.nn import functional
 from regard.attention import checks
 from regard.attention.align import softmax
 from regard.attention.dispatch import Call, Kernel, answer, both, in_steps
-from regard.attention.interfaces import Align, AlignFunction, Attended, Score, ScoreFunction, Soft
+from regard.attention.interfaces import Align, AlignFunction, Attended, Score, ScoreFunction, Soft, unshared
 from regard.attention.memory import Memory
 from regard.attention.score import scaled_dot
 
@@ -69,7 +69,7 @@ class Attention(nn.Module):
 
     def __init__(self, score: ScoreLike = scaled_dot, align: AlignLike = softmax) -> None:
         super().__init__()
-        self.score, self.align = as_score(score), as_align(align)
+        self.score, self.align = unshared(as_score(score)), unshared(as_align(align))
 
     def remember(
         self,

@@ -25,10 +25,10 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
     if not score.compares_codes:
         _check_floating("key", key)
     score.check_key(key.shape[-1])
-    weight, buffer = next(score.parameters(), None), next(score.buffers(), None)
+    weight = next(score.parameters(), None)
     if weight is not None:
         _check_alike("key", key, f"the parameters of {type(score).__name__}", weight, dtypes=True)
-    if buffer is not None:
+    elif (buffer := next(score.buffers(), None)) is not None:
         _check_alike("key", key, f"the buffers of {type(score).__name__}", buffer, dtypes=False)
     if value is None:
         return

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.attention import checks
 from regard.attention.align import softmax
 from regard.attention.attend import AlignLike, Attended, Kernel, ScoreLike, as_align, as_score, recall
-from regard.attention.interfaces import Soft
+from regard.attention.interfaces import Soft, unshared
 from regard.attention.memory import Memory
 from regard.attention.score import scaled_dot
 from regard.errors import DtypeError, MaskError, OptionError, ShapeError
@@ -43,7 +43,7 @@ class MultiHead(nn.Module):
         self.key_layer = nn.Linear(self.memory_dim, dim, bias=bias)
         self.value_layer = nn.Linear(self.memory_dim, dim, bias=bias)
         self.output_layer = nn.Linear(dim, dim, bias=bias)
-        self.score, self.align = as_score(score), as_align(align)
+        self.score, self.align = unshared(as_score(score)), unshared(as_align(align))
         if self.score.compares_codes or self.score.learned_query() is not None:
             raise OptionError(
                 f"MultiHead compares projected queries and keys, which {type(self.score).__name__} cannot do."

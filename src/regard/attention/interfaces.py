@@ -10,8 +10,9 @@ alignment declares its properties (differentiable, normalised, equivariant), and
 
 import math
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -24,6 +25,7 @@ Queries = Shaped[Tensor, "... q _"]
 Keys = Shaped[Tensor, "... k _"]
 Logits = Shaped[Tensor, "... q k"]
 Mask = Bool[Tensor, "... k"] | None
+Shareable = TypeVar("Shareable", bound="Score | Align")
 Soft = bool | Bool[Tensor, "b"]
 """Whether hard attention reads softly in this call: for the whole batch, or for each of its rows."""
 
@@ -57,6 +59,8 @@ class Score(nn.Module):
     """Whether query and key are integer codes (see `codes`) rather than features."""
     position_free: bool = True
     """Whether permuting the keys only permutes the logits."""
+    is_shared: bool = False
+    """Whether this object is one of the package's own, such as `score.dot`, which models copy."""
     differentiable: bool = True
     """Whether gradients reach the query and the key."""
     has_kernel: bool = False
@@ -231,6 +235,9 @@ class Align(nn.Module):
     A plain function (logits, mask) -> weights serves as an alignment too.
     """
 
+    is_shared: bool = False
+    """Whether this object is one of the package's own, such as `align.softmax`, which models copy."""
+
     normalised: bool = True
     """Weights are not negative and sum to 1, or to 0 where nothing may be attended to."""
     equivariant: bool = True
@@ -314,3 +321,18 @@ def take_rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Sha
 def widen(tensor: Tensor) -> Tensor:
     """Convert half precision to float32, in which scores, softmax and sums are computed; return others unchanged."""
     return tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+
+
+def shared(module: Shareable) -> Shareable:
+    """Mark an object of this package, such as `align.softmax`, that many models use: each gets a copy of it."""
+    module.is_shared = True
+    return module
+
+
+def unshared(module: Shareable) -> Shareable:
+    """Return a copy of a shared object, so that `train()` and `eval()` of one model do not reach another."""
+    if not module.is_shared:
+        return module
+    own = copy(module)
+    own.is_shared = False
+    return own

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention.additive import MLP, Additive, Concat, TanhSum
-from regard.attention.interfaces import Keys, Logits, Product, Queries, Score, widen
+from regard.attention.interfaces import Keys, Logits, Product, Queries, Score, shared, widen
 from regard.errors import OptionError
 
 __all__ = [
@@ -192,11 +192,11 @@ def _same_width(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-dot = Dot()
-scaled_dot = ScaledDot()
-cosine = Cosine()
-equality = Equality()
-prefix = Prefix()
+dot = shared(Dot())
+scaled_dot = shared(ScaledDot())
+cosine = shared(Cosine())
+equality = shared(Equality())
+prefix = shared(Prefix())
 
 SCORES: dict[str, type[Score]] = {
     "additive": Additive,

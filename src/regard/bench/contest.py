@@ -15,7 +15,6 @@ import torch
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.progress import Progress
-from rich.table import Table
 from rich.text import Text
 
 from regard.errors import OptionError
@@ -105,10 +104,10 @@ def timing_table(timings: Sequence[Timing], title: str, *, unit: str = "items") 
     rows = [_cells(timing, has_rate=has_rate, has_memory=has_memory) for timing in timings]
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
     lines: list[RenderableType] = [Text(title, style="bold"), Text(_machine_line()), ""]
-    lines.append(_grid([header], widths, style="dim"))
+    lines.append(_line(header, widths, style="dim"))
     cells = iter(rows)
     for contest, group in groupby(timings, key=lambda timing: timing.contest):
-        lines += [Text(contest, style="bold"), _grid([next(cells) for _ in group], widths), ""]
+        lines += [Text(contest, style="bold"), *(_line(next(cells), widths) for _ in group), ""]
     lines.append(Text("speed: how many times as fast as the first line of the group."))
     return Group(*lines)
 
@@ -160,15 +159,12 @@ def _cells(timing: Timing, *, has_rate: bool, has_memory: bool) -> list[str]:
     return [*cells, f"{timing.ratio:.2f}x"]
 
 
-def _grid(rows: Sequence[Sequence[str]], widths: Sequence[int], *, style: str = "") -> Table:
-    """Lines whose columns have these widths, so that the lines of several grids stand below each other."""
-    grid = Table.grid(padding=(0, 2))
-    for place, width in enumerate(widths):
-        # Where even this is wider than the terminal, names and numbers wrap; they are never cut.
-        grid.add_column(justify="right" if place else "left", width=width, overflow="fold", style=style)
-    for row in rows:
-        grid.add_row(*row)
-    return grid
+def _line(cells: Sequence[str], widths: Sequence[int], *, style: str = "") -> Text:
+    """The cells below those of the other lines. A terminal that is too narrow wraps them, but cuts none."""
+    first, *others = (cell_len(cell) for cell in cells)
+    padded = [cells[0] + " " * (widths[0] - first)]
+    padded += [" " * (width - length) + cell for cell, length, width in zip(cells[1:], others, widths[1:], strict=True)]
+    return Text("  ".join(padded), style=style, overflow="fold")
 
 
 def _machine_line() -> str:

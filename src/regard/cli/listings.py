@@ -67,7 +67,8 @@ def recipes(name: str | None = None, *, fields: str | None = None) -> None:
         for each in recipe_names():
             table.add_row(each, recipe_summary(each))
         Console().print(table)
-        say("regard recipes NAME prints one; regard recipes --fields SYSTEM lists all settings of a system.")
+        say("regard recipes NAME prints one of them.")
+        say("regard recipes --fields SYSTEM lists all settings of a system.")
 
 
 def _print_tables(system: str) -> None:

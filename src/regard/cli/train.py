@@ -22,7 +22,7 @@ def train(
 ) -> None:
     """Train a translator on your own two text files, or whatever a recipe says.
 
-    Any field of a recipe can be set: --model.score dot --train.epochs 5. `regard recipes --fields` lists them all.
+    Any field of a recipe can be set: --model.score dot --train.epochs 5. `regard recipes --fields SYSTEM` lists them.
     Ctrl-C ends the training early and saves the model.
 
     Parameters

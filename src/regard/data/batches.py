@@ -102,7 +102,7 @@ class CostBatches(Sampler[list[int]]):
         if state["fingerprint"] != self._fingerprint or state["seed"] != self._seed:
             raise DataError(
                 "This state belongs to other batches: the examples, max_cost, shuffle, num_ranks or seed have changed "
-                f"(the seed was {state['seed']} and is {self._seed}). Resume with the same settings, or start anew."
+                f"(the seed was {state['seed']} and is {self._seed}). Resume with the same settings, or start again."
             )
         if not 0 <= state["position"] <= len(self):
             raise DataError(f"This state is at batch {state['position']}, but there are {len(self)}.")

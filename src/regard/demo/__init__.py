@@ -1,9 +1,11 @@
-"""The demonstration: attention as a look-up, every score on one sentence, translation that is measured, captions."""
+"""The demonstration: attention as a look-up, with every score, in translation, and in captions of images."""
 
 import os
 from pathlib import Path
 
 from rich.console import Console
+
+from regard.errors import OptionError
 
 
 def run(
@@ -13,25 +15,28 @@ def run(
     minutes: float = 1.0,
     photograph: str | os.PathLike[str] | None = None,
 ) -> list[Path]:
-    """Show it all in the terminal, and save the pictures; gives the files written.
+    """Show attention in the terminal and save figures to `folder`; returns the files written.
 
-    `minutes` is for training the translator of the generated world. `photograph` is one to caption; without, it is
-    one of scikit-image, where that is installed.
+    `minutes` is the time for training a small translator. `photograph` is an image to caption; by default, one that
+    comes with scikit-image, where that is installed.
     """
+    if not 0 < minutes < float("inf"):
+        raise OptionError(f"minutes must be a number above 0; got {minutes}.")
     from regard.demo.attention import show_look_ups, show_scores
     from regard.demo.captioning import find_photograph, show_captions
-    from regard.demo.translation import show_babel, show_shipped
+    from regard.demo.translation import show_babel, show_pretrained
 
-    # The first: what is wrong with a file should be told before a minute has passed.
-    shown = find_photograph(photograph)
+    # First, so that a file that cannot be opened is reported before a minute of training.
+    image = find_photograph(photograph)
     console = console or Console(highlight=False)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     show_look_ups(console)
     files = show_scores(console, folder)
     files += show_babel(console, folder, minutes=minutes)
-    files += show_shipped(console, folder)
-    files += show_captions(console, folder, shown)
+    files += show_pretrained(console, folder)
+    files += show_captions(console, folder, image)
+    console.rule("[bold]Files")
     for file in files:
-        console.print(f"Wrote {file}", soft_wrap=True)
+        console.print(f"Wrote {file}", soft_wrap=True, markup=False)
     return files

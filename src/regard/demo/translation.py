@@ -1,28 +1,28 @@
-"""Translation: learn a generated language pair from nothing, measure its attention, and use a shipped model."""
+"""Translation: train on generated sentence pairs, measure the attention, and use a pretrained model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
-from regard import viewing
+import regard
 from regard.metrics.alignment import GoldAlignment
 from regard.metrics.translation import corpus_bleu
-from regard.systems.evaluation import align_words, alignment_error
-from regard.systems.shipped import load
-from regard.systems.translator import Translator
+from regard.systems.translation.evaluation import align_words, alignment_error
+from regard.systems.translation.model import Translator
 from regard.trace import Trace
-from regard.training.recipe import read_recipe
-from regard.training.run import train
 from regard.viewing import terminal
 from regard.worlds.babel import Pair, pairs
 
-TESTED = 300
+MAX_WORDS = 12
+"""Longest generated sentence, in words."""
+TEST_SENTENCES = 300
+ENOUGH_MATCHES = 0.5
+"""Fraction of exact matches below which a longer training is suggested."""
 ENGLISH = [
     "Where is the station?",
     "I would like a cup of coffee, please.",
@@ -31,48 +31,55 @@ ENGLISH = [
 
 
 def show_babel(console: Console, folder: Path, *, minutes: float) -> list[Path]:
-    """Train RNNsearch on the world babel for some minutes, and measure what it says and where it looks."""
-    console.rule("[bold]Learning to translate, and to look at the right words")
+    """Train RNNsearch on the generated world babel, then measure its translations and its attention."""
+    console.rule("[bold]Learning to translate")
     console.print(
-        f"RNNsearch learns English-French sentences of the generated world babel for {minutes:g} minutes. The world "
-        "knows which words belong together, so the attention can be measured and not only admired.\n"
+        f"RNNsearch trains for {minutes:g} {'minute' if minutes == 1 else 'minutes'} on generated English-French "
+        "sentences of the world babel. For these sentences it is known which words belong together, so the attention "
+        "can be measured.\n"
     )
-    overrides: dict[str, dict[str, Any]] = {
-        "data": {"examples": 60_000, "max_words": 12, "held_out": 200, "held_out_test": 0},
-        "model": {"embedding": 64, "hidden": 96},
-        "train": {"minutes": minutes, "epochs": 8, "validate_every": 8},
-    }
-    with _one_thread():
-        model = train(read_recipe("babel-en-fr", overrides), folder / "babel").model.to("cpu")
-    test = list(islice(pairs("en", "fr", split="test", max_words=12), TESTED))
-    console.print(_scores(model, test), "")
-    pair = max(test[:50], key=lambda one: len(one.source))
+    with _single_thread():
+        trained = regard.train(
+            "babel-en-fr",
+            out=folder / "babel",
+            data={"examples": 60_000, "max_words": MAX_WORDS, "held_out": 200, "held_out_test": 0},
+            model={"embedding": 64, "hidden": 96},
+            train={"minutes": minutes, "epochs": 8, "validate_every": 8},
+        )
+    model = trained.model.to("cpu")
+    test = list(islice(pairs("en", "fr", split="test", max_words=MAX_WORDS), TEST_SENTENCES))
+    matches = _show_scores(console, model, test)
+    if matches < ENOUGH_MATCHES:
+        console.print(
+            "The model needs more training: this machine is slow or busy. With more time the attention becomes sharp: "
+            f"regard demo --minutes {max(2, round(3 * minutes))}\n"
+        )
+    pair = max(test[:50], key=lambda each: len(each.source))
     (weights,) = align_words(model, [(pair.source, pair.target)])
     trace = Trace.from_weights(pair.source, pair.target, weights)
-    console.print(terminal.heat_map(trace, title="Where it looks for each French word", width=console.width), "")
-    title = "babel, RNNsearch: where it looks for each French word"
-    return [viewing.save(viewing.heat_map(trace, title=title), folder / "babel.png")]
+    title = "Each French word attends to these English words"
+    console.print(terminal.heat_map(trace, title=title, width=console.width), "")
+    return [regard.view(trace).save(folder / "babel.png", title=f"RNNsearch on babel: {title[0].lower()}{title[1:]}")]
 
 
-def show_shipped(console: Console, folder: Path) -> list[Path]:
-    """Translate a few sentences with the shipped English-French model."""
-    console.rule("[bold]The shipped translator en-fr")
-    found = [best for (best,) in load("en-fr", device="cpu").translate(ENGLISH)]
-    for translation in found:
+def show_pretrained(console: Console, folder: Path) -> list[Path]:
+    """Translate a few sentences with the pretrained English-French model."""
+    console.rule("[bold]The pretrained translator en-fr")
+    translations = regard.load("en-fr", device="cpu").translate(ENGLISH)
+    for translation in translations:
         console.print(f"{translation.source}\n[bold]{translation.text}[/bold]\n")
-    trace = found[1].trace
-    if trace is None:
-        return []
-    console.print(terminal.heat_map(trace, width=console.width), "")
+    view = regard.view(translations[1])
+    console.print(view, "")
+    title = translations[1].text
     return [
-        viewing.save(viewing.heat_map(trace, title=found[1].text), folder / "en-fr.png"),
-        viewing.save(viewing.lines(trace, title=found[1].text), folder / "en-fr-lines.png"),
+        view.save(folder / "en-fr.png", title=title),
+        view.save(folder / "en-fr-lines.png", style="lines", title=title),
     ]
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Steps as small as these gain nothing from more threads, and lose much where other work shares the cores."""
+def _single_thread() -> Iterator[None]:
+    """Use one thread: steps this small gain nothing from more, and lose much where other work shares the cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -81,13 +88,15 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _scores(model: Translator, test: list[Pair]) -> Table:
-    said = [found[0].text for found in model.translate([" ".join(pair.source) for pair in test])]
-    wanted = [" ".join(pair.target) for pair in test]
-    exact = sum(one == other for one, other in zip(said, wanted, strict=True)) / len(test)
+def _show_scores(console: Console, model: Translator, test: list[Pair]) -> float:
+    """Print how good the translations and the attention are; returns the fraction of exact matches."""
+    predictions = [translation.text for translation in model.translate([" ".join(pair.source) for pair in test])]
+    references = [" ".join(pair.target) for pair in test]
+    matches = sum(text == reference for text, reference in zip(predictions, references, strict=True)) / len(test)
     gold = [GoldAlignment(pair.source, pair.target, pair.sure, pair.possible) for pair in test]
-    table = Table("on test meanings never seen in training", "")
-    table.add_row("exact match", f"{100 * exact:.1f} %")
-    table.add_row("BLEU", f"{corpus_bleu(said, wanted, tokenize='none').value:.1f}")
-    table.add_row("alignment error rate of the attention", f"{alignment_error(model, gold).error_rate:.3f}")
-    return table
+    table = Table(f"on {len(test)} test sentences with new meanings", "")
+    table.add_row("exact match", f"{100 * matches:.1f} %")
+    table.add_row("BLEU", f"{corpus_bleu(predictions, references, tokenize='none').value:.1f}")
+    table.add_row("alignment error rate of the attention (0 is best)", f"{alignment_error(model, gold).error_rate:.3f}")
+    console.print(table, "")
+    return matches

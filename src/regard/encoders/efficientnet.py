@@ -130,9 +130,9 @@ def renamed(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename published parameters to the names of this module."""
     names: dict[str, Tensor] = {}
     for name, tensor in parameters.items():
-        found = re.fullmatch(r"(?:_blocks\.(\d+)\.)?(\w+)\.(\w+)", name)
-        if found is None or found[2] not in (_ENDS if found[1] is None else _PARTS):
+        match = re.fullmatch(r"(?:_blocks\.(\d+)\.)?(\w+)\.(\w+)", name)
+        if match is None or match[2] not in (_ENDS if match[1] is None else _PARTS):
             raise ShapeError(f"These are not parameters of EfficientNet-Lite0, which has no {name!r}.")
-        place = _ENDS[found[2]] if found[1] is None else f"features.{int(found[1]) + 1}.{_PARTS[found[2]]}"
-        names[f"{place}.{found[3]}"] = tensor
+        place = _ENDS[match[2]] if match[1] is None else f"features.{int(match[1]) + 1}.{_PARTS[match[2]]}"
+        names[f"{place}.{match[3]}"] = tensor
     return names

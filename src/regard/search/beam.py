@@ -112,7 +112,9 @@ def beam(
     if size < 1:
         raise OptionError(f"The size of a beam must be 1 or more; got size={size}.")
     inputs = list(range(rows))
-    found = _Outputs(size, Ranking(length_penalty, coverage_penalty), decoder.source_mask(state), [[] for _ in inputs])
+    collected = _Outputs(
+        size, Ranking(length_penalty, coverage_penalty), decoder.source_mask(state), [[] for _ in inputs]
+    )
     state = select(state, torch.arange(rows, device=device).repeat_interleave(size))
     hypotheses = _Rows(
         torch.full((rows * size, 1), rules.start, device=device), torch.zeros(rows * size, 0, device=device)
@@ -130,7 +132,7 @@ def beam(
         extended = hypotheses.extended(parents, tokens, log_probs[parents, tokens], step.attended)
         before = len(inputs)
         inputs, continuing = _separate(
-            found, candidates, inputs, hypotheses, extended, rules.end, cut=length == rules.max_length
+            collected, candidates, inputs, hypotheses, extended, rules.end, cut=length == rules.max_length
         )
         if not inputs:
             break
@@ -138,7 +140,7 @@ def beam(
         scores = candidates.totals.flatten()[chosen].view(len(inputs), size)
         state = select(step.state, parents[chosen], same_inputs=len(inputs) == before)
         hypotheses = extended.select(chosen)
-    return [sorted(outputs, key=lambda output: output.score, reverse=True) for outputs in found.outputs]
+    return [sorted(outputs, key=lambda output: output.score, reverse=True) for outputs in collected.outputs]
 
 
 def largest(
@@ -159,15 +161,15 @@ def largest(
     row, chunk = chosen // chunks.shape[2], chosen % chunks.shape[2]
     inputs = torch.arange(len(table)).unsqueeze(1)
     inside, after = chunks[inputs, row, chunk] + offsets[inputs, row], table[..., whole:] + offsets
-    values, found = torch.cat([inside.flatten(1), after.flatten(1)], dim=1).topk(count)
+    values, positions = torch.cat([inside.flatten(1), after.flatten(1)], dim=1).topk(count)
     places = torch.arange(table[0].numel()).view(-1, width)
     in_chunks = places[:, :whole].unflatten(-1, (-1, CHUNK))[row, chunk].flatten(1)
     in_rest = places[:, whole:].flatten().expand(len(table), -1)
-    return values, torch.cat([in_chunks, in_rest], dim=1).gather(1, found)
+    return values, torch.cat([in_chunks, in_rest], dim=1).gather(1, positions)
 
 
 def _separate(
-    found: _Outputs,
+    collected: _Outputs,
     candidates: _Candidates,
     inputs: list[int],
     rows: _Rows,
@@ -191,15 +193,15 @@ def _separate(
         for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
             place, possible = group * len(tokens) + rank, total > -torch.inf
             if token == end and possible:
-                if rank < found.size and not found.is_full(owner):
-                    found.add(owner, extended, place, ended=True)
+                if rank < collected.size and not collected.is_full(owner):
+                    collected.add(owner, extended, place, ended=True)
             elif cut:
-                if possible and parent not in unfinished and not found.is_full(owner):
+                if possible and parent not in unfinished and not collected.is_full(owner):
                     unfinished.add(parent)
-                    found.add(owner, rows, parent, ended=False)
-            elif token != end and len(kept) < found.size:
+                    collected.add(owner, rows, parent, ended=False)
+            elif token != end and len(kept) < collected.size:
                 kept.append(place)
-        if not cut and not found.is_full(owner) and len(kept) == found.size:
+        if not cut and not collected.is_full(owner) and len(kept) == collected.size:
             still.append(owner)
             continuing += kept
     return still, continuing

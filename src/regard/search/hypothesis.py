@@ -40,7 +40,7 @@ class Ranking:
         weights: Float[Tensor, "m n"] | None,
         exists: Bool[Tensor, "n"] | None,
     ) -> float:
-        """Compute the score of an output; `exists` tells which source positions exist (None: all)."""
+        """Compute the score of an output; `exists` marks the source positions that exist (None: all)."""
         score: float = log_probs.sum().item() / max(1, len(log_probs)) ** self.length_penalty
         if self.coverage_penalty and weights is not None:
             covered = weights.sum(0)

@@ -6,6 +6,7 @@ folder that regard wrote.
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 
 from regard import __version__
 from regard.config import Checked, from_values, nearest_hint, own_parts
-from regard.errors import ModelError, OptionError
+from regard.errors import DataError, ModelError, OptionError
 from regard.files import replacing_folder, write_text
 from regard.systems.pretrained import PRETRAINED
 
@@ -62,7 +63,10 @@ class Saved:
         """Copy the parameters into a model, in the precision that the model has."""
         state = model.state_dict()
         tied = _first_names(state)
-        tensors = _widened(self.tensors)
+        try:
+            tensors = _widened(self.tensors)
+        except ModelError as error:
+            raise ModelError(f"{self.folder / PARAMETERS}: {error}") from error
         missing = sorted({tied[name] for name in state} - set(tensors))
         unknown = sorted(set(tensors) - set(state))
         if missing or unknown:
@@ -121,12 +125,17 @@ def read_model(
     loaded: dict[str, Any] = {}
     files = stored["assets"]
     for name, asset_class in assets.items():
-        if not isinstance(files.get(name), str) or Path(files[name]).name != files[name]:
+        if not _is_file_name(files.get(name)):
             raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files}.")
         same = next((loaded[other] for other in loaded if files[other] == files[name]), None)
-        loaded[name] = asset_class.load(folder / files[name]) if same is None else same
+        try:
+            loaded[name] = asset_class.load(folder / files[name]) if same is None else same
+        except DataError as error:
+            raise ModelError(str(error)) from error
     metrics = _read_json(folder / METRICS) if (folder / METRICS).is_file() else {}
-    card = (folder / CARD).read_text(encoding="utf-8") if (folder / CARD).is_file() else ""
+    if not isinstance(metrics, dict):
+        raise ModelError(f"{folder / METRICS} must be a table of scores; got {str(metrics)[:80]}.")
+    card = _read_text(folder / CARD) if (folder / CARD).is_file() else ""
     return Saved(folder, config, loaded, tensors, metrics, card)
 
 
@@ -164,8 +173,10 @@ def write_model(
 def refuse_to_replace(folder: Path) -> str:
     """Why a folder must not be replaced by a model: it is not, or not only, a model folder that regard wrote."""
     try:
-        files = _read_config(folder)["assets"].values()
+        files = list(_read_config(folder)["assets"].values())
     except ModelError:
+        files = [None]
+    if not all(_is_file_name(file) and file.endswith(".json") for file in files):
         return f"it holds files that regard did not write (it has no {CONFIG} of a model)"
     ours = {CONFIG, PARAMETERS, METRICS, CARD, *files}
     others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
@@ -185,6 +196,11 @@ def _read_config(folder: Path) -> dict[str, Any]:
         parts = {"system": stored["system"], "config": stored["config"], "assets": stored.get("assets", {})}
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{folder / CONFIG} is not the config of a regard model: {error!r}.") from error
+    if not isinstance(parts["system"], str) or not parts["system"]:
+        raise ModelError(
+            f"{folder / CONFIG} is not the config of a regard model: system must be a name such as translator; got "
+            f"{str(parts['system'])[:80]!r}."
+        )
     if not all(isinstance(parts[name], dict) for name in ("config", "assets")):
         raise ModelError(f"{folder / CONFIG} is not the config of a regard model: config and assets must be tables.")
     return parts
@@ -192,9 +208,21 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return json.loads(_read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} cannot be read: {error}.") from error
+
+
+def _is_file_name(name: Any) -> bool:
+    """Whether this names a file in the folder itself: not elsewhere, above, or nothing."""
+    return isinstance(name, str) and bool(re.fullmatch(r"\w[\w.-]*", name))
 
 
 def _a(noun: str) -> str:
@@ -218,15 +246,20 @@ def _narrowed(tensors: Mapping[str, Tensor], store: str) -> dict[str, Tensor]:
 
 
 def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    lone = sorted(
-        name for name, tensor in tensors.items() if tensor.dtype == torch.int8 and name + SCALE not in tensors
-    )
-    if lone:
-        raise ModelError(f"The int8 matrix {lone[0]!r} has no scale: the parameters are damaged.")
+    for name, tensor in tensors.items():
+        scale = tensors.get(name + SCALE)
+        if tensor.dtype == torch.int8 and scale is None:
+            raise ModelError(f"The int8 matrix {name!r} has no scale: the parameters are damaged.")
+        if scale is not None and scale.shape != (tensor.shape[0], 1):
+            raise ModelError(
+                f"The scale of the int8 matrix {name!r} is {tuple(scale.shape)}; it must be {(tensor.shape[0], 1)}: the "
+                "parameters are damaged."
+            )
+    # A scale without a matrix keeps its name, so that it is reported as unknown.
     return {
         name: tensor.float() * tensors[name + SCALE] if name + SCALE in tensors else tensor.float()
         for name, tensor in tensors.items()
-        if not name.endswith(SCALE)
+        if name.removesuffix(SCALE) == name or name.removesuffix(SCALE) not in tensors
     }
 
 

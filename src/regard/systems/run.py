@@ -85,7 +85,9 @@ def _adapted(base: System, recipe: Recipe) -> tuple[Recipe, System]:
     A field that changes the parameters, such as a size, is refused; one that does not, such as a dropout, is used.
     """
     if base.kind != recipe.system:
-        raise OptionError(f"This recipe trains a {recipe.system}, and the model to start from is a {base.kind}.")
+        raise OptionError(
+            f"This recipe trains a model of the system {recipe.system!r}; the model to start from is of {base.kind!r}."
+        )
     values = base.config.to_dict() | {name: getattr(recipe.model, name) for name in recipe.given}
     config = from_values(type(base.config), values, "[model]")
     adapted = Recipe(recipe.system, recipe.data, config, recipe.train, recipe.given)
@@ -94,13 +96,17 @@ def _adapted(base: System, recipe: Recipe) -> tuple[Recipe, System]:
         return adapted, base
     model = type(base)(config, **{name: getattr(base, name) for name in base.assets})
     own, state = model.state_dict(), base.state_dict()
-    if own.keys() != state.keys() or any(own[name].shape != state[name].shape for name in own):
+    fits = own.keys() == state.keys() and all(own[name].shape == state[name].shape for name in own)
+    if fits:
+        model.load_state_dict(state)
+        # Parameters that the new model ties are one tensor, which cannot hold two that differ.
+        fits = all(tensor.equal(state[name].to(tensor.device)) for name, tensor in model.state_dict().items())
+    if not fits:
         listed = ", ".join(f"{name} {getattr(base.config, name)!r} -> {value!r}" for name, value in changed.items())
         raise OptionError(
             f"The parameters of the model to start from do not fit the changed [model] fields: {listed}. Remove these "
             "fields, or train a new model without --from."
         )
-    model.load_state_dict(state)
     return adapted, model
 
 

@@ -157,11 +157,12 @@ class System(nn.Module):
         It goes to the GPU when there is one, unless `device` says otherwise. A model that names parts of somebody's own
         (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
         """
+        chosen = choose_device(device)
         saved = read_model(find_model(name), cls.kind, cls.Config, cls.assets, trust=trust)
         model = cls(saved.config, **saved.assets)
         saved.fill(model)
         model.metrics, model.card = saved.metrics, saved.card
-        return by_columns(model.to(choose_device(device)).eval())
+        return by_columns(model.to(chosen).eval())
 
 
 def choose_device(device: str | torch.device | None = None) -> torch.device:
@@ -174,6 +175,11 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
         raise OptionError(f"device must be such as 'cpu', 'cuda' or 'cuda:1'; got {device!r}.") from error
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise OptionError(f"device={str(device)!r} needs a CUDA GPU, and torch finds none here. Use device='cpu'.")
+    try:
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise OptionError(f"device={str(device)!r} cannot be used here ({reason}). Use device='cpu'.") from error
     return chosen
 
 

@@ -18,6 +18,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMon
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 
 from regard.data.batches import BatchLoader, CostBatches
+from regard.kernels.dot_product import disable_cudnn_attention
 from regard.training.averaging import RunningAverage
 from regard.training.checkpoints import KeepLast
 from regard.training.progress import TrainingBar
@@ -54,6 +55,7 @@ def fit(
 
     `half_precision_on_gpu` decides what precision "auto" means. `hyperparameters` are logged.
     """
+    disable_cudnn_attention()
     best = ModelCheckpoint(folder / "checkpoints", "best", monitor=score, mode="max", enable_version_counter=False)
     stop = _StopWhenInterrupted()
     callbacks: list[Callback] = [best, stop]

@@ -12,8 +12,8 @@ import regard
 from regard.data.captions import read_captions
 from regard.data.images import Images
 from regard.errors import DataError, OptionError
-from regard.systems.captioning.evaluation import decode, forced_maps, to_score
 from regard.search.options import Search
+from regard.systems.captioning.evaluation import decode, forced_maps, to_score
 
 COLOURS = ["red", "green", "blue"]
 

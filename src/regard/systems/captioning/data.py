@@ -15,6 +15,7 @@ from torch import Tensor
 from regard.config import Checked, Count, PositiveInt
 from regard.data.captioned_images import CaptionedImages
 from regard.data.captions import ImageCaptions, read_captions
+from regard.data.datasets import hint_for
 from regard.data.features import FeatureStore
 from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
@@ -121,6 +122,8 @@ def scene_pixels(split: str, count: int, size: int) -> tuple[Tensor, list[str]]:
 
 def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) -> CaptionSplits:
     folder = Path(data.folder)
+    if not (folder / data.captions).exists():
+        raise DataError(f"There is no file {folder / data.captions}. {hint_for(data.captions)}".rstrip())
     captions = read_captions(folder / data.captions)
     if not any(one.split for one in captions):
         captions = captions.split_by_hash(valid=data.held_out, test=data.held_out_test)

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from regard.data.pairs import collate
-from regard.training.recipe import read_recipe
-from regard.training.run import train
-from regard.training.translation import TranslationTask
+from regard.systems.run import read_recipe, train
+from regard.systems.translation.experiment import TranslationTask
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
@@ -17,8 +16,9 @@ def test_a_step_of_training_does_not_wait(tmp_path, architecture, monkeypatch):
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"a {i} b\tc {i} d e\n" for i in range(40)))
     data = {"pairs": str(path), "vocabulary": 40, "held_out": 4}
-    model = {"architecture": architecture, "embedding": 8, "hidden": 8, "inner": 8, "heads": 2}
-    training = {"epochs": 1, "max_tokens": 40, "average": 0.9, "valid_beam": 1}
+    sizes = {"feedforward_dim": 8, "heads": 2} if architecture == "transformer" else {"hidden": 8}
+    model = {"architecture": architecture, "embedding": 8, **sizes}
+    training = {"epochs": 1, "max_tokens": 40, "average_decay": 0.9, "valid_beam": 1}
     step, begin, watched = TranslationTask.training_step, TranslationTask.on_train_batch_start, []
 
     def watched_step(self, batch, index):
@@ -34,6 +34,7 @@ def test_a_step_of_training_does_not_wait(tmp_path, architecture, monkeypatch):
 
     monkeypatch.setattr(TranslationTask, "training_step", watched_step)
     monkeypatch.setattr(TranslationTask, "on_train_batch_start", next_batch)
-    done = train(read_recipe(None, {"data": data, "model": model, "train": training}), tmp_path / "run", progress=False)
+    recipe = read_recipe(None, {"data": data, "model": model, "train": training})
+    done = train(recipe, out=tmp_path / "run", progress=False)
     assert watched == [3, 4]
     assert done.metrics["steps"] > 6

@@ -1,0 +1,91 @@
+"""Shipped models, and finding any model by its name or folder."""
+
+import subprocess
+import sys
+
+import pytest
+from small_models import small_translator
+
+from regard import load
+from regard.errors import ModelError, OptionError
+from regard.systems.captioning.model import Captioner
+from regard.systems.folder import find_model
+from regard.systems.images.model import ImageClassifier
+from regard.systems.pretrained import pretrained_models
+from regard.systems.translation.model import Translator
+
+
+def test_shipped_models_are_small_and_say_what_they_are():
+    models = pretrained_models()
+    assert sum(model.mebibytes for model in models) <= 30
+    for model in models:
+        assert model.mebibytes <= 5, model.name
+        assert model.summary, model.name
+        assert model.headline, model.name
+        measured = [model.metrics.get(name, 0) for name in ("test_bleu", "test_accuracy", "valid_beam_bleu4")]
+        assert max(measured) > 0, model.name
+
+
+def test_every_shipped_model_loads_in_evaluation_mode():
+    classes = {"translator": Translator, "captioner": Captioner, "image-classifier": ImageClassifier}
+    for shipped in pretrained_models():
+        model = load(shipped.name, device="cpu")
+        assert type(model) is classes[shipped.kind]
+        assert not any(module.training for module in model.modules())
+        assert model.metrics == shipped.metrics
+        assert model.card.startswith("#")
+
+
+def test_listing_imports_no_torch():
+    code = (
+        "import sys; from regard.systems.pretrained import pretrained_models;"
+        "assert len(pretrained_models()) > 5; [m.headline for m in pretrained_models()]; print('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("en-frr", "Did you mean 'en-fr'"),
+        ("digit", "Did you mean 'digits'"),
+        ("nowhere", "no folder and no shipped model named 'nowhere'. Shipped models: digits, en-de"),
+        ("a\0b", "no folder and no shipped model"),
+        ("../recipes", "no folder and no shipped model"),
+    ],
+)
+def test_a_misspelt_name_is_explained(name, says):
+    for find in (load, Translator.load, find_model):
+        with pytest.raises(ModelError, match=says):
+            find(name)
+
+
+def test_a_folder_without_a_model_is_explained(tmp_path):
+    for find in (load, Translator.load):
+        with pytest.raises(ModelError, match="is not a model folder: it needs config.json and model.safetensors"):
+            find(tmp_path)
+
+
+def test_a_model_of_ones_own_parts_loads_with_trust(tmp_path, monkeypatch):
+    (tmp_path / "my_parts.py").write_text(
+        "from regard import score\n"
+        "print('this code runs')\n"
+        "class MyScore(score.General):\n"
+        "    def __init__(self, query_dim, key_dim):\n"
+        "        super().__init__(query_dim, key_dim)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    model = small_translator(score="my_parts:MyScore")
+    expected = model.translate("a dog", max_length=5)
+    model.save("model")
+    monkeypatch.delitem(sys.modules, "my_parts")
+    for loader in (load, Translator.load):
+        with pytest.raises(OptionError, match="uses score = 'my_parts:MyScore': loading it runs that code.*trust=True"):
+            loader("model")
+    assert "my_parts" not in sys.modules, "nothing of it has run"
+    found = load("model", device="cpu", trust=True).translate("a dog", max_length=5)
+    assert (found.text, found.score) == (expected.text, pytest.approx(expected.score, abs=1e-5))
+    (tmp_path / "my_parts.py").unlink()
+    monkeypatch.delitem(sys.modules, "my_parts")
+    with pytest.raises(OptionError, match="there is no module 'my_parts'"):
+        load("model", trust=True)

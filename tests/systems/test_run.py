@@ -1,0 +1,100 @@
+"""regard.train and regard.evaluate: recipes from files, names and keywords; where a training begins; what is refused."""
+
+import tomllib
+
+import pytest
+import torch
+from command_line import write_lines
+from small_models import TEXTS, TRANSFORMER, small_captioner, small_translator
+
+import regard
+from regard.data.tokenizer import Tokenizer
+from regard.errors import DataError, OptionError
+from regard.systems.run import read_recipe
+from regard.training.recipes import recipe_names, recipe_toml
+
+
+@pytest.fixture
+def texts(tmp_path):
+    lines = TEXTS * 6
+    return {"source": write_lines(tmp_path / "a", lines), "target": write_lines(tmp_path / "b", lines)}
+
+
+def test_keywords_replace_fields_of_a_recipe():
+    recipe = read_recipe("babel-en-fr", {"train": {"epochs": 7}, "model": {"hidden": 31}})
+    plain = read_recipe("babel-en-fr")
+    assert recipe.system == "translator"
+    assert (recipe.train.epochs, recipe.model.hidden) == (7, 31)
+    assert recipe.data == plain.data
+    assert "hidden" in recipe.given
+    assert plain.train.epochs != 7
+    assert read_recipe().system == "translator"
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_recipe_written_as_toml_reads_back(name, tmp_path):
+    recipe = read_recipe(name)
+    (tmp_path / "again.toml").write_text(recipe_toml(recipe), encoding="utf-8")
+    again = read_recipe(tmp_path / "again.toml")
+    assert (again.system, again.data, again.model, again.train) == (
+        recipe.system,
+        recipe.data,
+        recipe.model,
+        recipe.train,
+    )
+
+
+def test_wrong_keywords_are_explained(tmp_path, texts, as_a_user):
+    out = tmp_path / "run"
+    for options, says in (
+        ({"recipe": "babel-en-fr", "train": {"epochs": 0}}, r"babel-en-fr.toml \[train\]: epochs must be a whole number"),
+        ({"recipe": "babel-en-fr", "train": {"epohs": 1}}, "Did you mean 'epochs'"),
+        ({"model": {"architecture": "rnsearch"}}, "Did you mean 'rnnsearch'"),
+        ({"recipe": read_recipe("babel-en-fr"), "train": {"epochs": 1}}, "A Recipe is complete"),
+        ({"data": texts, "start_from": small_captioner()}, "trains a translator, and .* is a captioner"),
+        ({}, "Say what to train on"),
+    ):
+        with pytest.raises(OptionError, match=says):
+            regard.train(**options, out=out, progress=False)
+    assert not (out / "model").exists()
+
+
+def test_a_model_to_start_from_keeps_its_sizes(tmp_path, texts):
+    base = small_translator(Tokenizer.train(TEXTS * 3, size=45), dropout=0.3)
+    before = {name: tensor.clone() for name, tensor in base.state_dict().items()}
+    settings = {"out": tmp_path / "run", "data": texts, "train": {"epochs": 1, "learning_rate": 1e-6}, "progress": False}
+    for wrong in ({"hidden": 512}, {"architecture": "luong"}, TRANSFORMER):
+        with pytest.raises(OptionError, match="do not fit the changed .model. fields: .* -> "):
+            regard.train(**settings, start_from=base, model=wrong)
+    trained = regard.train(**settings, start_from=base, model={"dropout": 0.4})
+    assert trained.folder == tmp_path / "run" / "model"
+    assert not trained.interrupted
+    assert (trained.model.config.hidden, trained.model.config.dropout) == (10, 0.4)
+    recipe = tomllib.loads((tmp_path / "run" / "recipe.toml").read_text())
+    assert (recipe["model"]["hidden"], recipe["model"]["dropout"]) == (10, 0.4)
+    loaded = regard.load(tmp_path / "run", device="cpu")
+    assert loaded.config == trained.model.config
+    for name, tensor in loaded.state_dict().items():
+        torch.testing.assert_close(tensor, before[name], atol=1e-3, rtol=0, msg=name)
+    again = regard.train(**settings, start_from=tmp_path / "run")
+    assert again.model.config.hidden == 10
+
+
+def test_a_folder_of_the_user_is_refused_before_the_data_are_read(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "thesis.py").write_text("years of work")
+    missing = {"source": str(tmp_path / "no"), "target": str(tmp_path / "no")}
+    with pytest.raises(DataError, match="model is not replaced, because it holds files that regard did not write"):
+        regard.train(out=tmp_path, data=missing, progress=False)
+    assert [path.name for path in tmp_path.rglob("*")] == ["model", "thesis.py"]
+
+
+def test_models_are_evaluated_by_name_folder_or_object(tmp_path):
+    model = small_translator()
+    model.save(tmp_path / "m")
+    options = {"world": "babel:en-fr", "count": 3, "beam": 1, "max_length": 4}
+    first, second = regard.evaluate(model, **options), regard.evaluate(tmp_path / "m", **options)
+    assert (first.model, second.model) == ("Translator", str(tmp_path / "m"))
+    assert first.outputs == second.outputs
+    with pytest.raises(OptionError, match="no field 'wrld'. Did you mean 'world'"):
+        regard.evaluate(model, wrld="babel:en-fr")

@@ -1,0 +1,246 @@
+"""The contract of every system: one input or many, in order, from any thread, and changing nothing."""
+
+import copy
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from small_models import TEXTS, photograph, small_captioner, small_classifier, small_translator
+
+import regard
+from regard.data.tokenizer import Tokenizer
+from regard.errors import OptionError
+from regard.systems.families import SYSTEMS
+from regard.systems.system import MAX_BATCH_COST, Result, System, batches_by_cost, choose_device, in_groups
+from regard.trace import Trace
+
+
+@dataclass(frozen=True)
+class Case:
+    """A small model, inputs of different sizes, the name of its verb and of an option."""
+
+    model: System
+    inputs: list[Any]
+    verb: str
+    shipped: str
+    option: dict[str, Any]
+
+    def ask(self, inputs: Any, **options: Any) -> Any:
+        return getattr(self.model, self.verb)(inputs, **options)
+
+
+IMAGES = [photograph(30 + 17 * n, 40 + 5 * n, seed=n) for n in range(5)]
+
+
+@pytest.fixture(scope="module", params=list(SYSTEMS))
+def case(request: pytest.FixtureRequest) -> Case:
+    torch.manual_seed(1)
+    match request.param:
+        case "translator":
+            tokenizer = Tokenizer.train(TEXTS * 3, size=60)
+            return Case(small_translator(tokenizer), [*TEXTS, "two"], "translate", "en-fr", {"max_length": 7})
+        case "captioner":
+            return Case(small_captioner(), IMAGES, "caption", "scenes", {"max_length": 7})
+        case "image-classifier":
+            return Case(small_classifier(), IMAGES, "recognize", "digits", {"top": 2})
+    raise AssertionError(f"Add {request.param} to the tests of the contract.")
+
+
+def close(first: Result, second: Result) -> bool:
+    """Whether two results say the same, numbers to rounding."""
+
+    def equal(one: Any, other: Any) -> bool:
+        if isinstance(one, float) and isinstance(other, float):
+            return one == pytest.approx(other, rel=1e-3, abs=1e-4)
+        if isinstance(one, list) and isinstance(other, list):
+            return len(one) == len(other) and all(map(equal, one, other))
+        if isinstance(one, dict) and isinstance(other, dict):
+            return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+        return one == other
+
+    return type(first) is type(second) and equal(first.to_dict(), second.to_dict())
+
+
+def test_one_input_gives_one_result_and_a_list_gives_a_list(case):
+    single = case.ask(case.inputs[0], **case.option)
+    assert isinstance(single, Result)
+    several = case.ask(case.inputs, **case.option)
+    assert isinstance(several, list)
+    assert close(several[0], single)
+    (only,) = case.ask(case.inputs[:1], **case.option)
+    assert close(only, single)
+    assert case.ask([], **case.option) == []
+    for one, given in zip(several, case.inputs, strict=True):
+        assert close(one, case.ask(given, **case.option)), "a batch equals its inputs one by one"
+
+
+def test_a_stream_keeps_the_order_over_its_windows(case):
+    inputs = case.inputs
+    expected = case.ask(inputs, **case.option)
+    for window in (2, 100):
+        found = case.model.stream(iter(inputs), window=window, **case.option)
+        assert isinstance(found, Iterator)
+        assert all(close(one, other) for one, other in zip(found, expected, strict=True))
+    with pytest.raises(OptionError, match="window must be 1 or more; got 0"):
+        next(case.model.stream(inputs, window=0))
+
+
+def test_a_stream_reads_no_further_than_its_window(case):
+    taken = []
+    stream = case.model.stream((taken.append(n) or one for n, one in enumerate(case.inputs)), window=2, **case.option)
+    assert taken == []
+    next(stream)
+    assert taken == [0, 1]
+
+
+def test_a_model_in_training_mode_does_not_predict(case):
+    model = copy.deepcopy(case.model).train()
+    for ask in (getattr(model, case.verb), lambda inputs: list(model.stream(inputs))):
+        with pytest.raises(OptionError, match=r"training mode.*model\.eval\(\)"):
+            ask(case.inputs)
+    assert model.training
+
+
+def switches() -> dict[str, Any]:
+    """The global switches of torch."""
+    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+    return {
+        "grad": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "matmul": torch.get_float32_matmul_precision(),
+        "cudnn": (cudnn.enabled, cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32),
+        "mkldnn": torch.backends.mkldnn.enabled,
+        "tf32": cuda.matmul.allow_tf32,
+        "sdp": (
+            cuda.flash_sdp_enabled(),
+            cuda.mem_efficient_sdp_enabled(),
+            cuda.math_sdp_enabled(),
+            cuda.cudnn_sdp_enabled(),
+        ),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "threads": torch.get_num_threads(),
+        "dtype": torch.get_default_dtype(),
+        "autocast": torch.is_autocast_enabled("cpu"),
+    }
+
+
+def test_prediction_changes_nothing(case, monkeypatch):
+    """Nothing is set and restored either: another thread would see it in between."""
+    flips = []
+    monkeypatch.setattr(torch.nn.Module, "train", lambda self, mode=True: flips.append(mode))
+    for name in ("set_float32_matmul_precision", "set_num_threads", "use_deterministic_algorithms", "manual_seed"):
+        monkeypatch.setattr(torch, name, lambda *values, name=name: flips.append(name))
+    modes = {name: module.training for name, module in case.model.named_modules()}
+    state = {name: tensor.clone() for name, tensor in case.model.state_dict().items()}
+    random, before = torch.get_rng_state(), switches()
+    case.ask(case.inputs, **case.option)
+    case.ask(case.inputs[0], **case.option)
+    list(case.model.stream(case.inputs, **case.option))
+    assert switches() == before
+    assert flips == []
+    assert {name: module.training for name, module in case.model.named_modules()} == modes
+    assert torch.equal(torch.get_rng_state(), random)
+    for name, tensor in case.model.state_dict().items():
+        assert torch.equal(tensor, state[name]), name
+    assert all(parameter.grad is None for parameter in case.model.parameters())
+
+
+SHIPPED_INPUTS = {
+    "en-fr": ["A dog is running.", "Good night.", "She has two small cats and a big house.", "Where?"],
+    "scenes": IMAGES[:3],
+    "digits": IMAGES,
+}
+
+
+def test_eight_threads_get_what_one_gets(case):
+    model = regard.load(case.shipped, device="cpu")
+    ask, inputs = getattr(model, case.verb), SHIPPED_INPUTS[case.shipped]
+    expected = [ask(inputs), *(ask(one) for one in inputs)]
+    jobs = [inputs, *inputs] * 3
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(ask, jobs))
+    for place, one in enumerate(found):
+        assert one == expected[place % len(expected)], "exactly, not to rounding"
+
+
+def test_an_unknown_option_is_named_with_the_nearest(case):
+    (name,) = case.option
+    for ask in (case.ask, lambda inputs, **options: list(case.model.stream(inputs, **options))):
+        with pytest.raises(OptionError, match=f"no field '{name}x'. Did you mean '{name}'"):
+            ask(case.inputs, **{f"{name}x": 2})
+        with pytest.raises(OptionError, match=f"{name} must be a whole number"):
+            ask(case.inputs, **{name: "many"})
+
+
+def test_a_result_is_plain_values_and_its_trace_reads_back(case):
+    options = case.option if case.verb == "recognize" else case.option | {"nbest": 3}
+    for result in case.ask(case.inputs, **options):
+        plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+        assert list(plain)[-1] == "trace"
+        if result.trace is None:
+            assert case.verb == "recognize"
+            continue
+        assert Trace.from_dict(plain["trace"]) == result.trace
+        assert Trace.from_dict(plain) == result.trace, "the dict of a result stands for its trace"
+        assert [one["text"] for one in plain["alternatives"]] == [one.text for one in result.alternatives]
+        for one, other in zip(plain["alternatives"], result.alternatives, strict=True):
+            assert Trace.from_dict(one["trace"]) == other.trace
+
+
+def test_the_repr_of_a_result_is_short(case):
+    options = {"top": 5} if case.verb == "recognize" else {"nbest": 5}
+    model = regard.load(case.shipped, device="cpu")
+    for given in SHIPPED_INPUTS[case.shipped][:3]:
+        for chosen in ({}, options):
+            result = getattr(model, case.verb)(given, **chosen)
+            assert len(repr(result)) < 500, repr(result)
+            assert getattr(result, "text", None) in (None, *repr(result).split("'"))
+            assert getattr(result, "label", None) in (None, *repr(result).split("'"))
+
+
+def test_one_long_text_among_short_ones_is_decoded_in_a_small_batch(monkeypatch):
+    model = small_translator()
+    texts = [f"{'two dogs run ' * (n % 3 + 1)}." for n in range(64)]
+    texts[20] = "a dog is running . " * 350
+    sizes = []
+    predict = type(model).predict
+
+    def spy(self, inputs, options):
+        sizes.append((len(inputs), max(map(len, inputs))))
+        return predict(self, inputs, options)
+
+    monkeypatch.setattr(type(model), "predict", spy)
+    found = model.translate(texts, beam=2, max_length=4)
+    costs = model.costs(texts)
+    assert costs[20] > 2000
+    assert sizes[0] == (max(1, MAX_BATCH_COST // costs[20]), len(texts[20]))
+    assert sizes[0][0] <= 4
+    assert sum(rows for rows, _ in sizes) == 64
+    assert len(sizes) == 2, "the short ones go together"
+    for place in (*range(0, 64, 9), 20):
+        assert close(found[place], model.translate(texts[place], beam=2, max_length=4))
+
+
+def test_batches_hold_inputs_of_like_cost_up_to_the_limit():
+    costs = [3, 50, 7, 7, 1000, 2, 0, 50]
+    batches = list(batches_by_cost(costs, max_batch=3, max_cost=100))
+    assert batches == [[4], [1, 7], [2, 3, 0], [5, 6]]
+    assert list(batches_by_cost([], max_batch=3)) == []
+    assert [list(group) for group in in_groups(range(5), 2)] == [[0, 1], [2, 3], [4]]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="is about machines without a GPU")
+def test_a_device_that_is_not_there_is_explained(case):
+    assert choose_device() == torch.device("cpu")
+    for device in ("cuda", "cuda:1", torch.device("cuda")):
+        with pytest.raises(OptionError, match="needs a CUDA GPU.*Use device='cpu'"):
+            regard.load(case.shipped, device=device)
+    for device in ("gpu", "", "cuda:x"):
+        with pytest.raises(OptionError, match="device must be such as 'cpu'"):
+            regard.load(case.shipped, device=device)
+    with pytest.raises(OptionError, match="mps"):
+        regard.load(case.shipped, device="mps")

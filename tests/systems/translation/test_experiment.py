@@ -1,0 +1,135 @@
+"""Training translators: every architecture overfits ten examples, and training twice gives the same model."""
+
+import os
+
+import pytest
+import torch
+
+from regard.data.pairs import TextPairs, collate
+from regard.data.tokenizer import Tokenizer
+from regard.systems.run import read_recipe, train
+from regard.systems.translation.experiment import TranslationTask, TranslationTrain
+from regard.systems.translation.model import Translator, TranslatorConfig
+from regard.training.task import Plateau
+
+# Lightning's own use of torch; and workers, which ten sentences do not need.
+pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+
+TEN = [
+    ("one dog", "ein Hund"),
+    ("two dogs", "zwei Hunde"),
+    ("a red house", "ein rotes Haus"),
+    ("the sky is blue", "der Himmel ist blau"),
+    ("she sleeps", "sie schläft"),
+    ("he is eating bread", "er isst Brot"),
+    ("we see a tree", "wir sehen einen Baum"),
+    ("good night", "gute Nacht"),
+    ("the child laughs", "das Kind lacht"),
+    ("I do not know", "ich weiß es nicht"),
+]
+ARCHITECTURES = {
+    "plain": {"architecture": "plain"},
+    "rnnsearch": {},
+    "conditional": {"conditional": True},
+    "luong": {"architecture": "luong", "cell": "lstm", "score": "general"},
+    "local_p": {"architecture": "luong", "align": "local_p", "score": "general", "window": 3},
+    "coverage": {"coverage": True},
+    "hard": {"align": "hard"},
+    "transformer": {"architecture": "transformer", "layers": 1, "heads": 2, "feedforward_dim": 64},
+}
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_every_architecture_overfits_ten_examples(kind):
+    tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
+    sizes = {"embedding": 32, "dropout": 0.0}
+    if kind != "transformer":
+        sizes |= {"hidden": 32, "output_dropout": 0.0}
+    config = TranslatorConfig(**sizes, **ARCHITECTURES[kind])
+    model = Translator(config, tokenizer, tokenizer)
+    task = TranslationTask(model, TranslationTrain(label_smoothing=0.0, coverage_weight=0.1), total_steps=1000)
+    batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(80 if kind != "hard" else 150):
+        loss, _, _ = task._loss(batch, soft=False)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    found = model.eval().translate([source for source, _ in TEN], beam=2)
+    texts = [translation.text for translation in found]
+    right = sum(text == target for text, (_, target) in zip(texts, TEN, strict=True))
+    assert right >= (10 if kind != "hard" else 8), texts
+
+
+@pytest.mark.filterwarnings("ignore:.*self.log.*")
+def test_hard_attention_is_soft_for_a_fraction_of_the_training():
+    tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
+    model = Translator(TranslatorConfig(embedding=8, hidden=8, align="hard"), tokenizer, tokenizer)
+    task = TranslationTask(model, TranslationTrain(soft_fraction=0.25), total_steps=8)
+    assert [task.is_soft(step) for step in range(8)] == [True, False, False, False, False, False, False, False]
+    batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
+    task.training_step(batch, 0)
+    assert task.baseline.mean == 0, "no choice, no reward"
+
+
+def write(folder, name, lines):
+    (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(folder / name)
+
+
+def test_two_text_files_become_a_model(tmp_path):
+    source = write(tmp_path, "a.txt", [source for source, _ in TEN] * 3)
+    target = write(tmp_path, "b.txt", [target for _, target in TEN] * 3)
+    recipe = read_recipe(
+        None,
+        {
+            "data": {"source": source, "target": target, "vocabulary": 120, "held_out_test": 1},
+            "model": {"embedding": 8, "hidden": 8},
+            "train": {"epochs": 2, "average_decay": 0.9, "max_tokens": 60, "max_output_length": 2},
+        },
+    )
+    trained = train(recipe, out=tmp_path / "run", progress=False)
+    assert trained.metrics["epochs"] == 2
+    assert {"valid_bleu", "test_bleu"} <= set(trained.metrics)
+    text = (tmp_path / "run" / "test.tsv").read_text().split("\t")[2]
+    assert len(trained.model.target_tokenizer.encode(text)) <= 2, "max_output_length"
+    loaded = Translator.load(trained.folder, device="cpu")
+    assert loaded.translate("one dog").text == trained.model.to("cpu").translate("one dog").text
+    assert (tmp_path / "run" / "logs" / "metrics.csv").is_file()
+    again = train(recipe, out=tmp_path / "tuned", start_from=loaded, progress=False)
+    assert again.model.source_tokenizer.vocabulary_hash == loaded.source_tokenizer.vocabulary_hash
+
+
+def test_training_twice_gives_the_same_model_with_workers_too(tmp_path):
+    pairs = [f"{source}\t{target}" for source, target in TEN]
+    data = {"pairs": write(tmp_path, "pairs.tsv", pairs), "vocabulary": 120}
+
+    def parameters(name, workers):
+        overrides = {
+            "data": data,
+            "model": {"embedding": 8, "hidden": 8},
+            "train": {"epochs": 2, "max_tokens": 30, "workers": workers},
+        }
+        return train(read_recipe(None, overrides), out=tmp_path / name, progress=False).model.state_dict()
+
+    first, *others = parameters("one", 0), parameters("two", 0), parameters("three", 1)
+    for other in others:
+        assert all(torch.equal(first[name], other[name]) for name in first)
+    assert "TOKENIZERS_PARALLELISM" not in os.environ
+
+
+def test_training_on_a_plateau_takes_smaller_steps_and_goes_on_with_them(tmp_path):
+    pairs = [f"{source}\t{target}" for source, target in TEN]
+    overrides = {
+        "data": {"pairs": write(tmp_path, "pairs.tsv", pairs), "vocabulary": 120},
+        "model": {"embedding": 8, "hidden": 8},
+        "train": {"epochs": 4, "schedule": "plateau", "warmup": 0.25, "learning_rate": 1e-3},
+    }
+    train(read_recipe(None, overrides), out=tmp_path, progress=False)
+    kept = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
+    # Too little is learned for any BLEU: no validation is better than the first.
+    assert kept["plateau"] == {"factor": 0.125, "best": 0.0}
+    assert kept["lr_schedulers"][0]["_last_lr"] == [1e-3 * 0.25]
+    task = TranslationTask(Translator.load(tmp_path / "model"), read_recipe(None, overrides).train, total_steps=4)
+    task.on_load_checkpoint(kept)
+    assert task.plateau == Plateau(0.125, 0.0)

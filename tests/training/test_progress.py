@@ -1,0 +1,112 @@
+"""The progress of a training: a bar on a terminal, a line per epoch elsewhere."""
+
+from io import StringIO
+from types import SimpleNamespace
+
+import lightning.pytorch as lightning
+import pytest
+import torch
+from rich.console import Console
+from torch import nn
+
+from regard.training import progress
+from regard.training.progress import TrainingBar
+from regard.training.settings import TrainSettings
+from regard.training.task import Task
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*", "ignore:.*does not have many workers"
+)
+
+
+class Scripted(Task):
+    """Logs one loss per step and one score per validation, as they are given."""
+
+    unit = "tokens"
+
+    def __init__(self, losses, scores):
+        super().__init__(TrainSettings(), total_steps=len(losses))
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.losses, self.scores = iter(losses), iter(scores)
+
+    def training_step(self, batch, index):
+        self.log("loss", next(self.losses))
+        self.log("tokens/s", 12345.6)
+        return self.weight.sum()
+
+    def validation_step(self, batch, index):
+        self.log("valid_bleu", next(self.scores))
+
+
+def fitted(console: Console, tmp_path, losses, scores, epochs: int) -> None:
+    trainer = lightning.Trainer(
+        accelerator="cpu",
+        max_epochs=epochs,
+        callbacks=[TrainingBar("valid_bleu", "tokens", console)],
+        default_root_dir=tmp_path,
+        num_sanity_val_steps=0,
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=False,
+    )
+    batches = torch.utils.data.DataLoader(torch.zeros(len(losses) // epochs, 1))
+    trainer.fit(Scripted(losses, scores), batches, torch.utils.data.DataLoader(torch.zeros(1, 1)))
+
+
+def test_without_a_terminal_each_epoch_is_one_line(tmp_path):
+    written = StringIO()
+    losses = [9.0, 4.0, 9.0, 2.0, 9.0, 3.0]
+    fitted(Console(file=written, width=40), tmp_path, losses, [10.0, 30.0, 20.0], epochs=3)
+    # The loss is smoothed: 0.8 of the one before and 0.2 of the last of the epoch.
+    assert written.getvalue().splitlines() == [
+        "Epoch 1/3: loss 4.000  tokens/s 12,346  best bleu 10.00",
+        "Epoch 2/3: loss 3.600  tokens/s 12,346  best bleu 30.00",
+        "Epoch 3/3: loss 3.480  tokens/s 12,346  best bleu 30.00",
+    ]
+
+
+def test_on_a_terminal_a_bar_counts_the_steps_and_closes(tmp_path):
+    written = StringIO()
+    console = Console(file=written, force_terminal=True, width=120)
+    fitted(console, tmp_path, [3.0] * 8, [10.0, 20.0], epochs=2)
+    text = written.getvalue()
+    assert "Epoch 1/2" in text or "Epoch 2/2" in text
+    assert "4/4" in text
+    assert "best bleu 20.00" in text
+    assert "Epoch 0" not in text
+    assert "Epoch 3" not in text
+    assert "Epoch 2/2:" not in text, "no line beside the bar"
+    assert text.rstrip().endswith("\x1b[?25h"), "the cursor is shown again"
+
+
+def test_the_metrics_of_a_step_are_read_only_now_and_then(monkeypatch):
+    """Each reading waits for the GPU."""
+    metrics = {"loss": torch.tensor(2.0), "tokens/s": torch.tensor(5.0), "lr-AdamW": torch.tensor(1.0)}
+    monkeypatch.setattr(lightning.Trainer, "callback_metrics", metrics)
+    times = iter([0.0, 0.1, 0.4, 0.6])
+    monkeypatch.setattr(progress, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+    bar = TrainingBar("valid_bleu", "tokens", Console(file=StringIO(), force_terminal=True))
+    trainer, task = lightning.Trainer(logger=False, max_epochs=3), Scripted([], [])
+    shown = []
+
+    class Recorder:
+        """Takes the place of the bar."""
+
+        def update(self, bar, **fields):
+            shown.append((fields["completed"], fields["metrics"]))
+
+    bar._progress, bar._bar = Recorder(), 0
+    for step in range(4):
+        bar.on_train_batch_end(trainer, task, None, None, step)
+        metrics["loss"] = torch.tensor(1.0)
+    first = "loss 2.000  tokens/s 5"
+    assert shown == [(1, first), (2, first), (3, first), (4, "loss 1.800  tokens/s 5")]
+
+
+def test_a_reward_is_shown_beside_the_loss(monkeypatch):
+    monkeypatch.setattr(lightning.Trainer, "callback_metrics", {"reward": torch.tensor(0.25)})
+    written = StringIO()
+    bar = TrainingBar("valid_bleu", "captions", Console(file=written))
+    bar.on_train_epoch_end(lightning.Trainer(logger=False, max_epochs=3), Scripted([], []))
+    assert written.getvalue() == "Epoch 1/3: reward 0.250\n"
