@@ -349,13 +349,14 @@ class BothWays(nn.Module):
         *,
         weights: bool = False,
     ) -> Sentences:
-        """Read whole sentences; maps of the backward reader follow those of the forward reader."""
+        """Read whole sentences; the maps of a layer have two heads, the forward and the backward reader."""
         order = _reversed_order(words, lengths)
         ahead = self.forward_reader(words, lengths, weights=weights)
         back = self.backward_reader(_take(words, order), lengths, weights=weights)
-        maps = tuple(_take(_take(each.flatten(0, 1), order), order, axis=2).unsqueeze(1) for each in back.maps)
+        behind = (_take(_take(each[:, 0], order), order, axis=2).unsqueeze(1) for each in back.maps)
+        maps = tuple(torch.cat(pair, dim=1) for pair in zip(ahead.maps, behind, strict=True))
         states = torch.cat([ahead.states, _take(back.states, order)], dim=-1)
-        return Sentences(states, ahead.maps + maps, exists=ahead.exists)
+        return Sentences(states, maps, exists=ahead.exists)
 
     def step(self, words: Tensor, state: Any) -> Any:
         """Refused: the words that follow are not known."""

@@ -52,6 +52,7 @@ SYSTEMS: dict[str, str] = {
     "translator": "regard.systems.translation:FAMILY",
     "captioner": "regard.systems.captioning:FAMILY",
     "image-classifier": "regard.systems.images:FAMILY",
+    "reader": "regard.systems.reading:FAMILY",
 }
 """Every system by its kind, as config.json and the line `system = ...` of a recipe name it."""
 
