@@ -1,55 +1,82 @@
-"""Word vectors that were learned from much text, such as GloVe or word2vec: text files, or .npz archives."""
+"""Published word vectors, such as GloVe and word2vec, for the words of a vocabulary."""
 
 import os
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Bool, Float32
 
 from regard.data.text import read_lines
 from regard.errors import DataError
 
-Vectors = dict[str, Float32[np.ndarray, "d"]]
+
+@dataclass(frozen=True)
+class WordVectors:
+    """A vector for each word of a vocabulary, and which of the words have one."""
+
+    vectors: Float32[np.ndarray, "n d"]
+    """Rows of words without a vector are 0."""
+    known: Bool[np.ndarray, "n"]
+
+    @property
+    def dim(self) -> int:
+        """The size of a vector."""
+        return int(self.vectors.shape[1])
 
 
-def read_vectors(path: str | os.PathLike[str], words: Collection[str]) -> Vectors:
-    """Read the vectors of these words; words that the file does not have are missing from the result.
+def read_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> WordVectors:
+    """Read the vectors of these words; a word without a vector takes that of its lower-case form.
 
-    A text file (plain, .gz, .xz or .zip) has a word and its numbers in each line; a first line with the counts, as
-    word2vec writes it, is skipped. An .npz archive has the arrays `vectors` (n, d) and `words`: n words, or one text
-    with a word in each line.
+    The file is text in the form of GloVe or word2vec (a word and its numbers per line, with or without a first line of
+    counts; also .gz, .xz or .zip), or a NumPy .npz with `vectors` (n, d) and `words` (an array, or one string with a
+    word per line). Only the vectors that are asked for are kept.
     """
-    wanted = frozenset(words)
-    if Path(path).suffix.lower() == ".npz":
-        return _from_archive(Path(path), wanted)
-    return dict(_from_text(path, wanted))
+    path = Path(path)
+    wanted: dict[str, list[int]] = {}
+    for number, word in enumerate(words):
+        for form in {word, word.lower()}:
+            wanted.setdefault(form, []).append(number)
+    rows = _npz_rows(path) if path.suffix.lower() == ".npz" else _text_rows(path)
+    vectors, known, exact = None, np.zeros(len(words), dtype=bool), np.zeros(len(words), dtype=bool)
+    for word, vector in rows:
+        if vectors is None:
+            vectors = np.zeros((len(words), len(vector)), dtype=np.float32)
+        for number in wanted.get(word, ()):
+            if words[number] == word or not exact[number]:
+                vectors[number], known[number], exact[number] = vector, True, words[number] == word
+    if vectors is None:
+        raise DataError(f"{path} holds no word vectors.")
+    return WordVectors(vectors, known)
 
 
-def _from_text(path: str | os.PathLike[str], wanted: frozenset[str]) -> Iterator[tuple[str, np.ndarray]]:
-    dim = 0
-    for number, line in enumerate(read_lines(path), 1):
-        word, *cells = line.rstrip().split(" ")
-        if number == 1 and len(cells) == 1:
-            continue
-        dim = dim or len(cells)
-        if len(cells) != dim or not dim:
-            raise DataError(f"{path}: line {number} has {len(cells)} numbers after its word; the others have {dim}.")
-        if word in wanted:
-            try:
-                yield word, np.array(cells, dtype=np.float32)
-            except ValueError:
-                raise DataError(f"{path}: line {number} is not a word and its numbers: {line[:60]!r}.") from None
-
-
-def _from_archive(path: Path, wanted: frozenset[str]) -> Vectors:
+def _npz_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
-            vectors, words = archive["vectors"], archive["words"]
+            vectors, stored = archive["vectors"], archive["words"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} must be an .npz archive with the arrays vectors and words: {error}.") from error
-    listed = str(words).split("\n") if words.ndim == 0 else [str(word) for word in words]
-    if vectors.ndim != 2 or len(listed) != len(vectors):
-        raise DataError(f"{path} has {len(listed)} words, but vectors of shape {vectors.shape}.")
-    return {word: vector.astype(np.float32) for word, vector in zip(listed, vectors, strict=True) if word in wanted}
+        raise DataError(f"{path} cannot be read as word vectors: {error}. It needs `vectors` and `words`.") from error
+    words = str(stored).split("\n") if stored.ndim == 0 else [str(word) for word in stored]
+    if vectors.ndim != 2 or len(vectors) != len(words):
+        raise DataError(f"{path} has {len(words)} words for vectors of shape {vectors.shape}.")
+    return zip(words, vectors.astype(np.float32), strict=True)
+
+
+def _text_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    width = 0
+    for number, line in enumerate(read_lines(path), 1):
+        # Some published vectors belong to words with spaces: the numbers are counted from the end.
+        cells = line.rstrip().split(" ")
+        if number == 1 and len(cells) == 2 and all(cell.isdecimal() for cell in cells):
+            width = int(cells[1])
+            continue
+        width = width or len(cells) - 1
+        try:
+            vector = np.array(cells[-width:], dtype=np.float32)
+        except ValueError as error:
+            raise DataError(f"{path}: line {number} is not a word with {width} numbers ({error}).") from error
+        if len(cells) <= width or not np.isfinite(vector).all():
+            raise DataError(f"{path}: line {number} is not a word with {width} finite numbers.")
+        yield " ".join(cells[:-width]), vector

@@ -231,7 +231,12 @@ class SelfAttentionReader(nn.Module):
     """Layers of self-attention and feed-forward network, in which no word attends to itself.
 
     Left to right, a word attends to the words before it, and the first to none; both ways, to all others. Its own
-    features reach the next layer through the residual connection.
+    features reach the next layer through the residual connection. `span` bounds how far away a word can attend (0: not
+    at all).
+
+    From the second layer on, what is attended to are the states of words, and a state may hold what its word has gathered
+    from others: the weights then do not say where the information comes from. With `attend_to_words`, every layer attends
+    to the words as they entered the first, and the weights say so.
     """
 
     def __init__(
@@ -243,11 +248,12 @@ class SelfAttentionReader(nn.Module):
         num_heads: int = 1,
         feedforward_dim: int | None = None,
         span: int = 0,
+        attend_to_words: bool = False,
         both_ways: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.dim, self.both_ways, self.span = dim, both_ways, span
+        self.dim, self.both_ways, self.span, self.attend_to_words = dim, both_ways, span, attend_to_words
         self.enter = uniform_(nn.Linear(input_dim, dim))
         self.dropout = nn.Dropout(dropout)
         self.layers = nn.ModuleList(
@@ -273,10 +279,11 @@ class SelfAttentionReader(nn.Module):
             allowed = allowed & mask.window(length, length, before=self.span, device=device)
         exists = _exists(words, lengths)
         allowed = allowed.unsqueeze(0) if exists is None else allowed & exists
-        states = self._positioned(words, 0)
+        states = entered = self._positioned(words, 0)
         maps: list[Tensor] = []
         for layer in self.layers:
-            states, found = layer(states, None, allowed, weights=weights)
+            memory = layer.remember(entered if self.attend_to_words else states, None)
+            states, found = layer(states, memory, allowed, weights=weights)
             maps += [found] if weights else []
         return Sentences(self.norm(states), tuple(maps), exists=exists)
 
@@ -287,11 +294,14 @@ class SelfAttentionReader(nn.Module):
         if self.both_ways:
             raise OptionError("A reader of both ways cannot read word by word: it needs the words that follow.")
         past = 0 if state is None else len(state[0])
-        states = self._positioned(words.unsqueeze(1), past)
+        states = entered = self._positioned(words.unsqueeze(1), past)
+        places = torch.arange(-past, 1, device=words.device)
+        allowed = (places < 0) & (places >= -self.span if self.span else True)
         new = []
         for index, layer in enumerate(self.layers):
-            states, memory = layer.extend(states, None if state is None else state[index], self.span)
-            new.append(memory)
+            source = entered if self.attend_to_words else states
+            new.append(layer.remember(source, None if state is None else state[index]))
+            states, _ = layer(states, new[-1], allowed.view(1, 1, -1), weights=False)
         return self.norm(states)[:, 0], tuple(new)
 
     def _positioned(self, words: Tensor, first: int) -> Tensor:
@@ -309,10 +319,14 @@ class SelfAttentionLayer(nn.Module):
         self.feed_forward = FeedForward(dim, inner, dropout)
         self.around_heads, self.around_feed_forward = (Residual(dim, dropout, prenorm=True) for _ in range(2))
 
+    def remember(self, words: Float[Tensor, "b n d"], after: Memory | None) -> Memory:
+        """Prepare words to be attended to, after earlier ones."""
+        return self.heads.remember(self.around_heads.norm(words), after=after)
+
     def forward(
-        self, states: Float[Tensor, "b n d"], memory: Memory | None, allowed: Bool[Tensor, "#b n k"], *, weights: bool
+        self, states: Float[Tensor, "b n d"], memory: Memory, allowed: Bool[Tensor, "#b n k"], *, weights: bool
     ) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b h n k"] | None]:
-        """Compute the states of the next layer from the allowed words of the memory, or of the states themselves."""
+        """Compute the states of the next layer; `allowed` says which words of the memory each word may attend to."""
         found: list[Tensor | None] = []
 
         def attend(x: Tensor) -> Tensor:
@@ -322,15 +336,6 @@ class SelfAttentionLayer(nn.Module):
 
         states = self.around_heads(states, attend)
         return self.around_feed_forward(states, self.feed_forward), found[0]
-
-    def extend(
-        self, states: Float[Tensor, "b 1 d"], memory: Memory | None, span: int
-    ) -> tuple[Float[Tensor, "b 1 d"], Memory]:
-        """Read one more word: it attends to the memory, and then becomes part of it."""
-        grown = self.heads.remember(self.around_heads.norm(states), after=memory)
-        places = torch.arange(1 - len(grown), 1, device=states.device)
-        allowed = (places < 0) & (places >= -span if span else True)
-        return self(states, grown, allowed.view(1, 1, -1), weights=False)[0], grown
 
 
 class BothWays(nn.Module):

@@ -160,6 +160,7 @@ def build_reader(config: "ReaderConfig", *, fusion: bool = False) -> nn.Module:
             num_heads=config.heads,
             feedforward_dim=config.feedforward_dim or None,
             span=config.span,
+            attend_to_words=config.attend_to == "words",
             both_ways=config.direction == "both",
             dropout=config.layer_dropout,
         )

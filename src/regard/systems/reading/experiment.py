@@ -280,23 +280,18 @@ class ReadingExperiment(Experiment[Reader]):
 
 def fill_words(model: Reader, path: str) -> float:
     """Start the words of a model from learned vectors; return the fraction of words that have one."""
-    words = model.vocabulary.words
-    vectors = read_vectors(path, {form for word in words for form in (word, word.lower())})
+    found = read_vectors(path, model.vocabulary.words)
     embedding = model.network.get_submodule(_embedding_name(model)).weight
-    dims = {len(vector) for vector in vectors.values()}
-    if dims != {embedding.shape[1]}:
+    if found.dim != embedding.shape[1]:
         raise OptionError(
-            f"The vectors of {path} have {', '.join(map(str, sorted(dims))) or 'no'} features; the model takes "
-            f"{embedding.shape[1]}. Set --model.embedding."
+            f"The vectors of {path} have {found.dim} features; the model takes {embedding.shape[1]}. Set "
+            f"--model.embedding {found.dim}."
         )
-    found = 0
+    known = torch.from_numpy(found.known)
+    known[: UNKNOWN + 1] = False
     with torch.no_grad():
-        for number, word in enumerate(words):
-            vector = vectors.get(word, vectors.get(word.lower()))
-            if vector is not None and number > UNKNOWN:
-                embedding[number] = torch.from_numpy(vector)
-                found += 1
-    return found / len(words)
+        embedding[known] = torch.from_numpy(found.vectors)[known].to(embedding.dtype)
+    return float(known.double().mean())
 
 
 def _embedding_name(model: Reader) -> str:

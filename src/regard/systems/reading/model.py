@@ -29,6 +29,7 @@ RECURRENT = ("lstm", "lstmn")
 _USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "attention_dim": ("cell", ("lstmn",)),
     "span": ("cell", ("lstmn", "self-attention")),
+    "attend_to": ("cell", ("self-attention",)),
     "skip": ("cell", RECURRENT),
     "recurrent_dropout": ("cell", RECURRENT),
     "heads": ("cell", ("self-attention",)),
@@ -62,7 +63,10 @@ class ReaderConfig(Checked):
     attention_dim: Count = 0
     """lstmn: units of the attention; 0 for as many as `hidden`."""
     span: Count = 0
-    """lstmn, self-attention: how many words back a word can attend; 0 for all."""
+    """lstmn, self-attention: how far away a word can attend, in words; 0 for all."""
+    attend_to: Literal["states", "words"] = "states"
+    """self-attention: what the upper layers attend to: the states of the layer below, as usual, or the words themselves,
+    so that the weights say which words were used."""
     heads: PositiveInt = 1
     """self-attention: number of heads."""
     feedforward_dim: Count = 0
