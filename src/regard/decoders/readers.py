@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from regard.attention import mask
 from regard.attention.heads import MultiHead
+from regard.attention.interfaces import Attended
 from regard.attention.memory import Memory
 from regard.decoders.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.errors import OptionError
@@ -41,6 +42,8 @@ class Sentences:
     """What each word attended to, for each layer, where the call asked for it and the reader attends."""
     source_maps: tuple[Float[Tensor, "b h n m"], ...] = ()
     """Deep fusion: what each word attended to in the other sentence."""
+    attended: Float[Tensor, "b n d"] | None = None
+    """SelfAttentionReader: what each word read from the words that it attended to in the last layer."""
     tapes: tuple[Tapes, ...] = ()
     """LSTMNReader: the tapes of each layer, for deep fusion."""
     exists: Bool[Tensor, "b 1 n"] | None = None
@@ -170,7 +173,7 @@ class LSTMNReader(nn.Module):
             tuple(each.unsqueeze(1) for each in parts if each is not None)
             for parts in ([part.weights for part in tapes], [part.source_weights for part in tapes])
         )
-        return Sentences(states, own, other, tuple(tapes), _exists(words, lengths))
+        return Sentences(states, own, other, tapes=tuple(tapes), exists=_exists(words, lengths))
 
     def step(
         self, words: Float[Tensor, "b e"], state: tuple[Tape, ...] | None
@@ -236,7 +239,8 @@ class SelfAttentionReader(nn.Module):
 
     From the second layer on, what is attended to are the states of words, and a state may hold what its word has gathered
     from others: the weights then do not say where the information comes from. With `attend_to_words`, every layer attends
-    to the words as they entered the first, and the weights say so.
+    to the words as they entered the first, and the weights say so. With `look_back`, the last layer of a reader of both
+    ways attends to earlier words only: the others tell a word what to look for.
     """
 
     def __init__(
@@ -250,9 +254,11 @@ class SelfAttentionReader(nn.Module):
         span: int = 0,
         attend_to_words: bool = False,
         both_ways: bool = False,
+        look_back: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.look_back = look_back
         self.dim, self.both_ways, self.span, self.attend_to_words = dim, both_ways, span, attend_to_words
         self.enter = uniform_(nn.Linear(input_dim, dim))
         self.dropout = nn.Dropout(dropout)
@@ -270,22 +276,17 @@ class SelfAttentionReader(nn.Module):
         weights: bool = False,
     ) -> Sentences:
         """Read whole sentences."""
-        length, device = words.shape[1], words.device
-        if self.both_ways:
-            allowed = ~torch.eye(length, dtype=torch.bool, device=device)
-        else:
-            allowed = mask.causal(length, strict=True, device=device)
-        if self.span:
-            allowed = allowed & mask.window(length, length, before=self.span, device=device)
         exists = _exists(words, lengths)
-        allowed = allowed.unsqueeze(0) if exists is None else allowed & exists
         states = entered = self._positioned(words, 0)
         maps: list[Tensor] = []
-        for layer in self.layers:
+        for index, layer in enumerate(self.layers):
+            both = self.both_ways and not (self.look_back and index == len(self.layers) - 1)
+            allowed = self._allowed(words.shape[1], words.device, both=both)
+            allowed = allowed if exists is None else allowed & exists
             memory = layer.remember(entered if self.attend_to_words else states, None)
-            states, found = layer(states, memory, allowed, weights=weights)
-            maps += [found] if weights else []
-        return Sentences(self.norm(states), tuple(maps), exists=exists)
+            states, attended = layer(states, memory, allowed, weights=weights)
+            maps += [] if attended.weights is None else [attended.weights]
+        return Sentences(self.norm(states), tuple(maps), attended=attended.context, exists=exists)
 
     def step(
         self, words: Float[Tensor, "b e"], state: tuple[Memory, ...] | None
@@ -303,6 +304,16 @@ class SelfAttentionReader(nn.Module):
             new.append(layer.remember(source, None if state is None else state[index]))
             states, _ = layer(states, new[-1], allowed.view(1, 1, -1), weights=False)
         return self.norm(states)[:, 0], tuple(new)
+
+    def _allowed(self, length: int, device: torch.device, *, both: bool) -> Bool[Tensor, "1 n n"]:
+        """Which words each word may attend to."""
+        if both:
+            allowed = ~torch.eye(length, dtype=torch.bool, device=device)
+        else:
+            allowed = mask.causal(length, strict=True, device=device)
+        if self.span:
+            allowed = allowed & mask.window(length, length, before=self.span, device=device)
+        return allowed.unsqueeze(0)
 
     def _positioned(self, words: Tensor, first: int) -> Tensor:
         positions = sinusoids(words.shape[1], self.dim, first=first, device=words.device)
@@ -325,14 +336,13 @@ class SelfAttentionLayer(nn.Module):
 
     def forward(
         self, states: Float[Tensor, "b n d"], memory: Memory, allowed: Bool[Tensor, "#b n k"], *, weights: bool
-    ) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b h n k"] | None]:
+    ) -> tuple[Float[Tensor, "b n d"], Attended]:
         """Compute the states of the next layer; `allowed` says which words of the memory each word may attend to."""
-        found: list[Tensor | None] = []
+        found: list[Attended] = []
 
         def attend(x: Tensor) -> Tensor:
-            attended = self.heads(x, memory, mask=allowed, weights=weights)
-            found.append(attended.weights)
-            return attended.context  # type: ignore[no-any-return]
+            found.append(self.heads(x, memory, mask=allowed, weights=weights))
+            return found[0].context
 
         states = self.around_heads(states, attend)
         return self.around_feed_forward(states, self.feed_forward), found[0]

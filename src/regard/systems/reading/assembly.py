@@ -37,7 +37,7 @@ class Tagger(nn.Module):
 
     def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: "ReaderConfig") -> None:
         super().__init__()
-        self.words, self.reader = words, reader
+        self.words, self.reader, self.labels_from = words, reader, config.labels_from
         self.dropout, self.output_dropout = LockedDropout(config.dropout), nn.Dropout(config.output_dropout)
         self.output = uniform_(nn.Linear(int(reader.dim), num_labels))  # type: ignore[arg-type]
 
@@ -46,7 +46,8 @@ class Tagger(nn.Module):
     ) -> Judged:
         """Read sentences and label their words."""
         sentences = self.reader(self.dropout(self.words(words)), lengths, weights=weights)
-        return Judged(self.output(self.output_dropout(sentences.states)), sentences)
+        features = sentences.attended if self.labels_from == "attended" else sentences.states
+        return Judged(self.output(self.output_dropout(features)), sentences)
 
 
 class SentenceClassifier(nn.Module):
@@ -162,6 +163,7 @@ def build_reader(config: "ReaderConfig", *, fusion: bool = False) -> nn.Module:
             span=config.span,
             attend_to_words=config.attend_to == "words",
             both_ways=config.direction == "both",
+            look_back=config.look_back,
             dropout=config.layer_dropout,
         )
     sizes: dict[str, Any] = {

@@ -35,6 +35,8 @@ _USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "heads": ("cell", ("self-attention",)),
     "feedforward_dim": ("cell", ("self-attention",)),
     "share_embeddings": ("task", ("language-model",)),
+    "look_back": ("direction", ("both",)),
+    "labels_from": ("task", ("tag",)),
     "pool": ("task", ("classify", "entail")),
     "classifier_dim": ("task", ("classify", "entail")),
     "fusion": ("task", ("entail",)),
@@ -71,6 +73,11 @@ class ReaderConfig(Checked):
     """self-attention: number of heads."""
     feedforward_dim: Count = 0
     """self-attention: units of the feed-forward networks; 0 for four times `hidden`."""
+    look_back: bool = False
+    """self-attention, both ways: the last layer attends to earlier words only."""
+    labels_from: Literal["states", "attended"] = "states"
+    """tag: what the label of a word is computed from: its state, or (self-attention) only what it attended to in the last
+    layer. With attend_to "words" a label is then a weighted vote of other words."""
     fusion: Literal["none", "shallow", "deep"] = "none"
     """entail: how the second sentence attends to the first: not at all, after it was read, or while it is read (lstmn)."""
     pool: Literal["mean", "max", "last"] = "mean"
@@ -106,6 +113,10 @@ class ReaderConfig(Checked):
             raise OptionError(
                 f"Deep fusion is part of a forward lstmn; got cell {self.cell!r}, direction {self.direction!r}. Use "
                 "fusion 'shallow'."
+            )
+        if (self.labels_from == "attended" or self.look_back) and self.cell != "self-attention":
+            raise OptionError(
+                f"labels_from 'attended' and look_back are for the cell self-attention; got cell {self.cell!r}."
             )
         if self.cell == "self-attention" and self.hidden % self.heads:
             raise OptionError(f"hidden must be a multiple of heads; got hidden {self.hidden} and heads {self.heads}.")
