@@ -128,7 +128,51 @@ class CaptionView(View):
         )
 
 
-VIEWS: dict[str, type[View]] = {"text": View, "translation": View, "caption": CaptionView}
+class ReadingView(View):
+    """A sentence as it was read, one line per word; attention between two sentences is a heat map."""
+
+    STYLES = ("lines_of_words", *View.STYLES)
+
+    def figure(
+        self,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        name: str | None = None,
+        style: str = "lines_of_words",
+        title: str | None = None,
+    ) -> "InlineFigure":
+        """The current word in red and the words it attends to shaded, line by line, or another style of `View`."""
+        from regard.viewing.reading_figures import reading_figure
+
+        selected = self._select(layer=layer, head=head, name=name)
+        if style == "lines_of_words" and not self._is_one_sentence(selected):
+            style = "heat_map"
+        if style != "lines_of_words":
+            return super().figure(layer=layer, head=head, name=name, style=style, title=title)
+        return reading_figure(selected, title=title)
+
+    def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
+        """The lines for a terminal of this width; without `colour`, weights are written in hundredths."""
+        from regard.viewing.reading_figures import reading_terminal
+
+        _check_options(self._select, options)
+        selected = self._select(**options)
+        if not self._is_one_sentence(selected):
+            return super().terminal(width=width, colour=colour, **options)
+        return reading_terminal(selected, width=width, colour=colour)
+
+    @staticmethod
+    def _is_one_sentence(trace: Trace) -> bool:
+        return not trace.maps or trace.main.rows == trace.main.columns
+
+
+VIEWS: dict[str, type[View]] = {
+    "text": View,
+    "translation": View,
+    "caption": CaptionView,
+    "reading": ReadingView,
+}
 """The view of each kind of trace. A kind that is not here is drawn as heat maps."""
 
 
