@@ -81,12 +81,15 @@ class ReadingBatch:
 class Examples:
     """Examples as ids, kept in memory: indexable, with `sizes` for CostBatches, and collated to a ReadingBatch."""
 
-    def __init__(self, examples: Sequence[Example], vocabulary: Vocabulary, labels: Sequence[str]) -> None:
+    def __init__(
+        self, examples: Sequence[Example], vocabulary: Vocabulary, labels: Sequence[str], *, per_word: bool
+    ) -> None:
+        self.per_word = per_word
         numbers = {label: number for number, label in enumerate(labels)}
         unknown = {label for example in examples for label in example.labels} - numbers.keys()
-        # A world may draw nouns for validation that the training sentences do not have; nobody can predict them.
+        # Validation sentences may have tags that the training sentences do not have; nobody can predict them.
         self._targets = [[numbers.get(label, IGNORED) for label in example.labels] for example in examples]
-        if unknown and not any(len(each) > 1 for each in self._targets):
+        if unknown and not per_word:
             raise DataError(f"Labels must occur in the training data; {sorted(unknown)[0]!r} does not.")
         self._ids = [
             tuple(np.array(vocabulary.encode(words), dtype=np.int32) for words in example.sentences)
@@ -101,8 +104,7 @@ class Examples:
     def __getitem__(self, place: int) -> tuple[tuple[np.ndarray, ...], list[int]]:
         return self._ids[place], self._targets[place]
 
-    @staticmethod
-    def collate(examples: Sequence[tuple[tuple[np.ndarray, ...], list[int]]]) -> ReadingBatch:
+    def collate(self, examples: Sequence[tuple[tuple[np.ndarray, ...], list[int]]]) -> ReadingBatch:
         """Pad examples to a batch."""
         sides = [pad(rows) for rows in zip(*(ids for ids, _ in examples), strict=True)]
         sentences, lengths = zip(*sides, strict=True)
@@ -110,7 +112,7 @@ class Examples:
         if not targets[0]:
             return ReadingBatch(sentences, lengths, None)
         padded, _ = pad(targets, value=IGNORED)
-        return ReadingBatch(sentences, lengths, padded if sentences[-1].shape == padded.shape else padded[:, 0])
+        return ReadingBatch(sentences, lengths, padded if self.per_word else padded[:, 0])
 
 
 class ReadingTask(Task):
@@ -243,16 +245,19 @@ class ReadingExperiment(Experiment[Reader]):
         if not kept:
             raise DataError(f"Every training sentence is longer than max_words {data.max_words}.")
         self._left_out = len(splits.train) - len(kept)
-        train, valid = (Examples(part, model.vocabulary, model.labels) for part in (kept, splits.valid))
+        train, valid = (
+            Examples(part, model.vocabulary, model.labels, per_word=model.config.task == "tag")
+            for part in (kept, splits.valid)
+        )
         self._counts = {"train_sentences": len(train), "valid_sentences": len(valid), "train_too_long": self._left_out}
         if settings.freeze_words:
             model.network.get_submodule(_embedding_name(model)).weight.requires_grad_(False)
         max_tokens = settings.max_tokens or max(512, min(4096, int(train.sizes.max(1).sum()) // BATCHES_PER_EPOCH))
         batches = CostBatches(train.sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed)
         valid_batches = CostBatches(valid.sizes, max_cost=4 * max_tokens, shuffle=False, seed=0)
-        loader = BatchLoader(train, batches, collate_fn=Examples.collate)
+        loader = BatchLoader(train, batches, collate_fn=train.collate)
         task = ReadingTask(model, settings, settings.epochs * len(loader), self._class_weights(train, len(model.labels)))
-        return task, loader, BatchLoader(valid, valid_batches, collate_fn=Examples.collate)
+        return task, loader, BatchLoader(valid, valid_batches, collate_fn=valid.collate)
 
     def test(self, model: Reader, splits: ReadingSplits) -> dict[str, Any]:
         """Perplexity, accuracy, and in the world stories how often the antecedent is attended to first."""
