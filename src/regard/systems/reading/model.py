@@ -209,6 +209,8 @@ class Reader(System):
 
     def predict(self, inputs: Sequence[ReadingInput], options: ReadingOptions) -> list[Reading]:
         """Read one batch."""
+        if options.generate and self.config.task != "language-model":
+            raise OptionError(f"Generating is only for language models; this reader has task {self.config.task!r}.")
         for text in inputs:
             self._check_input(text)
         match self.config.task:
