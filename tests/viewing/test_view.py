@@ -12,7 +12,7 @@ from rich.console import Console
 from regard import Trace, viewing
 from regard.errors import OptionError
 from regard.trace import Axis, Map
-from regard.viewing.view import VIEWS, CaptionView, View, view
+from regard.viewing.view import VIEWS, CaptionView, ReadingView, View, view
 
 TEXT = Trace.from_weights(["the", "dog"], ["le", "chien"], [[[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.4, 0.6]]])
 CAPTION = Trace.from_image(np.full((8, 8, 3), 200, np.uint8), ["a", "dog"], np.eye(2, 4), text="a dog")
@@ -31,7 +31,7 @@ def printed(renderable, width: int = 80) -> str:
 
 
 def test_the_kind_decides_the_view():
-    assert {"text": View, "translation": View, "caption": CaptionView} == VIEWS
+    assert {"text": View, "translation": View, "caption": CaptionView, "reading": ReadingView} == VIEWS
     assert type(view(TEXT)) is View
     assert type(view(CAPTION)) is CaptionView
     assert view(Result(CAPTION)).trace is CAPTION

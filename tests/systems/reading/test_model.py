@@ -182,7 +182,7 @@ def test_another_system_refuses_its_folder(tmp_path):
         ({"task": "summarize"}, "task must be one of language-model, classify, entail, tag"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(config, message):
+def test_settings_that_do_not_fit_are_refused(config, message, as_a_user):
     with pytest.raises(OptionError, match=message):
         ReaderConfig(**config)
 
