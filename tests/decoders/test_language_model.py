@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from regard.decoders.language_model import LanguageModel
-from regard.decoders.readers import LSTMNReader, LSTMReader, SelfAttentionReader
+from regard.decoders.recurrent_readers import LSTMNReader, LSTMReader
+from regard.decoders.self_attention_reader import SelfAttentionReader
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Rules
 from regard.search.options import Search
@@ -49,9 +50,7 @@ def test_a_beam_of_one_is_greedy_and_a_wider_one_is_not_worse(kind):
 def test_a_text_is_continued(kind):
     model = make(kind)
     prefixes = [[5, 6], [7]]
-    found = search(
-        model, model.begin(), rows=2, device="cpu", rules=RULES, options=Search(beam=3), prefixes=prefixes
-    )
+    found = search(model, model.begin(), rows=2, device="cpu", rules=RULES, options=Search(beam=3), prefixes=prefixes)
     assert [each[0].tokens[: len(prefix)] for each, prefix in zip(found, prefixes, strict=True)] == prefixes
 
 
@@ -59,7 +58,10 @@ def test_samples_follow_the_seed():
     model = make("lstmn")
     options = {"rows": 1, "device": "cpu", "rules": RULES}
     draw = [
-        [each.tokens for each in search(model, model.begin(), options=Search(sample=True, nbest=4, seed=seed), **options)[0]]
+        [
+            each.tokens
+            for each in search(model, model.begin(), options=Search(sample=True, nbest=4, seed=seed), **options)[0]
+        ]
         for seed in (1, 1, 2)
     ]
     assert draw[0] == draw[1] != draw[2]

@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from regard.decoders.readers import BothWays, LSTMNReader, LSTMReader, SelfAttentionReader
+from regard.decoders.readers import BothWays
+from regard.decoders.recurrent_readers import LSTMNReader, LSTMReader
+from regard.decoders.self_attention_reader import SelfAttentionReader
 from regard.errors import OptionError
 
 INPUT, HIDDEN, WORDS = 6, 10, 7
@@ -110,3 +112,20 @@ def test_recurrent_dropout_changes_training_only(kind):
     first.sum().backward()
     assert all(part.grad is not None for part in reader.parameters())
     torch.testing.assert_close(reader.eval()(words).states, reader(words).states)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
+@pytest.mark.parametrize("fusion", [False, True])
+def test_recorded_recurrences_give_the_same_states_and_gradients(fusion):
+    reader = LSTMNReader(INPUT, HIDDEN, num_layers=2, fusion=fusion).cuda()
+    source = LSTMNReader(INPUT, HIDDEN, num_layers=2).cuda()
+    words, other = torch.randn(3, WORDS, INPUT, device="cuda"), torch.randn(3, 5, INPUT, device="cuda")
+
+    def read(**options):
+        premises = source(other, torch.tensor([5, 3, 2])) if fusion else None
+        states = reader(words, LENGTHS, premises, **options).states
+        return states, torch.autograd.grad(states.square().sum(), list(reader.parameters()), allow_unused=True)
+
+    wanted = read(weights=True)  # asking for weights runs without a graph
+    for _ in range(4):  # run, record, replay, replay
+        torch.testing.assert_close(read(), wanted, rtol=1e-4, atol=1e-4)

@@ -1,3 +1,4 @@
+# ruff: noqa: N806 - the letters of the paper
 """The LSTMN layer against the equations of Cheng et al. 2016, sections 3.1 and 4, written out word by word."""
 
 import numpy as np
@@ -32,7 +33,10 @@ def read_as_written(layer: LSTMN, sentence: np.ndarray, source: tuple[np.ndarray
         c_read = np.zeros(HIDDEN)
         if t:
             first = max(0, t - layer.span) if layer.span else 0
-            a = [parts["direction"] @ np.tanh(parts["key_layer.weight"] @ h[i] + W_x @ x + W_h_read @ h_read) for i in range(first, t)]
+            a = [
+                parts["direction"] @ np.tanh(parts["key_layer.weight"] @ h[i] + W_x @ x + W_h_read @ h_read)
+                for i in range(first, t)
+            ]
             s = np.concatenate([np.zeros(first), softmax(np.array(a))])
             h_read = sum(s[i] * h[i] for i in range(t))
             c_read = sum(s[i] * c[i] for i in range(t))

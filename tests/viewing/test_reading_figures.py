@@ -82,7 +82,7 @@ def test_attention_between_two_sentences_is_a_heat_map():
 def test_long_sentences_are_refused_with_advice():
     count = MAX_WORDS + 1
     long = trace(np.tril(np.ones((count, count)), -1) / count, tuple(map(str, range(count))), None)
-    with pytest.raises(OptionError, match="up to 80 words; got 81. Use style='heat_map'"):
+    with pytest.raises(OptionError, match=r"up to 80 words; got 81\. Use style='heat_map'"):
         regard.view(long).figure()
     with pytest.raises(OptionError, match="nothing to draw"):
         regard.view(trace(np.zeros((0, 0)), (), None)).figure()

@@ -23,7 +23,7 @@ _PIECES = re.compile(
     r"|\.{2,}|[^\w\s]",
     re.IGNORECASE,
 )
-_APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
+_APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'"})
 _IS_NUMBER = re.compile(r"[-+]?\d(?:[\d.,/:]*\d)?")
 
 
@@ -51,7 +51,7 @@ class Vocabulary:
     def build(
         cls, sentences: Iterable[Sequence[str]], *, size: int = 0, minimum_count: int = 1, lowercase: bool = False
     ) -> "Vocabulary":
-        """Collect the words of sentences, the most frequent first: at most `size` of them with the specials (0: all)."""
+        """Collect the words of sentences, the most frequent first: at most `size`, with the special ones (0: all)."""
         if size and size <= len(SPECIALS):
             raise OptionError(f"size counts the {len(SPECIALS)} special words too; got {size}. Use 0 for all words.")
         counts = Counter(word.lower() if lowercase else word for words in sentences for word in words)
@@ -59,7 +59,9 @@ class Vocabulary:
             counts.pop(special, None)
         if not counts:
             raise DataError("There are no words to build a vocabulary of.")
-        order = sorted((word for word in counts if counts[word] >= minimum_count), key=lambda word: (-counts[word], word))
+        order = sorted(
+            (word for word in counts if counts[word] >= minimum_count), key=lambda word: (-counts[word], word)
+        )
         kept = order[: size - len(SPECIALS)] if size else order
         return cls([*SPECIALS, *kept], lowercase=lowercase)
 

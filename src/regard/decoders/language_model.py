@@ -42,7 +42,13 @@ class LanguageModel(Decoder):
     """Words in, the next word out, by any reader of one direction."""
 
     def __init__(
-        self, embedding: nn.Module, reader: nn.Module, output: nn.Module, *, dropout: float = 0.0, output_dropout: float = 0.0
+        self,
+        embedding: nn.Module,
+        reader: nn.Module,
+        output: nn.Module,
+        *,
+        dropout: float = 0.0,
+        output_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.embedding, self.reader, self.output = embedding, reader, output

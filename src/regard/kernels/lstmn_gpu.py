@@ -1,4 +1,4 @@
-"""The steps of the long short-term memory network on a GPU: one kernel each; lstmn.py calls these, and explains them."""
+"""The steps of the long short-term memory network on a GPU: one kernel each; lstmn.py calls and explains them."""
 
 import triton
 from torch import Tensor

@@ -1,6 +1,5 @@
 """Dropout for recurrent networks: what is dropped stays dropped for a whole sentence."""
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional

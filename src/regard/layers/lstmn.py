@@ -8,8 +8,8 @@ word on two tapes and, at each word, reads both with one attention:
     [i; f; o; c^] = [sigmoid; sigmoid; sigmoid; tanh](W [h~_t; x_t] + b)
     c_t = f c~_t + i c^,   h_t = o tanh(c_t)
 
-With deep fusion (section 4) a second attention reads the tapes gamma and alpha of another sentence, with its own v, W_h,
-W_x and W_h~, and c_t gains r alpha~_t, where r = sigmoid(W_r [gamma~_t; x_t] + b_r).
+With deep fusion (section 4) a second attention reads the tapes gamma and alpha of another sentence, with its own v,
+W_h, W_x and W_h~, and c_t gains r alpha~_t, where r = sigmoid(W_r [gamma~_t; x_t] + b_r).
 """
 
 from dataclasses import dataclass, replace
@@ -104,9 +104,7 @@ class LSTMN(nn.Module):
         fused = None if self.fusion is None else self.fusion.word_layer(words)
         return self._step(self.project(words), fused, tape, source, self.recurrent.weight)
 
-    def forward(
-        self, words: Float[Tensor, "b n e"], source: Memory | None = None, *, weights: bool = False
-    ) -> Tapes:
+    def forward(self, words: Float[Tensor, "b n e"], source: Memory | None = None, *, weights: bool = False) -> Tapes:
         """Read whole sentences; `source` is what `remember` of the fusion returned for the other sentence."""
         fused = None if self.fusion is None else self.fusion.word_layer(words)
         return self.recur(self.project(words), self.dropped(), fused, source, weights=weights)

@@ -1,6 +1,7 @@
-"""Machine reading, one line per word: the current word in red, the words it attends to shaded (Cheng et al. 2016, Fig. 1)."""
+"""Machine reading, one line per word: the current word in red, attended words shaded (Cheng et al. 2016, Fig. 1)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib import ft2font
@@ -89,7 +90,7 @@ def reading_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
     axes = figure.add_axes((0, 0.1 / size[1], 1, len(lines) * _INCHES_PER_LINE / size[1]))
     axes.set(xlim=(0, size[0] / _INCHES_PER_LETTER), ylim=(len(lines), 0))
     axes.set_axis_off()
-    style = {"va": "center", "family": "monospace", "fontsize": 9, "parse_math": False}
+    style: dict[str, Any] = {"va": "center", "family": "monospace", "fontsize": 9, "parse_math": False}
     for line in lines:
         y = line.current + 0.5
         if line.surprisal is not None:
@@ -121,7 +122,9 @@ def _terminal_word(line: Line, place: int, word: str, colour: bool) -> Text:
     shade = line.shades[place]
     if not colour:
         marked = shade >= _MIN_SHARE and place != line.current
-        return Text(f"[{word}]" if place == line.current else f"{word}({100 * line.weights[place]:.0f})" if marked else word)
+        return Text(
+            f"[{word}]" if place == line.current else f"{word}({100 * line.weights[place]:.0f})" if marked else word
+        )
     if place == line.current:
         return Text(word, style=f"bold rgb({_RED[0]},{_RED[1]},{_RED[2]})")
     if shade < _MIN_SHARE:

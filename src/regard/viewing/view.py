@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class View:
     """A trace as heat maps. `rich.print(view)` shows it in the terminal, a notebook displays it as an image."""
 
-    STYLES = ("heat_map", "heat_maps", "lines")
+    STYLES: tuple[str, ...] = ("heat_map", "heat_maps", "lines")
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -131,7 +131,7 @@ class CaptionView(View):
 class ReadingView(View):
     """A sentence as it was read, one line per word; attention between two sentences is a heat map."""
 
-    STYLES = ("lines_of_words", *View.STYLES)
+    STYLES: tuple[str, ...] = ("lines_of_words", *View.STYLES)
 
     def figure(
         self,

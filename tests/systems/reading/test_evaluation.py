@@ -24,9 +24,7 @@ def scores(direction, place):
     def reading(story):
         weights = np.zeros((len(story.words),) * 2)
         weights[story.link.place(direction), place(story.link)] = 1
-        trace = Trace(
-            "reading", (Axis("words", "words", story.words),), (Map("reading", "words", "words", weights),)
-        )
+        trace = Trace("reading", (Axis("words", "words", story.words),), (Map("reading", "words", "words", weights),))
         return Reading(story.text, story.words, tags=story.tags(direction), trace=trace)
 
     reader = SimpleNamespace(

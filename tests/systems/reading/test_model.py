@@ -12,6 +12,7 @@ from regard.data.vocabulary import Vocabulary
 from regard.errors import ModelError, OptionError
 from regard.systems.reading.model import Reader, ReaderConfig
 
+
 def inputs(reader):
     return PAIRS if reader.config.task == "entail" else TEXTS
 
@@ -29,7 +30,9 @@ def test_a_batch_equals_its_sentences_one_by_one(kind):
     for text, one in zip(inputs(reader), together, strict=True):
         alone = reader.read(text, traces="all")
         assert said(alone) == said(one)
-        for mine, theirs in zip(alone.trace.maps if alone.trace else (), one.trace.maps if one.trace else (), strict=True):
+        for mine, theirs in zip(
+            alone.trace.maps if alone.trace else (), one.trace.maps if one.trace else (), strict=True
+        ):
             assert mine.name == theirs.name
             np.testing.assert_allclose(mine.weights, theirs.weights, atol=1e-5)
 
@@ -132,7 +135,7 @@ def test_wrong_input_is_explained(as_a_user):
         small_reader("tagger").generate("the")
     with pytest.raises(OptionError, match="prefix is the text itself here"):
         small_reader("lstmn_model").generate("the", prefix="a")
-    with pytest.raises(OptionError, match="call model.eval|Call model.eval"):
+    with pytest.raises(OptionError, match=r"call model.eval|Call model.eval"):
         small_reader("tagger").train().read("the")
 
 

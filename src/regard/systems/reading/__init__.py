@@ -1,4 +1,4 @@
-"""Reading: a sentence in, word by word; what each word attended to, how surprising it was, or what the sentence means."""
+"""Reading: a sentence in, word by word; what each word attended to, how surprising it was, or a label, out."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -35,7 +35,7 @@ class EvaluationSet(Checked):
     """Test sentences, in the format of the data that the reader is trained on."""
     format: Literal["auto", "lines", "labelled", "trees", "inference", "tagged"] = "auto"
     """lines: plain text; labelled: label<TAB>text; trees: Stanford Sentiment Treebank; inference:
-    label<TAB>premise<TAB>hypothesis, or SNLI's JSON lines; tagged: word<TAB>tag in each line. auto: that of the task."""
+    label<TAB>premise<TAB>hypothesis, or SNLI's JSON lines; tagged: word<TAB>tag in each line; auto: as the task has."""
     world: Literal["", "stories"] = ""
     """Instead of a file, sentences of the generated world stories, where it is known what each word goes back to."""
     count: PositiveInt = 1000

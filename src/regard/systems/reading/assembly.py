@@ -11,7 +11,9 @@ from regard.attention import align, score
 from regard.attention.attend import Attention
 from regard.data.tokenizer import PAD
 from regard.decoders.language_model import LanguageModel
-from regard.decoders.readers import BothWays, LSTMNReader, LSTMReader, SelfAttentionReader, Sentences
+from regard.decoders.readers import BothWays, Sentences
+from regard.decoders.recurrent_readers import LSTMNReader, LSTMReader
+from regard.decoders.self_attention_reader import SelfAttentionReader
 from regard.layers.cells import uniform_
 from regard.layers.dropout import DroppedWords, LockedDropout
 
@@ -41,9 +43,7 @@ class Tagger(nn.Module):
         self.dropout, self.output_dropout = LockedDropout(config.dropout), nn.Dropout(config.output_dropout)
         self.output = uniform_(nn.Linear(int(reader.dim), num_labels))  # type: ignore[arg-type]
 
-    def forward(
-        self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False
-    ) -> Judged:
+    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Judged:
         """Read sentences and label their words."""
         sentences = self.reader(self.dropout(self.words(words)), lengths, weights=weights)
         features = sentences.attended if self.labels_from == "attended" else sentences.states
@@ -59,9 +59,7 @@ class SentenceClassifier(nn.Module):
         self.dropout = LockedDropout(config.dropout)
         self.head = _head(int(reader.dim), num_labels, config)  # type: ignore[arg-type]
 
-    def forward(
-        self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False
-    ) -> Judged:
+    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Judged:
         """Read sentences and classify them."""
         sentences = self.reader(self.dropout(self.words(words)), lengths, weights=weights)
         return Judged(self.head(pooled(sentences.states, lengths, self.pool)), sentences)
@@ -70,9 +68,9 @@ class SentenceClassifier(nn.Module):
 class PairClassifier(nn.Module):
     """Two sentences, and how the second follows from the first (Cheng et al. 2016, sections 4 and 5.3).
 
-    With shallow fusion, each state of the hypothesis attends to those of the premise after it was read; with deep fusion,
-    the recurrence itself attends to the tapes of the premise. Both sentences are pooled to p and h, and [p; h; |p - h|;
-    p * h] is classified.
+    With shallow fusion, each state of the hypothesis attends to those of the premise after it was read; with deep
+    fusion, the recurrence itself attends to the tapes of the premise. Both sentences are pooled to p and h, and
+    [p; h; |p - h|; p * h] is classified.
     """
 
     def __init__(
@@ -190,8 +188,10 @@ def _output(config: "ReaderConfig", embedding: nn.Embedding, num_words: int) -> 
     output = nn.Linear(config.embedding, num_words)
     nn.init.zeros_(output.bias)
     output.weight = embedding.weight
-    return output if config.hidden == config.embedding else nn.Sequential(
-        uniform_(nn.Linear(config.hidden, config.embedding)), output
+    return (
+        output
+        if config.hidden == config.embedding
+        else nn.Sequential(uniform_(nn.Linear(config.hidden, config.embedding)), output)
     )
 
 

@@ -54,7 +54,7 @@ class ReadingData(Checked):
     """Test sentences, scored when training has ended."""
     format: Format = "auto"
     """lines: plain text; labelled: label<TAB>text; trees: Stanford Sentiment Treebank; inference:
-    label<TAB>premise<TAB>hypothesis, or SNLI's JSON lines; tagged: word<TAB>tag in each line. auto: that of the task."""
+    label<TAB>premise<TAB>hypothesis, or SNLI's JSON lines; tagged: word<TAB>tag in each line; auto: as the task has."""
     world: Literal["", "stories"] = ""
     """Or a generated world; stories is for the task tag."""
     examples: PositiveInt = 30_000
@@ -95,7 +95,9 @@ def read_splits(data: ReadingData, task: str, direction: str) -> ReadingSplits:
     if not data.train:
         raise OptionError("Say what to train on: --data.train FILE, or --data.world stories.")
     train = list(read_examples(_file(data, data.train), task, data, phrases=data.phrases))
-    valid, test = (list(read_examples(_file(data, name), task, data)) if name else None for name in (data.valid, data.test))
+    valid, test = (
+        list(read_examples(_file(data, name), task, data)) if name else None for name in (data.valid, data.test)
+    )
     held = HashHoldOut.from_items(
         train,
         lambda example: repr(example.sentences),
@@ -112,7 +114,7 @@ def read_splits(data: ReadingData, task: str, direction: str) -> ReadingSplits:
 
 
 def read_examples(path: str | Path, task: str, data: ReadingData, *, phrases: bool = False) -> Iterator[Example]:
-    """The examples of a file, in the format of the data or else that of the task; sentences without words are left out."""
+    """The examples of a file, in the format of the data or else of the task; sentences without words are left out."""
     chosen = FORMATS[task][0] if data.format == "auto" else data.format
     if chosen not in FORMATS[task]:
         raise OptionError(f"The task {task} reads the format {' or '.join(FORMATS[task])}; got format {chosen!r}.")

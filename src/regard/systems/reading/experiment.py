@@ -120,6 +120,7 @@ class ReadingTask(Task):
 
     unit = "words"
     settings: ReadingTrain
+    class_weights: Float[Tensor, "k"] | None
 
     def __init__(
         self, model: Reader, settings: ReadingTrain, total_steps: int, class_weights: Float[Tensor, "k"] | None = None
@@ -256,7 +257,9 @@ class ReadingExperiment(Experiment[Reader]):
         batches = CostBatches(train.sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed)
         valid_batches = CostBatches(valid.sizes, max_cost=4 * max_tokens, shuffle=False, seed=0)
         loader = BatchLoader(train, batches, collate_fn=train.collate)
-        task = ReadingTask(model, settings, settings.epochs * len(loader), self._class_weights(train, len(model.labels)))
+        task = ReadingTask(
+            model, settings, settings.epochs * len(loader), self._class_weights(train, len(model.labels))
+        )
         return task, loader, BatchLoader(valid, valid_batches, collate_fn=valid.collate)
 
     def test(self, model: Reader, splits: ReadingSplits) -> dict[str, Any]:

@@ -67,8 +67,8 @@ class ReaderConfig(Checked):
     span: Count = 0
     """lstmn, self-attention: how far away a word can attend, in words; 0 for all."""
     attend_to: Literal["states", "words"] = "states"
-    """self-attention: what the upper layers attend to: the states of the layer below, as usual, or the words themselves,
-    so that the weights say which words were used."""
+    """self-attention: what the upper layers attend to: the states of the layer below, as usual, or the words
+    themselves, so that the weights say which words were used."""
     heads: PositiveInt = 1
     """self-attention: number of heads."""
     feedforward_dim: Count = 0
@@ -76,10 +76,11 @@ class ReaderConfig(Checked):
     look_back: bool = False
     """self-attention, both ways: the last layer attends to earlier words only."""
     labels_from: Literal["states", "attended"] = "states"
-    """tag: what the label of a word is computed from: its state, or (self-attention) only what it attended to in the last
-    layer. With attend_to "words" a label is then a weighted vote of other words."""
+    """tag: what the label of a word is computed from: its state, or (self-attention) only what it attended to in the
+    last layer. With attend_to "words" a label is then a weighted vote of other words."""
     fusion: Literal["none", "shallow", "deep"] = "none"
-    """entail: how the second sentence attends to the first: not at all, after it was read, or while it is read (lstmn)."""
+    """entail: how the second sentence attends to the first: not at all, after it was read, or while it is read
+    (lstmn)."""
     pool: Literal["mean", "max", "last"] = "mean"
     """classify, entail: how the states of a sentence become one vector."""
     classifier_dim: Count = 0
@@ -201,7 +202,8 @@ class Reader(System):
 
     def generate(self, texts: Any = "", **options: Any) -> Reading | list[Reading]:
         """Continue a text, or each text of a list; "" begins a sentence. Only for language models."""
-        return self.read(texts, generate=True, **options)
+        found: Reading | list[Reading] = self.read(texts, generate=True, **options)
+        return found
 
     def costs(self, inputs: Sequence[ReadingInput]) -> list[int]:
         """The number of words; of a generated text, the most that it can have."""

@@ -17,8 +17,12 @@ NOUNS: dict[Kind, tuple[str, ...]] = {
     "way": (
         "street", "road", "path", "bridge", "alley", "lane", "track", "river", "valley", "square", "tunnel", "field",
     ),
-    "food": ("soup", "cake", "pie", "loaf", "dish", "sandwich", "salad", "sausage", "stew", "omelette", "curry", "pudding"),
-    "machine": ("car", "bus", "tractor", "radio", "printer", "boat", "motor", "lorry", "train", "lift", "clock", "pump"),
+    "food": (
+        "soup", "cake", "pie", "loaf", "dish", "sandwich", "salad", "sausage", "stew", "omelette", "curry", "pudding",
+    ),
+    "machine": (
+        "car", "bus", "tractor", "radio", "printer", "boat", "motor", "lorry", "train", "lift", "clock", "pump",
+    ),
     "furniture": (
         "table", "chair", "bench", "shelf", "couch", "desk", "carpet", "cupboard", "lamp", "mirror", "bed", "curtain",
     ),

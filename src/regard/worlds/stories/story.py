@@ -76,8 +76,12 @@ class Statistics(Described):
     mean_length: float = described("words per sentence, on average")
     mean_distance: float = described("words from the antecedent to the word that goes back to it, on average")
     known_later: float = described("fraction of pronouns whose antecedent only a later word decides")
-    nearest_noun: float = described("fraction of antecedents that are the nearest noun before: the score of a simple rule")
-    first_noun: float = described("fraction of antecedents that are the first noun of the sentence: another simple rule")
+    nearest_noun: float = described(
+        "fraction of antecedents that are the nearest noun before: the score of a simple rule"
+    )
+    first_noun: float = described(
+        "fraction of antecedents that are the first noun of the sentence: another simple rule"
+    )
     test_overlap: int = described("sentences of a test sample that occur in the training sample; 0 is intended")
 
 
@@ -96,7 +100,9 @@ def statistics(*, count: int = 2000, seed: int = 0) -> Statistics:
     pronouns = [story for story in sample if story.link.kind == "pronoun"]
     texts = {story.text for story in sample}
     nouns = [[place for place, word in enumerate(story.words) if is_noun(word)] for story in sample]
-    nearest = [max(place for place in places if place < story.link.word) for story, places in zip(sample, nouns, strict=True)]
+    nearest = [
+        max(place for place in places if place < story.link.word) for story, places in zip(sample, nouns, strict=True)
+    ]
     return Statistics(
         vocabulary=len({word for story in sample for word in story.words}),
         mean_length=sum(len(story.words) for story in sample) / count,
