@@ -58,7 +58,9 @@ def test_a_run_holds_its_recipe_which_trains_again(trained, tmp_path):
     assert "hidden = 8" in recipe.read_text()
     again = regard("train", recipe, "--out", tmp_path / "again", check=True)
     assert "Wrote" in again.stdout
-    parameters = [(folder / "model" / "model.safetensors").read_bytes() for folder in (trained / "run", tmp_path / "again")]
+    parameters = [
+        (folder / "model" / "model.safetensors").read_bytes() for folder in (trained / "run", tmp_path / "again")
+    ]
     assert parameters[0] == parameters[1]
 
 
@@ -98,9 +100,7 @@ def test_models_are_compared_side_by_side(trained, test_set, tmp_path):
         assert "±" in said
         assert "Paired bootstrap" in said
         assert " ".join(said.split()).count("24 sentences, beam 1") == 3
-    reports = json.loads(
-        regard("evaluate", names[0], *test_set, "--json", "--compare", *names[1:], check=True).stdout
-    )
+    reports = json.loads(regard("evaluate", names[0], *test_set, "--json", "--compare", *names[1:], check=True).stdout)
     assert [report["model"] for report in reports] == list(map(str, names))
     assert "leave out --compare" in refused(
         "evaluate", names[0], *test_set, "--output", tmp_path / "x", "--compare", names[1]
@@ -108,7 +108,7 @@ def test_models_are_compared_side_by_side(trained, test_set, tmp_path):
 
 
 def test_the_options_of_a_test_set_are_listed(trained):
-    said = regard("evaluate", trained / "run", "--options", "true", check=True).stdout
+    said = regard("evaluate", trained / "run", "--options", check=True).stdout
     for option in ("--source", "--reference", "--world", "--beam", "--gold"):
         assert option in said
     assert max(map(len, said.splitlines())) <= 80
@@ -272,7 +272,10 @@ def test_what_cannot_be_viewed_is_explained(content, says, tmp_path):
         (lambda f: ["train", "flickr8k-soft", "-o", f / "o"], "regard data get flickr8k"),
         (lambda f: ["train", "--source", f / "no.txt", "--target", f / "no.txt", "-o", f / "o"], "no.txt"),
         (lambda f: ["train", "--from", "digits", *files(f, "xyz", "xyz")], "image-classifier"),
-        (lambda f: ["train", "--from", "en-fr", "--model.hidden", 7, *files(f, "xyz", "xyz")], "hidden 160 -> 7|hidden"),
+        (
+            lambda f: ["train", "--from", "en-fr", "--model.hidden", 7, *files(f, "xyz", "xyz")],
+            "hidden 160 -> 7|hidden",
+        ),
         (lambda f: ["data", "scenes", "-o", f / "a.bmp"], "saved as .png; got 'a.bmp'"),
         (lambda f: ["data", "get", "multi30"], "multi30k"),
         (lambda f: ["recipes", "en", "--fields", "translator"], "not both"),
@@ -357,6 +360,4 @@ def test_a_process_ends_with_the_same_status_and_message():
     done = process("translate", "--model", "en-frr", "x", env={**os.environ, "COLUMNS": "80"})
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == (
-        "regard: There is no folder and no shipped model named 'en-frr'. Did you mean 'en-fr'?\n"
-    )
+    assert done.stderr == ("regard: There is no folder and no shipped model named 'en-frr'. Did you mean 'en-fr'?\n")

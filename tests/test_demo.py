@@ -78,7 +78,7 @@ def test_without_a_photograph_the_demonstration_explains_how_to_give_one(console
 
 
 def test_a_missing_photograph_is_reported_before_anything_is_trained(tmp_path):
-    with pytest.raises(DataError, match=r"nothing\.jpg"):
+    with pytest.raises(DataError, match=r"There is no image .*nothing\.jpg"):
         run(tmp_path / "demo", photograph=tmp_path / "nothing.jpg")
     assert not (tmp_path / "demo").exists()
 

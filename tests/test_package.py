@@ -33,7 +33,9 @@ def test_modules_that_are_public_names_need_no_import_of_their_own():
 
 
 def test_loading_a_model_imports_no_training():
-    code = "import sys, regard; regard.load('digits', device='cpu'); print({'lightning', 'matplotlib'} & set(sys.modules))"
+    code = (
+        "import sys, regard; regard.load('digits', device='cpu'); print({'lightning', 'matplotlib'} & set(sys.modules))"
+    )
     assert python(code) == "set()\n"
 
 
@@ -52,7 +54,18 @@ def test_help_and_version_answer_without_torch():
 
 def test_every_command_explains_itself():
     said = command_line.regard("--help", check=True).stdout
-    for name in ("translate", "align", "caption", "gallery", "recognize", "train", "evaluate", "view", "models", "data"):
+    for name in (
+        "translate",
+        "align",
+        "caption",
+        "gallery",
+        "recognize",
+        "train",
+        "evaluate",
+        "view",
+        "models",
+        "data",
+    ):
         assert name in said
         shown = command_line.regard(name, "--help", check=True).stdout
         assert f"regard {name}" in shown
@@ -67,9 +80,13 @@ def test_a_wrong_command_ends_with_an_error_not_a_traceback():
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_the_demo_writes_its_figures(tmp_path):
+def test_the_demo_writes_its_figures(tmp_path, monkeypatch):
+    train = regard.train
+    few = {"examples": 2000, "held_out": 20}  # generating the pairs would take most of the time
+    monkeypatch.setattr(regard, "train", lambda recipe, data, **options: train(recipe, data=data | few, **options))
+    monkeypatch.setattr("regard.demo.translation.TEST_SENTENCES", 20)
     done = command_line.regard("demo", "--minutes", 0.05, "--out", tmp_path / "new" / "figures", check=True)
-    assert "Where does 'it' look?" in done.stdout
+    assert "What 'it' attends to with each score" in done.stdout
     assert "alignment error rate" in done.stdout
     assert "Captioning images" in done.stdout
     for name in ("additive.png", "scores.png", "babel.png", "en-fr.png", "en-fr-lines.png"):

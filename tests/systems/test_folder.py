@@ -64,7 +64,10 @@ def test_an_empty_folder_and_missing_parents_are_used(model, tmp_path):
         (lambda path: (path.mkdir(), (path / "config.json").write_text('{"mine": 1}')), "did not write"),
         (lambda path: (path.mkdir(), (path / "config.json").write_text("not JSON")), "did not write"),
         (
-            lambda path: (path.mkdir(), (path / "config.json").write_text('{"system": "x", "config": {}, "assets": []}')),
+            lambda path: (
+                path.mkdir(),
+                (path / "config.json").write_text('{"system": "x", "config": {}, "assets": []}'),
+            ),
             "did not write",
         ),
         (

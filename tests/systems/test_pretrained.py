@@ -8,29 +8,26 @@ from small_models import small_translator
 
 from regard import load
 from regard.errors import ModelError, OptionError
-from regard.systems.captioning.model import Captioner
+from regard.systems.families import family
 from regard.systems.folder import find_model
-from regard.systems.images.model import ImageClassifier
 from regard.systems.pretrained import pretrained_models
 from regard.systems.translation.model import Translator
 
 
 def test_shipped_models_are_small_and_say_what_they_are():
     models = pretrained_models()
-    assert sum(model.mebibytes for model in models) <= 30
+    assert sum(model.mebibytes for model in models) <= 36
     for model in models:
         assert model.mebibytes <= 5, model.name
         assert model.summary, model.name
         assert model.headline, model.name
-        measured = [model.metrics.get(name, 0) for name in ("test_bleu", "test_accuracy", "valid_beam_bleu4")]
-        assert max(measured) > 0, model.name
+        assert any(name in model.metrics for name in family(model.kind).headline), model.name
 
 
 def test_every_shipped_model_loads_in_evaluation_mode():
-    classes = {"translator": Translator, "captioner": Captioner, "image-classifier": ImageClassifier}
     for shipped in pretrained_models():
         model = load(shipped.name, device="cpu")
-        assert type(model) is classes[shipped.kind]
+        assert type(model) is family(shipped.kind).load_system()
         assert not any(module.training for module in model.modules())
         assert model.metrics == shipped.metrics
         assert model.card.startswith("#")
@@ -62,7 +59,7 @@ def test_a_misspelt_name_is_explained(name, says):
 
 def test_a_folder_without_a_model_is_explained(tmp_path):
     for find in (load, Translator.load):
-        with pytest.raises(ModelError, match="is not a model folder: it needs config.json and model.safetensors"):
+        with pytest.raises(ModelError, match=r"is not a model folder: it needs config\.json and model\.safetensors"):
             find(tmp_path)
 
 
@@ -80,7 +77,9 @@ def test_a_model_of_ones_own_parts_loads_with_trust(tmp_path, monkeypatch):
     model.save("model")
     monkeypatch.delitem(sys.modules, "my_parts")
     for loader in (load, Translator.load):
-        with pytest.raises(OptionError, match="uses score = 'my_parts:MyScore': loading it runs that code.*trust=True"):
+        with pytest.raises(
+            OptionError, match=r"uses score = 'my_parts:MyScore': loading it runs that code.*trust=True"
+        ):
             loader("model")
     assert "my_parts" not in sys.modules, "nothing of it has run"
     found = load("model", device="cpu", trust=True).translate("a dog", max_length=5)

@@ -52,7 +52,7 @@ def test_every_field_of_every_system_is_explained():
 def test_a_recipe_says_which_system_it_trains(tmp_path):
     assert read_recipe("mnist-lenet").system == read_recipe("cifar-vgg").system == "image-classifier"
     assert read_recipe("babel-en-fr").system == read_recipe(None).system == "translator"
-    with pytest.raises(OptionError, match="one of translator, captioner, image-classifier; got 'oracle'"):
+    with pytest.raises(OptionError, match=r"one of translator, captioner, image-classifier.*; got 'oracle'"):
         read_recipe(write(tmp_path, 'system = "oracle"\n'))
     with pytest.raises(OptionError, match="system must be text, such as 'translator'; got 3"):
         read_recipe(write(tmp_path, "system = 3\n"))

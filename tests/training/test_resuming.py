@@ -1,6 +1,7 @@
 """A run that is interrupted and resumed gives the parameters that it would have given without the interruption."""
 
 import signal
+from functools import cache
 
 import pytest
 import torch
@@ -21,9 +22,9 @@ KINDS = {
 }
 
 
-@pytest.fixture
-def recipe_of(tmp_path):
-    path = tmp_path / "pairs.tsv"
+@pytest.fixture(scope="module")
+def recipe_of(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "pairs.tsv"
     path.write_text("".join(f"{i} {source}\t{target}\n" for i, (source, target) in enumerate(PAIRS)))
 
     def make(kind: str, **options):
@@ -33,6 +34,18 @@ def recipe_of(tmp_path):
         return read_recipe(None, {"data": data, "model": model, "train": training})
 
     return make
+
+
+@pytest.fixture(scope="module")
+def whole_run(recipe_of, tmp_path_factory):
+    """A run without interruption, trained once for each kind, and its folder."""
+
+    @cache
+    def run(kind: str):
+        folder = tmp_path_factory.mktemp(kind)
+        return train(recipe_of(kind), out=folder, progress=False), folder
+
+    return run
 
 
 def interrupt_at(step: int, monkeypatch) -> None:
@@ -60,9 +73,9 @@ def assert_same(first, second) -> None:
 
 @pytest.mark.parametrize("when", ["begin", "middle", "end"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_interrupted_and_resumed_is_as_if_never_interrupted(kind, when, recipe_of, tmp_path, monkeypatch):
+def test_interrupted_and_resumed_is_as_if_never_interrupted(kind, when, recipe_of, whole_run, tmp_path, monkeypatch):
     recipe = recipe_of(kind)
-    whole = train(recipe, out=tmp_path / "whole", progress=False)
+    whole, folder = whole_run(kind)
     an_epoch = whole.metrics["steps"] // 3
     assert an_epoch >= 6
     step = an_epoch + {"begin": 0, "middle": an_epoch // 2, "end": an_epoch - 1}[when]
@@ -74,7 +87,7 @@ def test_interrupted_and_resumed_is_as_if_never_interrupted(kind, when, recipe_o
     assert not resumed.interrupted
     assert resumed.metrics | {"tokens/s": 0} == whole.metrics | {"tokens/s": 0}
     assert_same(whole.model.to("cpu").state_dict(), resumed.model.to("cpu").state_dict())
-    first, second = last(tmp_path / "whole"), last(tmp_path / "parts")
+    first, second = last(folder), last(tmp_path / "parts")
     assert_same(first["state_dict"], second["state_dict"])
     for name in ("epoch", "global_step", "plateau", "lr_schedulers"):
         assert first[name] == second[name], name

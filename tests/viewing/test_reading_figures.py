@@ -8,7 +8,8 @@ import regard
 from regard.errors import OptionError
 from regard.trace import Axis, Map, Series, Trace
 from regard.viewing.reading_figures import MAX_WORDS, reading_lines
-from regard.viewing.view import VIEWS, ReadingView, View
+from regard.viewing.view import View
+from regard.viewing.views.reading import ReadingView
 
 WORDS = ("the", "animal", "[b]slept[/b]", "well")
 WEIGHTS = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [0.1, 0.9, 0, 0], [0, 0.25, 0.75, 0]])
@@ -28,7 +29,6 @@ def printed(result, colour=False):
 
 
 def test_the_kind_of_a_trace_decides():
-    assert VIEWS["reading"] is ReadingView
     assert isinstance(regard.view(trace()), ReadingView)
 
 
@@ -68,7 +68,7 @@ def test_figures_are_saved_with_their_words(tmp_path):
         assert f">{text}</text>" in drawn
     assert drawn.count(">the</text>") == 4
     assert view.figure(style="heat_map").axes[0].get_images() or view.figure(style="heat_map").axes[0].collections
-    with pytest.raises(OptionError, match="There is no style 'swirl'; choose from lines_of_words, heat_map"):
+    with pytest.raises(OptionError, match="There is no style 'swirl'; choose from word_by_word, heat_map"):
         view.figure(style="swirl")
 
 

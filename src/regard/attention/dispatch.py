@@ -1,6 +1,6 @@
-"""Which kernel serves this call? ROUTES answers, in order.
+"""Which kernel serves this call? The first entry of ROUTES that accepts it; otherwise score, align and read in turn.
 
-Every route computes the same numbers (to rounding) as the last one, which works for every score and alignment.
+Every route computes the same numbers (to rounding) as these three steps, which work for every score and alignment.
 """
 
 from collections.abc import Callable

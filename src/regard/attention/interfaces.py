@@ -335,4 +335,5 @@ def unshared(module: Shareable) -> Shareable:
         return module
     own = copy(module)
     own.is_shared = False
+    own.train()  # as every new module, whatever mode the shared one is in
     return own

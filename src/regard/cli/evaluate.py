@@ -20,14 +20,15 @@ def evaluate(
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     json: bool = False,
     trust: bool = False,
-    **options: str,
+    options: Annotated[bool, Parameter(negative="")] = False,
+    **test_set: str,
 ) -> None:
     """Score a model on a test set.
 
     A translator: --source and --reference, or --world babel:en-fr; --gold adds the alignment error rate.
     A captioner: --captions and --images, or --world scenes.
     An image classifier: --folder and --format.
-    `regard evaluate MODEL --options true` lists all options of that model's system.
+    `regard evaluate MODEL --options` lists all options of that model's system.
 
     Parameters
     ----------
@@ -46,6 +47,8 @@ def evaluate(
     trust
         Load a model that runs somebody's own code (package.module:Name).
     options
+        List the options of this model's system instead of evaluating.
+    test_set
         The test set and how to decode.
     """
     from rich.console import Console
@@ -58,12 +61,14 @@ def evaluate(
 
     found = family(kind_of(find_model(model)))
     console = Console()
-    if options.pop("options", "false") == "true":
+    if options:
         from regard.cli.listings import print_fields
 
         print_fields(found.test_set, prefix="--", title=f"Options of regard evaluate {model}")
         return
-    values = parse_values(found.test_set, options, "--")
+    if output is not None and compare:
+        raise OptionError("--output keeps the answers of one model; leave out --compare.")
+    values = parse_values(found.test_set, test_set, "--")
     reports = [run(name, trust=trust, **values) for name in (model, *compare)]
     if json:
         say(dumps([report.to_dict() for report in reports] if compare else reports[0].to_dict(), ensure_ascii=False))
@@ -77,8 +82,6 @@ def evaluate(
 
             console.print(resolve(found.compare)(reports))
     if output is not None:
-        if compare:
-            raise OptionError("--output keeps the answers of one model; leave out --compare.")
         sys.stderr.write(f"Wrote {reports[0].save_outputs(output)}\n")
     if plot is not None:
         _plot(reports, plot)

@@ -1,5 +1,6 @@
 """Commands that list what comes with regard: models and recipes."""
 
+from inspect import get_annotations
 from typing import TYPE_CHECKING
 
 from regard.errors import OptionError
@@ -94,7 +95,8 @@ def print_fields(config: "type[Checked]", *, prefix: str, title: str) -> None:
 
     console = Console()
     console.print(f"\n{title}", style="bold", highlight=False, markup=False)
-    for field in fields_of(config):
+    own = get_annotations(config)
+    for field in sorted(fields_of(config), key=lambda field: field.name not in own):
         default = "" if field.default in ("", None, ()) else f" (default {_written(field.default)})"
         line = Text.assemble((f"{prefix}{field.name}", "cyan"), f"  {field.allowed}{default}")
         console.print(line, highlight=False)

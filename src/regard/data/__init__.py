@@ -1,1 +1,1 @@
-"""Text and pictures for training: from files to sentences, ids and features, to stores on disk, and to batches."""
+"""Text and images for training: from files to sentences, ids and features, to stores on disk, and to batches."""

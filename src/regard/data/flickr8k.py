@@ -1,4 +1,7 @@
-"""Preparing Flickr8k (Hodosh et al. 2013): captions with their official splits in one file."""
+"""Preparing Flickr8k (Hodosh et al. 2013): captions with their official splits in one file.
+
+`regard.data.captions.read_captions` loads that file, and the other formats of captions too.
+"""
 
 import gzip
 import re

@@ -1,7 +1,7 @@
 """The table of systems: what `train`, `evaluate`, `models`, `load` and the command line find a system by.
 
-A new system is its own folder, its recipes, its docs page and its tests, plus one line in SYSTEMS. Values are import
-paths, so that listing models and commands imports no torch.
+A new system is its own folder, whose `__init__.py` defines a FAMILY, its recipes, its docs page and its tests, plus one
+line in SYSTEMS. The heavy parts are named by import paths, so that listing models and commands imports no torch.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Family:
-    """The parts of one system, as import paths `module:name`, each imported when it is needed."""
+    """The parts of one system; those given as import paths, `module:name`, are imported when they are needed."""
 
     system: str
     """The System class: its config, its assets, its verb."""
@@ -29,9 +29,9 @@ class Family:
     test_set: type[Checked]
     """What a model is evaluated on: the options that `regard evaluate` takes for this system."""
     compare: str = ""
-    """A function (reports) -> something to print, which compares several models; "" for none."""
+    """The function (reports) -> rich renderable that compares several models; "" for none."""
     commands: dict[str, str] = field(default_factory=dict)
-    """Its own commands: name -> function."""
+    """Its own commands: name -> import path of the function."""
     example: str = ""
     """A command that tries a trained model; {model} stands for its folder."""
     headline: dict[str, str] = field(default_factory=dict)
@@ -52,6 +52,9 @@ SYSTEMS: dict[str, str] = {
     "translator": "regard.systems.translation:FAMILY",
     "captioner": "regard.systems.captioning:FAMILY",
     "image-classifier": "regard.systems.images:FAMILY",
+    "glimpser": "regard.systems.glimpses:FAMILY",
+    "document-classifier": "regard.systems.documents:FAMILY",
+    "turing-machine": "regard.systems.memory:FAMILY",
     "reader": "regard.systems.reading:FAMILY",
 }
 """Every system by its kind, as config.json and the line `system = ...` of a recipe name it."""

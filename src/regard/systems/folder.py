@@ -252,8 +252,8 @@ def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             raise ModelError(f"The int8 matrix {name!r} has no scale: the parameters are damaged.")
         if scale is not None and scale.shape != (tensor.shape[0], 1):
             raise ModelError(
-                f"The scale of the int8 matrix {name!r} is {tuple(scale.shape)}; it must be {(tensor.shape[0], 1)}: the "
-                "parameters are damaged."
+                f"The scale of the int8 matrix {name!r} is {tuple(scale.shape)}; it must be {(tensor.shape[0], 1)}: "
+                "the parameters are damaged."
             )
     # A scale without a matrix keeps its name, so that it is reported as unknown.
     return {

@@ -1,4 +1,7 @@
-"""The contract of a system: a model with a config, assets and a verb, and the results that it gives."""
+"""The contract of a system: a model with a config, assets and a main method (its verb), and the results it gives.
+
+The verb of a translator is `translate`, that of a captioner `caption`, and so on.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +22,7 @@ Item = TypeVar("Item")
 Loaded = TypeVar("Loaded", bound="System")
 Store = Literal["float32", "float16", "int8"]
 MAX_BATCH_COST = 64 * 128
-"""Largest cost of a batch: the number of its inputs times the cost of the most costly one."""
+"""Largest cost of a batch, its number of inputs times the largest of their costs: a bound on the memory it takes."""
 
 
 class Asset(Protocol):
@@ -89,7 +92,7 @@ class System(nn.Module):
         raise TypeError(f"{type(self).__name__} does not define predict(inputs, options).")
 
     def costs(self, inputs: Sequence[Any]) -> list[int]:
-        """How much each input adds to a batch, such as its number of tokens; inputs of like cost go together."""
+        """The size of each input, such as its number of tokens; inputs of like size go together in a batch."""
         return [1] * len(inputs)
 
     def answer(self, inputs: Sequence[Any], options: Any) -> list[Any]:
@@ -107,13 +110,12 @@ class System(nn.Module):
                 results[place] = result
         return results
 
-    def stream(self, inputs: Iterable[Any], *, window: int = 256, **options: Any) -> Iterator[Any]:
-        """A result for each input, in order, from an iterable of any length; `window` inputs are read ahead."""
-        if window < 1:
-            raise OptionError(f"window must be 1 or more; got {window}.")
+    def stream(self, inputs: Iterable[Any], *, read_ahead: int = 256, **options: Any) -> Iterator[Any]:
+        """A result for each input, in order, from an iterable of any length; `read_ahead` inputs are read at a time."""
+        if read_ahead < 1:
+            raise OptionError(f"read_ahead must be 1 or more; got {read_ahead}.")
         checked = self.options(options)
-        for some in in_groups(inputs, window):
-            yield from self.answer(some, checked)
+        return (result for group in in_groups(inputs, read_ahead) for result in self.answer(group, checked))
 
     @classmethod
     def options(cls, keywords: Mapping[str, Any]) -> Any:
@@ -154,7 +156,7 @@ class System(nn.Module):
     ) -> Loaded:
         """Load a shipped model by its name or a saved model from its folder, in evaluation mode.
 
-        It goes to the GPU when there is one, unless `device` says otherwise. A model that names parts of somebody's own
+        It goes to the GPU when there is one, unless `device` says otherwise. A model with custom parts
         (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
         """
         chosen = choose_device(device)

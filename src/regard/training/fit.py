@@ -35,7 +35,7 @@ class Fitted:
 
 
 def prepare(settings: TrainSettings) -> None:
-    """Seed everything that is random, and silence Lightning's own messages; call it before anything is drawn."""
+    """Seed everything that is random, and silence Lightning's own messages; call it before any other step."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     lightning.seed_everything(settings.seed, verbose=False)
 
@@ -51,9 +51,11 @@ def fit(
     progress: bool,
     hyperparameters: Mapping[str, Any] | None = None,
 ) -> Fitted:
-    """Train the task on the first loader, validate on the second, and leave it with the parameters of the best `score`.
+    """Train the task on the first loader, validate on the second, and leave it with the parameters of the best score.
 
-    `half_precision_on_gpu` decides what precision "auto" means. `hyperparameters` are logged.
+    `score` is the name of a validation metric; higher is better. With `resume`, training continues from the last
+    checkpoint of the folder, or starts where there is none. `half_precision_on_gpu` decides what precision "auto"
+    means. `hyperparameters` are logged.
     """
     disable_cudnn_attention()
     best = ModelCheckpoint(folder / "checkpoints", "best", monitor=score, mode="max", enable_version_counter=False)
@@ -86,7 +88,7 @@ def fit(
 
 @contextmanager
 def _matmul_precision() -> Iterator[None]:
-    """On a GPU, let float32 matrix products round their factors to TF32 while training; no recipe is affected by it."""
+    """On a GPU, let float32 matrix products round their factors to TF32 while training, which is much faster."""
     before = torch.get_float32_matmul_precision()
     if torch.cuda.is_available():
         torch.set_float32_matmul_precision("high")
@@ -99,7 +101,7 @@ def _matmul_precision() -> Iterator[None]:
 @contextmanager
 def _without_needless_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
-        # Small data needs no workers, and a validation of a few batches no more logging.
+        # Small data needs no workers, a short epoch no more logging, and torch's own deprecations are Lightning's.
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
         warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
         warnings.filterwarnings("ignore", message=".*log_every_n_steps.*")
@@ -112,8 +114,8 @@ def _without_needless_warnings() -> Iterator[None]:
 def _keep_earlier_log(logs: Path) -> None:
     """Rename the log of an earlier run, which a new or resumed run would overwrite."""
     if (logs / "metrics.csv").is_file():
-        taken = len(list(logs.glob("metrics-*.csv")))
-        (logs / "metrics.csv").replace(logs / f"metrics-{taken + 1}.csv")
+        taken = [int(path.stem.removeprefix("metrics-")) for path in logs.glob("metrics-*[0-9].csv")]
+        (logs / "metrics.csv").replace(logs / f"metrics-{max(taken, default=0) + 1}.csv")
 
 
 class _NewOrderEachEpoch(Callback):
@@ -164,7 +166,7 @@ def _trainer(
     precision: Any = settings.precision
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and half_precision_on_gpu else "32-true"
-    # `save_last` of a ModelCheckpoint that monitors a score keeps the last of the best, not the last.
+    # `save_last` of a ModelCheckpoint that monitors a score is written only when the score improves.
     last = KeepLast(folder / "checkpoints" / "last.ckpt", minutes=settings.checkpoint_minutes)
     callbacks = [*callbacks, last, _NewOrderEachEpoch(), LearningRateMonitor("step")]
     if progress:

@@ -26,6 +26,13 @@ class RunningBaseline(nn.Module):
         return advantage
 
 
+def reinforce_loss(
+    advantage: Float[Tensor, "*n"], log_prob: Float[Tensor, "*n"], chosen: Bool[Tensor, "*n"] | None = None
+) -> Float[Tensor, ""]:
+    """-(reward - baseline) log p(choice), averaged over the places where something was chosen."""
+    return -mean_where(advantage * log_prob, chosen)
+
+
 def advantage_over_others(reward: Float[Tensor, "s *n"]) -> Float[Tensor, "s *n"]:
     """The reward of each sample minus the mean reward of the other samples of the same input (along the first axis)."""
     return reward - (reward.sum(0) - reward) / (len(reward) - 1)

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from regard.viewing.heat_map_figures import heat_map, heat_maps
     from regard.viewing.length_curves import length_curve
     from regard.viewing.line_figures import lines
-    from regard.viewing.view import VIEWS, View
+    from regard.viewing.view import View
 
 __all__ = [
-    "VIEWS",
     "Animation",
     "GalleryCaption",
     "InlineFigure",
@@ -36,7 +35,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "VIEWS": "regard.viewing.view:VIEWS",
     "Animation": "regard.viewing.figures:Animation",
     "GalleryCaption": "regard.viewing.gallery:GalleryCaption",
     "InlineFigure": "regard.viewing.figures:InlineFigure",

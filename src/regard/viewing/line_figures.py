@@ -25,7 +25,9 @@ def lines(trace: Trace, *, title: str | None = None) -> InlineFigure:
     check_drawable(trace)
     rows = max(len(trace.source), len(trace.target))
     if rows > MAX_WORDS:
-        raise OptionError(f"Lines can be told apart up to {MAX_WORDS} words per side; got {rows}. Draw a heat map.")
+        raise OptionError(
+            f"Lines can be distinguished for up to {MAX_WORDS} words per side; got {rows}. Draw a heat map."
+        )
     sides = label_inches(trace.source), label_inches(trace.target)
     height, width = 0.28 * rows, max(2.2, min(5.0, 0.25 * rows))
     top = 0.45 if title else 0.15

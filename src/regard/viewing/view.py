@@ -1,7 +1,10 @@
 """One entrance to all views: the kind of a trace decides how it is drawn."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 
 from regard.errors import OptionError
 from regard.trace import Trace
-from regard.viewing import terminal, terminal_image
+from regard.viewing import terminal
 
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 class View:
     """A trace as heat maps. `rich.print(view)` shows it in the terminal, a notebook displays it as an image."""
 
-    STYLES: tuple[str, ...] = ("heat_map", "heat_maps", "lines")
+    STYLES = ("heat_map", "heat_maps", "lines")
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -53,8 +56,8 @@ class View:
         """Write the figure to a file; its suffix decides the format. `options` are those of `figure`."""
         from regard.viewing.figures import FORMATS, save
 
-        _check_suffix(path, FORMATS)
-        _check_options(self.figure, options)
+        check_suffix(path, FORMATS)
+        check_options(self.figure, options)
         return save(self.figure(**options), path)
 
     def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
@@ -62,7 +65,7 @@ class View:
 
         Without `colour` the shape of each cell shows its weight; rich itself leaves colours out where there are none.
         """
-        _check_options(self._select, options)
+        check_options(self._select, options)
         return terminal.heat_map(self._select(**options), width=width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -80,102 +83,6 @@ class View:
         return self.trace.select(layer=layer, head=head, name=name)
 
 
-class CaptionView(View):
-    """A caption, word by word over its image."""
-
-    def figure(  # type: ignore[override]
-        self,
-        *,
-        layer: int | None = None,
-        head: int | None = None,
-        name: str | None = None,
-        cells: bool = False,
-        overlay: str = "light",
-        columns: int = 7,
-        title: str | None = None,
-    ) -> "InlineFigure":
-        """The word-by-word figure; its options are explained at `caption_figures.word_by_word`."""
-        from regard.viewing.caption_figures import word_by_word
-
-        selected = self._select(layer=layer, head=head, name=name)
-        if title is None:
-            title = selected.axis(selected.main.rows).text
-        return word_by_word(selected, cells=cells, overlay=overlay, columns=columns, title=title)
-
-    def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
-        """Write the figure to a PNG, SVG or PDF file, or an animation to a GIF file, by the suffix of the path.
-
-        `options` are those of `figure`; for a GIF those of `caption_figures.animation`.
-        """
-        from regard.viewing.caption_figures import animation
-        from regard.viewing.figures import FORMATS, save
-
-        if _check_suffix(path, (*FORMATS, ".gif")) != ".gif":
-            _check_options(self.figure, options)
-            return save(self.figure(**options), path)
-        selection = {key: options.pop(key, None) for key in ("layer", "head", "name")}
-        _check_options(animation, options)
-        return save(animation(self._select(**selection), **options), path)
-
-    def terminal(
-        self, *, width: int = 80, colour: bool = True, cells: bool = False, overlay: str = "light", **options: Any
-    ) -> RenderableType:
-        """The word-by-word tiles for a terminal of this width, in shades of one character without `colour`."""
-        _check_options(self._select, options)
-        selected = self._select(**options)
-        return terminal_image.word_by_word(
-            selected, width=width, side=min(18, width), cells=cells, overlay=overlay, colour=colour
-        )
-
-
-class ReadingView(View):
-    """A sentence as it was read, one line per word; attention between two sentences is a heat map."""
-
-    STYLES: tuple[str, ...] = ("lines_of_words", *View.STYLES)
-
-    def figure(
-        self,
-        *,
-        layer: int | None = None,
-        head: int | None = None,
-        name: str | None = None,
-        style: str = "lines_of_words",
-        title: str | None = None,
-    ) -> "InlineFigure":
-        """The current word in red and the words it attends to shaded, line by line, or another style of `View`."""
-        from regard.viewing.reading_figures import reading_figure
-
-        selected = self._select(layer=layer, head=head, name=name)
-        if style == "lines_of_words" and not self._is_one_sentence(selected):
-            style = "heat_map"
-        if style != "lines_of_words":
-            return super().figure(layer=layer, head=head, name=name, style=style, title=title)
-        return reading_figure(selected, title=title)
-
-    def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
-        """The lines for a terminal of this width; without `colour`, weights are written in hundredths."""
-        from regard.viewing.reading_figures import reading_terminal
-
-        _check_options(self._select, options)
-        selected = self._select(**options)
-        if not self._is_one_sentence(selected):
-            return super().terminal(width=width, colour=colour, **options)
-        return reading_terminal(selected, width=width, colour=colour)
-
-    @staticmethod
-    def _is_one_sentence(trace: Trace) -> bool:
-        return not trace.maps or trace.main.rows == trace.main.columns
-
-
-VIEWS: dict[str, type[View]] = {
-    "text": View,
-    "translation": View,
-    "caption": CaptionView,
-    "reading": ReadingView,
-}
-"""The view of each kind of trace. A kind that is not here is drawn as heat maps."""
-
-
 def view(result: Any) -> View:
     """The view of a trace, or of a result that has one as `.trace`."""
     trace = result if isinstance(result, Trace) else getattr(result, "trace", result)
@@ -186,17 +93,27 @@ def view(result: Any) -> View:
             f"view takes a Trace or a result that has one; got {type(result).__name__}. Trace.load reads a file, "
             "Trace.from_weights takes the weights of any model."
         )
-    return VIEWS.get(trace.kind, View)(trace)
+    return view_class(trace.kind)(trace)
 
 
-def _check_options(draw: Callable[..., Any], options: Mapping[str, Any]) -> None:
+def view_class(kind: str) -> type[View]:
+    """The class that draws a kind of trace: `VIEW` of `viewing/views/KIND.py`, or heat maps where there is none."""
+    name = f"regard.viewing.views.{kind}"
+    if not re.fullmatch("[a-z_]+", kind) or find_spec(name) is None:
+        return View
+    found: type[View] = import_module(name).VIEW
+    return found
+
+
+def check_options(draw: Callable[..., Any], options: Mapping[str, Any]) -> None:
     """Refuse options that this view does not have, as `cells` for a trace of text."""
     known = [name for name, each in signature(draw).parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
     if unknown := [name for name in options if name not in known]:
         raise OptionError(f"This view has no option {unknown[0]!r}; choose from {', '.join(known)}.")
 
 
-def _check_suffix(path: str | os.PathLike[str], allowed: tuple[str, ...]) -> str:
+def check_suffix(path: str | os.PathLike[str], allowed: tuple[str, ...]) -> str:
+    """The suffix of a path in lower case, which must be one of those that a view can be saved as."""
     suffix = Path(path).suffix.lower()
     if suffix not in allowed:
         raise OptionError(f"A view is saved as {', '.join(allowed)}, by the suffix; got {Path(path).name!r}.")

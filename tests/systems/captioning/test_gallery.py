@@ -7,7 +7,7 @@ from small_models import small_captioner
 from regard.data.images import ImageReport, Images
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words, cider_d
-from regard.metrics.grades import GRADES, LEAST, grade
+from regard.metrics.grades import GRADES, MIN_CIDER_D, grade
 from regard.systems.captioning.gallery import GradedCaption, GradedCaptions, captions_of, grade_captions
 
 COLOURS = ["red", "green", "blue", "yellow", "purple"]
@@ -29,7 +29,12 @@ def album(tmp_path):
 
 
 def test_grades_fall_with_the_score():
-    assert [grade(score) for score in (10.0, *LEAST, 0.099, 0.0)] == [GRADES[0], *GRADES[:3], GRADES[3], GRADES[3]]
+    assert [grade(score) for score in (10.0, *MIN_CIDER_D, 0.099, 0.0)] == [
+        GRADES[0],
+        *GRADES[:3],
+        GRADES[3],
+        GRADES[3],
+    ]
 
 
 def test_captions_of_a_few_images_score_as_among_many():

@@ -56,7 +56,7 @@ def test_files_pil_and_arrays_are_captioned_alike(tmp_path):
     image.save(tmp_path / "one.png")
     forms = [tmp_path / "one.png", str(tmp_path / "one.png"), image, np.asarray(image)]
     assert len({one.text for one in model.caption(forms)}) == 1
-    assert len({one.text for one in model.stream(forms, window=2)}) == 1
+    assert len({one.text for one in model.stream(forms, read_ahead=2)}) == 1
     assert 1 <= len(model.caption(image, beam=3, nbest=3).alternatives) <= 2
 
 
@@ -109,9 +109,11 @@ def test_pixels_and_stored_features_are_captioned_alike():
 def test_wrong_settings_are_explained(as_a_user):
     with pytest.raises(OptionError, match="nbest must not exceed beam, 2"):
         small_captioner().caption(photograph(), beam=2, nbest=3)
-    with pytest.raises(OptionError, match="encoder must be one of strided, efficientnet_lite0, timm:NAME; got 'oracle'"):
+    with pytest.raises(
+        OptionError, match="encoder must be one of strided, efficientnet_lite0, timm:NAME; got 'oracle'"
+    ):
         small_captioner(encoder="oracle")
-    with pytest.raises(OptionError, match="align must be one of soft, hard.*got 'Hard'.* Did you mean 'hard'"):
+    with pytest.raises(OptionError, match=r"align must be one of soft, hard.*got 'Hard'.* Did you mean 'hard'"):
         small_captioner(align="Hard")
     with pytest.raises(OptionError, match="Did you mean 'show_attend_tell'"):
         small_captioner(architecture="show_atend_tell")

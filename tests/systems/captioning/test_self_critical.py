@@ -77,9 +77,10 @@ def test_sampled_captions_have_no_padding_or_unknown_words(model):
         assert "unk" not in model.tokenizer.decode(sampled.tokens)
 
 
+@pytest.mark.usefixtures("as_a_user")
 def test_rewards_rise_when_a_trained_captioner_continues_with_them(tmp_path, monkeypatch):
     small = {"image_size": 32, "filters": (4, 6, 8), "embedding": 12, "hidden": 24, "attention_dim": 12}
-    given = {"epochs": 12, "max_tokens": 150, "learning_rate": 0.01, "average_decay": 0.0, "max_output_length": 12}
+    given = {"epochs": 8, "max_tokens": 150, "learning_rate": 0.01, "average_decay": 0.0, "max_output_length": 10}
     data = {"examples": 60, "held_out": 6}
     recipe = read_recipe("scenes-soft", {"data": data, "model": small, "train": given})
     begun = train(recipe, out=tmp_path / "begun", progress=False)
@@ -91,7 +92,13 @@ def test_rewards_rise_when_a_trained_captioner_continues_with_them(tmp_path, mon
         return loss, reward
 
     monkeypatch.setattr("regard.systems.captioning.experiment.self_critical_loss", watched)
-    given |= {"self_critical_fraction": 1.0, "epochs": 20, "learning_rate": 0.004, "validate_every": 20}
+    given |= {
+        "self_critical_fraction": 1.0,
+        "num_samples": 3,
+        "epochs": 20,
+        "learning_rate": 0.004,
+        "validate_every": 20,
+    }
     recipe = read_recipe("scenes-soft", {"data": data, "model": small, "train": given})
     continued = train(recipe, out=tmp_path / "more", start_from=begun.model, progress=False)
     assert len(rewards) == continued.metrics["steps"]

@@ -44,7 +44,7 @@ def test_files_pil_and_arrays_are_recognized_alike(digits, tmp_path):
     image = page("4")
     image.save(tmp_path / "four.png")
     forms = [tmp_path / "four.png", str(tmp_path / "four.png"), image, np.asarray(image), np.asarray(image) / 255]
-    found = list(digits.stream(forms, top=3, window=2))
+    found = list(digits.stream(forms, top=3, read_ahead=2))
     for one in found:
         assert [each.label for each in one.predictions] == [each.label for each in found[0].predictions]
         assert one.probability == pytest.approx(found[0].probability, abs=1e-4)
@@ -125,5 +125,5 @@ def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
         load(tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"system": "oracle"}))
-    with pytest.raises(OptionError, match="system must be one of translator, captioner, image-classifier; got 'oracle'"):
+    with pytest.raises(OptionError, match=r"system must be one of translator, captioner, .*; got 'oracle'"):
         load(tmp_path / "m")

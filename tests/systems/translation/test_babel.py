@@ -12,6 +12,7 @@ from regard.worlds.babel import pairs
 pytestmark = pytest.mark.filterwarnings("ignore:.*isinstance.treespec.*")
 
 
+@pytest.mark.usefixtures("as_a_user")
 def test_rnnsearch_learns_babel_and_what_to_attend_to(tmp_path):
     overrides = {
         "data": {"world": "babel:fa-en", "examples": 8000, "max_words": 7, "held_out": 50, "held_out_test": 0},

@@ -83,7 +83,7 @@ def test_links_of_both_directions_are_those_that_choose_each_other(model):
 
 def test_what_cannot_be_measured_is_explained(model, files, tmp_path, as_a_user):
     short = write_lines(tmp_path / "short", TEXTS[:2])
-    with pytest.raises(DataError, match="3 lines.* 2"):
+    with pytest.raises(DataError, match=r"3 lines.* 2"):
         regard.evaluate(model, source=files["source"], reference=short)
     plain = small_translator(model.source_tokenizer, architecture="plain")
     assert "entropy" not in regard.evaluate(plain, **files, beam=1).scores

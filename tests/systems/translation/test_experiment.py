@@ -39,6 +39,7 @@ ARCHITECTURES = {
 }
 
 
+@pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_every_architecture_overfits_ten_examples(kind):
     tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)

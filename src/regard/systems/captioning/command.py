@@ -53,7 +53,7 @@ def caption(
     captioner = Captioner.load(model, device=device, trust=trust)
     options = options or CaptionOptions()
     keywords = vars(options) if json or show else vars(options) | {"traces": "none"}
-    results = captioner.stream(images, window=32, **keywords)
+    results = captioner.stream(images, read_ahead=32, **keywords)
     with writing(output) as out:
         tracked = track(results, "Captioning", "images", total=len(images), enabled=output is not None)
         for image, result in zip(images, tracked, strict=True):

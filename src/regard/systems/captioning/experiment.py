@@ -24,7 +24,7 @@ from regard.systems.captioning.self_critical import Critic, repeated, self_criti
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
-from regard.training.reinforce import RunningBaseline, advantage_over_others, mean_where
+from regard.training.reinforce import RunningBaseline, advantage_over_others, mean_where, reinforce_loss
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
@@ -188,10 +188,10 @@ class CaptionTask(Task):
             advantage = advantage_over_others(-nll.unflatten(0, (settings.attention_samples, -1))).flatten(0, 1)
         else:
             advantage = self.baseline.advantage(-nll, sampled)
-        term = mean_where(advantage * unrolled.log_prob, sampled)
         entropy = mean_where(unrolled.entropy, sampled)
         self.log("entropy", entropy.detach(), batch_size=len(nll))
-        loss: Tensor = -settings.reinforce_weight * term - settings.entropy_weight * entropy
+        reinforce = reinforce_loss(advantage, unrolled.log_prob, sampled)
+        loss: Tensor = settings.reinforce_weight * reinforce - settings.entropy_weight * entropy
         return loss
 
 

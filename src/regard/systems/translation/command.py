@@ -55,9 +55,10 @@ def translate(
     check_show(show, len(texts) if texts else 2)
     window = 1 if interactive else PIPE_WINDOW if file is None else 1024
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
-    results = translator.stream(read_texts(texts, file, sys.stdin), window=window, **keywords)
+    results = translator.stream(read_texts(texts, file, sys.stdin), read_ahead=window, **keywords)
+    long_work = output is not None or (file is not None and not sys.stdout.isatty())
     with writing(output) as out:
-        for result in track(results, "Translating", "lines", enabled=output is not None):
+        for result in track(results, "Translating", "lines", enabled=long_work):
             if json:
                 write_json(result, out)
             elif options.nbest > 1:
@@ -79,6 +80,7 @@ def align(
     reverse: str | None = None,
     gold: Path | None = None,
     device: str | None = None,
+    trust: bool = False,
 ) -> None:
     """Link the words of sentence pairs by the attention of a translator, or measure how right such links are.
 
@@ -99,6 +101,8 @@ def align(
         Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): prints the error rate.
     device
         cpu, cuda or cuda:N; by default the GPU when there is one.
+    trust
+        Load a model that runs somebody's own code (package.module:Name).
     """
     from regard.data.gold_alignments import read_gold
     from regard.data.text import read_pairs
@@ -108,8 +112,8 @@ def align(
 
     if (source is None or target is None) == (gold is None):
         raise OptionError("Give the files SOURCE and TARGET to link their words, or --gold FILE to measure.")
-    forward = Translator.load(model, device=device)
-    backward = None if reverse is None else Translator.load(reverse, device=device)
+    forward = Translator.load(model, device=device, trust=trust)
+    backward = None if reverse is None else Translator.load(reverse, device=device, trust=trust)
     if gold is not None:
         error = alignment_error(forward, read_gold(gold), backward)
         say(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")

@@ -22,7 +22,7 @@ from regard.systems.translation.data import TranslationData, TranslationSplits, 
 from regard.systems.translation.model import Translator
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
-from regard.training.reinforce import RunningBaseline
+from regard.training.reinforce import RunningBaseline, reinforce_loss
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
@@ -119,7 +119,7 @@ class TranslationTask(Task):
         loss, nll = smoothed_cross_entropy(logits, real(targets), smoothing=settings.label_smoothing)
         if unrolled.log_prob is not None and unrolled.entropy is not None and self.training:
             advantage = self.baseline.advantage(-nll.detach())
-            loss = loss - settings.reinforce_weight * (advantage * real(unrolled.log_prob)).mean()
+            loss = loss + settings.reinforce_weight * reinforce_loss(advantage, real(unrolled.log_prob))
             loss = loss - settings.entropy_weight * real(unrolled.entropy).mean()
         if unrolled.overlap is not None and settings.coverage_weight:
             loss = loss + settings.coverage_weight * real(unrolled.overlap).mean()

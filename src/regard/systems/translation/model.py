@@ -1,4 +1,4 @@
-"""Translator: text in, text out, by any sequence-to-sequence model of the lectures."""
+"""Translator: text in, text out, by a plain encoder-decoder, RNNsearch, Luong's models or a Transformer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,7 +54,8 @@ class TranslatorConfig(Checked):
     hidden: PositiveInt = 256
     """Units of the recurrent layers, in each direction."""
     encoder_hidden: Count = 0
-    """Units of the encoder in each direction; 0 for as many as `hidden`. hidden / 2 makes dot products possible."""
+    """Units of the encoder in each direction; 0 for as many as `hidden`. hidden / 2 makes dot products possible
+    where the encoder is bidirectional."""
     layers: PositiveInt = 1
     """Layers of encoder and decoder (rnnsearch has one)."""
     cell: Literal["gru", "lstm"] = "gru"
@@ -64,7 +65,7 @@ class TranslatorConfig(Checked):
     conditional: bool = False
     """rnnsearch: a conditional GRU, which updates its state before and after attending."""
     input_feeding: bool = True
-    """luong: the attentional vector is an input of the next step."""
+    """luong, plain: the vector that predicts a word is an input of the next step."""
     score: Annotated[str, Names(SCORES)] = "additive"
     """How well a source word matches the decoder's state."""
     align: Annotated[str, Names(ALIGNMENTS)] = "softmax"
@@ -104,6 +105,13 @@ class TranslatorConfig(Checked):
                     f"{name} is for the architecture {' or '.join(users)}, and {self.architecture} would ignore it; "
                     f"got {name} {getattr(self, name)!r}. Remove it."
                 )
+        is_local = self.align in ("local_m", "local_p") or self.align not in ALIGNMENTS
+        if self.window != defaults["window"] and not is_local and not own:
+            raise OptionError(f"window is for align local_m or local_p; got window {self.window} and {self.align!r}.")
+        if self.max_positions != defaults["max_positions"] and self.score in SCORES and self.score != "location":
+            raise OptionError(
+                f"max_positions is for score 'location'; got max_positions {self.max_positions} and {self.score!r}."
+            )
         if self.architecture == "rnnsearch" and self.layers > 1 and not own:
             raise OptionError(f"rnnsearch has one layer; got layers {self.layers}. Use architecture 'luong'.")
         if self.architecture == "transformer" and self.embedding % self.heads:
@@ -127,7 +135,7 @@ class Translation(Result):
     source: str
     text: str
     score: float
-    """Mean log-probability of a token, or what else the search ranked by."""
+    """Mean log-probability of a token, or whatever else the search ranked by."""
     finished: bool
     """False where the output was cut at the length limit."""
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
@@ -167,7 +175,7 @@ class Translator(System):
         return encoded
 
     def search(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], options: Search) -> list[list[Hypothesis]]:
-        """The best hypotheses for each source sentence; by default at most twice its length and ten more tokens."""
+        """The best hypotheses for each source sentence; by default at most twice the longest one and ten tokens."""
         return self._search(self.encode(source, lengths), int(lengths.max()), options)
 
     def costs(self, inputs: Sequence[str]) -> list[int]:

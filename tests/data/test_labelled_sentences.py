@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.data.sentences import Labelled, read_inference, read_labelled, read_tagged, read_trees
+from regard.data.labelled_sentences import Labelled, read_inference, read_labelled, read_tagged, read_trees
 from regard.errors import DataError
 
 

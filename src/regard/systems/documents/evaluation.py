@@ -1,0 +1,154 @@
+"""How good a document classifier is: accuracy, by class, and whether its attention can be trusted."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from regard.data.documents import BadRows, Document, read_documents
+from regard.errors import DataError, OptionError
+from regard.systems.documents import EvaluationSet
+from regard.systems.documents.data import WORLD_COUNT, cleaned, encode_documents
+from regard.systems.documents.experiment import predicted
+from regard.systems.documents.explanations import faithfulness, rationale_agreement
+from regard.systems.documents.model import Classification, DocumentClassifier
+from regard.systems.report import Measure, Report
+
+
+def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = "model") -> Report:
+    """Classify the documents of a test set."""
+    notes: list[str] = []
+    documents = read_test(model, test_set, notes)
+    encoded = encode_documents(model, documents)
+    probabilities = predicted(model, encoded).numpy()
+    found = probabilities.argmax(1)
+    right = found == encoded.labels
+    likely = np.take_along_axis(probabilities, encoded.labels[:, None], axis=1)
+    by_class = _by_class(model, encoded.labels, found)
+    recalls = [row["F1"] for row in by_class]
+    scores = {
+        "accuracy": Measure(100 * float(right.mean()), note="percent"),
+        "macro F1": Measure(float(np.mean(recalls)), note="percent: the mean over the classes"),
+        "log-likelihood": Measure(float(np.log(np.maximum(likely, 1e-12)).mean()), "{:.4f}", "nats per document"),
+        "unknown words": Measure(encoded.unknown_percent, note="percent of the words"),
+    }
+    if encoded.left_out:
+        notes.append(f"{encoded.left_out} documents were cut at {model.config.max_sentences} sentences.")
+    if test_set.world:
+        scores |= decisive_scores(model, len(documents))
+    if test_set.faithfulness:
+        measured = faithfulness(model, documents[: test_set.faithfulness], shuffles=test_set.shuffles)
+        scores |= measured.scores
+        notes.append(measured.sentence)
+    if test_set.rationales:
+        measures, sentence = rationale_agreement(model, [each for each in documents if each.rationale])
+        scores |= measures
+        notes.append(sentence)
+    outputs = [
+        {"label": document.label, "predicted": model.labels[int(guess)], "probability": float(row.max())}
+        for document, guess, row in zip(documents, found, probabilities, strict=True)
+    ]
+    title = f"{len(documents)} documents"
+    return Report(name, title, scores, {"By class": by_class}, outputs, notes=tuple(notes))
+
+
+def read_test(model: DocumentClassifier, test_set: EvaluationSet, notes: list[str]) -> list[Document]:
+    """The test documents, with the names of the classes that the model knows."""
+    if test_set.world:
+        from regard.systems.documents.data import world_documents
+
+        return _named(model, world_documents("test", test_set.count or WORLD_COUNT))
+    bad = BadRows(test_set.skip_bad)
+    rows = read_documents(test_set.documents, format=test_set.format, columns=test_set.columns, bad=bad)
+    documents = [cleaned(document, test_set.posts) for document in islice(rows, test_set.count or None)]
+    if not documents:
+        raise DataError(f"{test_set.documents} holds no documents.")
+    if bad.count:
+        notes.append(str(bad))
+    return _named(model, documents)
+
+
+def decisive_scores(model: DocumentClassifier, count: int) -> dict[str, Measure]:
+    """How often the most attended sentence and word of generated reviews are those that decide."""
+    from regard.worlds.reviews import reviews
+
+    sample = list(islice(reviews("test"), count))
+    results = model.classify(
+        [Document(sentences=tuple(" ".join(sentence) for sentence in review.sentences)) for review in sample]
+    )
+    sentences = [
+        _strongest(result.sentences) in review.decisive for result, review in zip(results, sample, strict=True)
+    ]
+    words = [
+        (place, _strongest(result.sentences[place].words)) in review.words
+        for result, review in zip(results, sample, strict=True)
+        for place in review.decisive
+    ]
+    return {
+        "decisive sentence": Measure(
+            100 * float(np.mean(sentences)), note="percent: the most attended sentence is one that decides"
+        ),
+        "decisive word": Measure(
+            100 * float(np.mean(words)),
+            note="percent: the most attended word of a deciding sentence carries the opinion",
+        ),
+    }
+
+
+def word_weights(results: Iterable[Classification], word: str) -> dict[str, list[float]]:
+    """The weights of one word in its sentences, by the predicted class of the document (Yang et al. 2016, Figure 3).
+
+    Case and the punctuation around a word are ignored. `viewing.document_figures.word_weight_figure` draws the result.
+    """
+    wanted = word.lower()
+    found: dict[str, list[float]] = {}
+    for result in results:
+        weights = [
+            each.weight
+            for sentence in result.sentences
+            for each in sentence.words
+            if each.word.lower().strip(".,;:!?\"'()[]") == wanted
+        ]
+        if weights:
+            found.setdefault(result.label, []).extend(weights)
+    return found
+
+
+def _strongest(parts: Sequence[Any]) -> int:
+    return int(np.argmax([part.weight for part in parts]))
+
+
+def _by_class(model: DocumentClassifier, labels: np.ndarray, found: np.ndarray) -> list[dict[str, Any]]:
+    rows = []
+    for number, label in enumerate(model.labels):
+        of_class, said = labels == number, found == number
+        if not of_class.any():
+            continue
+        both = float((of_class & said).sum())
+        mistakes = found[of_class & ~said]
+        common = model.labels[int(np.bincount(mistakes).argmax())] if len(mistakes) else ""
+        rows.append(
+            {
+                "class": label,
+                "documents": int(of_class.sum()),
+                "recall": 100 * both / float(of_class.sum()),
+                "precision": 100 * both / max(1.0, float(said.sum())),
+                "F1": 200 * both / float(of_class.sum() + said.sum()),
+                "most common mistake": common,
+            }
+        )
+    return rows
+
+
+def _named(model: DocumentClassifier, documents: list[Document]) -> list[Document]:
+    """Documents whose labels are numbers, where the classes have names, get these names."""
+    given = sorted({document.label for document in documents})
+    if set(given) <= set(model.labels):
+        return documents
+    if all(label.isdecimal() and int(label) < len(model.labels) for label in given):
+        return [replace(document, label=model.labels[int(document.label)]) for document in documents]
+    if set(given) <= {"pos", "neg"} and set(model.labels) == {"positive", "negative"}:
+        return [replace(each, label={"pos": "positive", "neg": "negative"}[each.label]) for each in documents]
+    raise OptionError(f"The model knows the classes {list(model.labels)}; the documents have {given[:12]}.")

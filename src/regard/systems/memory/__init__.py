@@ -1,0 +1,51 @@
+"""Memory machines: bits on a tape in, bits out, by way of a memory that the model itself writes."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+from regard.config import Checked, Count, PositiveInt
+from regard.systems.families import Family
+
+
+@dataclass(frozen=True)
+class TapeOptions(Checked):
+    """Options of `tape`."""
+
+    repeats: PositiveInt = 2
+    """repeat-copy: how many times to copy the sequence."""
+    query: PositiveInt = 1
+    """recall: which item is shown again, counted from 1; the answer is the item after it."""
+    slots: Count = 0
+    """Slots of the memory; 0 for as many as in training. A machine can use more than it was trained with."""
+    traces: bool = True
+    """Whether to report how the heads moved and what the memory holds."""
+
+
+@dataclass(frozen=True)
+class EvaluationSet(Checked):
+    """What a memory machine is evaluated on: fresh tapes of its task."""
+
+    count: PositiveInt = 1000
+    """Number of tapes of the lengths that it was trained on, all lengths alike."""
+    lengths: tuple[Count, ...] = ()
+    """Further lengths; by default one, two, three and six times the longest of the training, as far as the slots of
+    the memory suffice."""
+    per_length: PositiveInt = 200
+    """Number of tapes of each further length."""
+    slots: Count = 0
+    """Slots of the memory; 0 for as many as in training."""
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 1
+    """Seed of the tapes; training and validation use others."""
+
+
+FAMILY = Family(
+    system="regard.systems.memory.model:TuringMachine",
+    experiment="regard.systems.memory.experiment:TapeExperiment",
+    evaluate="regard.systems.memory.evaluation:evaluate",
+    test_set=EvaluationSet,
+    commands={"tape": "regard.systems.memory.command:tape"},
+    example="regard tape {model} --show -",
+    headline={"test_bits": "{:.2f} bits a sequence", "test_exact": "{:.1f} % exact"},
+)

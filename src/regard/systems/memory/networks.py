@@ -1,0 +1,184 @@
+"""Networks that answer tapes: the neural Turing machine, an LSTM, and attention over the inputs."""
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention import mask
+from regard.attention.attend import attend
+from regard.decoders.cuda_graphs import STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
+from regard.kernels.hoisted import hoisting
+from regard.layers.controllers import CONTROLLERS
+from regard.layers.memory import ExternalMemory, Kernel, MemoryState
+
+Inputs = Float[Tensor, "b t c"]
+Logits = Float[Tensor, "b t y"]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a network answers at each step, and what it attended to."""
+
+    logits: Logits
+    """A logit for each bit."""
+    weights: dict[str, Float[Tensor, "b t n"]] = field(default_factory=dict)
+    """By name: where each head was, over the slots of the memory, or what was attended to, over the steps."""
+    vectors: dict[str, Float[Tensor, "b t d"]] = field(default_factory=dict)
+    """By name: what each head read, or added, in each step."""
+    memory: Float[Tensor, "b n d"] | None = None
+    """The memory after the last step."""
+
+    def row(self, number: int) -> "Answered":
+        """One row of the batch, as a batch of one, on the CPU."""
+
+        def of(tensor: Tensor) -> Tensor:
+            return tensor[number : number + 1].float().cpu()
+
+        weights, vectors = ({name: of(part) for name, part in each.items()} for each in (self.weights, self.vectors))
+        return Answered(of(self.logits), weights, vectors, None if self.memory is None else of(self.memory))
+
+
+class TapeNetwork(nn.Module):
+    """Base class: a network that answers at every step of a tape, and never looks ahead."""
+
+    def forward(self, inputs: Inputs) -> Logits:
+        """A logit for each bit of the answer, at each step."""
+        raise TypeError(f"{type(self).__name__} does not define forward(inputs).")
+
+    def answer(self, inputs: Inputs, *, slots: int | None = None) -> Answered:
+        """The logits, and what was attended to."""
+        return Answered(self(inputs))
+
+
+class TuringNetwork(TapeNetwork):
+    """The neural Turing machine (Graves et al. 2014): a controller, and a memory that it reads and writes.
+
+    In each step the controller sees the input and what was read in the step before; the answer is computed from its
+    features and what is read in this step. On a GPU, training records the loop over the steps as CUDA graphs.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        controller: str = "lstm",
+        hidden: int = 100,
+        slots: int = 128,
+        width: int = 20,
+        num_reads: int = 1,
+        num_writes: int = 1,
+        max_shift: int = 1,
+    ) -> None:
+        super().__init__()
+        self.memory = ExternalMemory(
+            hidden, slots=slots, width=width, num_reads=num_reads, num_writes=num_writes, max_shift=max_shift
+        )
+        self.controller = CONTROLLERS[controller](inputs, self.memory.read_size, hidden)
+        self.first_read = nn.Parameter(torch.zeros(self.memory.read_size))
+        self.output = nn.Linear(hidden + self.memory.read_size, outputs)
+        self._graphed_loop = GraphedLoop()
+
+    def forward(self, inputs: Inputs, *, kernel: Kernel = "auto") -> Logits:
+        """A logit for each bit of the answer, at each step."""
+        if inputs.is_cuda and self.training and torch.is_grad_enabled() and kernel == "auto" and inputs.shape[1]:
+            padded = pad_axes(inputs, len(inputs), round_up(inputs.shape[1], STEP_MULTIPLE))
+            loop = self._graphed_loop(self, self._logits, [padded], dict(self.named_parameters()))
+            return loop[0][:, : inputs.shape[1]]
+        return self._loop(inputs, kernel=kernel)[0]
+
+    def answer(self, inputs: Inputs, *, slots: int | None = None) -> Answered:
+        """The logits, the movements of the heads, what they read and added, and the memory at the end."""
+        steps: list[tuple[Tensor, ...]] = []
+        sizes = self.memory.sizes
+        logits, memory = self._loop(inputs, slots=slots, record=steps)
+        if not steps:
+            return Answered(logits, memory=memory.slots)
+        weights, read, add = (torch.stack(part, 1) for part in zip(*steps, strict=True))
+        names = [f"read {head}" for head in range(1, sizes.reads + 1)]
+        names += [f"write {head}" for head in range(1, sizes.writes + 1)]
+        vectors = {f"reads {head + 1}": read[:, :, head] for head in range(sizes.reads)}
+        vectors |= {f"adds {head + 1}": add[:, :, head] for head in range(sizes.writes)}
+        return Answered(logits, {name: weights[:, :, head] for head, name in enumerate(names)}, vectors, memory.slots)
+
+    def _logits(self, inputs: Inputs) -> tuple[Logits]:
+        return (self._loop(inputs)[0],)
+
+    def _loop(
+        self,
+        inputs: Inputs,
+        *,
+        slots: int | None = None,
+        kernel: Kernel = "auto",
+        record: list[tuple[Tensor, ...]] | None = None,
+    ) -> tuple[Logits, MemoryState]:
+        batch = len(inputs)
+        state, memory = self.controller.start(batch), self.memory.start(batch, slots=slots)
+        read = self.first_read.expand(batch, -1)
+        features = []
+        with hoisting(self):
+            for each in self.controller.project(inputs).unbind(0):
+                hidden, state = self.controller(each, read, state)
+                accessed = self.memory(hidden, memory, kernel=kernel, with_instructions=record is not None)
+                read, memory = accessed.read.flatten(1), accessed.state
+                features.append(torch.cat([hidden, read], -1))
+                if record is not None:
+                    record.append((memory.weights, accessed.read, accessed.instructions.add))
+        if not features:
+            return inputs.new_zeros(batch, 0, self.output.out_features), memory
+        return self.output(torch.stack(features, 1)), memory
+
+
+class LSTMNetwork(TapeNetwork):
+    """Layers of LSTM and nothing beside them: the baseline without an external memory."""
+
+    def __init__(self, inputs: int, outputs: int, *, hidden: int, layers: int = 1) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(inputs, hidden, layers, batch_first=True)
+        self.output = nn.Linear(hidden, outputs)
+
+    def forward(self, inputs: Inputs) -> Logits:
+        """A logit for each bit of the answer, at each step."""
+        logits: Tensor = self.output(_states(self.lstm, inputs))
+        return logits
+
+
+class AttentionNetwork(TapeNetwork):
+    """An LSTM that at each step attends to all steps up to this one, with the inputs themselves as values.
+
+    logits = W [h_t; sum_i softmax_i(q_t' k_i / sqrt(d)) V x_i], with q = Q h and k = K h.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, hidden: int, layers: int = 1) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(inputs, hidden, layers, batch_first=True)
+        self.query, self.key = nn.Linear(hidden, hidden, bias=False), nn.Linear(hidden, hidden, bias=False)
+        self.value = nn.Linear(inputs, hidden, bias=False)
+        self.output = nn.Linear(2 * hidden, outputs)
+
+    def forward(self, inputs: Inputs) -> Logits:
+        """A logit for each bit of the answer, at each step."""
+        return self._attend(inputs, weights=False).logits
+
+    def answer(self, inputs: Inputs, *, slots: int | None = None) -> Answered:
+        """The logits, and the attention of each step to the steps up to it."""
+        return self._attend(inputs, weights=True)
+
+    def _attend(self, inputs: Inputs, *, weights: bool) -> Answered:
+        states = _states(self.lstm, inputs)
+        allowed = mask.causal(inputs.shape[1], device=inputs.device)
+        context, attended = attend(
+            self.query(states), self.key(states), self.value(inputs), mask=allowed, weights=weights
+        )
+        logits = self.output(torch.cat([states, context], -1))
+        return Answered(logits, {} if attended is None else {"attention": attended})
+
+
+def _states(lstm: nn.LSTM, inputs: Inputs) -> Float[Tensor, "b t h"]:
+    """The states of all steps; torch refuses sequences without steps."""
+    if not inputs.shape[1]:
+        return inputs.new_zeros(len(inputs), 0, lstm.hidden_size)
+    states: Tensor = lstm(inputs)[0]
+    return states

@@ -1,0 +1,162 @@
+"""A memory machine at work: input and output, the movements of its heads, and its memory (Graves et al. 2014, fig. 6).
+
+Time runs from left to right in every panel.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from rich.text import Text
+
+from regard.errors import OptionError
+from regard.trace import Trace
+from regard.viewing.figures import InlineFigure, add_title
+from regard.viewing.scale import is_signed, reduced
+
+MIN_WEIGHT = 0.05
+"""Weight from which on a slot counts as used; slots before the first and after the last used one are not drawn."""
+MAX_ROWS, MAX_STEPS = 400, 1000
+"""Rows and steps up to which a figure draws each; more are reduced."""
+_MAX_TERMINAL_ROWS = 32
+_COLOURS, _SIGNED_COLOURS, _WRONG = "Blues", "RdBu", "#D55E00"
+_LIGHT, _DARK, _NEGATIVE = (247, 251, 255), (8, 69, 148), (165, 55, 45)
+_SHADES = " ░▒▓█"
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """One picture: rows over steps, or the memory."""
+
+    name: str
+    values: Float[np.ndarray, "rows columns"]
+    first: int = 1
+    """The number of its first row."""
+    wrong: Float[np.ndarray, "rows columns"] | None = None
+    """1 where an output bit is wrong."""
+    bounded: bool = True
+    """Whether its numbers are from 0 to 1."""
+
+
+def tape_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
+    """Input, output, and for each head what it wrote or read and where it was; beside them the memory at the end.
+
+    Wrong bits of the output are crossed out. Slots that no head used are not drawn.
+    """
+    panels, memory = _panels(trace)
+    steps = panels[0].values.shape[1]
+    wide = min(14.0, max(4.5, 0.13 * steps))
+    heights = [min(2.6, max(0.45, 0.11 * len(panel.values))) for panel in panels]
+    beside = 0.0 if memory is None else min(4.0, max(1.2, 0.11 * memory.values.shape[1]))
+    size = (wide + beside + 1.2, sum(heights) + 0.28 * len(panels) + (0.8 if title else 0.5))
+    figure = InlineFigure(figsize=size, layout="constrained")
+    ratios = [wide] if memory is None else [wide, beside]
+    grid = figure.add_gridspec(len(panels), len(ratios), height_ratios=heights, width_ratios=ratios)
+    above: Axes | None = None
+    for row, panel in enumerate(panels):
+        axes = figure.add_subplot(grid[row, 0], sharex=above)
+        above = above or axes
+        _draw(axes, panel, last=row == len(panels) - 1)
+        if memory is not None and panel.name == "write 1":
+            _draw(figure.add_subplot(grid[row, 1]), memory, last=True, across="feature")
+    add_title(figure, title)
+    return figure
+
+
+def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text:
+    """The same panels for a terminal, a character for each step; without `colour`, in five shades.
+
+    A tape longer than the terminal is wide is reduced: each character shows the largest number of its steps.
+    """
+    panels, memory = _panels(trace)
+    room = max(10, width - 6)
+    lines: list[Text] = []
+    for panel in panels if memory is None else [*panels, memory]:
+        values, (down, across) = reduced(panel.values, _MAX_TERMINAL_ROWS, room)
+        wrong = None if panel.wrong is None else reduced(panel.wrong, _MAX_TERMINAL_ROWS, room)[0]
+        note = f" ({down} x {across} numbers in each character)" if max(down, across) > 1 else ""
+        lines.append(Text.assemble((panel.name, "bold"), (note, "dim")))
+        largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
+        for row, numbers in enumerate((values / largest).tolist()):
+            cells = [
+                Text("x", style="bold red") if wrong is not None and wrong[row, column] > 0 else _cell(number, colour)
+                for column, number in enumerate(numbers)
+            ]
+            label = str(panel.first + row * down) if row % 5 == 0 else ""
+            lines.append(Text.assemble((f"{label:>4} ", "dim"), *cells))
+    return Text("\n").join(lines)
+
+
+def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
+    """The panels over time, and the memory where there is one."""
+    maps = {each.name: each.weights for each in trace.maps}
+    missing = [name for name in ("input", "output", "target") if name not in maps]
+    if missing or not maps.get("input", np.zeros((0, 0))).size:
+        raise OptionError(
+            f"There is no tape to draw: the trace has {len(trace.axes[0]) if trace.axes else 0} steps"
+            + (f" and no map {missing[0]!r}." if missing else ".")
+        )
+    scored = np.array(trace.values("scored") or np.ones(len(maps["output"])))[:, None]
+    wrong = ((maps["output"] > 0.5) != (maps["target"] > 0.5)) * scored
+    signed = bool(maps["input"].min() < 0)
+    panels = [
+        _Panel("input", maps["input"].T, bounded=not signed),
+        _Panel("output", (maps["output"] * scored).T, wrong=wrong.T.astype(np.float32)),
+    ]
+    if "memory" not in maps:
+        panels += [_Panel(name, weights.T) for name, weights in maps.items() if name == "attention"]
+        return panels, None
+    writes, reads = (sorted(name for name in maps if name.startswith(kind)) for kind in ("write ", "read "))
+    first, end = _used([maps[name] for name in (*writes, *reads)])
+    for name in (*writes, *reads):
+        head = name.split()[-1]
+        vectors = f"{'adds' if name in writes else 'reads'} {head}"
+        if vectors in maps:
+            panels.append(_Panel(vectors, maps[vectors].T, bounded=False))
+        panels.append(_Panel(name, maps[name].T[first:end], first=first + 1))
+    return panels, _Panel("memory", maps["memory"][first:end], first=first + 1, bounded=False)
+
+
+def _used(weights: list[Float[np.ndarray, "t n"]]) -> tuple[int, int]:
+    """The first slot that any head used, and the one after the last."""
+    used = np.flatnonzero(np.max([each.max(0) for each in weights], axis=0) >= MIN_WEIGHT)
+    return (int(used[0]), int(used[-1]) + 1) if len(used) else (0, weights[0].shape[1])
+
+
+def _draw(axes: Axes, panel: _Panel, *, last: bool, across: str = "step") -> None:
+    values, _ = reduced(panel.values, MAX_ROWS, MAX_STEPS)
+    signed = not panel.bounded and is_signed(values)
+    largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
+    high, wide = panel.values.shape
+    axes.imshow(
+        values,
+        cmap=_SIGNED_COLOURS if signed else _COLOURS,
+        vmin=-largest if signed else 0,
+        vmax=largest,
+        aspect="auto",
+        interpolation="nearest",
+        extent=(0.5, wide + 0.5, panel.first + high - 0.5, panel.first - 0.5),
+    )
+    if panel.wrong is not None:
+        rows, columns = np.nonzero(panel.wrong)
+        axes.plot(columns + 1, rows + panel.first, "x", color=_WRONG, markersize=4, linestyle="none")
+    axes.set_title(panel.name, fontsize=9, loc="left", pad=2)
+    axes.tick_params(labelsize=7, length=2, labelbottom=last)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if last:
+        axes.set_xlabel(across, fontsize=8)
+    for side in axes.spines.values():
+        side.set_color("0.8")
+
+
+def _cell(number: float, colour: bool) -> Text:
+    strength = min(1.0, abs(number))
+    shade = _SHADES[round(4 * strength)]
+    if not colour:
+        return Text(shade)
+    dark = _NEGATIVE if number < 0 else _DARK
+    red, green, blue = (round(low + (high - low) * strength) for low, high in zip(_LIGHT, dark, strict=True))
+    return Text(shade, style=f"rgb({red},{green},{blue}) on rgb({red},{green},{blue})")

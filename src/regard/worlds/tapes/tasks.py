@@ -1,0 +1,267 @@
+"""The five tasks of Graves et al. 2014, section 4."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.config import Count, PositiveInt
+from regard.errors import OptionError
+from regard.worlds.tapes.task import Drawn, Tapes, Task
+
+SORTED_FRACTION = 0.8
+"""The fraction of the vectors that priority-sort asks for: 16 of 20, as in the paper."""
+
+
+@dataclass(frozen=True)
+class Copy(Task):
+    """Copy a sequence of vectors (section 4.1).
+
+    Step by step: the n vectors, a mark on a channel of its own, n steps of zeros in which the copy is due.
+    """
+
+    name: ClassVar[str] = "copy"
+
+    @property
+    def input_size(self) -> int:
+        """The bits and the mark."""
+        return self.bits + 1
+
+    def write(self, drawn: Drawn) -> Tapes:
+        """2 n + 1 steps."""
+        rows = drawn.rows
+        length = rows.shape[1]
+        inputs, targets, scored = _blank(self, rows, 2 * length + 1)
+        inputs[:, :length, : self.bits] = rows
+        inputs[:, length, -1] = 1
+        targets[:, length + 1 :] = rows
+        scored[length + 1 :] = True
+        return Tapes(inputs, targets, scored)
+
+
+@dataclass(frozen=True)
+class RepeatCopy(Task):
+    """Copy a sequence several times, then answer with an end mark (section 4.2).
+
+    The mark after the sequence comes with the number of copies, divided by max_repeats, on a channel of its own.
+    """
+
+    name: ClassVar[str] = "repeat-copy"
+
+    max_length: PositiveInt = 10
+    max_repeats: PositiveInt = 10
+    """The largest number of copies to train on."""
+
+    @property
+    def input_size(self) -> int:
+        """The bits, the mark and the number of copies."""
+        return self.bits + 2
+
+    @property
+    def output_size(self) -> int:
+        """The bits and the end mark."""
+        return self.bits + 1
+
+    def draw(self, count: int, length: int, generator: torch.Generator, *, repeats: int = 0) -> Drawn:
+        """Draw sequences, and one number of copies for all of them unless it is given."""
+        rows, number = super().draw(count, length, generator)
+        if not repeats:
+            repeats = int(torch.randint(1, self.max_repeats + 1, (), generator=generator, device=generator.device))
+        # On the CPU, so that writing tapes need not ask a GPU for it.
+        return Drawn(rows, torch.full_like(number, repeats, device="cpu"))
+
+    def write(self, drawn: Drawn) -> Tapes:
+        """n + 1 + n repeats + 1 steps; all sequences have the same number of copies."""
+        rows, repeats = drawn.rows, int(drawn.number[0]) if len(drawn.number) else 1
+        length, answer = rows.shape[1], rows.shape[1] * repeats
+        inputs, targets, scored = _blank(self, rows, length + answer + 2)
+        inputs[:, :length, : self.bits] = rows
+        inputs[:, length, -2] = 1
+        inputs[:, length, -1] = repeats / self.max_repeats
+        targets[:, length + 1 : -1, : self.bits] = rows.repeat(1, repeats, 1)
+        targets[:, -1, -1] = 1
+        scored[length + 1 :] = True
+        return Tapes(inputs, targets, scored)
+
+
+@dataclass(frozen=True)
+class Recall(Task):
+    """Items in a row, and one of them again: answer with the item that came after it (section 4.3).
+
+    An item is item_length vectors, with a mark before it. The item that is asked for stands between two marks on
+    another channel. A length counts items.
+    """
+
+    name: ClassVar[str] = "recall"
+    shortest: ClassVar[int] = 2
+    unit: ClassVar[str] = "items"
+
+    bits: PositiveInt = 6
+    min_length: Count = 2
+    max_length: PositiveInt = 6
+    item_length: PositiveInt = 3
+    """Vectors of an item."""
+
+    @property
+    def input_size(self) -> int:
+        """The bits and two marks."""
+        return self.bits + 2
+
+    def draw(self, count: int, length: int, generator: torch.Generator) -> Drawn:
+        """Draw items, and which of them is asked for: any but the last."""
+        self.check_length(length)
+        rows = self._bits((count, length * self.item_length, self.bits), generator)
+        asked = torch.randint(length - 1, (count,), generator=generator, device=generator.device)
+        return Drawn(rows, asked)
+
+    def write(self, drawn: Drawn) -> Tapes:
+        """n (item_length + 1) steps of items, item_length + 2 of the question, item_length of the answer."""
+        size, (items, answers) = self.item_length, self._asked(drawn)
+        count = items.shape[1]
+        start = count * (size + 1)
+        inputs, targets, scored = _blank(self, drawn.rows, start + 2 * size + 2)
+        marked = inputs[:, :start].unflatten(1, (count, size + 1))
+        marked[:, :, 0, -2] = 1
+        marked[:, :, 1:, : self.bits] = items
+        inputs[:, start, -1] = inputs[:, start + size + 1, -1] = 1
+        inputs[:, start + 1 : start + size + 1, : self.bits] = answers[:, 0]
+        targets[:, start + size + 2 :] = answers[:, 1]
+        scored[start + size + 2 :] = True
+        return Tapes(inputs, targets, scored)
+
+    def _asked(self, drawn: Drawn) -> tuple[Tensor, Tensor]:
+        """All items, and of each sequence the one that is asked for with the one after it."""
+        items = drawn.rows.unflatten(1, (-1, self.item_length))
+        places = torch.stack([drawn.number, drawn.number + 1], 1)
+        index = places[:, :, None, None].expand(-1, -1, *items.shape[2:])
+        return items, items.gather(1, index)
+
+
+@dataclass(frozen=True)
+class PrioritySort(Task):
+    """Vectors, each with a priority from -1 to 1: answer with the first of them by priority (section 4.5).
+
+    Of n vectors, four fifths are asked for, those of the highest priorities, in falling order.
+    """
+
+    name: ClassVar[str] = "priority-sort"
+
+    min_length: Count = 20
+
+    @property
+    def row_size(self) -> int:
+        """The bits and the priority."""
+        return self.bits + 1
+
+    @property
+    def input_size(self) -> int:
+        """The bits, the priority and a mark."""
+        return self.bits + 2
+
+    def draw(self, count: int, length: int, generator: torch.Generator) -> Drawn:
+        """Draw vectors and their priorities."""
+        rows, number = super().draw(count, length, generator)
+        priorities = 2 * torch.rand(count, length, 1, generator=generator, device=generator.device) - 1
+        return Drawn(torch.cat([rows, priorities], -1), number)
+
+    def write(self, drawn: Drawn) -> Tapes:
+        """n + 1 steps, and one for each vector of the answer."""
+        rows = drawn.rows
+        length = rows.shape[1]
+        asked = math.ceil(SORTED_FRACTION * length)
+        inputs, targets, scored = _blank(self, rows, length + 1 + asked)
+        inputs[:, :length, : self.bits + 1] = rows
+        inputs[:, length, -1] = 1
+        order = rows[..., -1].argsort(dim=1, descending=True, stable=True)[:, :asked]
+        targets[:, length + 1 :] = rows[..., : self.bits].gather(1, order.unsqueeze(-1).expand(-1, -1, self.bits))
+        scored[length + 1 :] = True
+        return Tapes(inputs, targets, scored)
+
+
+@dataclass(frozen=True)
+class NGrams(Task):
+    """Predict each next bit of a sequence whose bits depend on the ones before (section 4.4, dynamic n-grams).
+
+    Each sequence has its own table: for each of the 2^context contexts the probability of a 1, drawn from
+    Beta(1/2, 1/2). The first bits, which have no whole context, are fair and not scored. A length counts bits.
+    """
+
+    name: ClassVar[str] = "ngrams"
+    shortest: ClassVar[int] = 1
+    unit: ClassVar[str] = "bits"
+
+    bits: PositiveInt = 1
+    min_length: Count = 200
+    max_length: PositiveInt = 200
+    context: PositiveInt = 5
+    """How many of the bits before it a bit depends on: 5 for 6-grams."""
+
+    def check(self) -> None:
+        """A bit is a vector of one."""
+        super().check()
+        if self.bits != 1:
+            raise OptionError(f"ngrams predicts single bits; got bits {self.bits}. Remove it.")
+
+    @property
+    def input_size(self) -> int:
+        """The bit."""
+        return 1
+
+    def slots(self, length: int) -> int:
+        """One for each context that a sequence can show."""
+        return min(1 << self.context, length)
+
+    def draw(self, count: int, length: int, generator: torch.Generator) -> Drawn:
+        """Draw a table for each sequence, and its bits one after another."""
+        self.check_length(length)
+        device = generator.device
+        uniform = torch.rand(count, 2**self.context, generator=generator, device=device)
+        # The arcsine law: sin^2 of a uniform angle has the distribution Beta(1/2, 1/2).
+        table = torch.sin(0.5 * math.pi * uniform).square()
+        chances = torch.rand(count, length, generator=generator, device=device)
+        seen = torch.zeros(count, dtype=torch.int64, device=device)
+        bits = []
+        for step in range(length):
+            probability = table.gather(1, seen.unsqueeze(1)).squeeze(1) if step >= self.context else 0.5
+            bit = chances[:, step] < probability
+            bits.append(bit)
+            seen = (2 * seen + bit) % 2**self.context
+        return Drawn(torch.stack(bits, 1).float().unsqueeze(-1), torch.zeros_like(seen))
+
+    def write(self, drawn: Drawn) -> Tapes:
+        """n - 1 steps: each reads a bit and predicts the next."""
+        rows = drawn.rows
+        inputs, targets = rows[:, :-1].clone(), rows[:, 1:].clone()
+        scored = torch.arange(inputs.shape[1], device=rows.device) >= self.context - 1
+        return Tapes(inputs, targets.mul_(scored[:, None]), scored)
+
+    def best_bits(self, rows: Float[Tensor, "b n 1"]) -> Float[Tensor, "b"]:
+        """Bits per sequence of the best predictor, which counts: p(1) = (ones + 1/2) / (ones + zeros + 1).
+
+        It is what no machine can be better than on average (Murphy 2012, as the paper cites).
+        """
+        bits = rows.squeeze(-1).long()
+        counts = torch.full((len(bits), 2**self.context, 2), 0.5, dtype=torch.float64, device=bits.device)
+        lost = torch.zeros(len(bits), dtype=torch.float64, device=bits.device)
+        each, seen = torch.arange(len(bits), device=bits.device), torch.zeros_like(bits[:, 0])
+        for step, bit in enumerate(bits.unbind(1)):
+            if step >= self.context:
+                of_context = counts[each, seen]
+                lost -= (of_context[each, bit] / of_context.sum(1)).log2()
+                counts[each, seen, bit] += 1
+            seen = (2 * seen + bit) % 2**self.context
+        return lost
+
+
+TASKS: dict[str, type[Task]] = {task.name: task for task in (Copy, RepeatCopy, Recall, PrioritySort, NGrams)}
+"""Every task by its name."""
+
+
+def _blank(task: Task, rows: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Inputs, targets and scored steps of tapes on which nothing is written yet."""
+    inputs = rows.new_zeros(len(rows), steps, task.input_size)
+    targets = rows.new_zeros(len(rows), steps, task.output_size)
+    return inputs, targets, torch.zeros(steps, dtype=torch.bool, device=rows.device)

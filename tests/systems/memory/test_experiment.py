@@ -1,0 +1,110 @@
+"""How a memory machine learns: new tapes in every update, the same ones for the same seed, longer ones later."""
+
+import pytest
+import torch
+
+import regard
+from regard.errors import OptionError
+from regard.systems.memory.experiment import TapeData, TapeTask, TapeTrain, bit_loss
+from regard.systems.memory.model import TuringMachine, TuringMachineConfig
+from regard.worlds.tapes import TASKS, Copy, Recall, Tapes
+
+SMALL = {"hidden": 20, "slots": 6, "width": 6}
+TINY = {"bits": 2, "max_length": 3, "valid_tapes": 30}
+SHORT = {"epochs": 2, "epoch_updates": 100, "batch_size": 32, "learning_rate": 0.02}
+
+
+def recipe(tmp_path, **tables) -> str:
+    path = tmp_path / "recipe.toml"
+    path.write_text('system = "turing-machine"\n')
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("copy")
+    return regard.train(recipe(folder), out=folder / "run", data=TINY, model=SMALL, train=SHORT, progress=False)
+
+
+def test_a_machine_learns_to_copy(trained):
+    """Chance is 4 bits a sequence, 2 for each of its vectors."""
+    metrics = trained.metrics
+    assert metrics["test_bits"] < 2.5
+    assert metrics["test_bits_right"] > 75
+    assert metrics["steps"] == 200
+    assert metrics["valid_log_likelihood"] == pytest.approx(-metrics["valid_bits"], abs=0.3)
+    assert set(metrics) >= {"parameters", "test_bits_right", "length_3_bits_right", "length_6_bits_right"}
+    result = regard.load(trained.folder, device="cpu").tape("10 01")
+    assert result.target == ((1, 0), (0, 1))
+
+
+def test_training_goes_on_from_a_machine_with_longer_tapes(trained, tmp_path):
+    out = tmp_path / "longer"
+    data = TINY | {"max_length": 5}
+    brief = SHORT | {"epochs": 1, "epoch_updates": 2}
+    longer = regard.train(recipe(tmp_path), out=out, data=data, train=brief, start_from=trained.folder, progress=False)
+    assert regard.load(longer.folder, device="cpu").task == Copy(bits=2, max_length=5)
+    with pytest.raises(OptionError, match="trained for copy with 2 bits, and this recipe asks for copy with 3"):
+        regard.train(
+            recipe(tmp_path), out=out, data={"bits": 3}, train=brief, start_from=trained.folder, progress=False
+        )
+
+
+def a_task(task=None, **settings) -> TapeTask:
+    torch.manual_seed(1)
+    machine = TuringMachine(TuringMachineConfig(**SMALL), task or Copy(bits=2, max_length=6))
+    return TapeTask(machine, TapeTrain(batch_size=4, **settings), total_steps=100)
+
+
+def test_an_update_always_sees_the_same_tapes():
+    task, again, other = a_task(seed=1), a_task(seed=1), a_task(seed=2)
+    for step in (0, 1, 50):
+        assert all(torch.equal(*parts) for parts in zip(task.tapes(step), again.tapes(step), strict=True))
+    first = [task.tapes(step).inputs for step in range(12)]
+    longest = [tuple(each.flatten().tolist()) for each in first if each.shape[1] > 5]
+    assert len(set(longest)) == len(longest) > 3, "new ones in every update"
+    assert any(
+        one.shape != two.inputs.shape or not torch.equal(one, two.inputs)
+        for one, two in zip(first, map(other.tapes, range(12)), strict=True)
+    )
+    assert {each.shape[1] for each in first} <= {2 * length + 1 for length in range(1, 7)}
+
+
+def test_a_curriculum_makes_tapes_longer():
+    task = a_task(curriculum=0.5)
+    assert [task.longest(step) for step in (0, 10, 30, 50, 99)] == [1, 2, 4, 6, 6]
+    assert a_task().longest(0) == 6
+    assert all(task.tapes(0).inputs.shape[1] == 3 for _ in range(3))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_gives_a_loss_and_gradients(name):
+    task = a_task(TASKS[name]())
+    tapes = task.tapes(0)
+    loss = bit_loss(task.model(tapes.inputs), tapes)
+    loss.backward()
+    assert 0.5 < float(loss.detach()) < 1, "about log 2 before training"
+    assert all(part.grad is not None and part.grad.isfinite().all() for part in task.model.parameters())
+
+
+def test_only_bits_that_count_are_in_the_loss():
+    logits, targets = torch.randn(2, 5, 3), torch.rand(2, 5, 3).round()
+    scored = torch.tensor([False, True, False, True, True])
+    expected = torch.nn.functional.binary_cross_entropy_with_logits(logits[:, scored], targets[:, scored])
+    torch.testing.assert_close(bit_loss(logits, Tapes(logits, targets, scored)), expected)
+    assert bit_loss(logits, Tapes(logits, targets, torch.zeros_like(scored))) == 0
+
+
+def test_both_optimizers_have_their_settings():
+    adam, rmsprop = (a_task(optimizer=name, momentum=0.8).make_optimizer() for name in ("adam", "rmsprop"))
+    assert isinstance(adam, torch.optim.AdamW)
+    assert isinstance(rmsprop, torch.optim.RMSprop)
+    assert rmsprop.defaults["momentum"] == 0.8
+
+
+def test_fields_that_a_task_does_not_have_are_refused(tmp_path):
+    assert TapeData(task="recall", item_length=2).make_task() == Recall(item_length=2)
+    with pytest.raises(OptionError, match=r"The task copy has no item_length; got item_length 2\. Remove it"):
+        TapeData(item_length=2)
+    with pytest.raises(OptionError, match="copy of 20 vectors needs a memory of 20 slots or more; this one has 6"):
+        regard.train(recipe(tmp_path), out=tmp_path / "run", model=SMALL, progress=False)

@@ -1,0 +1,99 @@
+"""Views of documents: sentence bars and shaded words, in the terminal and as figures."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import regard
+from regard.errors import OptionError
+from regard.trace import Axis, Map, Series, Trace
+from regard.viewing.document_figures import MAX_FIGURE_SENTENCES, shaded_sentences, word_weight_figure
+
+
+def trace_of(sentences: list[list[tuple[str, float]]], weights: list[float]) -> Trace:
+    words = [word for sentence in sentences for word in sentence]
+    return Trace(
+        "document",
+        (
+            Axis("label", "classes", ("positive",)),
+            Axis("sentences", "sentences", tuple(" ".join(word for word, _ in each) for each in sentences)),
+            Axis("words", "words", tuple(word for word, _ in words)),
+        ),
+        (Map("sentences", "label", "sentences", [weights]), Map("words", "label", "words", [[w for _, w in words]])),
+        (Series("sentence", "words", [place for place, each in enumerate(sentences) for _ in each]),),
+        extras={"probability": 0.75},
+    )
+
+
+@pytest.fixture
+def trace():
+    return trace_of([[("so", 0.9), ("long", 0.1)], [("i", 0.2), ("loved", 0.8)]], [0.04, 0.96])
+
+
+def printed(renderable, width=80, **options):
+    stream = io.StringIO()
+    Console(file=stream, width=width, **options).print(renderable)
+    return stream.getvalue()
+
+
+def test_words_are_shaded_by_both_weights_and_raw_on_request(trace):
+    first, second = shaded_sentences(trace)
+    strongest = 0.8 * np.sqrt(0.96)
+    assert [shade for _, shade in second.words] == pytest.approx([0.2 * np.sqrt(0.96) / strongest, 1.0])
+    assert [shade for _, shade in first.words] == pytest.approx([0.9 * 0.2 / strongest, 0.1 * 0.2 / strongest])
+    raw = shaded_sentences(trace, raw=True)
+    assert [shade for _, shade in raw[0].words] == pytest.approx([1.0, 1 / 9])
+    assert (first.weight, second.number) == (pytest.approx(0.04), 2)
+
+
+def test_the_terminal_shows_bars_and_marks(trace):
+    plain = printed(regard.view(trace).terminal(width=60, colour=False))
+    assert "positive 0.750" in plain
+    assert "0.96 ████████████ i ▓loved▓" in plain
+    assert "▓so▓" not in plain
+    assert "▓so▓" in printed(regard.view(trace).terminal(colour=False, raw=True))
+    coloured = printed(regard.view(trace), force_terminal=True, color_system="truecolor")
+    assert "48;2;33;113;181m" in coloured  # the strongest word
+
+
+def test_the_figure_has_every_word_and_saves_in_all_formats(trace, tmp_path):
+    figure = regard.view(trace).figure()
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert {"so", "long", "i", "loved", "0.96", "0.04"} <= set(texts)
+    for suffix in (".png", ".svg", ".pdf"):
+        assert regard.view(trace).save(tmp_path / f"a{suffix}", raw=True).stat().st_size > 500
+    with pytest.raises(OptionError, match="no option 'cells'"):
+        regard.view(trace).save(tmp_path / "a.png", cells=True)
+    with pytest.raises(OptionError, match=r"saved as \.png"):
+        regard.view(trace).save(tmp_path / "a.txt")
+
+
+def test_long_documents_show_their_strongest_sentences_and_say_so():
+    count = 500
+    weights = np.arange(count, dtype=float)
+    trace = trace_of([[(f"$w{number}$", 1.0)] for number in range(count)], (weights / weights.sum()).tolist())
+    texts = [text.get_text() for text in regard.view(trace).figure().axes[0].texts]
+    assert f"The {MAX_FIGURE_SENTENCES} most attended of 500 sentences." in texts
+    assert "$w499$" in texts
+    assert "$w3$" not in texts
+    assert "The 200 most attended of 500 sentences." in printed(regard.view(trace).terminal())
+
+
+def test_control_characters_cannot_reach_the_terminal():
+    trace = trace_of([[("\x1b[31mred", 1.0)]], [1.0])
+    assert "\x1b" not in printed(regard.view(trace).terminal(colour=False))
+
+
+def test_only_documents_have_sentences():
+    with pytest.raises(OptionError, match="Only a trace of kind 'document'"):
+        shaded_sentences(Trace.from_weights(["a"], ["b"], [[1.0]]))
+
+
+def test_the_distribution_of_a_word_by_class():
+    figure = word_weight_figure({"negative": [0.1, 0.2], "positive": [0.9]}, "good")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["negative: 2 times, mean 0.150", "positive: 1 times, mean 0.900"]
+    with pytest.raises(OptionError, match="'good' does not occur"):
+        word_weight_figure({}, "good")

@@ -1,0 +1,103 @@
+"""The view of glimpses: path, patches and belief, as a figure and in the terminal."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from regard.errors import OptionError
+from regard.trace import Axis, Box, Map, Series, Trace
+from regard.trace.data_uri import to_data_uri
+from regard.viewing.view import view
+from regard.viewing.views.glimpses import GlimpseView
+
+
+def trace_of(count=3, classes=4, scales=2, image=True) -> Trace:
+    axes = (
+        Axis("glimpses", "steps", tuple(map(str, range(1, count + 1)))),
+        Axis("classes", "classes", tuple("abcdefghijklmnop"[:classes])),
+    )
+    beliefs = np.random.default_rng(1).dirichlet(np.ones(classes), count)
+    boxes = [
+        Box("glimpses", step, 0.25 - 0.1 * scale, 0.25 - 0.1 * scale, 0.5 + 0.1 * scale, 0.5 + 0.1 * scale)
+        for step in range(count)
+        for scale in range(scales)
+    ]
+    places = np.linspace(0, 1, count)
+    series = Series("x", "glimpses", places), Series("y", "glimpses", places)
+    pixels = np.arange(40 * 40, dtype=np.uint16).reshape(40, 40) % 255
+    uri = to_data_uri(pixels.astype(np.uint8)) if image else None
+    return Trace(
+        "glimpses",
+        axes,
+        (Map("belief", "glimpses", "classes", beliefs),),
+        series,
+        tuple(boxes),
+        uri,
+        {"glimpse_size": 10},
+    )
+
+
+def printed(renderable, width=80) -> str:
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+def test_a_figure_has_the_path_a_patch_per_scale_and_a_belief_for_each_glimpse():
+    trace = trace_of(count=3, scales=2)
+    shown = view(trace)
+    assert type(shown) is GlimpseView
+    path, *panels = shown.figure(title="Two $x$").axes
+    assert [text.get_text() for text in path.texts] == ["1", "2", "3"]
+    assert path.lines[0].get_xdata().tolist() == [0, 20, 40]
+    assert len(path.patches) == 3
+    patches = [axes.images[0].get_array().shape for axes in panels if axes.images]
+    assert len(patches) == 3 * 2
+    assert set(patches) == {(10, 10, 3)}, "patches are as coarse as the retina"
+    bars = [[bar.get_width() for bar in axes.patches] for axes in panels if not axes.images]
+    np.testing.assert_allclose(bars, trace.weights, rtol=1e-6)
+
+
+def test_a_patch_is_the_mean_of_its_pixels():
+    trace = trace_of(count=1, scales=1)
+    (_, patch, _) = view(trace).figure().axes
+    pixels = (np.arange(1600).reshape(40, 40) % 255).astype(np.uint8)
+    assert np.array_equal(patch.images[0].get_array()[:, :, 0], pixels[10:20, 10:20])
+
+
+def test_only_the_most_probable_of_many_classes_are_drawn():
+    figure = view(trace_of(count=1, classes=16)).figure()
+    assert len(figure.axes[-1].patches) == 10
+
+
+def test_the_terminal_shows_path_and_belief():
+    trace = trace_of()
+    shown = printed(view(trace))
+    assert " 2 at  50%, 50%" in shown
+    best = trace.source[int(trace.weights[1].argmax())]
+    assert f"{best} {trace.weights[1].max():.2f}" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert all(len(line) <= 30 for line in printed(view(trace).terminal(width=30, colour=False), 30).splitlines())
+    colour = view(trace).terminal(width=80, colour=True)
+    assert "▀" in colour.plain
+    assert "3" in colour.plain
+
+
+def test_files_are_written_and_notebooks_served(tmp_path):
+    shown = view(trace_of(image=False))
+    for name in ("a.png", "a.svg", "a.pdf"):
+        assert shown.save(tmp_path / name).stat().st_size > 1000
+    assert shown._repr_png_().startswith(b"\x89PNG")
+    with pytest.raises(OptionError, match=r"saved as .png, .svg, .pdf"):
+        shown.save(tmp_path / "a.gif")
+
+
+def test_a_trace_without_glimpses_is_explained():
+    for broken in (replace(trace_of(), series=()), replace(trace_of(), boxes=()), trace_of(count=41)):
+        with pytest.raises(OptionError, match="glimpses"):
+            view(broken).figure()
+        with pytest.raises(OptionError, match="glimpses"):
+            view(broken).terminal()
