@@ -55,6 +55,7 @@ SYSTEMS: dict[str, str] = {
     "glimpser": "regard.systems.glimpses:FAMILY",
     "document-classifier": "regard.systems.documents:FAMILY",
     "turing-machine": "regard.systems.memory:FAMILY",
+    "reader": "regard.systems.reading:FAMILY",
 }
 """Every system by its kind, as config.json and the line `system = ...` of a recipe name it."""
 

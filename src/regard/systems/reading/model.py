@@ -1,0 +1,340 @@
+"""Reader: a machine that reads a sentence word by word, with or without attention to what it has read."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, overload
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.config import Checked, Count, Fraction, PositiveInt, fields_of
+from regard.data.padding import pad
+from regard.data.tokenizer import END, PAD, START, UNKNOWN
+from regard.data.vocabulary import Vocabulary
+from regard.decoders.readers import Sentences
+from regard.errors import OptionError
+from regard.search.hypothesis import Hypothesis
+from regard.search.search import search
+from regard.systems.folder import Labels
+from regard.systems.reading import ReadingOptions
+from regard.systems.reading.assembly import Judged, build_network
+from regard.systems.reading.traces import pair_trace, sentence_trace
+from regard.systems.system import Result, System
+
+ReadingInput = str | tuple[str, str]
+"""A sentence or, for inference, a premise and a hypothesis."""
+RECURRENT = ("lstm", "lstmn")
+_USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
+    "attention_dim": ("cell", ("lstmn",)),
+    "span": ("cell", ("lstmn", "self-attention")),
+    "attend_to": ("cell", ("self-attention",)),
+    "skip": ("cell", RECURRENT),
+    "recurrent_dropout": ("cell", RECURRENT),
+    "heads": ("cell", ("self-attention",)),
+    "feedforward_dim": ("cell", ("self-attention",)),
+    "share_embeddings": ("task", ("language-model",)),
+    "look_back": ("direction", ("both",)),
+    "labels_from": ("task", ("tag",)),
+    "pool": ("task", ("classify", "entail")),
+    "classifier_dim": ("task", ("classify", "entail")),
+    "fusion": ("task", ("entail",)),
+}
+
+
+@dataclass(frozen=True)
+class ReaderConfig(Checked):
+    """The parts of a reader."""
+
+    task: Literal["language-model", "classify", "entail", "tag"] = "language-model"
+    """language-model: predict the next word; classify: label a sentence; entail: label how a second sentence follows
+    from a first; tag: label each word."""
+    cell: Literal["lstm", "lstmn", "self-attention"] = "lstmn"
+    """lstm (no attention), lstmn (an LSTM that attends to its past, Cheng et al. 2016), or self-attention."""
+    direction: Literal["forward", "both"] = "forward"
+    """forward reads from left to right; both also sees the words that follow, which a language model must not."""
+    embedding: PositiveInt = 150
+    """Features of a word."""
+    hidden: PositiveInt = 300
+    """Units of a layer, in each direction."""
+    layers: PositiveInt = 1
+    """Number of layers."""
+    skip: bool = False
+    """lstm, lstmn: the words enter every layer, not only the first."""
+    attention_dim: Count = 0
+    """lstmn: units of the attention; 0 for as many as `hidden`."""
+    span: Count = 0
+    """lstmn, self-attention: how far away a word can attend, in words; 0 for all."""
+    attend_to: Literal["states", "words"] = "states"
+    """self-attention: what the upper layers attend to: the states of the layer below, as usual, or the words
+    themselves, so that the weights say which words were used."""
+    heads: PositiveInt = 1
+    """self-attention: number of heads."""
+    feedforward_dim: Count = 0
+    """self-attention: units of the feed-forward networks; 0 for four times `hidden`."""
+    look_back: bool = False
+    """self-attention, both ways: the last layer attends to earlier words only."""
+    labels_from: Literal["states", "attended"] = "states"
+    """tag: what the label of a word is computed from: its state, or (self-attention) only what it attended to in the
+    last layer. With attend_to "words" a label is then a weighted vote of other words."""
+    fusion: Literal["none", "shallow", "deep"] = "none"
+    """entail: how the second sentence attends to the first: not at all, after it was read, or while it is read
+    (lstmn)."""
+    pool: Literal["mean", "max", "last"] = "mean"
+    """classify, entail: how the states of a sentence become one vector."""
+    classifier_dim: Count = 0
+    """classify, entail: units of the layer before the labels; 0 for as many as `hidden`."""
+    share_embeddings: bool = False
+    """language-model: the output layer uses the embedding of the words."""
+    word_dropout: Fraction = 0.0
+    """Probability that a word of the vocabulary is dropped from a batch in training."""
+    dropout: Fraction = 0.0
+    """Dropout of word features, the same for all words of a sentence."""
+    layer_dropout: Fraction = 0.0
+    """Dropout between layers; self-attention: of every sublayer."""
+    recurrent_dropout: Fraction = 0.0
+    """lstm, lstmn: dropout of the recurrent parameters (Merity et al. 2018)."""
+    output_dropout: Fraction = 0.0
+    """Dropout before the output layers."""
+
+    def check(self) -> None:
+        """Refuse settings that the task or the cell would ignore, and sizes that do not fit together."""
+        defaults = {each.name: each.default for each in fields_of(ReaderConfig)}
+        for name, (decider, users) in _USED_BY.items():
+            chosen, value = getattr(self, decider), getattr(self, name)
+            if chosen not in users and value != defaults[name]:
+                raise OptionError(
+                    f"{name} is for the {decider} {' or '.join(users)}, and {chosen} would ignore it; got {name} "
+                    f"{value!r}. Remove it."
+                )
+        if self.task == "language-model" and self.direction == "both":
+            raise OptionError("A language model reads forward: it must not see the words that it predicts.")
+        if self.fusion == "deep" and (self.cell != "lstmn" or self.direction == "both"):
+            raise OptionError(
+                f"Deep fusion is part of a forward lstmn; got cell {self.cell!r}, direction {self.direction!r}. Use "
+                "fusion 'shallow'."
+            )
+        if (self.labels_from == "attended" or self.look_back) and self.cell != "self-attention":
+            raise OptionError(
+                f"labels_from 'attended' and look_back are for the cell self-attention; got cell {self.cell!r}."
+            )
+        if self.cell == "self-attention" and self.hidden % self.heads:
+            raise OptionError(f"hidden must be a multiple of heads; got hidden {self.hidden} and heads {self.heads}.")
+
+
+@dataclass(frozen=True)
+class Reading(Result):
+    """A sentence as it was read."""
+
+    text: str
+    words: tuple[str, ...] = field(repr=False)
+    premise: str | None = None
+    """Inference: the sentence that this one was compared with."""
+    surprisals: tuple[float, ...] = field(default=(), repr=False)
+    """Language models: -log2 p of each word given those before it, in bits."""
+    perplexity: float | None = None
+    """Language models: 2 to the mean surprisal of the words and of the end of the sentence."""
+    label: str | None = None
+    """Classifiers: the most probable label."""
+    probabilities: dict[str, float] = field(default_factory=dict, repr=False)
+    """Classifiers: the probability of each label."""
+    tags: tuple[str, ...] = field(default=(), repr=False)
+    """Taggers: the most probable label of each word."""
+    score: float | None = None
+    """Generated text: mean log-probability of a word, or what else the search ranked by."""
+    alternatives: tuple["Reading", ...] = field(default=(), repr=False)
+    """Generated text: the next best, or further samples, where `nbest` asked for them."""
+
+
+class Classes(Labels):
+    """The labels of a classifier or tagger, none for a language model: an asset, stored as a JSON list."""
+
+    __slots__ = ()
+
+    @classmethod
+    def load(cls, path: Any) -> "Classes":
+        """Read the labels."""
+        import json
+        from pathlib import Path
+
+        return cls(()) if json.loads(Path(path).read_text(encoding="utf-8")) == [] else cls(super().load(path))
+
+
+class Reader(System):
+    """A reader of one task, its vocabulary and its labels."""
+
+    kind = "reader"
+    Config = ReaderConfig
+    Options = ReadingOptions
+    assets: ClassVar[Mapping[str, Any]] = {"vocabulary": Vocabulary, "labels": Classes}
+    config: ReaderConfig
+
+    def __init__(self, config: ReaderConfig, vocabulary: Vocabulary, labels: Sequence[str] = ()) -> None:
+        super().__init__(config)
+        if bool(labels) == (config.task == "language-model"):
+            raise OptionError(f"A reader with task {config.task!r} has {'no' if labels else 'some'} labels.")
+        self.vocabulary, self.labels = vocabulary, Classes(labels)
+        self.network = build_network(config, len(vocabulary), len(labels))
+
+    @overload
+    def read(self, texts: ReadingInput, **options: Any) -> Reading: ...
+
+    @overload
+    def read(self, texts: list[ReadingInput] | list[str] | list[tuple[str, str]], **options: Any) -> list[Reading]: ...
+
+    def read(self, texts: Any, **options: Any) -> Reading | list[Reading]:
+        """Read a sentence, or each sentence of a list; for inference a sentence is a (premise, hypothesis).
+
+        Options are the fields of `ReadingOptions`. `stream` does the same for an iterable of any length.
+        """
+        checked = self.options(options)
+        if isinstance(texts, list):
+            return self.answer(texts, checked)
+        only: Reading = self.answer([texts], checked)[0]
+        return only
+
+    @overload
+    def generate(self, texts: str = "", **options: Any) -> Reading: ...
+
+    @overload
+    def generate(self, texts: list[str], **options: Any) -> list[Reading]: ...
+
+    def generate(self, texts: Any = "", **options: Any) -> Reading | list[Reading]:
+        """Continue a text, or each text of a list; "" begins a sentence. Only for language models."""
+        found: Reading | list[Reading] = self.read(texts, generate=True, **options)
+        return found
+
+    def costs(self, inputs: Sequence[ReadingInput]) -> list[int]:
+        """The number of words; of a generated text, the most that it can have."""
+        return [max(len(side.split()) for side in _sides(text)) + 1 for text in inputs]
+
+    def predict(self, inputs: Sequence[ReadingInput], options: ReadingOptions) -> list[Reading]:
+        """Read one batch."""
+        if options.generate and self.config.task != "language-model":
+            raise OptionError(f"Generating is only for language models; this reader has task {self.config.task!r}.")
+        for text in inputs:
+            self._check_input(text)
+        match self.config.task:
+            case "language-model":
+                texts = [str(text) for text in inputs]
+                return self._generated(texts, options) if options.generate else self._modelled(texts, options)
+            case "entail":
+                return self._compared([(text[0], text[1]) for text in inputs], options)
+            case _:
+                return self._judged([str(text) for text in inputs], options)
+
+    def split(self, text: str) -> list[str]:
+        """The words of a text, of which there must be some."""
+        words = self.vocabulary.split(text)
+        if not words:
+            raise OptionError(f"There is no word to read in {text!r}.")
+        return words
+
+    def padded(self, words: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
+        """Sentences as ids on the device of the model, and their lengths on the CPU."""
+        ids, lengths = pad([self.vocabulary.encode(each) for each in words])
+        return ids.to(self.device), lengths
+
+    def surprisals(self, ids: Tensor, lengths: Tensor, *, weights: bool) -> tuple[Float[Tensor, "b m"], Sentences]:
+        """-log2 p of each word and of the end of the sentence, and the sentences as they were read."""
+        predicted = self.network(ids, lengths, weights=weights)
+        log_probs = self.network.output(predicted.features).float().log_softmax(-1)
+        targets = with_end(ids, lengths)
+        return -log_probs.gather(-1, targets.unsqueeze(-1)).squeeze(-1) / math.log(2), predicted.sentences
+
+    def _modelled(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
+        words = [self.split(text) for text in texts]
+        ids, lengths = self.padded(words)
+        bits, sentences = self.surprisals(ids, lengths, weights=options.traces != "none")
+        readings = []
+        for row, (text, each, own) in enumerate(zip(texts, words, bits.cpu(), strict=True)):
+            own = own[: len(each) + 1]
+            reading = Reading(
+                text,
+                tuple(each),
+                surprisals=tuple(own[:-1].tolist()),
+                perplexity=2 ** float(own.mean()),
+                trace=sentence_trace(sentences, row, text, each, options.traces, surprisals=own[:-1].tolist()),
+            )
+            readings.append(reading)
+        return readings
+
+    def _generated(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
+        prompts = [self.vocabulary.encode(self.vocabulary.split(text)) for text in texts]
+        longest = max(map(len, prompts))
+        limit = longest + (60 if options.max_length is None else options.max_length)
+        rules = replace(options, max_length=None).rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=limit)
+        rules = replace(rules, min_length=max(rules.min_length, 1))
+        found = search(
+            self.network,
+            self.network.begin(),
+            rows=len(texts),
+            device=self.device,
+            rules=rules,
+            options=options,
+            prefixes=prompts if longest else None,
+        )
+        best = self._reread([each[0] for each in found], options)
+        others = [self._reread(each[1:], options) for each in found]
+        return [replace(one, alternatives=tuple(more)) for one, more in zip(best, others, strict=True)]
+
+    def _reread(self, hypotheses: Sequence[Hypothesis], options: ReadingOptions) -> list[Reading]:
+        """Generated texts, read again for what each word attended to."""
+        if not hypotheses:
+            return []
+        texts = [" ".join(self.vocabulary.decode(each.tokens)) for each in hypotheses]
+        readings = self._modelled(texts, options)
+        return [replace(reading, score=each.score) for reading, each in zip(readings, hypotheses, strict=True)]
+
+    def _judged(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
+        words = [self.split(text) for text in texts]
+        ids, lengths = self.padded(words)
+        judged: Judged = self.network(ids, lengths, weights=options.traces != "none")
+        logits = judged.logits.float().cpu()
+        readings = []
+        for row, (text, each) in enumerate(zip(texts, words, strict=True)):
+            trace = sentence_trace(judged.sentences, row, text, each, options.traces)
+            if self.config.task == "tag":
+                tags = tuple(self.labels[number] for number in logits[row, : len(each)].argmax(-1).tolist())
+                readings.append(Reading(text, tuple(each), tags=tags, trace=trace))
+            else:
+                readings.append(Reading(text, tuple(each), **self._decided(logits[row]), trace=trace))
+        return readings
+
+    def _compared(self, pairs: Sequence[tuple[str, str]], options: ReadingOptions) -> list[Reading]:
+        premises, words = ([self.split(pair[side]) for pair in pairs] for side in (0, 1))
+        judged: Judged = self.network(*self.padded(premises), *self.padded(words), weights=options.traces != "none")
+        logits = judged.logits.float().cpu()
+        return [
+            Reading(
+                text,
+                tuple(words[row]),
+                premise=premise,
+                **self._decided(logits[row]),
+                trace=pair_trace(judged, row, (premise, text), (premises[row], words[row]), options.traces),
+            )
+            for row, (premise, text) in enumerate(pairs)
+        ]
+
+    def _decided(self, logits: Float[Tensor, "k"]) -> dict[str, Any]:
+        values = logits.softmax(-1).tolist()
+        probabilities = dict(sorted(zip(self.labels, values, strict=True), key=lambda pair: -pair[1]))
+        return {"label": next(iter(probabilities)), "probabilities": probabilities}
+
+    def _check_input(self, text: Any) -> None:
+        is_pair = isinstance(text, tuple) and len(text) == 2 and all(isinstance(side, str) for side in text)
+        if self.config.task == "entail" and not is_pair:
+            raise OptionError(f"This reader compares two sentences: give (premise, hypothesis); got {text!r:.100}.")
+        if self.config.task != "entail" and not isinstance(text, str):
+            raise OptionError(f"A text to read is a string; got {text!r:.100}.")
+
+
+def with_end(ids: Tensor, lengths: Tensor) -> Tensor:
+    """The words to predict: those of each sentence, then END, then PAD."""
+    targets = torch.nn.functional.pad(ids, (0, 1), value=PAD)
+    return targets.scatter(1, lengths.to(ids.device, non_blocking=ids.is_cuda).unsqueeze(1), END)
+
+
+def _sides(text: Any) -> tuple[str, ...]:
+    return tuple(map(str, text)) if isinstance(text, tuple) else (str(text),)

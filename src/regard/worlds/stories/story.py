@@ -1,0 +1,232 @@
+"""An endless stream of sentences in which a word goes back to another one, and statistics of them."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Literal
+
+from regard.errors import OptionError
+from regard.worlds.described import Described, described
+from regard.worlds.stories.lexicon import (
+    CLOSINGS,
+    EPITHETS,
+    NOUNS,
+    OPENINGS,
+    PAST,
+    PREDICATES,
+    PREPOSITIONS,
+    TRANSITIVE,
+    Kind,
+    Noun,
+    draw_noun,
+    plural_of,
+)
+
+SPLITS = ("train", "valid", "test")
+NONE = "-"
+"""The tag of a word that goes back to nothing."""
+Direction = Literal["forward", "both"]
+_SHARE_PRONOUNS = 0.7
+_SHARE_PLURALS = 0.35
+
+
+@dataclass(frozen=True)
+class Link:
+    """A word that goes back to an earlier noun; positions are counted from 0."""
+
+    word: int
+    """The pronoun, or the verb that agrees with its subject."""
+    antecedent: int
+    """The noun that it goes back to."""
+    known_at: int
+    """The first position at which the words so far leave only this noun: `word`, or a later one that decides."""
+    kind: Literal["pronoun", "agreement"]
+
+    def place(self, direction: Direction) -> int:
+        """Where a reader can know the antecedent: at `known_at` left to right, at `word` itself both ways."""
+        return self.known_at if direction == "forward" else self.word
+
+
+@dataclass(frozen=True)
+class Story:
+    """One sentence, split into words, and its link."""
+
+    words: tuple[str, ...]
+    link: Link
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return " ".join(self.words)
+
+    def tags(self, direction: Direction) -> tuple[str, ...]:
+        """For each word, the noun that it goes back to, at the place where a reader can know it; "-" elsewhere."""
+        tags = [NONE] * len(self.words)
+        tags[self.link.place(direction)] = self.words[self.link.antecedent]
+        return tuple(tags)
+
+
+@dataclass(frozen=True)
+class Statistics(Described):
+    """Statistics of a sample of sentences; `rows` describes each number."""
+
+    vocabulary: int = described("different words in the sample")
+    mean_length: float = described("words per sentence, on average")
+    mean_distance: float = described("words from the antecedent to the word that goes back to it, on average")
+    known_later: float = described("fraction of pronouns whose antecedent only a later word decides")
+    nearest_noun: float = described(
+        "fraction of antecedents that are the nearest noun before: the score of a simple rule"
+    )
+    first_noun: float = described(
+        "fraction of antecedents that are the first noun of the sentence: another simple rule"
+    )
+    test_overlap: int = described("sentences of a test sample that occur in the training sample; 0 is intended")
+
+
+def stories(*, split: str = "train", seed: int = 0) -> Iterator[Story]:
+    """Generate an endless stream of sentences. The same seed gives the same ones; a sentence is in one split only."""
+    if split not in SPLITS:
+        raise OptionError(f"split must be one of {', '.join(SPLITS)}; got {split!r}.")
+    return _generate(split, seed)
+
+
+def statistics(*, count: int = 2000, seed: int = 0) -> Statistics:
+    """Measure `count` training sentences, and their overlap with as many test sentences."""
+    if count < 1:
+        raise OptionError(f"statistics needs at least one sentence to measure; got count={count}.")
+    sample = list(islice(stories(seed=seed), count))
+    pronouns = [story for story in sample if story.link.kind == "pronoun"]
+    texts = {story.text for story in sample}
+    nouns = [[place for place, word in enumerate(story.words) if is_noun(word)] for story in sample]
+    nearest = [
+        max(place for place in places if place < story.link.word) for story, places in zip(sample, nouns, strict=True)
+    ]
+    return Statistics(
+        vocabulary=len({word for story in sample for word in story.words}),
+        mean_length=sum(len(story.words) for story in sample) / count,
+        mean_distance=sum(story.link.word - story.link.antecedent for story in sample) / count,
+        known_later=sum(story.link.known_at > story.link.word for story in pronouns) / max(1, len(pronouns)),
+        nearest_noun=sum(s.link.antecedent == place for s, place in zip(sample, nearest, strict=True)) / count,
+        first_noun=sum(s.link.antecedent == places[0] for s, places in zip(sample, nouns, strict=True)) / count,
+        test_overlap=sum(story.text in texts for story in islice(stories(split="test", seed=seed), count)),
+    )
+
+
+_ALL_NOUNS = frozenset(form for words in NOUNS.values() for word in words for form in (word, plural_of(word)))
+
+
+def is_noun(word: str) -> bool:
+    """Whether a word of a story is a noun."""
+    return word in _ALL_NOUNS
+
+
+def split_of(words: tuple[str, ...]) -> str:
+    """The split that a sentence belongs to: 80 % train, 10 % valid, 10 % test."""
+    number = hashlib.sha256(" ".join(words).encode()).digest()[0]
+    return "test" if number < 26 else "valid" if number < 52 else "train"
+
+
+def _generate(split: str, seed: int) -> Iterator[Story]:
+    random = Random(f"{split} {seed}")  # noqa: S311 - sentences, not secrets
+    while True:
+        story = _pronoun(random) if random.random() < _SHARE_PRONOUNS else _agreement(random)
+        if story is not None and split_of(story.words) == split:
+            yield story
+
+
+class _Sentence:
+    """Words that are being written, and where its nouns are."""
+
+    def __init__(self, random: Random) -> None:
+        self.random, self.words = random, list[str]()
+        self.nouns: list[tuple[int, Noun]] = []
+
+    def add(self, phrase: str) -> None:
+        self.words += phrase.split()
+
+    def add_noun(self, noun: Noun) -> None:
+        """The noun with its article and perhaps an epithet."""
+        self.add("the")
+        if self.random.random() < 0.4:
+            self.add(self.random.choice(EPITHETS))
+        self.nouns.append((len(self.words), noun))
+        self.add(noun.word)
+
+    def candidates(self, pronoun: str, predicate: str | None = None) -> list[int]:
+        """Where the nouns are that a pronoun, and what is said of it, can mean."""
+        return [
+            place
+            for place, noun in self.nouns
+            if noun.pronoun == pronoun and (predicate is None or noun.fits(predicate))
+        ]
+
+
+def _pronoun(random: Random) -> Story | None:
+    """the animal did n't cross the street near the old couch because it was too tired ."""
+    nouns = _draw_nouns(random, random.choice((2, 2, 3, 3, 4)))
+    antecedent = random.randrange(len(nouns))
+    sentence = _Sentence(random)
+    if random.random() < 0.25:
+        sentence.add(random.choice(OPENINGS))
+    sentence.add_noun(nouns[0])
+    middle = len(nouns) - 2
+    before = random.randint(0, middle)
+    for noun in nouns[1 : 1 + before]:
+        sentence.add(random.choice(PREPOSITIONS))
+        sentence.add_noun(noun)
+    verb = random.choice(TRANSITIVE)
+    sentence.add(f"did n't {verb}" if random.random() < 0.6 else PAST[TRANSITIVE.index(verb)])
+    for number, noun in enumerate(nouns[1 + before :]):
+        if number:
+            sentence.add(random.choice(PREPOSITIONS))
+        sentence.add_noun(noun)
+    chosen = nouns[antecedent]
+    predicate = random.choice(PREDICATES[chosen.kind])
+    sentence.add("because")
+    place = len(sentence.words)
+    sentence.add(f"{chosen.pronoun} {'were' if chosen.plural else 'was'} too {predicate}")
+    known_at = len(sentence.words) - 1
+    if len(sentence.candidates(chosen.pronoun, predicate)) != 1:
+        return None
+    if len(sentence.candidates(chosen.pronoun)) == 1:
+        known_at = place
+    return _finished(sentence, Link(place, sentence.nouns[antecedent][0], known_at, "pronoun"))
+
+
+def _agreement(random: Random) -> Story | None:
+    """the keys that the man saw near the old table are rusty ."""
+    nouns = _draw_nouns(random, random.choice((2, 3, 3)))
+    head, *others = nouns
+    # Only the subject has the number of the verb, so that the verb decides.
+    others = [draw_noun(random, noun.kind, not head.plural) for noun in others]
+    sentence = _Sentence(random)
+    if random.random() < 0.25:
+        sentence.add(random.choice(OPENINGS))
+    sentence.add_noun(head)
+    if random.random() < 0.5:
+        sentence.add("that")
+        sentence.add_noun(others[0])
+        sentence.add(random.choice(PAST))
+        others = others[1:]
+    for noun in others:
+        sentence.add(random.choice(PREPOSITIONS))
+        sentence.add_noun(noun)
+    place = len(sentence.words)
+    sentence.add(f"{'are' if head.plural else 'is'} {random.choice(PREDICATES[head.kind])}")
+    return _finished(sentence, Link(place, sentence.nouns[0][0], place, "agreement"))
+
+
+def _finished(sentence: _Sentence, link: Link) -> Story:
+    if sentence.random.random() < 0.25:
+        sentence.add(f", {sentence.random.choice(CLOSINGS)}")
+    sentence.add(".")
+    return Story(tuple(sentence.words), link)
+
+
+def _draw_nouns(random: Random, count: int) -> list[Noun]:
+    """Nouns of different kinds, mostly of one number, so that a pronoun alone seldom decides."""
+    kinds: list[Kind] = random.sample(list(NOUNS), count)
+    plural = random.random() < _SHARE_PLURALS
+    return [draw_noun(random, kind, plural if random.random() < 0.85 else not plural) for kind in kinds]
