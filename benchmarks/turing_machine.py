@@ -38,8 +38,9 @@ class PlainMachine(nn.Module):
         self.write = nn.Linear(HIDDEN, 3 * WIDTH + 6)
         self.output = nn.Linear(HIDDEN + WIDTH, outputs)
 
-    def address(self, told: Tensor, memory: Tensor, last: Tensor) -> Tensor:
-        key, strength, gate, shift, sharpen = told.split([WIDTH, 1, 1, 3, 1], -1)
+    def address(self, parameters: Tensor, memory: Tensor, last: Tensor) -> Tensor:
+        """The weights of a head."""
+        key, strength, gate, shift, sharpen = parameters.split([WIDTH, 1, 1, 3, 1], -1)
         similarity = functional.cosine_similarity(memory, key.tanh().unsqueeze(1), dim=-1)
         content = torch.softmax(functional.softplus(strength) * similarity, -1)
         gate = torch.sigmoid(gate)
@@ -50,18 +51,21 @@ class PlainMachine(nn.Module):
         return sharpened / sharpened.sum(-1, keepdim=True)
 
     def forward(self, inputs: Tensor) -> Tensor:
+        """The logits of all steps, one after another."""
         batch = len(inputs)
         memory = inputs.new_full((batch, SLOTS, WIDTH), 1e-6)
-        reading = writing = functional.one_hot(torch.zeros(batch, dtype=torch.int64, device=inputs.device), SLOTS).float()
+        reading = writing = functional.one_hot(
+            torch.zeros(batch, dtype=torch.int64, device=inputs.device), SLOTS
+        ).float()
         read, state, outputs = inputs.new_zeros(batch, WIDTH), None, []
         for each in inputs.unbind(1):
             state = self.cell(torch.cat([each, read], -1), state)
             hidden = state[0]
-            told = self.write(hidden)
+            written = self.write(hidden)
             reading = self.address(self.read(hidden), memory, reading)
-            writing = self.address(told[:, : WIDTH + 6], memory, writing)
+            writing = self.address(written[:, : WIDTH + 6], memory, writing)
             read = (reading.unsqueeze(1) @ memory).squeeze(1)
-            erase, add = told[:, WIDTH + 6 :].split(WIDTH, -1)
+            erase, add = written[:, WIDTH + 6 :].split(WIDTH, -1)
             focus = writing.unsqueeze(2)
             memory = memory * (1 - focus * torch.sigmoid(erase).unsqueeze(1)) + focus * add.tanh().unsqueeze(1)
             outputs.append(self.output(torch.cat([hidden, read], -1)))
@@ -70,7 +74,7 @@ class PlainMachine(nn.Module):
 
 def trainer(network: nn.Module, device: str, batch: int, seed: int = 1) -> Callable[[], int]:
     """A function that makes one update and returns its number of tapes."""
-    task, draw = Copy(), random.Random(seed)
+    task, draw = Copy(), random.Random(seed)  # noqa: S311 - not for secrets
     generator = torch.Generator(device).manual_seed(seed)
     network.to(device).train()
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, fused=device == "cuda")
@@ -87,7 +91,9 @@ def trainer(network: nn.Module, device: str, batch: int, seed: int = 1) -> Calla
     return update
 
 
-def speeds(updates: dict[str, Callable[[], int]], *, rounds: int, seconds: float, device: str) -> dict[str, list[float]]:
+def speeds(
+    updates: dict[str, Callable[[], int]], *, rounds: int, seconds: float, device: str
+) -> dict[str, list[float]]:
     """Updates a second of each, in every round; they take turns."""
     found: dict[str, list[float]] = {name: [] for name in updates}
     for _ in range(rounds):

@@ -15,7 +15,7 @@ import regard
 from regard.config import fields_of
 from regard.data.tokenizer import Tokenizer
 from regard.errors import OptionError
-from regard.systems.families import SYSTEMS
+from regard.systems.pretrained import pretrained_models
 from regard.systems.system import MAX_BATCH_COST, Result, System, batches_by_cost, choose_device, in_groups
 from regard.trace import Trace
 
@@ -37,7 +37,8 @@ class Case:
 IMAGES = [photograph(30 + 17 * n, 40 + 5 * n, seed=n) for n in range(5)]
 
 
-@pytest.fixture(scope="module", params=list(SYSTEMS))
+# A system is held to the contract here as soon as it has a shipped model.
+@pytest.fixture(scope="module", params=sorted({model.kind for model in pretrained_models()}))
 def case(request: pytest.FixtureRequest) -> Case:
     torch.manual_seed(1)
     match request.param:

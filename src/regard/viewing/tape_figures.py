@@ -81,7 +81,7 @@ def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text
         largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
         for row, numbers in enumerate((values / largest).tolist()):
             cells = [
-                Text("x", style="bold red") if wrong is not None and wrong[row, column] > 0 else _cell(number, colour)
+                Text("✗", style="bold red") if wrong is not None and wrong[row, column] > 0 else _cell(number, colour)
                 for column, number in enumerate(numbers)
             ]
             label = str(panel.first + row * down) if row % 5 == 0 else ""

@@ -70,7 +70,7 @@ def read(
         inputs = _pairs(inputs) if is_pair else inputs
     check_show(show, 1 if is_pair and texts else max(1, len(texts)) if file is None else 2)
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
-    results = reader.stream(inputs, window=PIPE_WINDOW if file is None else 1024, **keywords)
+    results = reader.stream(inputs, read_ahead=PIPE_WINDOW if file is None else 1024, **keywords)
     with writing(output) as out:
         for result in track(results, "Reading", "lines", enabled=output is not None):
             if json:
