@@ -2,7 +2,7 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-.PHONY: help demo test check bench gates format clean
+.PHONY: help demo test check bench gates soak format clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -25,6 +25,9 @@ bench: $(READY)  ## compare memory and time of attention with the plain formula
 
 gates: $(READY)  ## train translators on the world babel and check their scores (an hour)
 	.venv/bin/python benchmarks/babel_gates.py
+
+soak: $(READY)  ## train memory machines with hostile settings, and check that numbers stay finite (15 minutes)
+	.venv/bin/python benchmarks/turing_soak.py
 
 format: $(READY)  ## format the code and fix what the linter can
 	.venv/bin/ruff format

@@ -62,6 +62,17 @@ def test_a_figure_has_every_panel_with_time_from_left_to_right():
     assert drawn["memory"].images[0].get_array().shape == (5, 4)
 
 
+def test_heads_that_cross_the_end_of_the_circle_are_drawn_in_one_piece():
+    """Slots 10, 11, 1, 2: the heads of this tape start at slot 10."""
+    trace = a_tape(steps=4)
+    heads = np.roll(np.eye(11)[2:6], 7, axis=1)
+    maps = [Map(each.name, each.rows, each.columns, heads) if each.columns == "slots" else each for each in trace.maps]
+    axes = panels(Trace("tape", trace.axes, tuple(maps), trace.series))["read 1"]
+    assert axes.images[0].get_array().tolist() == np.eye(4).tolist()
+    label = axes.yaxis.get_major_formatter()
+    assert [label(row, 0) for row in (10, 11, 12, 13)] == ["10", "11", "1", "2"]
+
+
 def test_wrong_bits_are_crossed_out():
     (crosses,) = panels(a_tape())["output"].lines
     assert crosses.get_xydata().tolist() == [[5, 2]]

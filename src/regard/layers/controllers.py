@@ -12,6 +12,9 @@ from regard.kernels.cells import lstm
 from regard.kernels.hoisted import Hoisted
 
 State = tuple[Float[Tensor, "b h"], ...]
+FORGET_BIAS = -2.0
+"""Added to the initial biases of the forget gates. A controller that forgets soon learns to use the external memory;
+one that remembers learns short sequences by heart first, and may never get further."""
 
 
 class Controller(nn.Module):
@@ -61,6 +64,8 @@ class LSTMController(Controller):
 
     def __init__(self, inputs: int, read: int, hidden: int) -> None:
         super().__init__(inputs, read, hidden, gates=4, recurrent=hidden)
+        with torch.no_grad():
+            self.input.bias[hidden : 2 * hidden] += FORGET_BIAS
 
     def start(self, batch: int) -> State:
         """Zeros."""

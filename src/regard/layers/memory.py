@@ -22,6 +22,9 @@ INITIAL_CONTENT = 1e-6
 GATE_BIAS, SHARPEN_BIAS = -2.0, 1.0
 """Added to the initial biases of gates and sharpening exponents. New heads then mostly keep their place and stay sharp:
 with open gates, the focus is spread over the whole memory after a few steps, and no gradient tells where it was."""
+ADD_GAIN = 3.0
+"""Factor of the initial parameters of what write heads add. What is first written is small, and would be read too
+faintly for a controller with a memory of its own to care."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class ExternalMemory(nn.Module):
         self.sizes = HeadSizes(num_reads, num_writes, width, max_shift)
         self._check_slots(slots)
         self.heads = Hoisted(features, self.sizes.total)
-        self._prefer_location()
+        self._initialise()
 
     @property
     def read_size(self) -> int:
@@ -113,11 +116,13 @@ class ExternalMemory(nn.Module):
         return Accessed(read, MemoryState(content, weights), told)
 
     @torch.no_grad()
-    def _prefer_location(self) -> None:
-        bounded, opened, _, _ = self.sizes.groups
-        count, bias = self.sizes.heads, self.heads.bias
+    def _initialise(self) -> None:
+        """Heads that keep their place, stay sharp, and write numbers that are large enough to be of use."""
+        (bounded, opened, _, _), count, width = self.sizes.groups, self.sizes.heads, self.sizes.width
+        bias = self.heads.bias
         bias[bounded : bounded + count] += GATE_BIAS
         bias[bounded + opened + count : bounded + opened + 2 * count] += SHARPEN_BIAS
+        self.heads.weight[count * width : bounded] *= ADD_GAIN
 
     def _check_slots(self, slots: int) -> None:
         if not 0 <= self.sizes.max_shift < slots:

@@ -17,7 +17,7 @@ from regard.viewing.figures import InlineFigure, add_title
 from regard.viewing.scale import is_signed, reduced
 
 MIN_WEIGHT = 0.05
-"""Weight from which on a slot counts as used; slots before the first and after the last used one are not drawn."""
+"""Weight from which on a slot counts as used; the longest stretch of slots that no head used is not drawn."""
 MAX_ROWS, MAX_STEPS = 400, 1000
 """Rows and steps up to which a figure draws each; more are reduced."""
 _MAX_TERMINAL_ROWS = 32
@@ -34,6 +34,8 @@ class _Panel:
     values: Float[np.ndarray, "rows columns"]
     first: int = 1
     """The number of its first row."""
+    circle: int = 0
+    """The number of slots of the memory, after which the numbers of rows begin again; 0 for rows that are no slots."""
     wrong: Float[np.ndarray, "rows columns"] | None = None
     """1 where an output bit is wrong."""
     bounded: bool = True
@@ -84,7 +86,7 @@ def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text
                 Text("✗", style="bold red") if wrong is not None and wrong[row, column] > 0 else _cell(number, colour)
                 for column, number in enumerate(numbers)
             ]
-            label = str(panel.first + row * down) if row % 5 == 0 else ""
+            label = _number(panel, panel.first + row * down) if row % 5 == 0 else ""
             lines.append(Text.assemble((f"{label:>4} ", "dim"), *cells))
     return Text("\n").join(lines)
 
@@ -109,20 +111,33 @@ def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
         panels += [_Panel(name, weights.T) for name, weights in maps.items() if name == "attention"]
         return panels, None
     writes, reads = (sorted(name for name in maps if name.startswith(kind)) for kind in ("write ", "read "))
-    first, end = _used([maps[name] for name in (*writes, *reads)])
+    slots = len(maps["memory"])
+    first, count = _used([maps[name] for name in (*writes, *reads)])
+    used = (first + np.arange(count)) % slots
     for name in (*writes, *reads):
         head = name.split()[-1]
         vectors = f"{'adds' if name in writes else 'reads'} {head}"
         if vectors in maps:
             panels.append(_Panel(vectors, maps[vectors].T, bounded=False))
-        panels.append(_Panel(name, maps[name].T[first:end], first=first + 1))
-    return panels, _Panel("memory", maps["memory"][first:end], first=first + 1, bounded=False)
+        panels.append(_Panel(name, maps[name].T[used], first=first + 1, circle=slots))
+    return panels, _Panel("memory", maps["memory"][used], first=first + 1, circle=slots, bounded=False)
 
 
 def _used(weights: list[Float[np.ndarray, "t n"]]) -> tuple[int, int]:
-    """The first slot that any head used, and the one after the last."""
+    """The first of the slots that the heads used, and how many follow it: the shortest arc of the circle with all."""
+    slots = weights[0].shape[1]
     used = np.flatnonzero(np.max([each.max(0) for each in weights], axis=0) >= MIN_WEIGHT)
-    return (int(used[0]), int(used[-1]) + 1) if len(used) else (0, weights[0].shape[1])
+    if not len(used):
+        return 0, slots
+    gaps = np.diff(used, append=used[0] + slots)
+    last = int(gaps.argmax())
+    return int(used[(last + 1) % len(used)]), slots - int(gaps[last]) + 1
+
+
+def _number(panel: _Panel, row: float | int) -> str:
+    """The number of a row."""
+    whole = round(row)
+    return str((whole - 1) % panel.circle + 1 if panel.circle else whole)
 
 
 def _draw(axes: Axes, panel: _Panel, *, last: bool, across: str = "step") -> None:
@@ -145,6 +160,7 @@ def _draw(axes: Axes, panel: _Panel, *, last: bool, across: str = "step") -> Non
     axes.set_title(panel.name, fontsize=9, loc="left", pad=2)
     axes.tick_params(labelsize=7, length=2, labelbottom=last)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_formatter(lambda row, _: _number(panel, row))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if last:
         axes.set_xlabel(across, fontsize=8)

@@ -1,11 +1,13 @@
 """How a memory machine learns: new tapes in every update, the same ones for the same seed, longer ones later."""
 
+import math
+
 import pytest
 import torch
 
 import regard
 from regard.errors import OptionError
-from regard.systems.memory.experiment import TapeData, TapeTask, TapeTrain, bit_loss
+from regard.systems.memory.experiment import TapeData, TapeTask, TapeTrain, bit_loss, clip_finite
 from regard.systems.memory.model import TuringMachine, TuringMachineConfig
 from regard.worlds.tapes import TASKS, Copy, Recall, Tapes
 
@@ -93,6 +95,21 @@ def test_only_bits_that_count_are_in_the_loss():
     expected = torch.nn.functional.binary_cross_entropy_with_logits(logits[:, scored], targets[:, scored])
     torch.testing.assert_close(bit_loss(logits, Tapes(logits, targets, scored)), expected)
     assert bit_loss(logits, Tapes(logits, targets, torch.zeros_like(scored))) == 0
+
+
+def test_gradients_that_overflow_change_nothing_and_others_are_clipped():
+    parts = [torch.zeros(3, requires_grad=True), torch.zeros(2, requires_grad=True), torch.zeros(1, requires_grad=True)]
+    parts[0].grad, parts[1].grad = torch.tensor([3.0, 0, 0]), torch.tensor([0, 4.0])
+    clip_finite(parts, 10.0)
+    assert parts[0].grad.tolist() == [3, 0, 0], "smaller ones stay as they are"
+    clip_finite(parts, 0.5)
+    torch.testing.assert_close(torch.cat([parts[0].grad, parts[1].grad]), torch.tensor([0.3, 0, 0, 0, 0.4]))
+    clip_finite(parts, math.inf)
+    for hostile in (math.inf, -math.inf, math.nan, 3e38):
+        parts[0].grad, parts[1].grad = torch.tensor([3.0, hostile, 3e38]), torch.tensor([0, 4.0])
+        clip_finite(parts, 0.5)
+        assert not parts[0].grad.any()
+        assert not parts[1].grad.any()
 
 
 def test_both_optimizers_have_their_settings():

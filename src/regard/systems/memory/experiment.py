@@ -1,5 +1,7 @@
 """How a memory machine learns: cross-entropy of the bits that count, on tapes that are new in every update."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
@@ -135,6 +137,15 @@ class TapeTask(TrainingTask):
         """Report the bits to the schedule of the learning rate."""
         self.note_validation(float(self.trainer.callback_metrics["valid_log_likelihood"]))
 
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip the norm of the gradients; an update whose gradients overflow changes nothing."""
+        clip_finite(list(self.model.parameters()), gradient_clip_val or math.inf)
+
     def make_optimizer(self) -> torch.optim.Optimizer:
         """Adam, or RMSprop with the smoothing and momentum of Graves 2013."""
         settings, parameters = self.settings, list(self.model.parameters())
@@ -157,6 +168,19 @@ def bit_loss(logits: Tensor, tapes: Tapes) -> Tensor:
     each = functional.binary_cross_entropy_with_logits(logits.float(), tapes.targets, reduction="none")
     counted = tapes.scored[:, None]
     return (each * counted).sum() / (counted.sum() * logits.shape[0] * logits.shape[2]).clamp_min(1)
+
+
+def clip_finite(parameters: Sequence[Tensor], max_norm: float) -> None:
+    """Scale gradients to a norm of at most `max_norm`, and to 0 if one of them is not finite.
+
+    Over many steps the gradient of a sharp focus can grow beyond all numbers; clipped as it is, it would become NaN.
+    """
+    grads = [part.grad for part in parameters if part.grad is not None]
+    norm = torch.nn.utils.get_total_norm(grads)
+    # Decided on the device: asking a GPU whether the norm is finite would wait for it.
+    scale = torch.where(norm.isfinite(), (max_norm / (norm + 1e-6)).clamp(max=1.0), 0.0)
+    for grad in grads:
+        grad.nan_to_num_(0.0, 0.0, 0.0).mul_(scale)
 
 
 class TapeExperiment(Experiment[TuringMachine]):

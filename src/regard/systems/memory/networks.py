@@ -13,6 +13,8 @@ from regard.kernels.hoisted import hoisting
 from regard.layers.controllers import CONTROLLERS
 from regard.layers.memory import ExternalMemory, Kernel, MemoryState
 
+READ_GAIN = 3.0
+"""Factor of the initial parameters that what was read enters the answer with; see `layers.memory.ADD_GAIN`."""
 Inputs = Float[Tensor, "b t c"]
 Logits = Float[Tensor, "b t y"]
 
@@ -79,6 +81,8 @@ class TuringNetwork(TapeNetwork):
         self.controller = CONTROLLERS[controller](inputs, self.memory.read_size, hidden)
         self.first_read = nn.Parameter(torch.zeros(self.memory.read_size))
         self.output = nn.Linear(hidden + self.memory.read_size, outputs)
+        with torch.no_grad():
+            self.output.weight[:, hidden:] *= READ_GAIN
         self._graphed_loop = GraphedLoop()
 
     def forward(self, inputs: Inputs, *, kernel: Kernel = "auto") -> Logits:
