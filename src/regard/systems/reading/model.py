@@ -262,9 +262,10 @@ class Reader(System):
 
     def _generated(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
         prompts = [self.vocabulary.encode(self.vocabulary.split(text)) for text in texts]
-        longest = max(map(len, prompts))
-        limit = longest + (60 if options.max_length is None else options.max_length)
-        rules = replace(options, max_length=None).rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=limit)
+        limits = [len(prompt) + (60 if options.max_length is None else options.max_length) for prompt in prompts]
+        rules = replace(options, max_length=None).rules(
+            start=START, end=END, banned=(PAD, UNKNOWN), max_length=max(limits)
+        )
         rules = replace(rules, min_length=max(rules.min_length, 1))
         found = search(
             self.network,
@@ -273,7 +274,8 @@ class Reader(System):
             device=self.device,
             rules=rules,
             options=options,
-            prefixes=prompts if longest else None,
+            prefixes=prompts if any(prompts) else None,
+            limits=limits,
         )
         best = self._reread([each[0] for each in found], options)
         others = [self._reread(each[1:], options) for each in found]
