@@ -35,3 +35,7 @@ class ModelError(RegardError, ValueError):
 
 class DataError(RegardError, ValueError):
     """A file, folder or corpus that is missing, broken or not what was expected."""
+
+
+class RegardWarning(UserWarning):
+    """Something that was done otherwise than might be expected; the result is still right as far as it goes."""

@@ -8,6 +8,9 @@ from regard.errors import OptionError
 from regard.search.options import Search
 from regard.systems.families import Family
 
+AS_READ = {"split": False, "copy": False, "recase": False}
+"""Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
+
 
 @dataclass(frozen=True)
 class TranslationOptions(Search):
@@ -18,6 +21,13 @@ class TranslationOptions(Search):
     replace_unknown: bool = False
     """Write the source word that was attended to most in place of an unknown word (Luong et al. 2015); for models of
     whole words."""
+    split: bool | None = None
+    """Translate a text sentence by sentence and join the translations; the length limits then hold for each sentence.
+    None does as the model's config says."""
+    copy: bool = True
+    """Copy what a vocabulary of subwords cannot spell, such as emoji, and names that would come out wrong."""
+    recase: bool = True
+    """Read a sentence in capitals in lower case where the model understands that better, and answer in capitals."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,8 @@ class EvaluationSet(Search):
     """File with word links, as JSON lines (src, tgt, sure, possible): adds the alignment error rate."""
     lowercase: bool = False
     """Compare in lower case."""
+    prepare: bool = False
+    """Prepare texts as `translate` does (split, copy, recase), rather than measure what the model does by itself."""
 
     def check(self) -> None:
         """Rules between the fields."""
