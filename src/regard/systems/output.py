@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, runtime_checkable
 
 from regard.errors import OptionError
 
@@ -24,6 +24,8 @@ class Writer(Protocol):
         """Pass on what was written."""
 
 
+PIPE = "The standard input"
+"""What errors call it."""
 TERMINAL = "-"
 """What `--show` takes to draw in the terminal instead of saving a file."""
 
@@ -33,15 +35,15 @@ def say(text: str, out: Writer | None = None) -> None:
     (out or sys.stdout).write(text + "\n")
 
 
-def read_texts(texts: Sequence[str], file: Path | None, pipe: Iterable[str]) -> Iterable[str]:
-    """The texts to process: the arguments, the lines of a file, or those of a pipe."""
-    from regard.data.text import read_lines
+def read_texts(texts: Sequence[str], file: Path | None, pipe: TextIO) -> Iterable[str]:
+    """The texts to process: the arguments, the lines of a file, or those of a pipe, which are read in the same way."""
+    from regard.data.text import decode_lines, read_lines
 
     if texts and file is not None:
         raise OptionError("Give texts or a file, not both.")
     if texts:
         return texts
-    return read_lines(file) if file is not None else (line.rstrip("\n") for line in pipe)
+    return read_lines(file) if file is not None else decode_lines(pipe.buffer, PIPE)
 
 
 @contextmanager

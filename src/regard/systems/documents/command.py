@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from regard.errors import OptionError
 from regard.systems.documents import ClassificationOptions
-from regard.systems.output import check_show, say, show_result, write_json, writing
+from regard.systems.output import PIPE, check_show, say, show_result, write_json, writing
 
 MAX_CARRIERS = 3
 """Sentences that are listed below a label."""
@@ -52,7 +52,7 @@ def classify(
     trust
         Load a model that runs somebody's own code (package.module:Name).
     """
-    from regard.data.text import read_all, read_lines
+    from regard.data.text import decode_lines, decode_text, read_lines, read_text
     from regard.systems.documents.model import DocumentClassifier
 
     if texts and file:
@@ -65,9 +65,11 @@ def classify(
     elif file and lines:
         documents = [line for path in file for line in read_lines(path) if line.strip()]
     elif file:
-        documents = [read_all(path).decode("utf-8", "replace") for path in file]
+        documents = [read_text(path) for path in file]
+    elif lines:
+        documents = [line for line in decode_lines(sys.stdin.buffer, PIPE) if line.strip()]
     else:
-        documents = [line for line in sys.stdin if line.strip()] if lines else [sys.stdin.read()]
+        documents = [decode_text(sys.stdin.buffer, PIPE)]
     check_show(show, len(documents))
     classifier = DocumentClassifier.load(model, device=device, trust=trust)
     with writing(output) as out:
