@@ -106,7 +106,7 @@ def changed_json(draw: st.DrawFn, valid: Any) -> Any:
         if not places:
             break
         holder, key = draw(st.sampled_from(places))
-        value = draw(st.sampled_from(_VALUES))
+        value = copy.deepcopy(draw(st.sampled_from(_VALUES)))
         match draw(st.sampled_from(["replace", "delete", "add"])):
             case "replace":
                 holder[key] = value

@@ -41,7 +41,7 @@ pytestmark = [
     pytest.mark.usefixtures("as_a_user"),
     pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning", "ignore::DeprecationWarning"),
 ]
-LINES = "a dog\tun chien\nétait\tune maison\n\n\tx\n".encode()
+LINES = "a dog\tun chien\nétait\tune maison\n\tx\n".encode()
 GOLD = [{"src": ["a", "dog"], "tgt": ["un", "chien"], "sure": [[0, 0]], "possible": [[1, 1]]}] * 2
 COCO = {
     "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
@@ -55,7 +55,7 @@ DOCUMENTS = [
 SNLI = [{"sentence1": "a dog runs", "sentence2": "an animal moves", "gold_label": "entailment"}] * 2
 POSTS = [{"text": "Subject: Re: cats\nFrom: x@y.z\n\nSome words about cats\n> quoted\n--\nme"}] * 2
 RECIPE = (
-    b'system = "translator"\n[data]\nworld = "babel:en-fr"\n[model]\nhidden = 8\nscore = "dot"\n[train]\nepochs = 1\n'
+    b'system = "translator"\n[data]\nworld = "babel:en-fr"\n[model]\nhidden = 8\nscore = "mlp"\n[train]\nepochs = 1\n'
 )
 
 

@@ -32,7 +32,7 @@ _SIGNATURES = {
     b"\xfe\xff": "It looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.",
 }
 
-# RuntimeError: zipfile refuses an archive that needs a password.
+# What the readers of compressed files and archives raise where these are damaged, or need a password.
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 
 
@@ -68,7 +68,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 def decode_text(stream: ByteStream, name: str) -> str:
     """Read a whole text from an open stream, as `read_text` reads a file; `name` is for errors."""
-    return "\n".join(decode_lines(io.BytesIO(_limited(stream, name)), name))
+    return "\n".join(decode_lines(io.BytesIO(read_limited(stream, name)), name))
 
 
 def well_formed(text: str) -> str:
@@ -87,10 +87,11 @@ def read_all(path: str | os.PathLike[str]) -> bytes:
     """
     place = _locate(Path(path))
     with _explaining(str(place)), _open(place) as stream:
-        return _limited(stream, str(place))
+        return read_limited(stream, str(place))
 
 
-def _limited(stream: ByteStream, name: str) -> bytes:
+def read_limited(stream: ByteStream, name: str) -> bytes:
+    """Read a whole stream, of at most MAX_FILE_BYTES; `name` is for errors."""
     content = stream.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise DataError(
