@@ -84,9 +84,9 @@ def recipe_summary(name: str) -> str:
 
 
 def recipe_usage(name: str | os.PathLike[str]) -> str:
-    """The command that trains a packaged recipe on data: the comment in its second line; empty if it needs no data."""
-    line = (find_recipe(Path(name)).read_text(encoding="utf-8").splitlines() + ["", ""])[1]
-    return line.lstrip("# ") if line.startswith("# regard train ") and "--data." in line else ""
+    """The command that trains a packaged recipe on data, a comment at its top; empty if it needs no data."""
+    lines = find_recipe(Path(name)).read_text(encoding="utf-8").splitlines()
+    return next((line[2:] for line in lines if line.startswith("# regard train ") and "--data." in line), "")
 
 
 def find_recipe(name: str | Path) -> Path:
