@@ -224,7 +224,7 @@ def test_a_trace_is_shown_and_drawn(tmp_path):
     trace = Trace.from_weights(["the", "dog"], ["le", "chien"], [[0.9, 0.1], [0.2, 0.8]])
     path = trace.save(tmp_path / "new" / "t.json")
     assert "chien" in regard("view", path, check=True).stdout
-    regard("view", path, "--out", tmp_path / "t.svg", check=True)
+    regard("view", path, "--output", tmp_path / "t.svg", check=True)
     assert (tmp_path / "t.svg").read_bytes().startswith(b"<?xml")
     (tmp_path / "pretty.json").write_text(json.dumps(trace.to_dict(), indent=2))
     assert "chien" in regard("view", tmp_path / "pretty.json", check=True).stdout

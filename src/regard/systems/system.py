@@ -6,6 +6,7 @@ The verb of a translator is `translate`, that of a captioner `caption`, and so o
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from html import escape
 from itertools import islice
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
@@ -17,6 +18,7 @@ from regard.errors import OptionError
 from regard.layers.layout import by_columns
 from regard.systems.folder import find_model, read_model, write_model
 from regard.trace import Trace
+from regard.viewing.view import view
 
 Item = TypeVar("Item")
 Loaded = TypeVar("Loaded", bound="System")
@@ -47,6 +49,11 @@ class Result:
         """The fields as plain values, ready for JSON; the trace comes last, because it is long."""
         plain = {part.name: _as_plain(getattr(self, part.name)) for part in fields(self) if part.name != "trace"}
         return plain | {"trace": None if self.trace is None else self.trace.to_dict()}
+
+    def _repr_html_(self) -> str:
+        """The result as a notebook displays it: in one line, and what was attended to."""
+        line = f"<p><code>{escape(repr(self))}</code></p>"
+        return line if self.trace is None else line + view(self.trace)._repr_html_()
 
 
 def _as_plain(value: Any) -> Any:

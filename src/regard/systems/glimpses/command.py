@@ -31,7 +31,7 @@ def glimpse(
         A shipped model (`regard models` lists them) or a model folder.
     show
         Show the path over the image, what each glimpse saw and the belief after it: "-" draws in the terminal,
-        FILE.png, .svg or .pdf saves a figure.
+        FILE.png, .svg or .pdf saves a figure, FILE.html a page to explore.
     crop
         Save the part of the image that was attended to here.
     json

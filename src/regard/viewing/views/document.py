@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class DocumentView(View):
     """A classified document: a bar for each sentence, and its words shaded by their weight."""
 
+    ELEMENTS = ("document",)
+
     def figure(self, *, raw: bool = False, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """The document; its options are explained at `document_figures.shaded_sentences`."""
         from regard.viewing.document_figures import document_figure
