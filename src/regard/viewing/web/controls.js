@@ -62,9 +62,9 @@ export function mapChoices(element, accepts) {
   const controls = [];
   if (!family) return controls;
   if (all.length > 1) {
-    const names = all.map((each, place) => [place, each.label]);
-    const pick = (place) => element.setOptions({ family: place, layer: undefined, head: undefined, name: undefined });
-    controls.push(choice("Map", names, all.indexOf(family), pick));
+    const names = all.map((each) => [each.label, each.label]);
+    const pick = (map) => element.setOptions({ map, layer: undefined, head: undefined, name: undefined });
+    controls.push(choice("Map", names, family.label, pick));
   }
   if (family.layers.length > 1) {
     const layers = [["all", "all"], ...family.layers.map((layer) => [layer, layer])];

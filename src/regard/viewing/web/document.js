@@ -2,7 +2,7 @@
 
 import { colourTable, PALETTES } from "./colours.js";
 import { choice, flag } from "./controls.js";
-import { documentPicture } from "./document_drawing.js";
+import { DocumentPicture } from "./document_drawing.js";
 import { html } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { legendBar, numberList } from "./numbers.js";
@@ -13,7 +13,10 @@ export class AttentionDocument extends AttentionElement {
   static label = "Document";
   static defaults = { palette: "blue", raw: false };
   get hint() {
-    return "Bars show the weight of sentences, shades that of words. Point at one for its numbers; arrow keys step through sentences and words.";
+    return (
+      "Bars show the weight of sentences, shades that of words. " +
+      "Point at one for its numbers; arrow keys step through sentences and words."
+    );
   }
 
   static suits(trace) {
@@ -21,7 +24,7 @@ export class AttentionDocument extends AttentionElement {
   }
 
   /** Words, their sentences, and how strongly each is shaded: by weight x square root of the sentence's weight. */
-  get document() {
+  get content() {
     const { trace, options } = this;
     const [sentences, words] = [trace.map("sentences"), trace.map("words")];
     const owners = trace.values("sentence");
@@ -46,7 +49,7 @@ export class AttentionDocument extends AttentionElement {
   }
 
   picture(width) {
-    return documentPicture(this.document, { width, theme: this.theme, table: this.#table() });
+    return new DocumentPicture(this.content, { width, theme: this.theme, table: this.#table() });
   }
 
   controls() {
@@ -67,7 +70,7 @@ export class AttentionDocument extends AttentionElement {
   }
 
   detail({ row, column }) {
-    const { words, owners, weights, sentenceWeights } = this.document;
+    const { words, owners, weights, sentenceWeights } = this.content;
     const own = words
       .map((word, place) => [word, weights[place], place])
       .filter(([, , place]) => owners[place] === row);
@@ -89,7 +92,7 @@ export class AttentionDocument extends AttentionElement {
   }
 
   table() {
-    const { words, owners, weights, sentenceWeights } = this.document;
+    const { words, owners, weights, sentenceWeights } = this.content;
     const rows = words.map((word, place) => [
       word,
       owners[place] + 1,
@@ -106,7 +109,7 @@ export class AttentionDocument extends AttentionElement {
   legend(width) {
     const name = this.options.raw ? "weight of a word in its sentence" : "weight of a word × √ weight of its sentence";
     return legendBar({
-      scale: { perRow: false, signed: false, largest: this.document.highest },
+      scale: { perRow: false, signed: false, largest: this.content.highest },
       table: this.#table(),
       theme: this.theme,
       width,

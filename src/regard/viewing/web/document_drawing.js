@@ -2,6 +2,7 @@
 
 import { colourAt, css, inkOn } from "./colours.js";
 import { svg } from "./dom.js";
+import { Picture } from "./picture.js";
 import { fixed } from "./scales.js";
 import { text, wrapped } from "./text.js";
 import { shortened } from "./tokens.js";
@@ -9,111 +10,108 @@ import { shortened } from "./tokens.js";
 const SIZE = 14;
 const LINE = 26;
 const GAP = 8;
+const NUMBER = 42;
 const MIN_SHADE = 0.02;
 
-/** `document` has words, owners (the sentence of each word), sentenceWeights, shades (0 to 1) and direction. */
-export function documentPicture(document, { width, theme, table }) {
-  const { words, owners, sentenceWeights, shades } = document;
-  const margin = width < 480 ? 74 : 124;
-  const rtl = document.direction === "rtl";
-  const labels = words.map((word) => shortened(word, 40));
-  const { items, sentences, height } = placedWords(labels, owners, sentenceWeights.length, width - margin, rtl);
-  const left = rtl ? 0 : margin;
-  const largest = Math.max(1e-9, ...sentenceWeights);
-  const room = margin - 54;
-
-  const drawWord = (item) => {
-    const shade = shades[item.index];
-    const colour = colourAt(table, shade);
-    const middle = { anchor: "middle", size: SIZE, fill: shade >= MIN_SHADE ? inkOn(colour) : theme.ink };
-    const label = text(left + item.x + item.width / 2, item.y + LINE / 2, labels[item.index], middle);
-    if (shade < MIN_SHADE) return [label];
-    return [
-      svg("rect", { x: left + item.x, y: item.y + 2, width: item.width, height: LINE - 4, rx: 3, fill: css(colour) }),
-      label,
-    ];
-  };
-  const drawSentence = ({ top }, number) => {
-    const length = (room * sentenceWeights[number]) / largest;
-    const x = rtl ? width - margin + 8 : margin - 12 - length;
-    const label = text(rtl ? width : 0, top + LINE / 2, fixed(sentenceWeights[number], 3), {
-      anchor: rtl ? "right" : "left",
-      size: 12,
-      fill: theme.quiet,
-    });
-    return [
-      label,
-      svg("rect", { x, y: top + 6, width: Math.max(1, length), height: LINE - 12, rx: 2, fill: theme.current }),
-    ];
-  };
-  const isVisible = (y, top, bottom) => y + LINE >= top && y <= bottom;
-
-  return {
-    width,
-    height,
-    rows: sentenceWeights.length,
-    columns: words.length,
-    reversed: rtl,
-    draw: (top, bottom) => {
-      const group = svg("g");
-      sentences.forEach(
-        (sentence, number) => isVisible(sentence.top, top, bottom) && group.append(...drawSentence(sentence, number)),
-      );
-      for (const item of items) if (isVisible(item.y, top, bottom)) group.append(...drawWord(item));
-      return group;
-    },
-    mark: ({ row, column }) => {
-      const { top, bottom } = sentences[row];
-      const group = svg("g", { fill: "none", stroke: theme.mark });
-      group.append(svg("rect", { x: 1, y: top, width: width - 2, height: bottom - top, rx: 4 }));
-      if (column !== null)
-        group.append(
-          svg("rect", {
-            x: left + items[column].x,
-            y: items[column].y + 1,
-            width: items[column].width,
-            height: LINE - 2,
-            rx: 3,
-            "stroke-width": 2,
-          }),
-        );
-      return group;
-    },
-    at: (x, y) => {
-      const row = sentences.findIndex(({ top, bottom }) => y >= top && y < bottom);
-      if (row < 0) return null;
-      const found = items.find(
-        (item) => y >= item.y && y < item.y + LINE && x >= left + item.x && x <= left + item.x + item.width,
-      );
-      return { row, column: found && owners[found.index] === row ? found.index : null };
-    },
-    box: ({ row, column }) =>
-      column === null
-        ? { x: 0, y: sentences[row].top, width: 10, height: LINE }
-        : { x: left + items[column].x, y: items[column].y, width: items[column].width, height: LINE },
-    // Left and right step through the words, up and down through the sentences.
-    settled: (place, before) => {
-      if (place.column !== null && place.column !== before?.column)
-        return { row: owners[place.column], column: place.column };
-      return { row: place.row, column: null };
-    },
-  };
-}
-
-/** Words in lines, a new line for each sentence: places of the words and of the sentences, and the height of all. */
-function placedWords(labels, owners, count, width, rtl) {
-  const items = [];
-  const sentences = [];
-  let y = 2;
-  for (let number = 0, start = 0; number < count; number++) {
-    let end = start;
-    while (end < labels.length && owners[end] === number) end += 1;
-    const placed = wrapped(labels.slice(start, end), width, { size: SIZE, gap: 1, padding: 3, rtl });
-    const lines = (placed.at(-1)?.line ?? 0) + 1;
-    for (const item of placed) items.push({ ...item, index: start + item.index, y: y + item.line * LINE });
-    sentences.push({ top: y, bottom: y + lines * LINE });
-    y += lines * LINE + GAP;
-    start = end;
+/**
+ * `content` has words, owners (the sentence of each word), sentenceWeights, shades (from 0 to 1) and direction. Rows
+ * are sentences, columns are words.
+ */
+export class DocumentPicture extends Picture {
+  constructor(content, { width, theme, table }) {
+    super();
+    const { words, sentenceWeights } = content;
+    Object.assign(this, { content, theme, table, width });
+    this.rows = sentenceWeights.length;
+    this.columns = words.length;
+    this.reversed = content.direction === "rtl";
+    this.margin = width < 480 ? 74 : 124;
+    this.left = this.reversed ? 0 : this.margin;
+    this.labels = words.map((word) => shortened(word, 40));
+    this.largest = Math.max(1e-9, ...sentenceWeights);
+    this.#layOut(width - this.margin);
   }
-  return { items, sentences, height: y };
+
+  draw(top, bottom) {
+    const isVisible = (y) => y + LINE >= top && y <= bottom;
+    const sentences = this.sentences.filter((sentence) => isVisible(sentence.top));
+    const words = this.items.filter((item) => isVisible(item.y));
+    return svg(
+      "g",
+      {},
+      sentences.map((each) => this.#bar(each)),
+      words.map((item) => this.#word(item)),
+    );
+  }
+
+  mark({ row, column }) {
+    const { top, bottom } = this.sentences[row];
+    const group = svg("g", { fill: "none", stroke: this.theme.mark });
+    group.append(svg("rect", { x: 1, y: top, width: this.width - 2, height: bottom - top, rx: 4 }));
+    if (column !== null) {
+      const { x, y, width } = this.items[column];
+      group.append(svg("rect", { x: this.left + x, y: y + 1, width, height: LINE - 2, rx: 3, "stroke-width": 2 }));
+    }
+    return group;
+  }
+
+  at(x, y) {
+    const row = this.sentences.findIndex(({ top, bottom }) => y >= top && y < bottom);
+    if (row < 0) return null;
+    const along = x - this.left;
+    const isAt = (item) => y >= item.y && y < item.y + LINE && along >= item.x && along <= item.x + item.width;
+    return { row, column: this.items.find(isAt)?.index ?? null };
+  }
+
+  box({ row, column }) {
+    if (column === null) return { x: 0, y: this.sentences[row].top, width: 10, height: LINE };
+    const { x, y, width } = this.items[column];
+    return { x: this.left + x, y, width, height: LINE };
+  }
+
+  /** Left and right step through the words, up and down through the sentences. */
+  settled(place, before) {
+    if (place.column === null || place.column === before?.column) return { row: place.row, column: null };
+    return { row: this.content.owners[place.column], column: place.column };
+  }
+
+  /** Words in lines, a new line for each sentence. */
+  #layOut(width) {
+    this.items = [];
+    this.sentences = [];
+    let y = 2;
+    for (let number = 0, start = 0; number < this.rows; number++) {
+      let end = start;
+      while (end < this.columns && this.content.owners[end] === number) end += 1;
+      const style = { size: SIZE, gap: 1, padding: 3, rtl: this.reversed };
+      const placed = wrapped(this.labels.slice(start, end), width, style);
+      for (const item of placed) this.items.push({ ...item, index: start + item.index, y: y + item.line * LINE });
+      const height = ((placed.at(-1)?.line ?? 0) + 1) * LINE;
+      this.sentences.push({ number, top: y, bottom: y + height });
+      y += height + GAP;
+      start = end;
+    }
+    this.height = y;
+  }
+
+  #word({ index, x, y, width }) {
+    const shade = this.content.shades[index];
+    const colour = colourAt(this.table, shade);
+    const isShaded = shade >= MIN_SHADE;
+    const style = { anchor: "middle", size: SIZE, fill: isShaded ? inkOn(colour) : this.theme.ink };
+    const label = text(this.left + x + width / 2, y + LINE / 2, this.labels[index], style);
+    const box = { x: this.left + x, y: y + 2, width, height: LINE - 4, rx: 3 };
+    return [isShaded ? svg("rect", { ...box, fill: css(colour) }) : null, label];
+  }
+
+  #bar({ number, top }) {
+    const weight = this.content.sentenceWeights[number];
+    const length = Math.max(1, ((this.margin - NUMBER - 12) * weight) / this.largest);
+    const [x, anchor] = this.reversed ? [this.width, "right"] : [0, "left"];
+    const start = this.reversed ? this.width - this.margin + 8 : this.margin - 12 - length;
+    return [
+      text(x, top + LINE / 2, fixed(weight, 3), { anchor, size: 12, fill: this.theme.quiet }),
+      svg("rect", { x: start, y: top + 6, width: length, height: LINE - 12, rx: 2, fill: this.theme.current }),
+    ];
+  }
 }

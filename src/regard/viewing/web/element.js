@@ -3,13 +3,12 @@
 // An element extends AttentionElement and defines
 //   static label, static defaults   its name for people, its options
 //   static suits(trace)             whether it can show a trace
-//   picture(width)                  what is drawn: {width, height, rows, columns, reversed, draw(top, bottom),
-//                                   at(x, y), mark(place), box(place), settled(place, before)}
+//   picture(width)                  what is drawn, a Picture
 //   detail(place)                   nodes with the numbers of a place
 //   table()                         the numbers: {caption, columns, rows}
 //   controls()                      nodes for the bar and for the menu of options: {main, more}
-// and, where it needs them, legend(), exported(), initialPlace() and hint. A place is {row, column}: column is null for a
-// whole row, row is -1 for a whole column.
+// and, where it needs them, legend(), exported(), initialPlace() and hint. A place is {row, column}: column is null for
+// a whole row, row is -1 for a whole column.
 
 import { menu } from "./controls.js";
 import { fill, html, svg } from "./dom.js";
@@ -25,7 +24,7 @@ import { readTrace, Trace } from "./trace.js";
 
 const FOCUSABLE = "select, input, button, summary, .picture";
 /** Options that change what rows and columns mean, so that a pinned place would be another one. */
-const REGROUPING = ["words", "hideSpecial", "family", "layout"];
+const REGROUPING = ["words", "hideSpecial", "map", "layout"];
 const same = (one, other) => one?.row === other?.row && one?.column === other?.column;
 
 export class AttentionElement extends HTMLElement {
@@ -104,8 +103,9 @@ export class AttentionElement extends HTMLElement {
   }
 
   set options(values) {
+    const before = this.options;
     this.#options = { ...this.#options, ...values };
-    if (REGROUPING.some((name) => name in values)) {
+    if (REGROUPING.some((name) => name in values && values[name] !== before[name])) {
       this.#pinned = undefined;
       this.#hovered = null;
     }
@@ -291,7 +291,7 @@ export class AttentionElement extends HTMLElement {
     let place = stepped(event.key, before, picture);
     if (place === undefined) return;
     event.preventDefault();
-    if (place && picture.settled) place = picture.settled(place, before);
+    if (place) place = picture.settled(place, before);
     this.#hovered = null;
     this.#pin(place);
     if (place) sheet.reveal(place);

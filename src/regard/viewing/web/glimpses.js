@@ -2,19 +2,20 @@
 
 import { html } from "./dom.js";
 import { AttentionElement } from "./element.js";
-import { glimpsesPicture } from "./glimpses_drawing.js";
+import { GlimpsesPicture } from "./glimpses_drawing.js";
 import { legendText, numberList } from "./numbers.js";
-import { decoded } from "./overlay.js";
+import { blank, decoded, plain } from "./overlay.js";
 import { exact, fixed } from "./scales.js";
 
 const MAX_CLASSES = 10;
-const GREY =
-  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mM4efLkfwAHjQN3YNH0pAAAAABJRU5ErkJggg==";
 
 export class AttentionGlimpses extends AttentionElement {
   static label = "Glimpses";
   get hint() {
-    return "Numbers mark the glimpses in order. Point at one, or step with the arrow keys, to see its windows and what was believed after it.";
+    return (
+      "Numbers mark the glimpses in order. " +
+      "Point at one, or step with the arrow keys, to see its windows and what was believed after it."
+    );
   }
 
   static suits(trace) {
@@ -30,7 +31,7 @@ export class AttentionGlimpses extends AttentionElement {
   }
 
   picture(width) {
-    return glimpsesPicture(this.#glimpses(), { width, theme: this.theme });
+    return new GlimpsesPicture(this.#glimpses(), { width, theme: this.theme });
   }
 
   detail({ row }) {
@@ -74,6 +75,7 @@ export class AttentionGlimpses extends AttentionElement {
   #glimpses() {
     const numbers = this.#numbers();
     const image = this.trace.image ? decoded(this.trace.image, () => this.refresh()) : null;
+    const grey = plain(blank(8, 8));
     const last = numbers.beliefs.at(-1);
     const classes = last
       .map((belief, place) => [belief, place])
@@ -83,13 +85,13 @@ export class AttentionGlimpses extends AttentionElement {
     classes.sort((one, other) => one - other);
     const size = this.trace.extras.glimpse_size;
     const patches = numbers.boxes.map((boxes) =>
-      boxes.map((box) => (image ? patch(image, box, Number.isInteger(size) && size > 0 ? size : 16) : GREY)),
+      boxes.map((box) => (image ? patch(image, box, Number.isInteger(size) && size > 0 ? size : 16) : grey)),
     );
     return {
       ...numbers,
       classes,
       patches,
-      image: this.trace.image ?? GREY,
+      image: this.trace.image ?? grey,
       ratio: image ? image.naturalHeight / image.naturalWidth : 1,
     };
   }

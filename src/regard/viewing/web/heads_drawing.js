@@ -2,94 +2,104 @@
 
 import { bitmap } from "./cells.js";
 import { svg } from "./dom.js";
-import { matrixPicture } from "./matrix_drawing.js";
+import { MatrixPicture } from "./matrix_drawing.js";
+import { Picture } from "./picture.js";
 import { Scale } from "./scales.js";
 import { measure, text } from "./text.js";
 
 const GAP = 6;
 const TOP = 24;
 const LEFT = 64;
+const TITLE = 28;
 const MIN_SIDE = 26;
 const MAX_SIDE = 96;
 
-/**
- * `heads` is a list of rows of {map, selection} or null. One scale of colours serves all heads, so that they can be
- * compared; or each row of each map has its own.
- */
-export function headsPicture(heads, { width, theme, table, perRow, layerNames, headNames }) {
-  const columns = headNames.length;
-  const side = Math.max(MIN_SIDE, Math.min(MAX_SIDE, Math.floor((width - LEFT) / columns) - GAP));
-  const shapes = heads
-    .flat()
-    .filter(Boolean)
-    .map(({ selection }) => selection);
-  const largest = Math.max(...shapes.map(({ weights }) => new Scale(weights, 1).largest));
-  const scaleOf = ({ selection }) => {
-    const own = new Scale(selection.weights, selection.width, perRow);
-    if (!perRow) own.largest = largest;
-    return own;
-  };
-  const gridHeight = TOP + heads.length * (side + GAP);
-  const xOf = (column) => LEFT + column * (side + GAP);
-  const yOf = (row) => TOP + row * (side + GAP);
-  const thumbnails = new Map();
+/** `heads` is a list of layers, each a list of {map, selection} or null; `largest` is the end of their common scale. */
+export class HeadsPicture extends Picture {
+  constructor(heads, { width, theme, table, perRow, largest, layerNames, headNames }) {
+    super();
+    Object.assign(this, { heads, theme, table, perRow, largest, layerNames, headNames, available: width });
+    this.rows = heads.length;
+    this.columns = headNames.length;
+    this.side = Math.max(MIN_SIDE, Math.min(MAX_SIDE, Math.floor((width - LEFT) / this.columns) - GAP));
+    this.gridHeight = TOP + this.rows * (this.side + GAP);
+    this.thumbnails = new Map();
+    // All maps have the same axes, and so the same size when they are enlarged.
+    const enlarged = this.#enlarged(heads.flat().find(Boolean));
+    this.width = Math.max(this.#x(this.columns), enlarged.width);
+    this.height = this.gridHeight + TITLE + enlarged.height;
+  }
 
-  const thumbnail = (cell) => {
-    if (!thumbnails.has(cell)) {
-      const { selection } = cell;
-      const reversed = selection.columns.direction === "rtl";
-      thumbnails.set(cell, bitmap({ ...selection, scale: scaleOf(cell), table, reversed }).toDataURL());
-    }
-    return thumbnails.get(cell);
-  };
-  const enlarged = (cell) => matrixPicture(cell.selection, { width, theme, scale: scaleOf(cell), table, maxCell: 44 });
-  const example = enlarged(heads.flat().find(Boolean));
-
-  const draw = () => {
-    const group = svg("g");
-    const label = { size: 11, fill: theme.quiet };
-    const isShort = headNames.some((name) => measure(name, 11) > side);
-    if (isShort) group.append(text(LEFT - 8, 12, "head", { ...label, anchor: "right" }));
-    headNames.forEach((name, column) => {
-      group.append(
-        text(xOf(column) + side / 2, 12, isShort ? name.split(" ").at(-1) : name, { ...label, anchor: "middle" }),
-      );
+  draw() {
+    const style = { size: 11, fill: this.theme.quiet };
+    const isShort = this.headNames.some((name) => measure(name, 11) > this.side);
+    const group = svg("g", {}, isShort ? text(LEFT - 8, 12, "head", { ...style, anchor: "right" }) : null);
+    this.headNames.forEach((name, column) => {
+      const label = isShort ? name.split(" ").at(-1) : name;
+      group.append(text(this.#x(column) + this.side / 2, 12, label, { ...style, anchor: "middle" }));
     });
-    heads.forEach((cells, row) => {
-      group.append(text(LEFT - 8, yOf(row) + side / 2, layerNames[row], { ...label, anchor: "right" }));
-      cells.forEach((cell, column) => {
-        if (!cell) return;
-        const size = { x: xOf(column), y: yOf(row), width: side, height: side };
-        group.append(
-          svg("image", { ...size, href: thumbnail(cell), preserveAspectRatio: "none", "image-rendering": "pixelated" }),
-        );
-        group.append(svg("rect", { ...size, fill: "none", stroke: theme.line }));
-      });
+    this.heads.forEach((heads, row) => {
+      const y = this.#y(row) + this.side / 2;
+      group.append(text(LEFT - 8, y, this.layerNames[row], { ...style, anchor: "right" }));
+      heads.forEach((head, column) => head && group.append(...this.#small(head, row, column)));
     });
     return group;
-  };
+  }
 
-  const mark = ({ row, column }) => {
-    const cell = heads[row]?.[column ?? 0];
-    if (!cell) return null;
-    const frame = { x: xOf(column ?? 0) - 2, y: yOf(row) - 2, width: side + 4, height: side + 4 };
-    const below = svg("g", { transform: `translate(0 ${gridHeight + 28})` }, enlarged(cell).draw());
-    const title = text(0, gridHeight + 14, cell.map.name, { size: 13, weight: "600", fill: theme.ink });
-    return svg("g", {}, svg("rect", { ...frame, fill: "none", stroke: theme.mark, "stroke-width": 3 }), title, below);
-  };
+  mark({ row, column }) {
+    const head = this.heads[row]?.[column ?? 0];
+    if (!head) return null;
+    const size = { x: this.#x(column ?? 0) - 2, y: this.#y(row) - 2, width: this.side + 4, height: this.side + 4 };
+    const frame = svg("rect", { ...size, fill: "none", stroke: this.theme.mark, "stroke-width": 3 });
+    const title = text(0, this.gridHeight + 14, head.map.name, { weight: "600", fill: this.theme.ink });
+    const below = { transform: `translate(0 ${this.gridHeight + TITLE})` };
+    return svg("g", {}, frame, title, svg("g", below, this.#enlarged(head).draw()));
+  }
 
-  return {
-    width: Math.max(xOf(columns), example.width),
-    height: gridHeight + 28 + example.height,
-    rows: heads.length,
-    columns,
-    draw,
-    mark,
-    at: (x, y) => {
-      const [row, column] = [Math.floor((y - TOP) / (side + GAP)), Math.floor((x - LEFT) / (side + GAP))];
-      return row >= 0 && column >= 0 && heads[row]?.[column] ? { row, column } : null;
-    },
-    box: ({ row, column }) => ({ x: xOf(column ?? 0), y: yOf(row), width: side, height: side }),
-    largest,
-  };
+  at(x, y) {
+    const row = Math.floor((y - TOP) / (this.side + GAP));
+    const column = Math.floor((x - LEFT) / (this.side + GAP));
+    return row >= 0 && column >= 0 && this.heads[row]?.[column] ? { row, column } : null;
+  }
+
+  box({ row, column }) {
+    return { x: this.#x(column ?? 0), y: this.#y(row), width: this.side, height: this.side };
+  }
+
+  settled(place) {
+    return { row: place.row, column: place.column ?? 0 };
+  }
+
+  #x(column) {
+    return LEFT + column * (this.side + GAP);
+  }
+
+  #y(row) {
+    return TOP + row * (this.side + GAP);
+  }
+
+  /** One scale of colours for all heads, so that they can be compared, or one for each row of each map. */
+  #scale({ weights, width }) {
+    const scale = new Scale(weights, width, this.perRow);
+    scale.largest = this.largest;
+    return scale;
+  }
+
+  #small(head, row, column) {
+    if (!this.thumbnails.has(head)) {
+      const { selection } = head;
+      const reversed = selection.columns.direction === "rtl";
+      const image = bitmap({ ...selection, scale: this.#scale(selection), table: this.table, reversed });
+      this.thumbnails.set(head, image.toDataURL());
+    }
+    const size = { x: this.#x(column), y: this.#y(row), width: this.side, height: this.side };
+    const style = { preserveAspectRatio: "none", "image-rendering": "pixelated" };
+    const image = svg("image", { ...size, ...style, href: this.thumbnails.get(head) });
+    return [image, svg("rect", { ...size, fill: "none", stroke: this.theme.line })];
+  }
+
+  #enlarged({ selection }) {
+    const { available: width, theme, table } = this;
+    return new MatrixPicture(selection, { width, theme, scale: this.#scale(selection), table, maxCell: 44 });
+  }
 }

@@ -2,7 +2,7 @@
 
 import { choice, flag, mapChoices } from "./controls.js";
 import { html } from "./dom.js";
-import { tilesPicture, wordPicture } from "./image_drawing.js";
+import { TilesPicture, WordPicture } from "./image_drawing.js";
 import { SelectionElement } from "./matrix.js";
 import { legendText, numberList, rowSeries } from "./numbers.js";
 import { blank, decoded, OVERLAYS, prepared } from "./overlay.js";
@@ -46,7 +46,7 @@ export class AttentionImage extends SelectionElement {
       boxes: this.trace.boxes.filter((box) => box.axis === selection.rows.axis.name),
     };
     const drawing = { width, theme, overlay: options.overlay, smooth: !options.cells, pinned: () => this.pinned };
-    return tiles ? tilesPicture(caption, drawing) : wordPicture(caption, drawing);
+    return tiles ? new TilesPicture(caption, drawing) : new WordPicture(caption, drawing);
   }
 
   controls() {

@@ -2,194 +2,224 @@
 
 import { svg } from "./dom.js";
 import { attentionField, overlaid, plain } from "./overlay.js";
+import { Picture } from "./picture.js";
 import { fixed } from "./scales.js";
 import { measure, text, wrapped } from "./text.js";
 import { shortened } from "./tokens.js";
 
-const SIZE = 15;
-const LINE = 46;
-const TILE = 150;
+/**
+ * What both pictures share. `caption` has selection, grid, base (the prepared image), peaks (the largest weight of each
+ * word), and where they are known gates, choices and boxes.
+ */
+class CaptionPicture extends Picture {
+  constructor(caption, { theme, overlay, smooth }) {
+    super();
+    Object.assign(this, { caption, theme, overlay, smooth });
+    this.rows = caption.selection.height;
+  }
+
+  /** The image as a word attends to it, as a data URI. */
+  overlaidFor(row) {
+    const { base, grid, selection } = this.caption;
+    const weights = selection.weights.subarray(row * selection.width, (row + 1) * selection.width);
+    return overlaid(base, attentionField(weights, grid, base.width, base.height, this.smooth), this.overlay);
+  }
+
+  gateBar(row, { x, y, width }) {
+    if (!this.caption.gates) return null;
+    const share = Math.max(0, Math.min(1, this.caption.gates[row]));
+    const bar = { x, y, height: 4, rx: 2 };
+    return [
+      svg("rect", { ...bar, width, fill: this.theme.line }),
+      svg("rect", { ...bar, width: width * share, fill: this.theme.accent }),
+    ];
+  }
+}
 
 /** The image with the overlay of the current word; beside or below it the words, to choose from. */
-export function wordPicture(caption, { width, theme, overlay, smooth, pinned }) {
-  const { selection, base, grid, gates, boxes } = caption;
-  const beside = width >= 620;
-  const imageWidth = Math.min(base.width, beside ? Math.round(width * 0.55) : width);
-  const imageHeight = Math.round((imageWidth * base.height) / base.width);
-  const [left, top] = beside ? [imageWidth + 20, 2] : [0, imageHeight + 12];
-  const labels = selection.rows.labels.map((label) => shortened(label, 30));
-  const rtl = selection.rows.direction === "rtl";
-  const room = width - left;
-  const placed = wrapped(
-    labels.map((label) => `${label} 0.00`),
-    room,
-    { size: SIZE, gap: 8, padding: 7, rtl },
-  );
-  const lines = (placed.at(-1)?.line ?? 0) + 1;
-  const yOf = (item) => top + item.line * LINE;
-  const [cellWidth, cellHeight] = [imageWidth / grid[1], imageHeight / grid[0]];
-  const image = (href) => svg("image", { href, width: imageWidth, height: imageHeight, preserveAspectRatio: "none" });
+export class WordPicture extends CaptionPicture {
+  static SIZE = 15;
+  static LINE = 46;
 
-  const chip = (item, current) => {
-    const group = svg("g", { transform: `translate(${left + item.x} ${yOf(item)})` });
-    const fill = current ? theme.current : theme.ink;
-    const number = fixed(caption.peaks[item.index], 2);
-    const outline = {
-      width: item.width,
-      height: 30,
-      rx: 6,
-      fill: theme.paper,
-      stroke: current ? theme.current : theme.line,
-      "stroke-width": current ? 2 : 1,
-    };
-    const numberWidth = measure(number, 11);
-    const [wordX, numberX] = rtl ? [item.width - 7, 7] : [7, item.width - 7 - numberWidth];
-    group.append(
-      svg("rect", outline),
-      text(wordX, 15, labels[item.index], {
-        anchor: rtl ? "right" : "left",
-        size: SIZE,
-        fill,
-        weight: current ? "700" : undefined,
-      }),
+  /** `pinned` gives the word that is pinned, to which cells under the pointer belong. */
+  constructor(caption, { width, pinned, ...style }) {
+    super(caption, style);
+    const { base, selection } = caption;
+    const beside = width >= 620;
+    this.width = width;
+    this.pinned = pinned;
+    this.imageWidth = Math.min(base.width, beside ? Math.round(width * 0.55) : width);
+    this.imageHeight = Math.round((this.imageWidth * base.height) / base.width);
+    [this.left, this.top] = beside ? [this.imageWidth + 20, 2] : [0, this.imageHeight + 12];
+    this.labels = selection.rows.labels.map((label) => shortened(label, 30));
+    this.reversed = selection.rows.direction === "rtl";
+    const layout = { size: WordPicture.SIZE, gap: 8, padding: 7, rtl: this.reversed };
+    this.placed = wrapped(
+      this.labels.map((label) => `${label} 0.00`),
+      width - this.left,
+      layout,
     );
-    group.append(text(numberX, 16, number, { size: 11, fill: theme.quiet }));
-    if (gates) {
-      group.append(svg("rect", { x: 4, y: 33, width: item.width - 8, height: 4, rx: 2, fill: theme.line }));
-      group.append(
-        svg("rect", {
-          x: 4,
-          y: 33,
-          width: (item.width - 8) * Math.max(0, Math.min(1, gates[item.index])),
-          height: 4,
-          rx: 2,
-          fill: theme.accent,
-        }),
-      );
-    }
-    return group;
-  };
+    const lines = (this.placed.at(-1)?.line ?? 0) + 1;
+    this.height = Math.max(this.imageHeight, this.top + lines * WordPicture.LINE + 4);
+  }
 
-  const mark = ({ row, column }) => {
-    const weights = selection.weights.subarray(row * selection.width, (row + 1) * selection.width);
-    const field = attentionField(weights, grid, base.width, base.height, smooth);
-    const group = svg("g", {}, image(overlaid(base, field, overlay)), chip(placed[row], true));
-    for (const box of boxes.filter((each) => selection.rows.members[row].includes(each.position))) {
-      const frame = {
-        x: box.left * imageWidth,
-        y: box.top * imageHeight,
-        width: (box.right - box.left) * imageWidth,
-        height: (box.bottom - box.top) * imageHeight,
-      };
-      group.append(
-        svg("rect", { ...frame, fill: "none", stroke: "#ffffff", "stroke-width": 4 }),
-        svg("rect", { ...frame, fill: "none", stroke: "#0072b2", "stroke-width": 2 }),
-      );
-    }
-    const cell = column ?? caption.choices?.[row];
-    if (cell !== undefined && cell !== null) {
-      const frame = {
-        x: (cell % grid[1]) * cellWidth,
-        y: Math.floor(cell / grid[1]) * cellHeight,
-        width: cellWidth,
-        height: cellHeight,
-        fill: "none",
-      };
-      group.append(
-        svg("rect", { ...frame, stroke: "#000000", "stroke-width": 4 }),
-        svg("rect", { ...frame, stroke: "#ffffff", "stroke-width": 2 }),
-      );
-    }
-    return group;
-  };
+  draw() {
+    return svg(
+      "g",
+      {},
+      this.#image(plain(this.caption.base)),
+      this.placed.map((item) => this.#chip(item)),
+    );
+  }
 
-  return {
-    width,
-    height: Math.max(imageHeight, top + lines * LINE + 4),
-    rows: labels.length,
-    reversed: rtl,
-    draw: () =>
-      svg(
-        "g",
-        {},
-        image(plain(base)),
-        placed.map((item) => chip(item, false)),
-      ),
-    mark,
-    at: (x, y) => {
-      if (x < imageWidth && y < imageHeight) {
-        const cell = Math.floor(y / cellHeight) * grid[1] + Math.floor(x / cellWidth);
-        return pinned() ? { row: pinned().row, column: cell } : null;
-      }
-      const found = placed.find(
-        (item) => x >= left + item.x && x <= left + item.x + item.width && y >= yOf(item) && y <= yOf(item) + 38,
-      );
-      return found ? { row: found.index, column: null } : null;
-    },
-    box: ({ row }) => ({ x: left + placed[row].x, y: yOf(placed[row]), width: placed[row].width, height: LINE }),
-  };
+  mark({ row, column }) {
+    const cell = column ?? this.caption.choices?.[row] ?? null;
+    return svg(
+      "g",
+      {},
+      this.#image(this.overlaidFor(row)),
+      this.#chip(this.placed[row], true),
+      this.#goldBoxes(row),
+      cell === null ? null : this.#cellFrame(cell),
+    );
+  }
+
+  at(x, y) {
+    const [rows, columns] = this.caption.grid;
+    if (x < this.imageWidth && y < this.imageHeight) {
+      const word = this.pinned();
+      const across = Math.floor((x / this.imageWidth) * columns);
+      return word && { row: word.row, column: Math.floor((y / this.imageHeight) * rows) * columns + across };
+    }
+    const along = x - this.left;
+    const isAt = (item) =>
+      along >= item.x && along <= item.x + item.width && y >= this.#y(item) && y <= this.#y(item) + 38;
+    const found = this.placed.find(isAt);
+    return found ? { row: found.index, column: null } : null;
+  }
+
+  box({ row }) {
+    const item = this.placed[row];
+    return { x: this.left + item.x, y: this.#y(item), width: item.width, height: WordPicture.LINE };
+  }
+
+  #y(item) {
+    return this.top + item.line * WordPicture.LINE;
+  }
+
+  #image(href) {
+    return svg("image", { href, width: this.imageWidth, height: this.imageHeight, preserveAspectRatio: "none" });
+  }
+
+  /** A word with its largest weight, and its gate below. */
+  #chip(item, isCurrent = false) {
+    const { theme } = this;
+    const number = fixed(this.caption.peaks[item.index], 2);
+    const [wordX, numberX] = this.reversed ? [item.width - 7, 7] : [7, item.width - 7 - measure(number, 11)];
+    const colour = isCurrent ? theme.current : theme.ink;
+    const frame = { width: item.width, height: 30, rx: 6, "stroke-width": isCurrent ? 2 : 1 };
+    const style = { anchor: this.reversed ? "right" : "left", size: WordPicture.SIZE, fill: colour };
+    return svg(
+      "g",
+      { transform: `translate(${Math.round(this.left + item.x)} ${this.#y(item)})` },
+      svg("rect", { ...frame, fill: theme.paper, stroke: isCurrent ? theme.current : theme.line }),
+      text(wordX, 15, this.labels[item.index], { ...style, weight: isCurrent ? "700" : undefined }),
+      text(numberX, 16, number, { size: 11, fill: theme.quiet }),
+      this.gateBar(item.index, { x: 4, y: 33, width: item.width - 8 }),
+    );
+  }
+
+  #goldBoxes(row) {
+    const places = this.caption.selection.rows.members[row];
+    return this.caption.boxes
+      .filter((box) => places.includes(box.position))
+      .map((box) => {
+        const [x, y] = [box.left * this.imageWidth, box.top * this.imageHeight];
+        const size = {
+          width: (box.right - box.left) * this.imageWidth,
+          height: (box.bottom - box.top) * this.imageHeight,
+        };
+        return framed({ x, y, ...size }, "#ffffff", "#0072b2");
+      });
+  }
+
+  #cellFrame(cell) {
+    const [rows, columns] = this.caption.grid;
+    const [width, height] = [this.imageWidth / columns, this.imageHeight / rows];
+    const [x, y] = [(cell % columns) * width, Math.floor(cell / columns) * height];
+    return framed({ x, y, width, height }, "#000000", "#ffffff");
+  }
 }
 
 /** A tile for each word: the image as this word attends to it, the word, and its largest weight. */
-export function tilesPicture(caption, { width, theme, overlay, smooth }) {
-  const { selection, base, grid, gates } = caption;
-  const columns = Math.max(2, Math.min(selection.height, Math.floor(width / TILE)));
-  const tile = Math.floor(width / columns) - 8;
-  const high = Math.round((tile * base.height) / base.width);
-  const pitch = high + (gates ? 44 : 34);
-  const place = (row) => [(row % columns) * (tile + 8), Math.floor(row / columns) * pitch];
-  const drawTile = (row) => {
-    const weights = selection.weights.subarray(row * selection.width, (row + 1) * selection.width);
-    const field = attentionField(weights, grid, base.width, base.height, smooth);
-    const [x, y] = place(row);
-    const label = shortened(selection.rows.labels[row], Math.max(6, Math.floor(tile / 11)));
-    const group = svg("g", { transform: `translate(${x} ${y})` });
-    group.append(
-      svg("image", { href: overlaid(base, field, overlay), width: tile, height: high, preserveAspectRatio: "none" }),
+export class TilesPicture extends CaptionPicture {
+  static TILE = 150;
+  static GAP = 8;
+
+  constructor(caption, { width, ...style }) {
+    super(caption, style);
+    const { TILE, GAP } = TilesPicture;
+    const { base } = caption;
+    this.perLine = Math.max(2, Math.min(this.rows, Math.floor(width / TILE)));
+    this.tile = Math.floor(width / this.perLine) - GAP;
+    this.imageHeight = Math.round((this.tile * base.height) / base.width);
+    this.pitch = this.imageHeight + (caption.gates ? 44 : 34);
+    this.width = this.perLine * (this.tile + GAP) - GAP;
+    this.height = Math.ceil(this.rows / this.perLine) * this.pitch;
+  }
+
+  draw(top, bottom) {
+    const rows = Array.from({ length: this.rows }, (_, row) => row);
+    const visible = rows.filter((row) => this.#y(row) < bottom && this.#y(row) + this.pitch > top);
+    return svg(
+      "g",
+      {},
+      visible.map((row) => this.#tile(row)),
     );
-    group.append(text(2, high + 13, label, { size: 13, fill: theme.ink, weight: "600" }));
-    group.append(
-      text(tile - 2, high + 13, fixed(caption.peaks[row], 2), { anchor: "right", size: 11, fill: theme.quiet }),
+  }
+
+  mark({ row }) {
+    const frame = { x: this.#x(row) + 1, y: this.#y(row) + 1, width: this.tile - 2, height: this.imageHeight - 2 };
+    return svg("rect", { ...frame, fill: "none", stroke: this.theme.mark, "stroke-width": 3 });
+  }
+
+  at(x, y) {
+    const column = Math.floor(x / (this.tile + TilesPicture.GAP));
+    const row = Math.floor(y / this.pitch) * this.perLine + column;
+    return x >= 0 && y >= 0 && column < this.perLine && row < this.rows ? { row, column: null } : null;
+  }
+
+  box({ row }) {
+    return { x: this.#x(row), y: this.#y(row), width: this.tile, height: this.pitch };
+  }
+
+  #x(row) {
+    return (row % this.perLine) * (this.tile + TilesPicture.GAP);
+  }
+
+  #y(row) {
+    return Math.floor(row / this.perLine) * this.pitch;
+  }
+
+  #tile(row) {
+    const size = { width: this.tile, height: this.imageHeight, preserveAspectRatio: "none" };
+    const label = shortened(this.caption.selection.rows.labels[row], Math.max(6, Math.floor(this.tile / 11)));
+    const number = { anchor: "right", size: 11, fill: this.theme.quiet };
+    return svg(
+      "g",
+      { transform: `translate(${this.#x(row)} ${this.#y(row)})` },
+      svg("image", { ...size, href: this.overlaidFor(row) }),
+      text(2, this.imageHeight + 13, label, { fill: this.theme.ink, weight: "600" }),
+      text(this.tile - 2, this.imageHeight + 13, fixed(this.caption.peaks[row], 2), number),
+      this.gateBar(row, { x: 0, y: this.imageHeight + 25, width: this.tile }),
     );
-    if (gates) {
-      group.append(svg("rect", { x: 0, y: high + 25, width: tile, height: 4, rx: 2, fill: theme.line }));
-      group.append(
-        svg("rect", {
-          x: 0,
-          y: high + 25,
-          width: tile * Math.max(0, Math.min(1, gates[row])),
-          height: 4,
-          rx: 2,
-          fill: theme.accent,
-        }),
-      );
-    }
-    return group;
-  };
-  return {
-    width: columns * (tile + 8) - 8,
-    height: Math.ceil(selection.height / columns) * pitch,
-    rows: selection.height,
-    draw: (top, bottom) => {
-      const rows = Array.from({ length: selection.height }, (_, row) => row);
-      return svg("g", {}, rows.filter((row) => place(row)[1] < bottom && place(row)[1] + pitch > top).map(drawTile));
-    },
-    mark: ({ row }) => {
-      const [x, y] = place(row);
-      return svg("rect", {
-        x: x + 1,
-        y: y + 1,
-        width: tile - 2,
-        height: high - 2,
-        fill: "none",
-        stroke: theme.mark,
-        "stroke-width": 3,
-      });
-    },
-    at: (x, y) => {
-      const row = Math.floor(y / pitch) * columns + Math.floor(x / (tile + 8));
-      return x >= 0 && y >= 0 && x < columns * (tile + 8) && row < selection.height ? { row, column: null } : null;
-    },
-    box: ({ row }) => ({ x: place(row)[0], y: place(row)[1], width: tile, height: pitch }),
-  };
+  }
+}
+
+/** A frame that can be seen on every background. */
+function framed(box, outer, inner) {
+  return [
+    svg("rect", { ...box, fill: "none", stroke: outer, "stroke-width": 4 }),
+    svg("rect", { ...box, fill: "none", stroke: inner, "stroke-width": 2 }),
+  ];
 }

@@ -4,7 +4,8 @@
 import { bitmap, condensed } from "./cells.js";
 import { slider } from "./controls.js";
 import { html, svg } from "./dom.js";
-import { matrixPicture } from "./matrix_drawing.js";
+import { MatrixPicture } from "./matrix_drawing.js";
+import { Picture } from "./picture.js";
 import { Scale } from "./scales.js";
 import { FONT, measure } from "./text.js";
 import { shortened } from "./tokens.js";
@@ -15,7 +16,7 @@ const SLANT = (55 * Math.PI) / 180;
 /** Rows and columns of the window that a file holds. */
 const MAX_EXPORTED = 100;
 
-export class LargeMatrix {
+export class LargeMatrix extends Picture {
   #element;
   #theme;
   #cell;
@@ -32,6 +33,7 @@ export class LargeMatrix {
 
   /** `element` has the large map as `selected`; `former` is what it showed before, whose window is kept. */
   constructor(element, former = null) {
+    super();
     const { selection, scale, table } = element.selected;
     this.#element = element;
     this.#theme = element.theme;
@@ -109,7 +111,7 @@ export class LargeMatrix {
     const { scale, table } = this.#element.selected;
     // The colours of the part are those of the whole.
     const shared = { signed: scale.signed, share: (t, weight) => scale.share(firstRow + t, weight) };
-    const picture = matrixPicture(part, { width: 900, theme: this.#theme, scale: shared, table });
+    const picture = new MatrixPicture(part, { width: 900, theme: this.#theme, scale: shared, table });
     return { width: picture.width, height: picture.height, node: svg("g", {}, picture.draw()) };
   }
 

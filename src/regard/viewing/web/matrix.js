@@ -4,7 +4,7 @@ import { colourTable } from "./colours.js";
 import { mapChoices, tableOptions } from "./controls.js";
 import { AttentionElement } from "./element.js";
 import { LargeMatrix } from "./large_matrix.js";
-import { matrixPicture } from "./matrix_drawing.js";
+import { MatrixPicture } from "./matrix_drawing.js";
 import { legendBar, placeNumbers, selectionTable } from "./numbers.js";
 import { Scale } from "./scales.js";
 import { select, selectionTrace } from "./selection.js";
@@ -81,7 +81,7 @@ export class AttentionMatrix extends SelectionElement {
 
   picture(width) {
     const { selection, scale, table } = this.selected;
-    return matrixPicture(selection, { width, theme: this.theme, scale, table });
+    return new MatrixPicture(selection, { width, theme: this.theme, scale, table });
   }
 
   customPicture() {

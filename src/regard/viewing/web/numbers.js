@@ -18,7 +18,7 @@ export function numberList(heading, pairs, chosen = -1) {
   return [html("p", {}, heading), html("ul", { className: "chips" }, items)];
 }
 
-/** What a row of a selection attends to, its strongest inputs and the one that is pointed at; or who attends to a column. */
+/** What a row attends to: its strongest inputs, and the one that is pointed at. Of a column, who attends to it. */
 export function placeNumbers(trace, selection, { row, column }) {
   if (row < 0) return columnNumbers(selection, column);
   const heading = [

@@ -3,14 +3,17 @@
 import { choice, mapChoices, tableOptions } from "./controls.js";
 import { SelectionElement } from "./matrix.js";
 import { AttentionElement } from "./element.js";
-import { linesOfReading, scrubPicture } from "./reading_drawing.js";
+import { ReadingLinesPicture, ScrubPicture } from "./reading_drawing.js";
 import { seriesOf } from "./selection.js";
 
 export class AttentionReading extends SelectionElement {
   static label = "Reading";
   static defaults = { ...AttentionElement.defaults, layout: "word" };
   get hint() {
-    return "Point at a word, or step with the arrow keys: words that it attends to are shaded. Bars show how surprising each word was.";
+    return (
+      "Point at a word, or step with the arrow keys: words that it attends to are shaded. " +
+      "Bars show how surprising each word was."
+    );
   }
 
   static suits(trace) {
@@ -56,8 +59,8 @@ export class AttentionReading extends SelectionElement {
     const { selection, scale, table } = this.selected;
     const surprisal = seriesOf(this.trace, "surprisal", selection.rows);
     const drawing = { width, theme: this.theme, scale, table, surprisal };
-    if (this.options.layout === "word") return scrubPicture(selection, drawing);
-    return linesOfReading(selection, { ...drawing, seesAll: seesAll(selection) });
+    if (this.options.layout === "word") return new ScrubPicture(selection, drawing);
+    return new ReadingLinesPicture(selection, { ...drawing, seesAll: seesAll(selection) });
   }
 
   controls() {

@@ -3,7 +3,7 @@
 import { exact, isSigned } from "./scales.js";
 import { direction, isSpecial, joined, wordGroups } from "./tokens.js";
 
-/** Maps over the same axes that differ in layer or head only, in the order of the trace: [{name, rows, columns, maps}]. */
+/** Maps over the same axes that differ only in layer and head: [{name, label, rows, columns, maps, layers, heads}]. */
 export function families(trace, accepts = () => true) {
   const found = new Map();
   for (const map of trace.maps.filter(accepts)) {
@@ -23,9 +23,10 @@ export function families(trace, accepts = () => true) {
   return all;
 }
 
-/** The family that options ask for: by its place, by a name, or, where they name a layer or head, one that has it. */
-export function chosenFamily(all, { family, name, layer, head }) {
-  if (family !== undefined && all[family]) return all[family];
+/** The family that options ask for: by its label, by the name of a map, or one that has their layer and head. */
+export function chosenFamily(all, { map, name, layer, head }) {
+  const labelled = all.find((each) => each.label === map);
+  if (labelled) return labelled;
   const suits = (each) =>
     (name === undefined || each.maps.some((map) => map.name === name || map.name.startsWith(`${name} `))) &&
     (!Number.isInteger(layer) || each.layers.includes(layer)) &&

@@ -73,7 +73,9 @@ tbody th { text-align: start; font-weight: 600; position: sticky; inset-inline-s
 .error { margin: 0; color: var(--current); }
 .tabs { display: flex; flex-wrap: wrap; gap: 6px; margin-bottom: 6px; }
 .large { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; }
-.scroller { position: relative; overflow: auto; flex: 1 1 340px; height: min(70vh, 620px); border: 1px solid var(--line); }
+.scroller {
+  position: relative; overflow: auto; flex: 1 1 340px; height: min(70vh, 620px); border: 1px solid var(--line);
+}
 .scroller canvas { position: sticky; left: 0; top: 0; display: block; }
 .aside { flex: 0 0 auto; display: grid; gap: 6px; font-size: 12px; color: var(--quiet); max-width: 170px; }
 .aside label { flex-direction: column; align-items: flex-start; gap: 0; }

@@ -12,9 +12,12 @@ export function dataTable({ caption, columns, rows }, current) {
   const [firstColumn, lastColumn] = window(columns.length - 1, MAX_COLUMNS, current?.column ?? 0);
   const take = (cells) => [cells[0], ...cells.slice(firstColumn + 1, lastColumn + 1)];
   const cut = lastRow - firstRow < rows.length || lastColumn - firstColumn < columns.length - 1;
-  const part = cut
-    ? ` (rows ${firstRow + 1} to ${lastRow} of ${rows.length}, columns ${firstColumn + 1} to ${lastColumn} of ${columns.length - 1}; files and copies have all)`
-    : "";
+  const range = (first, last, all, what) => `${what} ${first + 1} to ${last} of ${all}`;
+  const [rowRange, columnRange] = [
+    range(firstRow, lastRow, rows.length, "rows"),
+    range(firstColumn, lastColumn, columns.length - 1, "columns"),
+  ];
+  const part = cut ? ` (${rowRange}, ${columnRange}; files and copies have all)` : "";
   const head = take(columns).map((name) => html("th", { scope: "col" }, printable(String(name))));
   const body = rows.slice(firstRow, lastRow).map((cells) => {
     const [first, ...others] = take(cells);

@@ -6,7 +6,7 @@ import { html } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { legendBar, numberList } from "./numbers.js";
 import { exact, fixed } from "./scales.js";
-import { tapePicture } from "./tape_drawing.js";
+import { TapePicture } from "./tape_drawing.js";
 import { tapePanels } from "./tape_panels.js";
 
 export class AttentionTape extends AttentionElement {
@@ -22,7 +22,7 @@ export class AttentionTape extends AttentionElement {
 
   picture(width) {
     const { theme, options } = this;
-    return tapePicture(tapePanels(this.trace, options), { width, theme, palette: options.palette });
+    return new TapePicture(tapePanels(this.trace, options), { width, theme, palette: options.palette });
   }
 
   controls() {

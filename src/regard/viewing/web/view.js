@@ -6,12 +6,16 @@ import { styleSheet } from "./styles.js";
 import { THEMES, themeAround, watchTheme } from "./theme.js";
 import { readTrace } from "./trace.js";
 
+/** Options that an element shares with the others. */
+const SHARED = ["map", "layer", "head", "name", "scale", "palette", "words", "hideSpecial"];
+
 export class AttentionView extends HTMLElement {
   #trace = null;
   #error = "";
   #chosen = null;
   #frame = html("div", {});
   #made = new Map();
+  #options = {};
   #stopWatching = null;
 
   constructor() {
@@ -114,6 +118,7 @@ export class AttentionView extends HTMLElement {
 
   #choose(name) {
     this.#chosen = name;
+    this.#element(name).options = this.#options;
     this.#render();
   }
 
@@ -122,11 +127,22 @@ export class AttentionView extends HTMLElement {
       const element = document.createElement(`attention-${name}`);
       const options = this.getAttribute("options");
       if (options) element.options = JSON.parse(options);
+      element.options = this.#options;
       if (this.hasAttribute("theme")) element.setAttribute("theme", this.getAttribute("theme"));
+      element.addEventListener("attention-options", (event) => this.#share(event.detail));
+      element.addEventListener(
+        "attention-place",
+        (event) => event.detail && this.#share(element.optionsOf?.(event.detail) ?? {}),
+      );
       element.trace = this.#trace;
       this.#made.set(name, element);
     }
     return this.#made.get(name);
+  }
+
+  /** What is selected in one element is selected in the others too. */
+  #share(options) {
+    for (const name of SHARED) if (name in options) this.#options[name] = options[name];
   }
 
   #colour() {
