@@ -85,7 +85,6 @@ tbody th { text-align: start; font-weight: 600; position: sticky; inset-inline-s
   .bar .end { margin-inline-start: 0; }
   .menu { inset-inline: 0 auto; }
 }
-@media (prefers-reduced-motion: no-preference) { .frame { transition: background-color 0.15s; } }
 `;
 
 let sheet = null;
