@@ -9,7 +9,7 @@ from jaxtyping import Float
 from regard.errors import OptionError, ShapeError
 from regard.trace.elements import Axis, Map, to_array
 
-Layer = Float[np.ndarray, "heads rows columns"]
+Layer = Float[np.ndarray, "heads _ _"]
 # From the fields of an output to the names of maps.
 _FIELDS = {
     "cross_attentions": "cross",

@@ -81,7 +81,7 @@ class View:
 
         check_options(self.figure, options)
         texts = [axis.text for axis in self.trace.axes if axis.text]
-        title = options.get("title") or " → ".join(texts)[:_MAX_TITLE] or f"A trace of kind {self.trace.kind}"
+        title = options.get("title") or " → ".join(texts)[:_MAX_TITLE] or self.trace.kind.capitalize()
         return pages.page([self._component(**options)], title=title)
 
     def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
