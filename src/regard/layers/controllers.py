@@ -13,8 +13,8 @@ from regard.kernels.hoisted import Hoisted
 
 State = tuple[Float[Tensor, "b h"], ...]
 FORGET_BIAS = -2.0
-"""Added to the initial biases of the forget gates by default. A controller that forgets soon learns to use the external
-memory; one that remembers learns short sequences by heart first, and may never get further."""
+"""Added to the initial biases of the forget gates. A controller that forgets soon learns to use the external memory;
+one that remembers learns short sequences by heart first, and may never get further."""
 
 
 class Controller(nn.Module):
@@ -62,10 +62,10 @@ class FeedForwardController(Controller):
 class LSTMController(Controller):
     """Long short-term memory over the input and what was read, with a memory of its own beside the external one."""
 
-    def __init__(self, inputs: int, read: int, hidden: int, *, forget_bias: float = FORGET_BIAS) -> None:
+    def __init__(self, inputs: int, read: int, hidden: int) -> None:
         super().__init__(inputs, read, hidden, gates=4, recurrent=hidden)
         with torch.no_grad():
-            self.input.bias[hidden : 2 * hidden] += forget_bias
+            self.input.bias[hidden : 2 * hidden] += FORGET_BIAS
 
     def start(self, batch: int) -> State:
         """Zeros."""
@@ -79,3 +79,10 @@ class LSTMController(Controller):
         hidden, cell = state
         state = lstm(projected, self.inside(torch.cat([hidden, read], -1)), cell)
         return state[0], state
+
+
+CONTROLLERS: dict[str, type[FeedForwardController] | type[LSTMController]] = {
+    "feedforward": FeedForwardController,
+    "lstm": LSTMController,
+}
+"""Every controller by its name."""

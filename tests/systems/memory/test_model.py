@@ -141,11 +141,6 @@ def test_bits_are_the_cross_entropy_of_the_answer():
     [
         ({"architecture": "lstm", "slots": 9}, "The architecture lstm has no slots; got slots 9. Remove it"),
         ({"architecture": "attention", "controller": "feedforward"}, "The architecture attention has no controller"),
-        ({"architecture": "lstm", "forget_bias": 0.0}, "The architecture lstm has no forget_bias"),
-        (
-            {"controller": "feedforward", "forget_bias": 0.5},
-            "The controller feedforward has no forget_bias; got forget_bias 0.5. Remove it",
-        ),
         ({"layers": 2}, "The architecture ntm has no layers; got layers 2. Remove it"),
         ({"slots": 2, "max_shift": 2}, "max_shift must be less than slots; got max_shift 2 and slots 2"),
         ({"read_heads": 0}, "read_heads must be a whole number, 1 or more; got 0"),

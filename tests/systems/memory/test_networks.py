@@ -60,25 +60,6 @@ def test_the_loop_gives_the_gradients_of_the_plain_formulas():
         torch.testing.assert_close(grad, found[1][name], rtol=1e-3, atol=1e-5, msg=name)
 
 
-@torch.no_grad()
-def test_a_controller_begins_to_remember_with_a_higher_forget_bias():
-    inputs = torch.zeros(1, 4, 3)
-    inputs[:, 0] = 1
-    kept = []
-    for bias in (-20.0, 20.0):
-        torch.manual_seed(1)
-        controller = TuringNetwork(3, 2, hidden=11, slots=13, width=5, forget_bias=bias).controller
-        state = controller.start(1)
-        cells = []
-        for each in controller.project(inputs):
-            cells.append(state[1])
-            state = controller(each, torch.zeros(1, 5), state)[1]
-        kept.append([float(cell.norm()) for cell in cells])
-    forgetful, remembering = kept
-    assert forgetful[1] == pytest.approx(remembering[1]), "the first step has nothing to forget"
-    assert remembering[3] > 1.5 * forgetful[3]
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
 @pytest.mark.parametrize("name", ["ntm", "feedforward", "heads"])
 def test_a_recorded_loop_gives_what_a_plain_one_gives(name):

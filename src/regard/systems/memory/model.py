@@ -10,9 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import Checked, Count, FiniteFloat, PositiveInt, fields_of
+from regard.config import Checked, Count, PositiveInt, fields_of
 from regard.errors import OptionError
-from regard.layers.controllers import FORGET_BIAS
 from regard.systems.memory import TapeOptions
 from regard.systems.memory.networks import Answered, AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork
 from regard.systems.memory.sequences import is_one, length_of, read_rows, step_labels
@@ -21,7 +20,7 @@ from regard.trace import Axis, Map, Series, Trace
 from regard.worlds.tapes import Drawn, Recall, RepeatCopy, Tapes, Task
 
 Rows = tuple[tuple[float | int, ...], ...]
-_OF_NTM = ("controller", "forget_bias", "slots", "width", "read_heads", "write_heads", "max_shift")
+_OF_NTM = ("controller", "slots", "width", "read_heads", "write_heads", "max_shift")
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,6 @@ class TuringMachineConfig(Checked):
     attends to all its inputs)."""
     controller: Literal["lstm", "feedforward"] = "lstm"
     """ntm: the controller; a feedforward one remembers nothing but what it writes."""
-    forget_bias: FiniteFloat = FORGET_BIAS
-    """ntm with an lstm controller: added to the initial biases of its forget gates. One that forgets soon learns to use
-    the memory; one that counts, as in repeat-copy, must also remember."""
     hidden: PositiveInt = 100
     """Units of the controller, or of each layer of a baseline."""
     layers: PositiveInt = 1
@@ -61,10 +57,6 @@ class TuringMachineConfig(Checked):
                     f"The architecture {self.architecture} has no {name}; got {name} {getattr(self, name)!r}. "
                     "Remove it."
                 )
-        if self.controller != "lstm" and self.forget_bias != FORGET_BIAS:
-            raise OptionError(
-                f"The controller {self.controller} has no forget_bias; got forget_bias {self.forget_bias}. Remove it."
-            )
         if self.max_shift >= self.slots:
             raise OptionError(
                 f"max_shift must be less than slots; got max_shift {self.max_shift} and slots {self.slots}."
@@ -168,7 +160,6 @@ def _build(config: TuringMachineConfig, inputs: int, outputs: int) -> TapeNetwor
             inputs,
             outputs,
             controller=config.controller,
-            forget_bias=config.forget_bias,
             hidden=config.hidden,
             slots=config.slots,
             width=config.width,

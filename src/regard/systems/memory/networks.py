@@ -1,7 +1,6 @@
 """Networks that answer tapes: the neural Turing machine, an LSTM, and attention over the inputs."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -11,7 +10,7 @@ from regard.attention import mask
 from regard.attention.attend import attend
 from regard.decoders.cuda_graphs import STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.kernels.hoisted import hoisting
-from regard.layers.controllers import FORGET_BIAS, Controller, FeedForwardController, LSTMController
+from regard.layers.controllers import CONTROLLERS
 from regard.layers.memory import ExternalMemory, Kernel, MemoryState
 
 READ_GAIN = 3.0
@@ -67,8 +66,7 @@ class TuringNetwork(TapeNetwork):
         inputs: int,
         outputs: int,
         *,
-        controller: Literal["lstm", "feedforward"] = "lstm",
-        forget_bias: float = FORGET_BIAS,
+        controller: str = "lstm",
         hidden: int = 100,
         slots: int = 128,
         width: int = 20,
@@ -80,11 +78,7 @@ class TuringNetwork(TapeNetwork):
         self.memory = ExternalMemory(
             hidden, slots=slots, width=width, num_reads=num_reads, num_writes=num_writes, max_shift=max_shift
         )
-        self.controller: Controller
-        if controller == "lstm":
-            self.controller = LSTMController(inputs, self.memory.read_size, hidden, forget_bias=forget_bias)
-        else:
-            self.controller = FeedForwardController(inputs, self.memory.read_size, hidden)
+        self.controller = CONTROLLERS[controller](inputs, self.memory.read_size, hidden)
         self.first_read = nn.Parameter(torch.zeros(self.memory.read_size))
         self.output = nn.Linear(hidden + self.memory.read_size, outputs)
         with torch.no_grad():
