@@ -14,6 +14,7 @@ from regard.attention.attend import Attention
 from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt
 from regard.data.images import PREPARATIONS, ImageInput, open_image
 from regard.data.padding import pad
+from regard.data.regions import Box
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.captions import ShowAndTell, ShowAttendTell
 from regard.decoders.protocol import Unrolled
@@ -99,6 +100,22 @@ class CaptionerConfig(Checked):
     def grid(self) -> tuple[int, int]:
         """Rows and columns of cells."""
         return self.image_size // self.stride, self.image_size // self.stride
+
+    def seen(self, boxes: Sequence[Box], size: tuple[int, int]) -> list[Box]:
+        """Boxes in fractions of an image of this size, in fractions of the part of it that the model sees."""
+        if self.resize == "stretch":
+            return list(boxes)
+        (width, height), side = size, min(size)
+        left, top = (width - side) / 2, (height - side) / 2
+        return [
+            (
+                (x1 * width - left) / side,
+                (y1 * height - top) / side,
+                (x2 * width - left) / side,
+                (y2 * height - top) / side,
+            )
+            for x1, y1, x2, y2 in boxes
+        ]
 
     @property
     def is_learned(self) -> bool:
