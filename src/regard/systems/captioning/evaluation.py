@@ -104,7 +104,7 @@ def _phrase_measures(found: PhraseScores) -> dict[str, Measure]:
     return {
         "pointing": measure(found.pointing, found.pointing_center, found.pointing_shuffled, found.pointing_random),
         "mass": measure(found.mass, found.mass_center, found.mass_shuffled, found.mass_random),
-        "phrases": Measure(found.phrases, "{:.0f}", f"with boxes, in {found.captions} captions"),
+        "phrases": Measure(float(found.phrases), "{:.0f}", f"with boxes, in {found.captions} captions"),
     }
 
 
