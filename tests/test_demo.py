@@ -11,7 +11,8 @@ from regard.data.tokenizer import Tokenizer
 from regard.demo import attention as demo
 from regard.demo import captioning, run
 from regard.errors import DataError, OptionError
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.assembly import CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.pretrained import Pretrained
 from regard.worlds.scenes import VOCABULARY
 
