@@ -119,6 +119,9 @@ def test_the_trace_has_the_whole_story():
     assert trace.map("output").weights.shape == trace.map("target").weights.shape == (7, 3)
     assert trace.map("adds 1").weights.shape == trace.map("reads 2").weights.shape == (7, 4)
     assert trace.map("memory").weights.shape == (9, 4)
+    at_last = np.sqrt(np.square(trace.map("memory").weights).mean(1))
+    assert trace.map("slot sizes").weights.shape == (7, 9)
+    np.testing.assert_allclose(trace.map("slot sizes").weights[-1], at_last, rtol=1e-5)
     np.testing.assert_allclose(trace.map("read 2").weights.sum(1), 1, rtol=1e-5)
     assert trace.values("scored") == (0, 0, 0, 0, 1, 1, 1)
     assert model.tape("101 001 111", traces=False).trace is None

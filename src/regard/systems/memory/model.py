@@ -194,7 +194,7 @@ def _as_rows(tensor: Tensor) -> Rows:
 
 
 def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
-    """Where the heads were at each step, what they read and added, and what the memory holds at the end."""
+    """Where the heads were at each step, what they read and added, how the memory filled, and what it holds at last."""
     steps = Axis("steps", "steps", step_labels(tape))
     axes = [steps, _numbered("channels", "features", tape.inputs), _numbered("bits", "features", tape.targets)]
     over = "steps" if answered.memory is None else "slots"
@@ -206,6 +206,8 @@ def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
         axes += [_numbered("slots", "slots", answered.memory.mT), _numbered("features", "features", answered.memory)]
         maps += [Map(name, "steps", "features", vectors[0]) for name, vectors in answered.vectors.items()]
         maps.append(Map("memory", "slots", "features", answered.memory[0]))
+    if answered.slot_sizes is not None:
+        maps.append(Map("slot sizes", "steps", "slots", answered.slot_sizes[0]))
     series = (Series("bits lost", "steps", lost), Series("scored", "steps", tape.scored.int()))
     return Trace("tape", tuple(axes), tuple(maps), series)
 
