@@ -78,6 +78,10 @@ def test_each_task_has_its_rows_and_options():
     assert recall.tape(rows, query=2).target == ((0, 1), (0, 1))
     with pytest.raises(OptionError, match="query must be from 1 to 2, an item that another one follows; got 3"):
         recall.tape(rows, query=3)
+    with pytest.raises(OptionError, match="repeats is for a machine of repeat-copy; this one is of recall"):
+        recall.tape(rows, repeats=2)
+    with pytest.raises(OptionError, match="query is for a machine of recall; this one is of copy"):
+        machine().tape("101", query=1)
     with pytest.raises(OptionError, match="Items of recall have 2 rows each; got 5 rows"):
         recall.tape("10 01 11 00 01")
     with pytest.raises(OptionError, match="The shortest sequence of recall has 2 items; got 1"):

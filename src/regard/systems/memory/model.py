@@ -144,14 +144,24 @@ class TuringMachine(System):
         length = length_of(rows, self.task)
         self.task.check_length(length)
         self.check_slots(length, options.slots)
-        number = options.repeats if isinstance(self.task, RepeatCopy) else 0
-        if isinstance(self.task, Recall):
-            number = options.query - 1
-            if options.query >= length:
-                raise OptionError(
-                    f"query must be from 1 to {length - 1}, an item that another one follows; got {options.query}."
-                )
+        number = self._number(length, options)
         return self.task.write(Drawn(rows.unsqueeze(0), torch.tensor([number])))
+
+    def _number(self, length: int, options: TapeOptions) -> int:
+        """How many copies are asked for, or which item (from 0), as far as the task has such a number."""
+        for name, task in (("repeats", RepeatCopy), ("query", Recall)):
+            if getattr(options, name) is not None and not isinstance(self.task, task):
+                raise OptionError(
+                    f"{name} is for a machine of {task.name}; this one is of {self.task.name}. Remove it."
+                )
+        if isinstance(self.task, RepeatCopy):
+            return options.repeats or 2
+        if not isinstance(self.task, Recall):
+            return 0
+        query = options.query or 1
+        if query >= length:
+            raise OptionError(f"query must be from 1 to {length - 1}, an item that another one follows; got {query}.")
+        return query - 1
 
 
 def _build(config: TuringMachineConfig, inputs: int, outputs: int) -> TapeNetwork:
