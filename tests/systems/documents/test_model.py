@@ -68,10 +68,11 @@ def test_gradients_of_pooling(pool):
         assert torch.autograd.gradcheck(lambda x: pooling(x, owners, 3)[0], states)
 
 
+@pytest.mark.parametrize("read", ["states", "sentences"])
 @pytest.mark.parametrize("pool", POOLS)
-def test_a_batch_equals_its_documents_one_by_one(pool):
+def test_a_batch_equals_its_documents_one_by_one(pool, read):
     """Neither longer sentences nor longer documents beside it change a result."""
-    model = small_document_classifier(pool=pool)
+    model = small_document_classifier(pool=pool, read=read, sentence_hidden=3)
     texts = [
         "I loved it.",
         "A. " * 23 + "The film was fine. " * 5,
@@ -183,6 +184,17 @@ def test_overridden_weights_are_used():
         torch.testing.assert_close(same.logits, plain.logits)
         other = model(batch, sentence_weights=torch.tensor([0.0, 1.0]))
     assert not torch.allclose(other.logits, plain.logits)
+
+
+def test_a_document_vector_is_read_from_states_or_from_the_sentences_themselves():
+    """All weight on one sentence: only the states of its neighbours make a difference then."""
+    first, second = DocumentBatch.from_ids([[[5, 6, 7], [8]]]), DocumentBatch.from_ids([[[5, 6, 7], [9, 5]]])
+    only = torch.tensor([1.0, 0.0])
+    for read, equal in (("states", False), ("sentences", True)):
+        model = small_document_classifier(read=read, sentence_hidden=3)
+        with torch.no_grad():
+            logits = [model(batch, sentence_weights=only).logits for batch in (first, second)]
+        assert torch.allclose(*logits, atol=1e-6) is equal
 
 
 def test_words_are_hidden_in_training_only():

@@ -34,7 +34,12 @@ class DocumentClassifierConfig(Checked):
     embedding: PositiveInt = 100
     """Size of a word's vector."""
     hidden: PositiveInt = 64
-    """Units of each direction of both recurrent networks."""
+    """Units of each direction of the recurrent networks."""
+    sentence_hidden: Count = 0
+    """Units of each direction of the sentence network; 0 for as many as `hidden`."""
+    read: Literal["states", "sentences"] = "states"
+    """What sentence attention reads: the states of the sentence network, as in the paper, which carry what its
+    neighbours say, or the sentence vectors, so that a weight is about this very sentence."""
     attention_dim: Count = 0
     """Size of the attention's hidden layer; 0 for twice `hidden`."""
     dropout: Fraction = 0.3
@@ -125,15 +130,16 @@ class DocumentClassifier(System):
         if len(labels) < 2:
             raise OptionError(f"A document classifier needs at least two classes; got {list(labels)}.")
         self.tokenizer, self.labels = tokenizer, Labels(labels)
-        dim, inner = 2 * config.hidden, config.attention_dim or 2 * config.hidden
+        dim, state_dim = 2 * config.hidden, 2 * (config.sentence_hidden or config.hidden)
+        inner = config.attention_dim or dim
         self.embedding = nn.Embedding(len(tokenizer), config.embedding, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=config.embedding**-0.5)
         self.word_network = _network(config.embedding, config.hidden)
         self.word_pooling = Pooling(config.pool, dim, inner)
-        self.sentence_network = _network(dim, config.hidden)
-        self.sentence_pooling = Pooling(config.pool, dim, inner)
+        self.sentence_network = _network(dim, state_dim // 2)
+        self.sentence_pooling = Pooling(config.pool, state_dim, inner)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(dim, len(labels))
+        self.output = nn.Linear(state_dim if config.read == "states" else dim, len(labels))
 
     def forward(
         self,
@@ -157,8 +163,9 @@ class DocumentClassifier(System):
         sentences, words = self.word_pooling(states, by_sentence.owners, by_sentence.count, override=over_words)
         packed = self.dropout(sentences).index_select(0, by_document.places)
         states = _read(self.sentence_network, packed, by_document)
+        values = None if self.config.read == "states" else packed
         documents, shares = self.sentence_pooling(
-            states, by_document.owners, by_document.count, override=over_sentences
+            states, by_document.owners, by_document.count, values=values, override=over_sentences
         )
         logits = self.output(self.dropout(documents))
         return Reading(logits, by_sentence.restored(words), by_document.restored(shares))
