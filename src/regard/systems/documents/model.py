@@ -208,7 +208,7 @@ class DocumentClassifier(System):
             if options.weights:
                 size = sum(map(len, text.ids))
                 parts = _weighted(text, words[word : word + size], sentences[sentence : sentence + len(text.ids)])
-                trace = _trace(parts, best, probabilities[best])
+                trace = _trace(parts, probabilities, text.left_out)
                 word += size
                 sentence += len(text.ids)
             results.append(Classification(best, probabilities[best], probabilities, parts, text.left_out, trace=trace))
@@ -309,9 +309,10 @@ def _weighted(text: EncodedText, words: Sequence[float], sentences: Sequence[flo
     return tuple(parts)
 
 
-def _trace(sentences: Sequence[SentenceWeight], label: str, probability: float) -> Trace:
+def _trace(sentences: Sequence[SentenceWeight], probabilities: Mapping[str, float], left_out: int) -> Trace:
     """Sentence weights and word weights as two maps of one row; the series "sentence" says where each word stands."""
     words = [(number, word) for number, sentence in enumerate(sentences) for word in sentence.words]
+    label, probability = next(iter(probabilities.items()))
     return Trace(
         "document",
         (
@@ -324,5 +325,9 @@ def _trace(sentences: Sequence[SentenceWeight], label: str, probability: float) 
             Map("words", "label", "words", [[word.weight for _, word in words]]),
         ),
         (Series("sentence", "words", [number for number, _ in words]),),
-        extras={"probability": probability},
+        extras={
+            "probability": probability,
+            "probabilities": dict(probabilities),
+            "sentences_left_out": left_out,
+        },
     )
