@@ -34,12 +34,10 @@ class DocumentClassifierConfig(Checked):
     embedding: PositiveInt = 100
     """Size of a word's vector."""
     hidden: PositiveInt = 64
-    """Units of each direction of the recurrent networks."""
-    sentence_hidden: Count = 0
-    """Units of each direction of the sentence network; 0 for as many as `hidden`."""
+    """Units of each direction of both recurrent networks."""
     read: Literal["states", "sentences"] = "states"
-    """What sentence attention reads: the states of the sentence network, as in the paper, which carry what its
-    neighbours say, or the sentence vectors, so that a weight is about this very sentence."""
+    """What sentence attention reads: the states of the sentence network, as in the paper, which also carry what other
+    sentences say, or the sentence vectors, so that the weight of a sentence is about this very sentence."""
     attention_dim: Count = 0
     """Size of the attention's hidden layer; 0 for twice `hidden`."""
     dropout: Fraction = 0.3
@@ -52,6 +50,11 @@ class DocumentClassifierConfig(Checked):
     """Longest sentence in tokens; the rest of a longer one becomes the next sentence, so that nothing is lost."""
     max_sentences: Count = 0
     """Sentences of a document that are read; those after them are left out and counted. 0 for all."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if self.read == "sentences" and self.pool != "attention":
+            raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
 
 
 @dataclass(frozen=True)
@@ -130,16 +133,15 @@ class DocumentClassifier(System):
         if len(labels) < 2:
             raise OptionError(f"A document classifier needs at least two classes; got {list(labels)}.")
         self.tokenizer, self.labels = tokenizer, Labels(labels)
-        dim, state_dim = 2 * config.hidden, 2 * (config.sentence_hidden or config.hidden)
-        inner = config.attention_dim or dim
+        dim, inner = 2 * config.hidden, config.attention_dim or 2 * config.hidden
         self.embedding = nn.Embedding(len(tokenizer), config.embedding, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=config.embedding**-0.5)
         self.word_network = _network(config.embedding, config.hidden)
         self.word_pooling = Pooling(config.pool, dim, inner)
-        self.sentence_network = _network(dim, state_dim // 2)
-        self.sentence_pooling = Pooling(config.pool, state_dim, inner)
+        self.sentence_network = _network(dim, config.hidden)
+        self.sentence_pooling = Pooling(config.pool, dim, inner)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(state_dim if config.read == "states" else dim, len(labels))
+        self.output = nn.Linear(dim, len(labels))
 
     def forward(
         self,
