@@ -11,6 +11,7 @@ from regard.data.images import open_image
 from regard.data.tokenizer import Tokenizer
 from regard.demo import attention as demo
 from regard.demo import captioning, glimpses, memory, run
+from regard.demo.documents import show_documents
 from regard.errors import DataError, OptionError
 from regard.systems.captioning.assembly import CaptionerConfig
 from regard.systems.captioning.model import Captioner
@@ -110,3 +111,13 @@ def test_a_training_time_that_is_not_above_zero_is_refused(tmp_path, minutes):
     with pytest.raises(OptionError, match="minutes must be a number above 0"):
         run(tmp_path / "demo", minutes=minutes)
     assert not (tmp_path / "demo").exists()
+
+
+def test_a_review_is_classified_by_the_shipped_model(console, tmp_path):
+    files = show_documents(console, tmp_path)
+    assert [file.name for file in files] == ["document.png", "document.html"]
+    assert open_image(files[0]).width > 300
+    assert "This review is negative (probability 0." in files[1].read_text()
+    output = console.file.getvalue()
+    assert "negative 0." in output
+    assert "▓waste▓" in output
