@@ -6,11 +6,12 @@ import pytest
 import torch
 from PIL import Image
 from rich.console import Console
+from small_readers import small_reader
 
 from regard.data.images import open_image
 from regard.data.tokenizer import Tokenizer
 from regard.demo import attention as demo
-from regard.demo import captioning, glimpses, memory, run
+from regard.demo import captioning, glimpses, memory, reading, run
 from regard.demo.documents import show_documents
 from regard.errors import DataError, OptionError
 from regard.systems.captioning.assembly import CaptionerConfig
@@ -89,6 +90,17 @@ def test_generated_images_are_captioned_and_compared_with_the_right_captions(con
     output = console.file.getvalue()
     assert output.count("the right caption is: ") == 3, "the model is not trained"
     assert "pip install 'regard[efficientnet]'" in output
+
+
+def test_a_sentence_is_read_where_there_is_a_model(console, tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "pretrained_models", list)
+    assert reading.show_reading(console, tmp_path) == []
+    assert "model reader-en is not installed" in console.file.getvalue()
+    monkeypatch.setattr(reading, "pretrained_models", lambda: [Pretrained("reader-en", "reader", "", {}, 0.1)])
+    monkeypatch.setattr(reading.regard, "load", lambda name, device: small_reader("lstmn_model"))
+    assert reading.show_reading(console, tmp_path) == [tmp_path / "reading.png"]
+    assert open_image(tmp_path / "reading.png").width > 300
+    assert "tired" in console.file.getvalue()
 
 
 def test_without_a_photograph_the_demonstration_explains_how_to_give_one(console, tmp_path, monkeypatch):

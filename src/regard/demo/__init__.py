@@ -27,6 +27,7 @@ def run(
     from regard.demo.documents import show_documents
     from regard.demo.glimpses import show_glimpses
     from regard.demo.memory import show_tape
+    from regard.demo.reading import show_reading
     from regard.demo.translation import show_babel, show_pretrained
 
     # First, so that a file that cannot be opened is reported before a minute of training.
@@ -38,6 +39,7 @@ def run(
     files = show_scores(console, folder)
     files += show_babel(console, folder, minutes=minutes)
     files += show_pretrained(console, folder)
+    files += show_reading(console, folder)
     files += show_captions(console, folder, image)
     files += show_documents(console, folder)
     files += show_tape(console, folder)
