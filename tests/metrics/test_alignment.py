@@ -89,7 +89,7 @@ def test_wrong_settings_of_links_are_explained():
         links_from_weights(np.ones((2, 3)), "threshold")
     with pytest.raises(NonFiniteError, match="NaN"):
         links_from_weights(np.full((2, 3), np.nan))
-    with pytest.raises(OptionError, match="intersection, union, grow-diag; got 'grow'"):
+    with pytest.raises(OptionError, match="grow-diag-final-and; got 'grow'"):
         join({(0, 0)}, {(0, 0)}, "grow")
 
 

@@ -14,7 +14,8 @@ from regard.data.tokenizer import END, START, Tokenizer
 from regard.errors import DataError, OptionError
 from regard.metrics.alignment import GoldAlignment
 from regard.systems.report import Measure, Report
-from regard.systems.translation.evaluation import align_words, alignment_error, link_words, significance
+from regard.systems.translation.alignment import align_words, alignment_error, link_words
+from regard.systems.translation.evaluation import significance
 
 TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue ."]
 
