@@ -1,8 +1,10 @@
 """Word alignment by the attention of a translator whose output is given: maps from word to word, and links."""
 
+import json
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -10,7 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.padding import pad
+from regard.data.text import read_pairs
 from regard.data.tokenizer import END, START
+from regard.data.word_links import format_links
 from regard.errors import OptionError
 from regard.metrics.alignment import (
     AlignmentScores,
@@ -20,16 +24,15 @@ from regard.metrics.alignment import (
     join,
     links_from_weights,
 )
-from regard.systems.system import batches_by_cost
+from regard.systems.system import batches_by_cost, in_groups
+from regard.systems.translation import MAX_TOKENS, Symmetrize
 from regard.systems.translation.model import Translator
 
 WordPair = tuple[Sequence[str], Sequence[str]]
 WordMap = Float[np.ndarray, "target source"]
-Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
-MAX_TOKENS = 1000
-"""Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
-MAX_BATCH = 128
-MAX_BATCH_TOKENS = 1 << 14
+MAX_BATCH, MAX_BATCH_TOKENS = 256, 1 << 14
+READ_AHEAD = 4096
+"""Number of pairs that are read before the first are aligned: those of like length go together."""
 
 
 def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
@@ -43,11 +46,10 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
     if model.config.architecture == "plain":
         raise OptionError("A plain model has no attention to align words with.")
     maps: list[WordMap] = [np.zeros((len(target), len(source)), np.float32) for source, target in pairs]
-    encoded = [
-        [tokenizer.encode_batch([" ".join(pair[side]) for pair in pairs])]
+    sources, targets = (
+        tokenizer.encode_batch([" ".join(pair[side]) for pair in pairs])
         for side, tokenizer in enumerate((model.source_tokenizer, model.target_tokenizer))
-    ]
-    (sources,), (targets,) = encoded
+    )
     costs = [max(len(source), len(target)) + 2 for source, target in zip(sources, targets, strict=True)]
     usable = [
         place for place, (source, target) in enumerate(pairs) if source and target and costs[place] <= MAX_TOKENS + 2
@@ -95,31 +97,84 @@ def merge_by_word(
     return (merged / counts.clamp_min(1).unsqueeze(-1))[:, :-1]
 
 
-def link_words(
+@dataclass(frozen=True)
+class AlignedPair:
+    """A sentence pair, the links between its words, and how strong each is."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: frozenset[Link]
+    weights: WordMap = field(repr=False)
+    """The attention from word to word: of the model, or the geometric mean of both directions."""
+    is_too_long: bool = False
+    """Whether a side has more than MAX_TOKENS tokens, so that there are no links."""
+
+    def to_text(self) -> str:
+        """The links as `0-0 1-2`."""
+        return format_links(self.links)
+
+    def to_json(self) -> str:
+        """The words, the links and their weights as one line of JSON."""
+        links = sorted(self.links)
+        weights = [round(float(self.weights[target, source]), 4) for source, target in links]
+        fields = {"source": self.source, "target": self.target, "links": links, "weights": weights}
+        return json.dumps(fields, ensure_ascii=False)
+
+
+def align_pairs(
     model: Translator,
     pairs: Sequence[WordPair],
     reverse: Translator | None = None,
     *,
     symmetrize: Symmetrize = "mutual",
     threshold: float = 0.0,
-) -> list[set[Link]]:
-    """For each (source words, target words) the links between them, the target given.
+) -> list[AlignedPair]:
+    """Align (source words, target words): each target word is linked with the source word that it attends to most.
 
-    Each target word is linked with the source word that it attends to most. With `reverse`, a model of the other
-    direction, "mutual" links words that choose each other in the geometric mean of both maps; the other ways combine
-    the links of the two directions (see `join`). Links with a weight below `threshold` are left out.
+    With `reverse`, a model of the other direction, "mutual" links words that choose each other in the geometric mean of
+    both maps; the other ways combine the links of the two directions (see `join`). Links with a weight below
+    `threshold` are left out.
     """
     maps = align_words(model, pairs)
     if reverse is None:
-        return [links_from_weights(weights, threshold=threshold) for weights in maps]
-    backward = align_words(reverse, [(target, source) for source, target in pairs])
-    return [combine(one, other.T, symmetrize, threshold) for one, other in zip(maps, backward, strict=True)]
+        joint = maps
+        links = [links_from_weights(weights, threshold=threshold) for weights in maps]
+    else:
+        backward = [other.T for other in align_words(reverse, [(target, source) for source, target in pairs])]
+        joint = [np.sqrt(one * other) for one, other in zip(maps, backward, strict=True)]
+        links = [
+            links_from_weights(mean, "both", threshold=threshold)
+            if symmetrize == "mutual"
+            else _joined(one, other, symmetrize, threshold)
+            for one, other, mean in zip(maps, backward, joint, strict=True)
+        ]
+    return [
+        AlignedPair(tuple(source), tuple(target), frozenset(found), weights, bool(weights.size) and not weights.any())
+        for (source, target), found, weights in zip(pairs, links, joint, strict=True)
+    ]
 
 
-def combine(forward: WordMap, backward: WordMap, how: Symmetrize, threshold: float = 0.0) -> set[Link]:
-    """The links of the maps of both directions, both (target, source)."""
-    if how == "mutual":
-        return links_from_weights(np.sqrt(forward * backward), "both", threshold=threshold)
+def align_files(
+    model: Translator,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    reverse: Translator | None = None,
+    **options: Any,
+) -> Iterator[AlignedPair]:
+    """Align the lines of two files, streamed; the options are those of `align_pairs`."""
+    for group in in_groups(read_pairs(source, target), READ_AHEAD):
+        yield from align_pairs(model, [(one.split(), other.split()) for one, other in group], reverse, **options)
+
+
+def link_words(
+    model: Translator, pairs: Sequence[WordPair], reverse: Translator | None = None, **options: Any
+) -> list[set[Link]]:
+    """The links of (source words, target words), with the options of `align_pairs`."""
+    return [set(pair.links) for pair in align_pairs(model, pairs, reverse, **options)]
+
+
+def _joined(forward: WordMap, backward: WordMap, how: str, threshold: float) -> set[Link]:
+    """Combine the links of the maps of both directions, both (target, source)."""
     turned = links_from_weights(backward.T, threshold=threshold)
     return join(links_from_weights(forward, threshold=threshold), {(source, target) for target, source in turned}, how)
 
@@ -155,11 +210,10 @@ def readings(model: Translator) -> Iterator[Reading]:
 
 def read_as(model: Translator, reading: Reading) -> Translator:
     """A translator with the same parameters, whose alignment is read in another way."""
-    from dataclasses import replace
-
     config = replace(model.config, alignment_layer=reading.layer, alignment_head=0, alignment_step=reading.step)
     other = Translator(config, model.source_tokenizer, model.target_tokenizer).to(model.device)
-    other.load_state_dict(model.state_dict(), assign=True)
+    other.load_state_dict(model.state_dict())
+    other.metrics, other.card = model.metrics, model.card
     return other.train(model.training)
 
 

@@ -80,8 +80,8 @@ class TranslationData(Checked):
     max_length: PositiveInt = 200
     """Longest sentence in tokens; longer pairs are left out and counted."""
     alignments: str = ""
-    """Word links of the training pairs, line by line, such as `0-0 1-2` (source word - target word, counted from 0), that
-    guide the attention. A pair with an empty line is not guided."""
+    """Word links of the training pairs, line by line, such as `0-0 1-2` (source word - target word, counted from 0),
+    that guide the attention. A pair with an empty line is not guided."""
     alignment_words: Literal["spaces", "split"] = "spaces"
     """What the links count as words: what spaces separate; or split, where punctuation, l' and 's are words of their
     own."""
