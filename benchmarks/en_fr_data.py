@@ -6,10 +6,10 @@
 
 The first command reads Tatoeba, Europarl and the Hansards (English<TAB>French) and Multi30k. From Tatoeba, 1,000
 English sentences are held out for validation and 2,000 for the test, as by the recipe tatoeba-en-fr; no pair that
-contains one of them, in either language, is trained on. The Hansards are put into ordinary spelling, and Tatoeba is used
-twice. It writes {train,valid,test}.{en,fr}, and the pairs that are to be aligned, the first of the training pairs, as
-split.{en,fr}, with punctuation and l' apart. The second command, of any word aligner, links their words; the third keeps
-the links of both directions as train.links, with an empty line for every other pair.
+contains one of them, in either language, is trained on. The Hansards are put into ordinary spelling, and Tatoeba is
+used twice. It writes {train,valid,test}.{en,fr}, and the pairs that are to be aligned, the first of the training
+pairs, as split.{en,fr}, with punctuation and l' apart. The second command, of any word aligner, links their words;
+the third keeps the links of both directions as train.links, with an empty line for every other pair.
 """
 
 import argparse

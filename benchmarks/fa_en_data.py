@@ -23,6 +23,47 @@ from regard.worlds.babel import pairs
 VALID_SENTENCES, TEST_SENTENCES = 300, 500
 EVERYDAY_REPEATS, MESSAGE_REPEATS, MIX_REPEATS, BABEL_PAIRS, OTHER_PAIRS = 8, 2, 3, 20_000, 80_000
 
+CONTRACTIONS = {
+    whole.replace("'", ""): whole
+    for whole in [
+        "i'm",
+        "i've",
+        "you've",
+        "you're",
+        "you'll",
+        "you'd",
+        "he's",
+        "she's",
+        "that's",
+        "there's",
+        "what's",
+        "who's",
+        "where's",
+        "here's",
+        "let's",
+        "they're",
+        "they've",
+        "they'll",
+        "we've",
+        "don't",
+        "doesn't",
+        "didn't",
+        "can't",
+        "couldn't",
+        "won't",
+        "wouldn't",
+        "shouldn't",
+        "isn't",
+        "aren't",
+        "wasn't",
+        "weren't",
+        "haven't",
+        "hasn't",
+        "hadn't",
+        "ain't",
+    ]
+}
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -57,9 +98,12 @@ def _digest(text: str) -> bytes:
 
 
 def _ordinary(pair: tuple[str, str]) -> tuple[str, str]:
-    """A pair in ordinary spelling."""
-    english, persian = (_sentence(tuple(text.split())) for text in pair)
-    return english.replace(" i ", " I ").replace(" i'", " I'"), persian
+    """A pair in ordinary spelling; subtitles, which are in lower case, also lack all apostrophes."""
+    english, persian = pair
+    if english.islower():
+        english = re.sub(r"\w+", lambda word: CONTRACTIONS.get(word.group(), word.group()), english)
+    english, persian = (_sentence(tuple(text.split())) for text in (english, persian))
+    return re.sub(r"\bi\b", "I", english), persian
 
 
 def _sentence(words: tuple[str, ...]) -> str:

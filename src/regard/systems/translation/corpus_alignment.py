@@ -114,7 +114,7 @@ def align_corpus(
 
 
 def _later_training(recipe: Path_) -> Tables:
-    """How the rounds after the first are trained: from trained models, so at half the learning rate and half as long."""
+    """How the rounds after the first are trained: from trained models, so half as fast and half as long."""
     from regard.systems.run import read_recipe
 
     train = read_recipe(recipe).train
