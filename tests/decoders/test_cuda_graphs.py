@@ -61,7 +61,11 @@ def outputs_and_gradients(decoder, encoded, target, *, weights=False):
     if weights:
         weighed = weighed + (unrolled.weights**2).sum()
     wanted = [encoded.states, *decoder.parameters()]
-    return [features, *([unrolled.weights] if weights else []), *(grad for grad in torch.autograd.grad(weighed, wanted, allow_unused=True) if grad is not None)]
+    return [
+        features,
+        *([unrolled.weights] if weights else []),
+        *(grad for grad in torch.autograd.grad(weighed, wanted, allow_unused=True) if grad is not None),
+    ]
 
 
 @needs_gpu

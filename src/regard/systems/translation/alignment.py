@@ -193,40 +193,26 @@ def alignment_error(
     return alignment_error_rate(predicted, [example.sure for example in gold], [example.possible for example in gold])
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Which attention of a Transformer is taken for the alignment: a layer, counted from 1, and a step."""
-
-    layer: int
-    step: Literal["output", "input"]
-
-
-def readings(model: Translator) -> Iterator[Reading]:
-    """All readings of a Transformer, each the mean of the heads."""
-    for layer in range(1, model.config.layers + 1):
-        yield Reading(layer, "output")
-        yield Reading(layer, "input")
-
-
-def read_as(model: Translator, reading: Reading) -> Translator:
-    """A translator with the same parameters, whose alignment is read in another way."""
-    config = replace(model.config, alignment_layer=reading.layer, alignment_head=0, alignment_step=reading.step)
+def reading_layer(model: Translator, layer: int, step: Literal["output", "input"] = "input") -> Translator:
+    """A translator with the parameters of a Transformer whose alignment is the attention of another layer, from 1."""
+    config = replace(model.config, alignment_layer=layer, alignment_head=0, alignment_step=step)
     other = Translator(config, model.source_tokenizer, model.target_tokenizer).to(model.device)
     other.load_state_dict(model.state_dict())
     other.metrics, other.card = model.metrics, model.card
     return other.train(model.training)
 
 
-def choose_readings(
-    forward: Translator, backward: Translator, pairs: Sequence[WordPair]
-) -> tuple[Reading, Reading, float]:
-    """The readings of two Transformers, one for each direction, whose links agree most; and how much they agree.
+def choose_layers(forward: Translator, backward: Translator, pairs: Sequence[WordPair]) -> tuple[int, int, float]:
+    """The layers of two Transformers, one for each direction, whose links agree most; and how much they agree.
 
     Agreement is 2 |A & B| / (|A| + |B|), over the links of all pairs. It needs no gold links (Chen et al. 2020).
     """
     turned = [(target, source) for source, target in pairs]
     found = [
-        {reading: _numbered(link_words(read_as(model, reading), texts), turn) for reading in readings(model)}
+        {
+            layer: _numbered(link_words(reading_layer(model, layer), texts), turn)
+            for layer in range(1, model.config.layers + 1)
+        }
         for model, texts, turn in ((forward, pairs, False), (backward, turned, True))
     ]
     agreements = {

@@ -25,7 +25,7 @@ from regard.errors import OptionError
 from regard.files import replacing
 from regard.metrics.alignment import GoldAlignment
 from regard.systems.translation import Symmetrize
-from regard.systems.translation.alignment import align_files, alignment_error, choose_readings, read_as
+from regard.systems.translation.alignment import align_files, alignment_error, choose_layers, reading_layer
 from regard.systems.translation.model import Translator
 
 SAMPLE = 1000
@@ -160,11 +160,10 @@ def _choose_layers(here: Round, source: Path_, target: Path_) -> str:
     """Store with each model of the first round which layer aligns words; return a sentence about it."""
     sample = [(one.split(), other.split()) for one, other in islice(read_pairs(source, target), SAMPLE)]
     models = [Translator.load(folder) for folder in (here.forward, here.backward)]
-    *chosen, agreement = choose_readings(models[0], models[1], sample)
-    for folder, model, reading in zip((here.forward, here.backward), models, chosen, strict=True):
-        read_as(model, reading).save(folder, metrics=model.metrics, card=model.card)
-    said = " and ".join(f"layer {reading.layer} ({reading.step})" for reading in chosen)
-    return f"{said} agree on {100 * agreement:.1f} % of their links."
+    *layers, agreement = choose_layers(models[0], models[1], sample)
+    for folder, model, layer in zip((here.forward, here.backward), models, layers, strict=True):
+        reading_layer(model, layer).save(folder)
+    return f"layers {layers[0]} and {layers[1]} agree on {100 * agreement:.1f} % of their links."
 
 
 def _write_links(here: Round, source: Path_, target: Path_, *, symmetrize: Symmetrize, progress: bool) -> None:
