@@ -30,7 +30,7 @@ from regard.systems.translation.model import Translator
 
 SAMPLE = 1000
 """Number of pairs on which the layers of the two directions are compared."""
-GUIDANCE = 1.0
+GUIDANCE = 0.5
 """Weight of the guidance from the second round on."""
 GUIDED_HEAD = 1
 """The head that the links guide, counted from 1; a Transformer's heads are all alike before."""
