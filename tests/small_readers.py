@@ -23,6 +23,7 @@ KINDS = {
     },
     "entail": {"task": "entail"},
     "shallow": {"task": "entail", "fusion": "shallow", "direction": "both"},
+    "aligned": {"task": "entail", "fusion": "aligned", "direction": "both"},
     "deep": {"task": "entail", "fusion": "deep", "layers": 2},
 }  # fmt: skip
 

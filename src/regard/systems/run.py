@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.config import from_values
-from regard.errors import OptionError
+from regard.errors import DataError, OptionError
 from regard.systems.families import family, resolve
 from regard.systems.folder import refuse_to_replace
 from regard.systems.pretrained import load
 from regard.systems.report import Report
 from regard.systems.system import System
-from regard.training.recipes import RawRecipe, Recipe, read_raw, with_values
+from regard.training.recipes import RawRecipe, Recipe, read_raw, recipe_usage, with_values
 
 if TYPE_CHECKING:
     from regard.training.experiment import Trained
@@ -76,7 +76,13 @@ def train(
         loaded = start_from if isinstance(start_from, System) else load(start_from, device="cpu")
         checked, base = _adapted(loaded, checked)
     experiment = family(checked.system).load_experiment()(checked, Path(out), progress=progress)
-    return run(experiment, start_from=base, resume=resume, refuse=refuse_to_replace)
+    try:
+        return run(experiment, start_from=base, resume=resume, refuse=refuse_to_replace)
+    except (DataError, OptionError) as error:
+        usage = "" if data or recipe is None or isinstance(recipe, Recipe) else recipe_usage(recipe)
+        if not usage:
+            raise
+        raise type(error)(f"{error} The recipe is used like this: {usage}") from error
 
 
 def _adapted(base: System, recipe: Recipe) -> tuple[Recipe, System]:

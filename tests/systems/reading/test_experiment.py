@@ -76,7 +76,7 @@ def test_a_classifier_learns_trees_and_their_phrases(tmp_path):
     assert [row["recall"] for row in report.tables["By label"]] == [100] * 5
 
 
-@pytest.mark.parametrize("fusion", ["shallow", "deep"])
+@pytest.mark.parametrize("fusion", ["shallow", "deep", "aligned"])
 def test_inference_learns_pairs(tmp_path, fusion):
     pairs = [
         ("yes", "a dog runs", "a dog moves"),

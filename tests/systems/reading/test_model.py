@@ -84,7 +84,7 @@ def test_traces_have_all_layers_and_heads_on_request():
 
 
 def test_pairs_show_what_the_hypothesis_attended_to_in_the_premise():
-    for kind in ("deep", "shallow"):
+    for kind in ("deep", "shallow", "aligned"):
         trace = small_reader(kind).read(PAIRS[0], traces="all").trace
         assert trace.main.name == "between"
         assert (trace.main.rows, trace.main.columns) == ("words", "premise")

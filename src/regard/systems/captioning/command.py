@@ -80,6 +80,7 @@ def gallery(
     limit: int = 0,
     beam: int = 5,
     device: str | None = None,
+    trust: bool = False,
 ) -> None:
     """Write a page of the best and the worst captions of a test set, graded, with where each word looked.
 
@@ -104,6 +105,8 @@ def gallery(
         Number of hypotheses that the search keeps.
     device
         cpu, cuda or cuda:N; by default the GPU when there is one.
+    trust
+        Load a model that runs somebody's own code (package.module:Name).
     """
     from regard.data.images import Images
     from regard.metrics.grades import GRADES
@@ -113,7 +116,7 @@ def gallery(
 
     if each < 1:
         raise OptionError(f"--each must be 1 or more; got {each}.")
-    captioner, opened = Captioner.load(model, device=device), Images(images)
+    captioner, opened = Captioner.load(model, device=device, trust=trust), Images(images)
     found = grade_captions(captioner, captions, opened, beam=beam, limit=limit)
     say(f"{model}: {found.report}; graded by CIDEr-D, not by people")
     counts = {name: len(found.select(name)) for name in GRADES}

@@ -32,10 +32,13 @@ class EvaluationSet(Checked):
     """Skip rows that cannot be read, and report them, instead of stopping at the first."""
     world: str = ""
     """Instead of files, documents of the generated world: reviews."""
+    split: Literal["test", "valid"] = "test"
+    """Split of the world: test, or valid to compare settings."""
     count: Count = 0
     """Number of documents; 0 for all of a file, and for 500 of the world."""
     faithfulness: Count = 0
-    """Number of documents on which to measure whether the attention explains the predictions; 0 for none."""
+    """Number of documents, evenly spaced in the test set, on which to measure whether the attention explains the
+    predictions; 0 for none."""
     rationales: bool = False
     """Compare the attention with the words that people marked (JSON lines with rationale_token_spans)."""
     shuffles: PositiveInt = 100

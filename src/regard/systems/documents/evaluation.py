@@ -27,19 +27,18 @@ def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = 
     right = found == encoded.labels
     likely = np.take_along_axis(probabilities, encoded.labels[:, None], axis=1)
     by_class = _by_class(model, encoded.labels, found)
-    recalls = [row["F1"] for row in by_class]
     scores = {
         "accuracy": Measure(100 * float(right.mean()), note="percent"),
-        "macro F1": Measure(float(np.mean(recalls)), note="percent: the mean over the classes"),
+        "macro F1": Measure(float(np.mean([row["F1"] for row in by_class])), note="percent: the mean over the classes"),
         "log-likelihood": Measure(float(np.log(np.maximum(likely, 1e-12)).mean()), "{:.4f}", "nats per document"),
         "unknown words": Measure(encoded.unknown_percent, note="percent of the words"),
     }
     if encoded.left_out:
         notes.append(f"{encoded.left_out} documents were cut at {model.config.max_sentences} sentences.")
     if test_set.world:
-        scores |= decisive_scores(model, len(documents))
+        scores |= decisive_scores(model, len(documents), test_set.split)
     if test_set.faithfulness:
-        measured = faithfulness(model, documents[: test_set.faithfulness], shuffles=test_set.shuffles)
+        measured = faithfulness(model, _spaced(documents, test_set.faithfulness), shuffles=test_set.shuffles)
         scores |= measured.scores
         notes.append(measured.sentence)
     if test_set.rationales:
@@ -59,7 +58,7 @@ def read_test(model: DocumentClassifier, test_set: EvaluationSet, notes: list[st
     if test_set.world:
         from regard.systems.documents.data import world_documents
 
-        return _named(model, world_documents("test", test_set.count or WORLD_COUNT))
+        return _named(model, world_documents(test_set.split, test_set.count or WORLD_COUNT))
     bad = BadRows(test_set.skip_bad)
     rows = read_documents(test_set.documents, format=test_set.format, columns=test_set.columns, bad=bad)
     documents = [cleaned(document, test_set.posts) for document in islice(rows, test_set.count or None)]
@@ -70,11 +69,11 @@ def read_test(model: DocumentClassifier, test_set: EvaluationSet, notes: list[st
     return _named(model, documents)
 
 
-def decisive_scores(model: DocumentClassifier, count: int) -> dict[str, Measure]:
+def decisive_scores(model: DocumentClassifier, count: int, split: str = "test") -> dict[str, Measure]:
     """How often the most attended sentence and word of generated reviews are those that decide."""
     from regard.worlds.reviews import reviews
 
-    sample = list(islice(reviews("test"), count))
+    sample = list(islice(reviews(split), count))
     results = model.classify(
         [Document(sentences=tuple(" ".join(sentence) for sentence in review.sentences)) for review in sample]
     )
@@ -114,6 +113,12 @@ def word_weights(results: Iterable[Classification], word: str) -> dict[str, list
         if weights:
             found.setdefault(result.label, []).extend(weights)
     return found
+
+
+def _spaced(documents: list[Document], count: int) -> list[Document]:
+    """So many documents at equal distances: the classes of a file often stand one after the other."""
+    places = np.linspace(0, len(documents) - 1, min(count, len(documents))).round().astype(int)
+    return [documents[place] for place in places]
 
 
 def _strongest(parts: Sequence[Any]) -> int:

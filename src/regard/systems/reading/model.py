@@ -78,9 +78,9 @@ class ReaderConfig(Checked):
     labels_from: Literal["states", "attended"] = "states"
     """tag: what the label of a word is computed from: its state, or (self-attention) only what it attended to in the
     last layer. With attend_to "words" a label is then a weighted vote of other words."""
-    fusion: Literal["none", "shallow", "deep"] = "none"
-    """entail: how the second sentence attends to the first: not at all, after it was read, or while it is read
-    (lstmn)."""
+    fusion: Literal["none", "shallow", "deep", "aligned"] = "none"
+    """entail: how the sentences attend to each other: not at all; the second to the first after it was read (shallow)
+    or while it is read (deep, lstmn only); or each to the other, word by word (aligned)."""
     pool: Literal["mean", "max", "last"] = "mean"
     """classify, entail: how the states of a sentence become one vector."""
     classifier_dim: Count = 0
