@@ -41,10 +41,8 @@ class Batch:
     def to(self, device: torch.device | str, *, non_blocking: bool = True) -> "Batch":
         """Move the batch to a device; `non_blocking` has an effect only on the way to a GPU."""
         non_blocking = non_blocking and torch.device(device).type == "cuda"
-        source, target, right = (
-            None if part is None else part.to(device, non_blocking=non_blocking)
-            for part in (self.source, self.target, self.right)
-        )
+        source, target = (side.to(device, non_blocking=non_blocking) for side in (self.source, self.target))
+        right = None if self.right is None else self.right.to(device, non_blocking=non_blocking)
         return replace(self, source=source, target=target, right=right)
 
     def pin_memory(self) -> "Batch":

@@ -153,7 +153,8 @@ def _train_both(
 def _train(recipe: Path_, tables: Tables, out: Path, start_from: Path | None, progress: bool) -> None:
     from regard.systems.run import train
 
-    train(recipe, out=out, start_from=start_from, progress=progress, **tables)
+    fields: dict[str, Any] = dict(tables)
+    train(recipe, out=out, start_from=start_from, progress=progress, **fields)
 
 
 def _choose_layers(here: Round, source: Path_, target: Path_) -> str:
