@@ -151,6 +151,7 @@ def align_corpus(
     out: Annotated[Path, Parameter(alias="-o")] = Path("alignment"),
     recipe: str = "aligner",
     rounds: int = 2,
+    links: Path | None = None,
     minutes: float = 0.0,
     later_minutes: float = 0.0,
     symmetrize: Symmetrize = "mutual",
@@ -173,6 +174,8 @@ def align_corpus(
         The recipe of both directions: a packaged one or a TOML file.
     rounds
         How often to train; from the second on, guided by the links of the round before.
+    links
+        Links of another aligner for each pair of lines, such as 0-0 1-2: they guide the first round as well.
     minutes
         Maximum training time of the first round; 0 for no limit.
     later_minutes
@@ -191,6 +194,7 @@ def align_corpus(
         out,
         recipe=recipe,
         rounds=rounds,
+        links=links,
         first={"train": {"minutes": minutes}},
         later={"train": {"minutes": later_minutes}},
         symmetrize=symmetrize,

@@ -20,7 +20,7 @@ import torch
 
 from regard.data.progress import track
 from regard.data.text import read_pairs
-from regard.data.word_links import format_links
+from regard.data.word_links import format_links, read_links
 from regard.errors import OptionError
 from regard.files import replacing
 from regard.metrics.alignment import GoldAlignment
@@ -31,7 +31,7 @@ from regard.systems.translation.model import Translator
 SAMPLE = 1000
 """Number of pairs on which the layers of the two directions are compared."""
 GUIDANCE = 0.5
-"""Weight of the guidance from the second round on."""
+"""Weight of the guidance, unless the tables say otherwise."""
 GUIDED_HEAD = 1
 """The head that the links guide, counted from 1; a Transformer's heads are all alike before."""
 DIRECTIONS = ("forward", "backward")
@@ -78,6 +78,7 @@ def align_corpus(
     *,
     recipe: Path_ = "aligner",
     rounds: int = 2,
+    links: Path_ | None = None,
     first: Tables | None = None,
     later: Tables | None = None,
     symmetrize: Symmetrize = "mutual",
@@ -87,6 +88,7 @@ def align_corpus(
 ) -> list[Round]:
     """Learn to align two parallel files from themselves alone; return what each round leaves in the folder `out`.
 
+    With `links`, a file such as another aligner writes (`0-0 1-2` for each pair), the first round is guided as well.
     `first` and `later` replace fields of the recipe's tables in the first round and in those after it, as in
     first={"train": {"minutes": 6}}. Rounds that are complete in `out` are not repeated. `report` is called with a line
     about each round, which has the alignment error rate if there are `gold` links.
@@ -94,12 +96,13 @@ def align_corpus(
     if rounds < 1:
         raise OptionError(f"rounds must be 1 or more; got {rounds}.")
     done: list[Round] = []
+    guide = None if links is None else _both_ways(Path(links), Path(out) / "given")
     for number in range(1, rounds + 1):
         here = Round(Path(out) / f"round-{number}")
         if not here.is_complete:
             tables = _merged(_later_training(recipe), later or {}) if done else (first or {})
-            _train_both(recipe, tables, here, done[-1] if done else None, (source, target), progress=progress)
-            if not done:
+            _train_both(recipe, tables, here, (source, target), guide, done[-1] if done else None, progress=progress)
+            if guide is None:
                 report(f"Round {number}: {_choose_layers(here, source, target)}")
             _write_links(here, source, target, symmetrize=symmetrize, progress=progress)
         if gold:
@@ -109,8 +112,17 @@ def align_corpus(
                 f"Round {number}: AER {error.error_rate:.3f}, precision {error.precision:.3f}, "
                 f"recall {error.recall:.3f}."
             )
+        guide = (here.links, here.backward_links)
         done.append(here)
     return done
+
+
+def _both_ways(links: Path, folder: Path) -> tuple[Path, Path]:
+    """The files of given links as source - target and as target - source."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / "backward.links") as draft, draft.open("w", encoding="utf-8") as stream:
+        stream.writelines(format_links((j, i) for i, j in each.tolist()) + "\n" for each in read_links(links))
+    return links, folder / "backward.links"
 
 
 def _later_training(recipe: Path_) -> Tables:
@@ -118,29 +130,33 @@ def _later_training(recipe: Path_) -> Tables:
     from regard.systems.run import read_recipe
 
     train = read_recipe(recipe).train
-    half = {"epochs": max(1, train.epochs // 2), "learning_rate": train.learning_rate / 2}
-    return {"train": {"guidance": GUIDANCE, **half}}
+    return {"train": {"epochs": max(1, train.epochs // 2), "learning_rate": train.learning_rate / 2}}
 
 
 def _train_both(
-    recipe: Path_, tables: Tables, here: Round, before: Round | None, files: tuple[Path_, Path_], *, progress: bool
+    recipe: Path_,
+    tables: Tables,
+    here: Round,
+    files: tuple[Path_, Path_],
+    guide: tuple[Path, Path] | None,
+    before: Round | None,
+    *,
+    progress: bool,
 ) -> None:
-    """Train both directions: one after the other, or on a GPU side by side."""
+    """Train both directions, guided by their links if there are any: one after the other, or on a GPU side by side."""
     jobs = []
-    for name, (source, target) in zip(DIRECTIONS, (files, files[::-1]), strict=True):
+    for place, (name, (source, target)) in enumerate(zip(DIRECTIONS, (files, files[::-1]), strict=True)):
         own: dict[str, dict[str, Any]] = {"data": {"source": str(source), "target": str(target)}}
+        if guide is not None:
+            own["data"]["alignments"] = str(guide[place])
+            own["train"] = {"guidance": GUIDANCE}
+            own["model"] = {"alignment_head": GUIDED_HEAD}
         start = None
         if before is not None:
             start = getattr(before, name)
-            links = before.links if name == "forward" else before.backward_links
             config = Translator.load(start, device="cpu").config
-            own["data"]["alignments"] = str(links)
-            own["model"] = {
-                "alignment_layer": config.alignment_layer,
-                "alignment_step": config.alignment_step,
-                "alignment_head": GUIDED_HEAD,
-            }
-        jobs.append((recipe, _merged(tables, own), here.folder / name, start))
+            own["model"] |= {"alignment_layer": config.alignment_layer, "alignment_step": config.alignment_step}
+        jobs.append((recipe, _merged(own, tables), here.folder / name, start))
     if not torch.cuda.is_available():
         for job in jobs:
             _train(*job, progress)
