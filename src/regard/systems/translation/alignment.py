@@ -30,8 +30,8 @@ from regard.systems.translation.model import Translator
 
 WordPair = tuple[Sequence[str], Sequence[str]]
 WordMap = Float[np.ndarray, "target source"]
-MAX_BATCH, MAX_BATCH_TOKENS = 256, 1 << 14
-READ_AHEAD = 4096
+MAX_BATCH, MAX_BATCH_TOKENS = 512, 1 << 15
+READ_AHEAD = 8192
 """Number of pairs that are read before the first are aligned: those of like length go together."""
 
 
