@@ -87,8 +87,8 @@ class TapeTrain(TrainSettings):
     momentum: Fraction = 0.9
     """rmsprop: momentum."""
     epsilon: PositiveFloat = 1e-8
-    """adam: added to the scale that gradients are divided by. With 1e-4, a machine whose loss is almost 0 moves no more;
-    with 1e-8 it drifts, and may forget what it could do with longer tapes than those of the training."""
+    """adam: added to the scale that gradients are divided by. With 1e-4, a machine whose loss is almost 0 rests; with
+    1e-8 it drifts, and may lose what it could do with longer tapes than those of the training."""
     curriculum: Fraction = 0.0
     """Fraction of the training, at its beginning, in which sequences grow to max_length, and copies to max_repeats; 0
     for none."""
