@@ -25,6 +25,7 @@ from regard.viewing.words import printable, right_to_left, shortened
 FORMATS = (".png", ".svg", ".pdf")
 MAX_LETTERS = 28
 """Letters of a label before it is cut."""
+NOTE_INCHES = 0.22
 _DPI = 150
 _INCHES_PER_LETTER = 0.085
 # The same figure gives the same bytes: ids from a fixed salt, no date. Text in SVG stays text.
@@ -116,6 +117,29 @@ def add_title(figure: Figure, title: str | None, **options: float | int) -> None
     """A title over the whole figure, if there is one."""
     if title:
         figure.suptitle(printable(title), **({"fontsize": 12, "fontweight": "bold", "parse_math": False} | options))
+
+
+def add_note(figure: InlineFigure, note: str | None) -> InlineFigure:
+    """Write a line in small letters below the figure, if there is one; return the figure."""
+    if note:
+        if figure.get_layout_engine() is None:
+            _make_room_below(figure, NOTE_INCHES)
+        figure.supxlabel(printable(note), fontsize=7, color="0.35", parse_math=False)
+    return figure
+
+
+def _make_room_below(figure: InlineFigure, inches: float) -> None:
+    """Make a figure taller, and move what it holds up."""
+    height = figure.get_figheight()
+    taller = height + inches
+    figure.set_figheight(taller)
+    for axes in figure.axes:
+        place = axes.get_position()
+        axes.set_position(
+            (place.x0, (place.y0 * height + inches) / taller, place.width, place.height * height / taller)
+        )
+    for text in figure.texts:
+        text.set_y((text.get_position()[1] * height + inches) / taller)
 
 
 def check_drawable(trace: Trace) -> None:

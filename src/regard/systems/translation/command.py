@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from regard.errors import OptionError
 from regard.systems.output import check_show, read_texts, say, show_result, write_json, writing
-from regard.systems.translation import TranslationOptions
+from regard.systems.translation import MAX_TOKENS, Symmetrize, TranslationOptions
 
 PIPE_WINDOW = 64
 """Lines of a pipe that are read before the first are answered."""
@@ -78,6 +78,10 @@ def align(
     target: Path | None = None,
     *,
     reverse: str | None = None,
+    symmetrize: Symmetrize = "mutual",
+    threshold: Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))] = 0.0,
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    json: bool = False,
     gold: Path | None = None,
     device: str | None = None,
     trust: bool = False,
@@ -85,7 +89,7 @@ def align(
     """Link the words of sentence pairs by the attention of a translator, or measure how right such links are.
 
     Writes a line for each pair, such as 0-0 1-2 2-1: source word 1 is linked with target word 2. Words are separated by
-    whitespace and counted from 0.
+    whitespace and counted from 0. A pair with an empty side has an empty line.
 
     Parameters
     ----------
@@ -96,7 +100,16 @@ def align(
     target
         Their translations, line by line.
     reverse
-        A model of the other direction: only links on which both agree are kept, which are more often right.
+        A model of the other direction: links on which both agree are more often right.
+    symmetrize
+        How the two directions are combined: mutual (words that choose each other in the mean of both maps),
+        intersection, union, grow-diag or grow-diag-final-and of their links.
+    threshold
+        Leave out links with a smaller attention weight.
+    output
+        Write the links to this file instead of the standard output.
+    json
+        Write a JSON object for each pair: source and target words, links, and the attention weight of each link.
     gold
         Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): prints the error rate.
     device
@@ -105,20 +118,87 @@ def align(
         Load a model that runs somebody's own code (package.module:Name).
     """
     from regard.data.gold_alignments import read_gold
-    from regard.data.text import read_pairs
-    from regard.systems.system import in_groups
-    from regard.systems.translation.evaluation import alignment_error, link_words
+    from regard.data.progress import track
+    from regard.systems.translation.alignment import align_files, alignment_error
     from regard.systems.translation.model import Translator
 
     if (source is None or target is None) == (gold is None):
         raise OptionError("Give the files SOURCE and TARGET to link their words, or --gold FILE to measure.")
+    if reverse is None and symmetrize != "mutual":
+        raise OptionError(f"--symmetrize {symmetrize} combines two directions: give --reverse MODEL.")
     forward = Translator.load(model, device=device, trust=trust)
     backward = None if reverse is None else Translator.load(reverse, device=device, trust=trust)
     if gold is not None:
-        error = alignment_error(forward, read_gold(gold), backward)
+        error = alignment_error(forward, read_gold(gold), backward, symmetrize=symmetrize, threshold=threshold)
         say(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")
-    elif source is not None and target is not None:
-        for group in in_groups(read_pairs(source, target), 64):
-            words = [(before.split(), after.split()) for before, after in group]
-            for links in link_words(forward, words, backward):
-                say(" ".join(f"{i}-{j}" for i, j in sorted(links)))
+        return
+    if source is None or target is None:
+        raise OptionError("Give the files SOURCE and TARGET.")
+    aligned = align_files(forward, source, target, backward, symmetrize=symmetrize, threshold=threshold)
+    skipped = 0
+    with writing(output) as out:
+        for pair in track(aligned, "Aligning", "pairs", enabled=output is not None or not sys.stdout.isatty()):
+            say(pair.to_json() if json else pair.to_text(), out)
+            skipped += pair.is_too_long
+    if skipped:
+        sys.stderr.write(f"{skipped} pairs have more than {MAX_TOKENS} tokens on a side; they have no links.\n")
+
+
+def align_corpus(
+    source: Path,
+    target: Path,
+    *,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("alignment"),
+    recipe: str = "aligner",
+    rounds: int = 2,
+    links: Path | None = None,
+    minutes: float = 0.0,
+    later_minutes: float = 0.0,
+    symmetrize: Symmetrize = "mutual",
+    gold: Path | None = None,
+) -> None:
+    """Learn to align the words of a parallel corpus from the corpus alone, and write the links.
+
+    Trains a Transformer in each direction, links the words on which their attention agrees, and trains both further,
+    guided by these links. Writes OUT/round-N/forward.links, such as 0-0 1-2, and both models of each round.
+
+    Parameters
+    ----------
+    source
+        Source sentences, one per line.
+    target
+        Their translations, line by line.
+    out
+        Folder to write to; rounds that it already holds are not repeated.
+    recipe
+        The recipe of both directions: a packaged one or a TOML file.
+    rounds
+        How often to train; from the second on, guided by the links of the round before.
+    links
+        Links of another aligner for each pair of lines, such as 0-0 1-2: they guide the first round as well.
+    minutes
+        Maximum training time of the first round; 0 for no limit.
+    later_minutes
+        Maximum training time of each later round; 0 for no limit.
+    symmetrize
+        How the two directions are combined.
+    gold
+        JSON lines with right links (src, tgt, sure, possible): prints the error rate after each round.
+    """
+    from regard.data.gold_alignments import read_gold
+    from regard.systems.translation import corpus_alignment
+
+    done = corpus_alignment.align_corpus(
+        source,
+        target,
+        out,
+        recipe=recipe,
+        rounds=rounds,
+        links=links,
+        first={"train": {"minutes": minutes}},
+        later={"train": {"minutes": later_minutes}},
+        symmetrize=symmetrize,
+        gold=() if gold is None else read_gold(gold),
+        report=say,
+    )
+    say(f"Wrote {done[-1].links}. Align more text: regard align {done[-1].forward} A B --reverse {done[-1].backward}")
