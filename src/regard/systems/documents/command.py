@@ -12,7 +12,7 @@ from regard.systems.documents import ClassificationOptions
 from regard.systems.output import TERMINAL, check_show, say, show_result, write_json, writing
 
 if TYPE_CHECKING:
-    from regard.systems.documents.model import Classification
+    from regard.systems.documents.classification import Classification
 
 MAX_CARRIERS = 3
 """Sentences that are listed below a label, and words of each."""
