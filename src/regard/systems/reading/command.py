@@ -31,8 +31,9 @@ def read(
 ) -> None:
     """Read sentences word by word: how surprising each word is, or what the sentence is labelled as.
 
-    A language model says how surprising each word is, in bits, or continues the text with --generate. A classifier
-    prints label<TAB>probability<TAB>sentence, a tagger word/label; a reader for inference takes PREMISE HYPOTHESIS.
+    A language model prints the perplexity and how surprising each word is, in bits, or continues the text with
+    --generate. A classifier prints the label, its probability and the sentence, separated by tabs, a tagger word/label;
+    a reader for inference takes PREMISE HYPOTHESIS.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ def read(
     model
         A model folder, or a shipped model (`regard models` lists them).
     file
-        A text file to read, one sentence per line; for inference premise<TAB>hypothesis.
+        A text file to read, one sentence per line; for inference a premise, a tab and a hypothesis. Blank lines are
+        skipped.
     output
         Write to this file instead of the standard output.
     show
@@ -66,8 +68,8 @@ def read(
     elif options.generate and not texts and file is None:
         inputs = [""]
     else:
-        inputs = read_texts(texts, file, sys.stdin)
-        inputs = _pairs(inputs) if is_pair else inputs
+        lines = read_texts(texts, file, sys.stdin)
+        inputs = _pairs(lines) if is_pair else lines if texts else filter(str.strip, lines)
     check_show(show, 1 if is_pair and texts else max(1, len(texts)) if file is None else 2)
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
     results = reader.stream(inputs, read_ahead=PIPE_WINDOW if file is None else 1024, **keywords)
@@ -97,6 +99,8 @@ def _say(reading: "Reading", out: Writer, *, generated: bool) -> None:
 def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(lines, 1):
         premise, tab, hypothesis = line.partition("\t")
+        if not line.strip():
+            continue
         if not tab:
             raise OptionError(f"Line {number} should be premise<TAB>hypothesis; got {line[:60]!r}.")
         yield premise, hypothesis

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, ClassVar, overload
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
-from regard.data.vocabulary import Vocabulary, join_words
+from regard.data.vocabulary import Vocabulary, join_words, split_words
 from regard.decoders.readers import Sentences
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
@@ -25,6 +26,8 @@ from regard.systems.system import Result, System
 
 ReadingInput = str | tuple[str, str]
 """A sentence or, for inference, a premise and a hypothesis."""
+DEFAULT_LENGTH = 60
+"""Most words that are generated where the options name no limit."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,8 @@ class Reader(System):
                 return self._judged([str(text) for text in inputs], options)
 
     def split(self, text: str) -> list[str]:
-        """The words of a text, of which there must be some."""
-        words = self.vocabulary.split(text)
+        """The words of a text, of which there must be some; unknown marks count where there is nothing else."""
+        words = self.vocabulary.split(text) or split_words(text)
         if not words:
             raise OptionError(f"There is no word to read in {text!r}.")
         return words
@@ -166,29 +169,41 @@ class Reader(System):
         return readings
 
     def _generated(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
-        prompts = [self.vocabulary.encode(self.vocabulary.split(text)) for text in texts]
-        longest = max(map(len, prompts))
-        limit = longest + (60 if options.max_length is None else options.max_length)
+        """Continue texts; those with equally many words together, since all of a search stop at one length."""
+        prompts = [self.vocabulary.split(text) for text in texts]
+        places = sorted(range(len(texts)), key=lambda place: len(prompts[place]))
+        found: dict[int, Reading] = {}
+        for length, group in groupby(places, key=lambda place: len(prompts[place])):
+            together = list(group)
+            found |= zip(
+                together, self._continued([prompts[place] for place in together], length, options), strict=True
+            )
+        return [found[place] for place in range(len(texts))]
+
+    def _continued(self, prompts: Sequence[list[str]], length: int, options: ReadingOptions) -> list[Reading]:
+        limit = length + (DEFAULT_LENGTH if options.max_length is None else options.max_length)
         rules = replace(options, max_length=None).rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=limit)
         rules = replace(rules, min_length=max(rules.min_length, 1))
         found = search(
             self.network,
             self.network.begin(),
-            rows=len(texts),
+            rows=len(prompts),
             device=self.device,
             rules=rules,
             options=options,
-            prefixes=prompts if longest else None,
+            prefixes=[self.vocabulary.encode(prompt) for prompt in prompts] if length else None,
         )
-        best = self._reread([each[0] for each in found], options)
-        others = [self._reread(each[1:], options) for each in found]
-        return [replace(one, alternatives=tuple(more)) for one, more in zip(best, others, strict=True)]
+        readings = []
+        for prompt, hypotheses in zip(prompts, found, strict=True):
+            best, *others = self._reread(prompt, hypotheses, options)
+            readings.append(replace(best, alternatives=tuple(others)))
+        return readings
 
-    def _reread(self, hypotheses: Sequence[Hypothesis], options: ReadingOptions) -> list[Reading]:
-        """Generated texts, read again for what each word attended to."""
-        if not hypotheses:
-            return []
-        words = [self.vocabulary.decode(each.tokens) for each in hypotheses]
+    def _reread(
+        self, prompt: Sequence[str], hypotheses: Sequence[Hypothesis], options: ReadingOptions
+    ) -> list[Reading]:
+        """Generated texts, read again for what each word attended to; the words of the prompt stay as they are."""
+        words = [[*prompt, *self.vocabulary.decode(each.tokens[len(prompt) :])] for each in hypotheses]
         readings = self._modelled([join_words(each) for each in words], words, options)
         return [replace(reading, score=each.score) for reading, each in zip(readings, hypotheses, strict=True)]
 
