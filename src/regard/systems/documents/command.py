@@ -12,10 +12,10 @@ from regard.systems.documents import ClassificationOptions
 from regard.systems.output import TERMINAL, check_show, say, show_result, write_json, writing
 
 if TYPE_CHECKING:
-    from regard.systems.documents.model import Classification
+    from regard.systems.documents.classification import Classification
 
 MAX_CARRIERS = 3
-"""Sentences that are listed below a label, and words of each."""
+"""Other classes listed beside a label, sentences below it, and words of each sentence."""
 
 
 def classify(
@@ -87,9 +87,14 @@ def classify(
 
 
 def _described(result: "Classification", *, carriers: int) -> str:
-    """The label with its probability, and so many sentences that carried it, each with its strongest words."""
+    """The label with its probability, the next classes, and the sentences that carried it, with their strongest words.
+
+    `carriers` is how many classes and sentences are listed.
+    """
     left_out = f" ({result.sentences_left_out:,} sentences not read)" if result.sentences_left_out else ""
-    lines = [f"{result.label} {result.probability:.3f}{left_out}"]
+    others = list(result.probabilities.items())[1 : 1 + carriers]
+    listed = f" ({', '.join(f'{label} {probability:.3f}' for label, probability in others)})" if others else ""
+    lines = [f"{result.label} {result.probability:.3f}{listed}{left_out}"]
     for sentence in sorted(result.sentences, key=lambda each: -each.weight)[:carriers]:
         strongest = sorted(sentence.words, key=lambda each: -each.weight)[:MAX_CARRIERS]
         words = ", ".join(f"{word.word} {word.weight:.2f}" for word in strongest)
