@@ -35,3 +35,7 @@ class ModelError(RegardError, ValueError):
 
 class DataError(RegardError, ValueError):
     """A file, folder or corpus that is missing, broken or not what was expected."""
+
+
+class WorkerError(RegardError, RuntimeError):
+    """A process that died while it did its part of a job, and whose work could not be done by another."""

@@ -4,6 +4,7 @@ Nothing in it is ever unpickled. A folder is written under a temporary name and 
 folder that regard wrote.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -95,6 +96,18 @@ def find_model(name: str | os.PathLike[str]) -> Path:
     names = sorted(path.parent.name for path in PRETRAINED.glob(f"*/{CONFIG}"))
     hint = nearest_hint(name, names) or f" Shipped models: {', '.join(names) or 'none'}."
     raise ModelError(f"There is no folder and no shipped model named {str(name)!r}.{hint}")
+
+
+def model_checksum(name: str | os.PathLike[str]) -> str:
+    """A checksum of the files that decide what a model answers."""
+    folder = find_model(name)
+    kind_of(folder)
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.name not in (METRICS, CARD):
+            with path.open("rb") as stream:
+                digest.update(path.name.encode() + hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
 
 
 def kind_of(folder: Path) -> str:

@@ -30,8 +30,12 @@ def test_files_lines_and_pipes(model, tmp_path):
     (tmp_path / "b.txt").write_text("one\n", encoding="utf-8")
     said = regard("classify", "-m", model, "--file", tmp_path / "a.txt", tmp_path / "b.txt", check=True).stdout
     assert len(said.splitlines()) == 2
-    said = regard("classify", "-m", model, "--file", tmp_path / "a.txt", "--lines", check=True).stdout
-    assert len(said.splitlines()) == 2
+    said = regard("classify", "-m", model, "--input", tmp_path / "a.txt", check=True).stdout
+    first, blank, last = said.splitlines()
+    assert first == regard("classify", "-m", model, TEXT, check=True).stdout.splitlines()[0]
+    assert blank == ""
+    assert last
+    assert said == regard("classify", "-m", model, "--input", "-", input=f"{TEXT}\n\nMore of it.\n", check=True).stdout
     piped = regard("classify", "-m", model, input=TEXT, check=True).stdout
     assert piped == regard("classify", "-m", model, TEXT, check=True).stdout
 

@@ -35,7 +35,7 @@ def test_tags_and_pairs(folders, tmp_path):
     assert [each.partition("/")[0] for each in tagged] == ["the", "cat"]
     one = regard("read", "--model", folders / "deep", *PAIRS[0], check=True).stdout
     (tmp_path / "pairs.tsv").write_text("".join(f"{premise}\t{text}\n" for premise, text in PAIRS))
-    many = regard("read", "--model", folders / "deep", "--file", tmp_path / "pairs.tsv", check=True).stdout
+    many = regard("read", "--model", folders / "deep", "--input", tmp_path / "pairs.tsv", check=True).stdout
     assert many.splitlines()[0] == one.strip()
     assert len(many.splitlines()) == len(PAIRS)
 
