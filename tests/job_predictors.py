@@ -17,6 +17,7 @@ class Upper:
 
     fault: Callable[[str], None] | None = None
     part_size: int = 4
+    json: bool = False
     log: Path | None = None
     """A file with a line for each line that was answered."""
 

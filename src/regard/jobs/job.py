@@ -58,10 +58,10 @@ def run(
     settings must then be the same. An input that has changed is answered again.
     """
     outputs, tallies, refused = job.outputs, {file.name: _Tally() for file in job.inputs}, 0
+    for file in job.inputs:
+        outputs.check_output(file)
     with outputs.claim(job.predictor.settings()):
         todo = {file.name: file for file in job.inputs if not outputs.is_complete(file)}
-        for file in todo.values():
-            outputs.check_output(file)
         answered = _engine(engine)(job, list(todo.values()), workers)
         with progress_bar(label, None, unit) as advance, closing(answered):
             for done in answered:

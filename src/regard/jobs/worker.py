@@ -20,6 +20,10 @@ class Predictor(Protocol):
     """How lines become lines. It is sent to the workers by pickle, and each of them loads the model."""
 
     @property
+    def json(self) -> bool:
+        """Whether the texts are JSON, which decides how outputs are called."""
+
+    @property
     def part_size(self) -> int:
         """Lines that a worker answers at a time: enough to fill batches, few enough to lose little in a crash."""
 

@@ -15,7 +15,7 @@ from regard.jobs.inputs import find_inputs, is_pattern
 from regard.jobs.job import count_cores, run
 from regard.jobs.worker import Answer, Job, Predictor
 from regard.systems.families import resolve
-from regard.systems.output import PIPE, result_text
+from regard.systems.output import result_text
 
 BATCHES_PER_PART = 8
 """Batches that a worker answers at a time; inputs of like cost are put together among these."""
@@ -28,8 +28,7 @@ class FileOptions(Checked):
     input: Annotated[
         tuple[str, ...], Parameter(alias="-i", negative="", consume_multiple=True, show_default=False)
     ] = ()
-    """Files with one input per line (plain, .gz, .xz, .zip), or quoted patterns such as 'big/*.txt.gz'; "-" is the
-    standard input."""
+    """Files with one input per line (plain, .gz, .xz, .zip), or quoted patterns such as 'big/*.txt.gz'."""
     workers: Count = 0
     """With an output folder: how many workers share the work; 0 for one per GPU, or else one per CPU core."""
     engine: Literal["processes", "ray"] = "processes"
@@ -46,7 +45,7 @@ class FileOptions(Checked):
             raise OptionError("Give the inputs themselves, or files of inputs with --input, not both.")
         is_several = len(self.input) > 1 or any(map(is_pattern, self.input))
         is_folder = output is not None and (output.endswith("/") or Path(output).is_dir() or is_several)
-        if is_folder and (not self.input or PIPE in self.input):
+        if is_folder and not self.input:
             raise OptionError(f"--output {output} is a folder: name the files to read with --input FILE ...")
         if not is_folder and (self.workers or self.engine != "processes" or self.skip_errors):
             raise OptionError("--workers, --engine and --skip-errors are for an output folder, such as --output out/.")
@@ -93,9 +92,9 @@ class Answers:
         return json.dumps({"input": line, "error": str(error)}, ensure_ascii=False) if self.json else ""
 
 
-def run_job(predictor: Predictor, files: FileOptions, output: str, *, label: str, json: bool = False) -> None:
+def run_job(predictor: Predictor, files: FileOptions, output: str, *, label: str) -> None:
     """Answer the files into a folder, and report what was done."""
-    inputs = find_inputs(files.input, json=json)
+    inputs = find_inputs(files.input, json=predictor.json)
     job = Job(predictor, tuple(inputs), Path(output).absolute(), skip_errors=files.skip_errors)
     workers = files.workers or (0 if files.engine == "ray" else count_workers())
     try:

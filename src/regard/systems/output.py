@@ -27,8 +27,6 @@ class Writer(Protocol):
 
 TERMINAL = "-"
 """What `--show` takes to draw in the terminal instead of saving a file."""
-PIPE = "-"
-"""What `--input` takes to read the standard input."""
 PIPE_WINDOW = 64
 """Lines of a pipe that are read before the first are answered."""
 FILE_WINDOW = 1024
@@ -45,12 +43,13 @@ def read_texts(texts: Sequence[str], files: Sequence[str], pipe: Iterable[str]) 
     from regard.data.text import read_lines
     from regard.jobs.inputs import find_inputs
 
-    def lines(name: str) -> Iterable[str]:
-        if name == PIPE:
-            return (line.rstrip("\n") for line in pipe)
-        return chain.from_iterable(read_lines(file.path) for file in find_inputs([name]))
-
-    return texts or chain.from_iterable(map(lines, files or [PIPE]))
+    if texts:
+        return texts
+    if not files:
+        return (line.rstrip("\n") for line in pipe)
+    # Outputs are not named here, so that files of one name in several folders may be read.
+    found = (file for name in files for file in find_inputs([name]))
+    return chain.from_iterable(read_lines(file.path) for file in found)
 
 
 @contextmanager

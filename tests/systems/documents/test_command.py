@@ -35,7 +35,7 @@ def test_files_lines_and_pipes(model, tmp_path):
     assert first == regard("classify", "-m", model, TEXT, check=True).stdout.splitlines()[0]
     assert blank == ""
     assert last
-    assert said == regard("classify", "-m", model, "--input", "-", input=f"{TEXT}\n\nMore of it.\n", check=True).stdout
+    assert said == regard("classify", "-m", model, "--lines", input=f"{TEXT}\n\nMore of it.\n", check=True).stdout
     piped = regard("classify", "-m", model, input=TEXT, check=True).stdout
     assert piped == regard("classify", "-m", model, TEXT, check=True).stdout
 

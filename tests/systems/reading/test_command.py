@@ -63,6 +63,8 @@ def test_attention_is_shown_and_saved(folders, tmp_path):
 
 def test_mistakes_are_explained(folders):
     assert "PREMISE HYPOTHESIS; got 1" in refused("read", "--model", folders / "deep", "one")
-    assert "Line 1 should be premise<TAB>hypothesis" in refused("read", "--model", folders / "deep", input="one\n")
+    assert "A line should be premise<TAB>hypothesis; got 'one'" in refused(
+        "read", "--model", folders / "deep", input="one\n"
+    )
     assert "only for language models" in refused("read", "--model", folders / "tagger", "--generate", "the")
     assert "is for one input; got 2" in refused("read", "--model", folders / "tagger", "a", "b", "--show", "x.png")

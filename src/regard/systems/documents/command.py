@@ -22,6 +22,7 @@ def classify(
     *texts: str,
     model: Annotated[str, Parameter(alias="-m")] = "reviews-en",
     file: Annotated[tuple[Path, ...], Parameter(alias="-f", negative="", consume_multiple=True)] = (),
+    lines: bool = False,
     output: Annotated[str | None, Parameter(alias="-o")] = None,
     show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     raw: bool = False,
@@ -44,6 +45,8 @@ def classify(
         A shipped model (`regard models` lists them) or a model folder.
     file
         Text files to classify, each of them one document; with --input, each line of a file is one.
+    lines
+        Each line of the standard input is a document.
     output
         Write the results to this file instead of the standard output, or one file for each --input to a folder.
     show
@@ -71,7 +74,7 @@ def classify(
         run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Classifying")
         return
     documents = list(texts) or [read_all(path).decode("utf-8", "replace") for path in file]
-    if not documents and not files.input:
+    if not documents and not files.input and not lines:
         documents = [sys.stdin.read()]
     check_show(show, len(documents) or 2)
     classifier = DocumentClassifier.load(model, device=device, trust=trust)

@@ -21,6 +21,7 @@ class Links:
     """A model of the other direction: only links on which both agree are kept."""
     device: str | None = None
     trust: bool = False
+    json: ClassVar[bool] = False
     part_size: ClassVar[int] = 512
 
     def settings(self) -> dict[str, Any]:
