@@ -25,11 +25,12 @@ import regard
 from regard.attention.coverage import Coverage
 from regard.data.tokenizer import END, Tokenizer
 from regard.metrics.alignment import GoldAlignment
+from regard.systems.captioning.assembly import CaptionerConfig
 from regard.systems.captioning.experiment import CaptionTask
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.images.experiment import ImageTask
 from regard.systems.run import check_recipe
-from regard.systems.translation.evaluation import align_words, alignment_error, link_words
+from regard.systems.translation.alignment import align_words, alignment_error, link_words
 from regard.systems.translation.experiment import TranslationTask
 from regard.systems.translation.model import _USED_BY, Translator, TranslatorConfig
 from regard.training.recipes import RawRecipe

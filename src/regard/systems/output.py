@@ -92,9 +92,6 @@ def show_result(result: "Result", show: str, *, model: str, **options: Any) -> N
     if result.trace is None:
         raise OptionError(f"{model} has no attention to show.")
     if show == TERMINAL:
-        console = Console()
-        console.print(
-            view(result.trace).terminal(width=console.width, colour=console.color_system is not None, **options)
-        )
+        view(result.trace).show(Console(), **options)
     else:
         say(f"Wrote {view(result.trace).save(show, **options)}", sys.stderr)

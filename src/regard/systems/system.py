@@ -5,7 +5,7 @@ The verb of a translator is `translate`, that of a captioner `caption`, and so o
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -18,6 +18,7 @@ from regard.errors import OptionError
 from regard.layers.layout import by_columns
 from regard.systems.folder import find_model, read_model, write_model
 from regard.trace import Trace
+from regard.viewing.view import MEASURED
 
 Item = TypeVar("Item")
 Loaded = TypeVar("Loaded", bound="System")
@@ -110,8 +111,15 @@ class System(nn.Module):
             with torch.inference_mode():
                 batch = self.predict([inputs[place] for place in places], options)
             for place, result in zip(places, batch, strict=True):
-                results[place] = result
+                results[place] = self._with_measure(result)
         return results
+
+    def _with_measure(self, result: Any) -> Any:
+        """The result, whose trace says how right the attention of this model is, where its metrics say so."""
+        measured, trace = self.metrics.get(MEASURED), getattr(result, "trace", None)
+        if not measured or trace is None:
+            return result
+        return replace(result, trace=replace(trace, extras={**trace.extras, MEASURED: str(measured)}))
 
     def stream(self, inputs: Iterable[Any], *, read_ahead: int = 256, **options: Any) -> Iterator[Any]:
         """A result for each input, in order, from an iterable of any length; `read_ahead` inputs are read at a time."""

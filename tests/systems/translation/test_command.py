@@ -125,6 +125,9 @@ def test_words_are_linked_line_by_line(folder, tmp_path):
     assert lines[1] == ""
     assert {link.split("-")[1] for link in lines[0].split()} == {"0", "1"}, "each target word has a link"
     assert lines[2] == "0-0"
+    out = tmp_path / "links.jsonl"
+    assert regard("align", folder / "model", *files, "--json", "-o", out, check=True).stdout == ""
+    assert [json.loads(line)["source"] for line in out.read_text().splitlines()] == [["two", "dogs"], [], ["two"]]
     assert "SOURCE and TARGET" in refused("align", folder / "model")
     assert "no attention to align words with" in refused("align", folder / "plain", *files)
 

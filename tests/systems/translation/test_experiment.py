@@ -4,10 +4,14 @@ import os
 
 import pytest
 import torch
+from command_line import write_lines
 
 from regard.data.pairs import TextPairs, collate
 from regard.data.tokenizer import Tokenizer
+from regard.errors import RegardError
 from regard.systems.run import read_recipe, train
+from regard.systems.translation.alignment import alignment_error
+from regard.systems.translation.evaluation import world_gold
 from regard.systems.translation.experiment import TranslationTask, TranslationTrain
 from regard.systems.translation.model import Translator, TranslatorConfig
 from regard.training.task import Plateau
@@ -134,3 +138,37 @@ def test_training_on_a_plateau_takes_smaller_steps_and_goes_on_with_them(tmp_pat
     task = TranslationTask(Translator.load(tmp_path / "model"), read_recipe(None, overrides).train, total_steps=4)
     task.on_load_checkpoint(kept)
     assert task.plateau == Plateau(0.125, 0.0)
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("kind", ["conditional", "transformer"])
+def test_guidance_teaches_where_to_look(tmp_path, kind):
+    """The same short training with and without links: words that never met their translations are linked rightly."""
+    sizes = {"embedding": 24, "dropout": 0.0} | ({} if kind == "transformer" else {"hidden": 24})
+    model = ARCHITECTURES[kind] | sizes | ({"alignment_head": 1} if kind == "transformer" else {})
+    data = {"world": "babel:en-fr", "examples": 300, "held_out": 4, "tokens": "word", "joint": False}
+    errors = []
+    for weight in (0.0, 2.0):
+        settings = {"epochs": 4, "learning_rate": 0.01, "guidance": weight, "max_tokens": 400, "max_output_length": 4}
+        trained = train(data=data, model=model, train=settings, out=tmp_path / str(weight), progress=False)
+        errors.append(alignment_error(trained.model, world_gold("babel:en-fr", 30)).error_rate)
+        assert ("guidance" in trained.metrics) == (weight > 0)
+    assert errors[1] < errors[0] - 0.1
+
+
+def test_settings_of_guidance_that_would_have_no_effect_are_refused(tmp_path):
+    files = {name: write_lines(tmp_path / name, [text] * 40) for name, text in (("source", "a b"), ("target", "c d"))}
+    links = write_lines(tmp_path / "links", ["0-1"] * 40)
+    short = write_lines(tmp_path / "short", ["0-1"] * 39)
+    world = {"world": "babel:en-fr", "examples": 40, "held_out": 4, "tokens": "word", "joint": False}
+    data = {"held_out": 1, "tokens": "word", **{name: str(path) for name, path in files.items()}}
+    for given, model, weight, says in (
+        (data, {}, 1.0, "needs word links: give --data.alignments FILE"),
+        (data | {"alignments": str(links)}, {}, 0.0, "alignments have no effect with guidance 0"),
+        (data | {"alignments": str(short)}, {}, 1.0, "39 alignments and more training pairs"),
+        (world | {"alignments": "x"}, {}, 1.0, "alignments are for the files source and target"),
+        (world, {"architecture": "plain"}, 1.0, "this model has no attention"),
+        (world, {"align": "hard"}, 1.0, "this model has align 'hard'"),
+    ):
+        with pytest.raises(RegardError, match=says):
+            train(data=given, model=model, train={"guidance": weight}, out=tmp_path / "run", progress=False)

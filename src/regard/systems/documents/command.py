@@ -9,13 +9,13 @@ from cyclopts import Parameter
 from regard.errors import OptionError
 from regard.systems.documents import FAMILY, ClassificationOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
-from regard.systems.output import Writer, check_show, read_texts, result_text, say, show_result, writing
+from regard.systems.output import TERMINAL, check_show, read_texts, result_text, say, show_result, writing
 
 if TYPE_CHECKING:
     from regard.systems.documents.model import Classification
 
 MAX_CARRIERS = 3
-"""Sentences that are listed below a label."""
+"""Sentences that are listed below a label, and words of each."""
 
 
 def classify(
@@ -50,7 +50,7 @@ def classify(
     output
         Write the results to this file instead of the standard output, or one file for each --input to a folder.
     show
-        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure.
+        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a page.
     raw
         Shade words by their weight within the sentence alone, not also by the sentence's weight.
     json
@@ -73,27 +73,34 @@ def classify(
         keywords = vars(chosen) if json else vars(chosen) | {"weights": False}
         run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Classifying")
         return
-    documents = list(texts) or [read_all(path).decode("utf-8", "replace") for path in file]
-    if not documents and not files.input and not lines:
-        documents = [sys.stdin.read()]
-    check_show(show, len(documents) or 2)
+    by_line = bool(files.input) or (lines and not texts and not file)
+    if by_line and show not in (None, TERMINAL):
+        raise OptionError(f"--show {show} is for one document. For lines, use --show - to draw all in the terminal.")
+    documents = [] if by_line else list(texts) or [read_all(path).decode("utf-8", "replace") for path in file]
+    if not by_line:
+        documents = documents or [sys.stdin.read()]
+        check_show(show, len(documents))
     classifier = DocumentClassifier.load(model, device=device, trust=trust)
     results = (
-        zip(documents, classifier.stream(documents, **vars(chosen)), strict=True)
-        if documents
-        else classifier.stream_lines(read_texts((), files.input, sys.stdin), **vars(chosen))
+        classifier.stream_lines(read_texts((), files.input, sys.stdin), **vars(chosen))
+        if by_line
+        else zip(documents, classifier.stream(documents, **vars(chosen)), strict=True)
     )
     with writing(output) as out:
         for text, result in results:
-            say(result_text(classifier, text, result, chosen, as_json=json), out)
-            if len(documents) == 1 and show is None and not json:
-                _say_carriers(result, out)
+            if json or output is not None or show != TERMINAL:  # the view in the terminal has the label as its heading
+                say(result_text(classifier, text, result, chosen, as_json=json), out)
+            if len(documents) == 1 and show is None and not json and result.sentences:
+                say(_carriers(result), out)
             if show is not None and result is not None:
                 show_result(result, show, model=model, raw=raw)
 
 
-def _say_carriers(result: "Classification", out: Writer) -> None:
+def _carriers(result: "Classification") -> str:
+    """The sentences that carried a class, each with its strongest words."""
+    lines = []
     for sentence in sorted(result.sentences, key=lambda each: -each.weight)[:MAX_CARRIERS]:
         strongest = sorted(sentence.words, key=lambda each: -each.weight)[:MAX_CARRIERS]
         words = ", ".join(f"{word.word} {word.weight:.2f}" for word in strongest)
-        say(f"  {sentence.weight:.2f}  {sentence.text}  [{words}]", out)
+        lines.append(f"  {sentence.weight:.2f}  {sentence.text}  [{words}]")
+    return "\n".join(lines)

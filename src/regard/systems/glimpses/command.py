@@ -52,12 +52,13 @@ def glimpse(
 
     files, options = files or FileOptions(), options or GlimpseOptions()
     check_show(show, len(images) if images else 2)
-    if crop is not None and len(images) != 1:
-        raise OptionError(f"--crop {crop} is for one image; got {len(images)}.")
+    if crop is not None:
+        if len(images) != 1:
+            raise OptionError(f"--crop {crop} is for one image; got {len(images)}.")
+        image_format(crop)
     if files.into_folder(output, images):
-        run_job(
-            Answers(FAMILY.system, model, vars(options), json, device, trust), files, str(output), label="Glimpsing"
-        )
+        answers = Answers(FAMILY.system, model, vars(options), json, device, trust)
+        run_job(answers, files, str(output), label="Glimpsing")
         return
     if not images and not files.input:
         raise OptionError("Name the images to look at: regard glimpse IMAGE ...")
@@ -73,17 +74,22 @@ def glimpse(
                 save_crop(image, result.crop_box, crop)
 
 
-def save_crop(image: Path, box: tuple[int, int, int, int], path: Path) -> None:
-    """Save a part of an image; the suffix decides the format."""
+def image_format(path: Path) -> str:
+    """The format that an image of this name is saved in."""
     from PIL import Image
-
-    from regard.data.images import open_image
-    from regard.files import replacing
 
     Image.init()
     form = Image.EXTENSION.get(path.suffix.lower())
-    if form not in Image.SAVE:
+    if form is None or form not in Image.SAVE:
         raise OptionError(f"--crop saves an image, such as FILE.png or FILE.jpg; got {path.name!r}.")
+    return form
+
+
+def save_crop(image: Path, box: tuple[int, int, int, int], path: Path) -> None:
+    """Save a part of an image; the suffix decides the format."""
+    from regard.data.images import open_image
+    from regard.files import replacing
+
     with replacing(path) as draft:
-        open_image(image).crop(box).save(draft, form)
+        open_image(image).crop(box).save(draft, image_format(path))
     say(f"Wrote {path}", sys.stderr)

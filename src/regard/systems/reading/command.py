@@ -33,10 +33,10 @@ def read(
 ) -> None:
     """Read sentences word by word: how surprising each word is, or what the sentence is labelled as.
 
-    A language model says how surprising each word is, in bits, or continues the text with --generate. A classifier
-    prints label<TAB>probability<TAB>sentence, a tagger word/label; a reader for inference takes PREMISE HYPOTHESIS, or
-    lines of premise<TAB>hypothesis. Into a folder (--output out/), files are read by several workers; an interrupted
-    command continues when it is run again.
+    A language model prints the perplexity and how surprising each word is, in bits, or continues the text with
+    --generate. A classifier prints the label, its probability and the sentence, separated by tabs, a tagger word/label;
+    a reader for inference takes PREMISE HYPOTHESIS, or lines with a premise, a tab and a hypothesis. Into a folder
+    (--output out/), files are read by several workers; an interrupted command continues when it is run again.
 
     Parameters
     ----------

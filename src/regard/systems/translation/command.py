@@ -1,11 +1,10 @@
 """Commands of translators: translate, and link words by attention."""
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from regard.errors import OptionError
 from regard.systems.jobs import Answers, FileOptions, run_job
@@ -19,7 +18,7 @@ from regard.systems.output import (
     show_result,
     writing,
 )
-from regard.systems.translation import FAMILY, TranslationOptions
+from regard.systems.translation import FAMILY, MAX_TOKENS, Symmetrize, TranslationOptions
 
 
 def translate(
@@ -86,8 +85,11 @@ def align(
     target: Path | None = None,
     *,
     reverse: str | None = None,
-    gold: Path | None = None,
+    symmetrize: Symmetrize = "mutual",
+    threshold: Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))] = 0.0,
     output: Annotated[str | None, Parameter(alias="-o")] = None,
+    json: bool = False,
+    gold: Path | None = None,
     device: str | None = None,
     trust: bool = False,
     files: Annotated[FileOptions | None, Parameter(name="*")] = None,
@@ -95,8 +97,8 @@ def align(
     """Link the words of sentence pairs by the attention of a translator, or measure how right such links are.
 
     Writes a line for each pair, such as 0-0 1-2 2-1: source word 1 is linked with target word 2. Words are separated by
-    whitespace and counted from 0. With --input, files have lines of source<TAB>target; into a folder (--output out/),
-    several workers link them.
+    whitespace and counted from 0. A pair with an empty side has an empty line. With --input, files have lines with a
+    source sentence, a tab and its translation; into a folder (--output out/), several workers align them.
 
     Parameters
     ----------
@@ -107,40 +109,111 @@ def align(
     target
         Their translations, line by line.
     reverse
-        A model of the other direction: only links on which both agree are kept, which are more often right.
-    gold
-        Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): prints the error rate.
+        A model of the other direction: links on which both agree are more often right.
+    symmetrize
+        How the two directions are combined: mutual (words that choose each other in the mean of both maps),
+        intersection, union, grow-diag or grow-diag-final-and of their links.
+    threshold
+        Leave out links with a smaller attention weight.
     output
         Write the links to this file instead of the standard output, or one file for each input to a folder.
+    json
+        Write a JSON object for each pair: source and target words, links, and the attention weight of each link.
+    gold
+        Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): prints the error rate.
     device
         cpu, cuda or cuda:N; by default the GPU when there is one.
     trust
         Load a model that runs somebody's own code (package.module:Name).
     """
     from regard.data.gold_alignments import read_gold
+    from regard.data.progress import track
     from regard.data.text import read_pairs
-    from regard.systems.system import in_groups
-    from regard.systems.translation.evaluation import alignment_error
-    from regard.systems.translation.links import Links
+    from regard.systems.translation.alignment import align_stream, alignment_error
+    from regard.systems.translation.links import Links, split_pair
     from regard.systems.translation.model import Translator
 
-    files, pair = files or FileOptions(), [path for path in (source, target) if path is not None]
-    if [len(pair) == 2, gold is not None, bool(files.input)].count(True) != 1 or len(pair) == 1:
+    files, both = files or FileOptions(), [path for path in (source, target) if path is not None]
+    if len(both) == 1 or sum((bool(both), gold is not None, bool(files.input))) != 1:
         raise OptionError("Give the files SOURCE and TARGET or --input FILE to link words, or --gold FILE to measure.")
-    links = Links(model, reverse, device, trust)
-    if files.into_folder(output, pair):
-        run_job(links, files, str(output), label="Linking words")
+    if reverse is None and symmetrize != "mutual":
+        raise OptionError(f"--symmetrize {symmetrize} combines two directions: give --reverse MODEL.")
+    if files.into_folder(output, both):
+        links = Links(model, reverse, symmetrize, threshold, json, device, trust)
+        run_job(links, files, str(output), label="Aligning")
         return
+    forward = Translator.load(model, device=device, trust=trust)
+    backward = None if reverse is None else Translator.load(reverse, device=device, trust=trust)
     if gold is not None:
-        forward = Translator.load(model, device=device, trust=trust)
-        backward = None if reverse is None else Translator.load(reverse, device=device, trust=trust)
-        error = alignment_error(forward, read_gold(gold), backward)
+        error = alignment_error(forward, read_gold(gold), backward, symmetrize=symmetrize, threshold=threshold)
         say(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")
         return
-    answer = links.load()
-    lines: Iterable[str] = read_texts((), files.input, sys.stdin)
-    if pair:
-        lines = ("\t".join(" ".join(text.split()) for text in both) for both in read_pairs(*pair))
+    pairs = read_pairs(*both) if both else map(split_pair, read_texts((), files.input, sys.stdin))
+    aligned = align_stream(forward, pairs, backward, symmetrize=symmetrize, threshold=threshold)
+    skipped = 0
     with writing(output) as out:
-        for group in in_groups(lines, PIPE_WINDOW):
-            say("\n".join(answer(group)), out)
+        for pair in track(aligned, "Aligning", "pairs", enabled=output is not None or not sys.stdout.isatty()):
+            say(pair.to_json() if json else pair.to_text(), out)
+            skipped += pair.is_too_long
+    if skipped:
+        sys.stderr.write(f"{skipped} pairs have more than {MAX_TOKENS} tokens on a side; they have no links.\n")
+
+
+def align_corpus(
+    source: Path,
+    target: Path,
+    *,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("alignment"),
+    recipe: str = "aligner",
+    rounds: int = 2,
+    links: Path | None = None,
+    minutes: float = 0.0,
+    later_minutes: float = 0.0,
+    symmetrize: Symmetrize = "mutual",
+    gold: Path | None = None,
+) -> None:
+    """Learn to align the words of a parallel corpus from the corpus alone, and write the links.
+
+    Trains a Transformer in each direction, links the words on which their attention agrees, and trains both further,
+    guided by these links. Writes OUT/round-N/forward.links, such as 0-0 1-2, and both models of each round.
+
+    Parameters
+    ----------
+    source
+        Source sentences, one per line.
+    target
+        Their translations, line by line.
+    out
+        Folder to write to; rounds that it already holds are not repeated.
+    recipe
+        The recipe of both directions: a packaged one or a TOML file.
+    rounds
+        How often to train; from the second on, guided by the links of the round before.
+    links
+        Links of another aligner for each pair of lines, such as 0-0 1-2: they guide the first round as well.
+    minutes
+        Maximum training time of the first round; 0 for no limit.
+    later_minutes
+        Maximum training time of each later round; 0 for no limit.
+    symmetrize
+        How the two directions are combined.
+    gold
+        JSON lines with right links (src, tgt, sure, possible): prints the error rate after each round.
+    """
+    from regard.data.gold_alignments import read_gold
+    from regard.systems.translation import corpus_alignment
+
+    done = corpus_alignment.align_corpus(
+        source,
+        target,
+        out,
+        recipe=recipe,
+        rounds=rounds,
+        links=links,
+        first={"train": {"minutes": minutes}},
+        later={"train": {"minutes": later_minutes}},
+        symmetrize=symmetrize,
+        gold=() if gold is None else read_gold(gold),
+        report=say,
+    )
+    say(f"Wrote {done[-1].links}. Align more text: regard align {done[-1].forward} A B --reverse {done[-1].backward}")
