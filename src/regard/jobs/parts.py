@@ -20,11 +20,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from regard.data.text import read_lines
 from regard.errors import DataError
-from regard.files import replacing, write_bytes, write_text
+from regard.files import locked, replacing, write_bytes, write_text
 from regard.jobs.inputs import InputFile
 
 
@@ -58,15 +56,8 @@ class OutputFolder:
     def claim(self, settings: dict[str, Any]) -> Iterator[None]:
         """Keep other jobs out of the folder; refuse one that holds the outputs of other settings."""
         state = self.folder / ".regard"
-        state.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(state / "lock")
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            raise DataError(
-                f"Another job is writing to {self.folder}. Wait for it, or choose another folder."
-            ) from None
-        with lock:
+        busy = f"Another job is writing to {self.folder}. Wait for it, or choose another folder."
+        with locked(state / "lock", refuse=busy):
             self._check_settings(state / "settings.json", json.loads(json.dumps(settings)))
             yield
 

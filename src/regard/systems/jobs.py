@@ -1,5 +1,6 @@
 """Whole files of inputs from the command line: read line by line, or answered by several workers into a folder."""
 
+import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from cyclopts import Parameter
 
 from regard.config import Checked, Count
 from regard.errors import OptionError, RegardError
+from regard.files import checksum
 from regard.jobs.inputs import find_inputs, is_pattern
 from regard.jobs.job import count_cores, run
 from regard.jobs.worker import Answer, Job, Predictor
@@ -71,8 +73,6 @@ class Answers:
 
     def settings(self) -> dict[str, Any]:
         """The model, identified by its content, and the options."""
-        from regard.systems.folder import model_checksum
-
         return {"model": model_checksum(self.model), "json": self.json, **self.options}
 
     def load(self, worker: int, workers: int) -> Answer:
@@ -105,6 +105,16 @@ def run_job(predictor: Predictor, files: FileOptions, output: str, *, label: str
     earlier = f"; {done.skipped_files} were complete already" if done.skipped_files else ""
     refused = f" Inputs left out: {done.refused}." if done.refused else ""
     sys.stderr.write(f"Wrote {done.files} files with {done.lines:,} lines to {output}{earlier}.{refused}\n")
+
+
+def model_checksum(name: str) -> str:
+    """A checksum of the files that decide what a model answers."""
+    from regard.systems.folder import CARD, METRICS, find_model
+
+    path = find_model(name)
+    files = [path] if path.is_file() else [file for file in path.iterdir() if file.name not in (METRICS, CARD)]
+    listed = [f"{file.name} {checksum(file)}\n" for file in sorted(files)]
+    return hashlib.sha256("".join(listed).encode()).hexdigest()
 
 
 def count_workers() -> int:

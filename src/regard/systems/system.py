@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -16,13 +16,13 @@ from torch import nn
 from regard.config import Checked, from_values
 from regard.errors import OptionError
 from regard.layers.layout import by_columns
-from regard.systems.folder import find_model, read_model, write_model
+from regard.systems.folder import find_model, read_model, write_config, write_model
+from regard.systems.parameters import Store
 from regard.trace import Trace
 from regard.viewing.view import MEASURED
 
 Item = TypeVar("Item")
 Loaded = TypeVar("Loaded", bound="System")
-Store = Literal["float32", "float16", "int8"]
 MAX_BATCH_COST = 64 * 128
 """Largest cost of a batch, its number of inputs times the largest of their costs: a bound on the memory it takes."""
 
@@ -171,11 +171,18 @@ class System(nn.Module):
             self,
             kind=self.kind,
             config=self.config,
-            assets={name: getattr(self, name) for name in self.assets},
+            assets=self._assets(),
             metrics=self.metrics if metrics is None else metrics,
             card=self.card if card is None else card,
             store=store,
         )
+
+    def save_config(self, folder: Path) -> None:
+        """Write config.json and the assets alone, beside checkpoints, which hold the parameters."""
+        write_config(folder, kind=self.kind, config=self.config, assets=self._assets())
+
+    def _assets(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.assets}
 
     @classmethod
     def load(
@@ -185,14 +192,15 @@ class System(nn.Module):
         device: str | torch.device | None = None,
         trust: bool = False,
     ) -> Loaded:
-        """Load a shipped model by its name or a saved model from its folder, in evaluation mode.
+        """Load a shipped model by its name, or a model from its folder, from a run or from a checkpoint.
 
-        It goes to the GPU when there is one, unless `device` says otherwise. A model with custom parts
-        (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
+        The model is in evaluation mode. It goes to the GPU when there is one, unless `device` says otherwise. A model
+        with custom parts (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
         """
         chosen = choose_device(device)
         saved = read_model(find_model(name), cls.kind, cls.Config, cls.assets, trust=trust)
-        model = cls(saved.config, **saved.assets)
+        with saved.building():
+            model = cls(saved.config, **saved.assets)
         saved.fill(model)
         model.metrics, model.card = saved.metrics, saved.card
         return by_columns(model.to(chosen).eval())

@@ -101,6 +101,7 @@ class TapeTask(TrainingTask):
     """
 
     unit = "tapes"
+    tolerated_losses = 100
     settings: TapeTrain
 
     def __init__(self, model: TuringMachine, settings: TapeTrain, total_steps: int) -> None:

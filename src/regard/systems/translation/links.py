@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from regard.errors import DataError, RegardError
 from regard.jobs.worker import Answer
-from regard.systems.folder import model_checksum
-from regard.systems.jobs import worker_device
+from regard.systems.jobs import model_checksum, worker_device
 from regard.systems.translation import Symmetrize
 from regard.systems.translation.alignment import align_stream
 from regard.systems.translation.model import Translator
