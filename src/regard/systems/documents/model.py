@@ -148,6 +148,15 @@ class DocumentClassifier(System):
         """About the number of words of each text."""
         return [1 + len(_document(each).key) // CHARACTERS_PER_WORD for each in inputs]
 
+    def parse(self, line: str, options: ClassificationOptions) -> str | None:
+        """A document, which is in one line; a blank line holds none."""
+        return line if line.strip() else None
+
+    def as_text(self, result: Classification, options: ClassificationOptions) -> str:
+        """The class and its probability."""
+        left_out = f" ({result.sentences_left_out:,} sentences not read)" if result.sentences_left_out else ""
+        return f"{result.label} {result.probability:.3f}{left_out}"
+
     def predict(self, inputs: Sequence[str | Document], options: ClassificationOptions) -> list[Classification]:
         """The class of each document of one batch."""
         texts = [self.encode(each) for each in inputs]
