@@ -1,6 +1,6 @@
 """Collect the sentences that the recipe reader-en learns from: everyday English, each sentence once.
 
-    python benchmarks/reader_en_data.py OUT.txt --tatoeba fra-eng.zip deu-eng.zip --snli train.tsv.xz --imdb train.jsonl.xz
+    python benchmarks/reader_en_data.py OUT --tatoeba fra-eng.zip deu-eng.zip --snli train.tsv --imdb train.jsonl
 
 Tatoeba gives the English side of its pairs, SNLI its premises and hypotheses, IMDB sentences of its training reviews:
 as many as are asked for, chosen by a hash. Sentences of 3 to 40 words are kept, in an order that a hash decides.

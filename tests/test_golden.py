@@ -25,8 +25,9 @@ import regard
 from regard.attention.coverage import Coverage
 from regard.data.tokenizer import END, Tokenizer
 from regard.metrics.alignment import GoldAlignment
+from regard.systems.captioning.assembly import CaptionerConfig
 from regard.systems.captioning.experiment import CaptionTask
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.images.experiment import ImageTask
 from regard.systems.run import check_recipe
 from regard.systems.translation.alignment import align_words, alignment_error, link_words

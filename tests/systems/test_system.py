@@ -52,6 +52,9 @@ def case(request: pytest.FixtureRequest) -> Case:
         case "document-classifier":
             texts = ["A dull film. I left.", "Wonderful!", "It is long. It is loud. It is good.", "no", "Yes. Yes."]
             return Case(regard.load("reviews-en", device="cpu"), texts, "classify", "reviews-en", {"weights": True})
+        case "reader":
+            texts = ["A dog sleeps.", "It was late, so we went home early.", "Where is it?", "Yes", "Tom is too tired."]
+            return Case(regard.load("reader-en", device="cpu"), texts, "read", "reader-en", {"max_length": 7})
         case "glimpser":
             return Case(regard.load("glimpse-digits", device="cpu"), IMAGES, "glimpse", "glimpse-digits", {"seed": 3})
         case "turing-machine":

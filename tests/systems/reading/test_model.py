@@ -1,6 +1,7 @@
 """Readers of every task: batches, results, saving, generating, and errors."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from small_readers import KINDS, PAIRS, TEXTS, small_reader
 import regard
 from regard.data.vocabulary import Vocabulary
 from regard.errors import ModelError, OptionError
-from regard.systems.reading.model import Reader, ReaderConfig
+from regard.systems.reading.config import ReaderConfig
+from regard.systems.reading.model import Reader
 
 
 def inputs(reader):
@@ -122,6 +124,32 @@ def test_generated_text_continues_what_is_given():
     both = reader.generate(["the", ""], beam=2, max_length=3)
     assert both[0].words[0] == "the"
     assert both[1].words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_word_is_a_sentence_and_emoji_are_left_out(kind):
+    reader = small_reader(kind)
+
+    def given(text):
+        return (text, text) if reader.config.task == "entail" else text
+
+    one, decorated = reader.read([given("cat"), given("🙂 cat 👩‍👩‍👧!")])
+    assert one.words == decorated.words == ("cat",)
+    assert said(one) == said(decorated)
+    for nothing in ("", " \t ", "🙂"):
+        with pytest.raises(OptionError, match="There is no word to read in"):
+            reader.read(given(nothing))
+    assert reader.read(given("Ένα 猫 cat")).words == ("Ένα", "猫", "cat")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_eight_threads_get_what_one_gets(kind):
+    reader = small_reader(kind)
+    jobs = [list(inputs(reader)), *inputs(reader)]
+    expected = [reader.read(each, traces="all") for each in jobs]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda each: reader.read(each, traces="all"), jobs * 4))
+    assert found == expected * 4, "exactly, not to rounding"
 
 
 def test_wrong_input_is_explained(as_a_user):

@@ -43,6 +43,10 @@ class EvaluationSet(Checked):
     """Compare the attention with the words that people marked (JSON lines with rationale_token_spans)."""
     shuffles: PositiveInt = 100
     """Shuffles of the permutation test."""
+    word: str = ""
+    """Show how the weight of this word is distributed in the documents of each class (Yang et al. 2016, Figure 3)."""
+    figure: str = ""
+    """Save the distributions of `word` as a figure here (.png, .svg, .pdf)."""
 
     def check(self) -> None:
         """Rules between the fields."""
@@ -50,6 +54,8 @@ class EvaluationSet(Checked):
             raise OptionError("Give the test documents (documents), or the world: reviews.")
         if self.world not in ("", "reviews"):
             raise OptionError(f"world must be reviews; got {self.world!r}.")
+        if self.figure and not self.word:
+            raise OptionError("--figure shows the weights of a word: give it as --word WORD.")
 
 
 FAMILY = Family(

@@ -1,17 +1,21 @@
 """The command of document classifiers."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from regard.errors import OptionError
 from regard.systems.documents import ClassificationOptions
-from regard.systems.output import check_show, say, show_result, write_json, writing
+from regard.systems.output import TERMINAL, check_show, say, show_result, write_json, writing
+
+if TYPE_CHECKING:
+    from regard.systems.documents.model import Classification
 
 MAX_CARRIERS = 3
-"""Sentences that are listed below a label."""
+"""Sentences that are listed below a label, and words of each."""
 
 
 def classify(
@@ -42,7 +46,7 @@ def classify(
     output
         Write the results to this file instead of the standard output.
     show
-        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure.
+        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a page.
     raw
         Shade words by their weight within the sentence alone, not also by the sentence's weight.
     json
@@ -60,27 +64,34 @@ def classify(
     chosen = options or ClassificationOptions()
     if show is not None and not chosen.weights:
         raise OptionError("--show needs the weights, which --no-weights leaves out.")
-    if texts:
-        documents = list(texts)
-    elif file and lines:
-        documents = [line for path in file for line in read_lines(path) if line.strip()]
-    elif file:
-        documents = [read_all(path).decode("utf-8", "replace") for path in file]
+    by_line = lines and not texts
+    if by_line and show not in (None, TERMINAL):
+        raise OptionError(f"--show {show} is for one document. With --lines, use --show - to draw all in the terminal.")
+    documents: Iterable[str]
+    if by_line:
+        source = (line for path in file for line in read_lines(path)) if file else sys.stdin
+        documents = (line for line in source if line.strip())
     else:
-        documents = [line for line in sys.stdin if line.strip()] if lines else [sys.stdin.read()]
-    check_show(show, len(documents))
+        documents = texts or [read_all(path).decode("utf-8", "replace") for path in file] or [sys.stdin.read()]
+        check_show(show, len(documents))
+    only = not by_line and len(texts or file) <= 1
     classifier = DocumentClassifier.load(model, device=device, trust=trust)
     with writing(output) as out:
         for result in classifier.stream(documents, **vars(chosen)):
             if json:
                 write_json(result, out)
-            else:
-                left_out = f" ({result.sentences_left_out} sentences not read)" if result.sentences_left_out else ""
-                say(f"{result.label} {result.probability:.3f}{left_out}", out)
-                if len(documents) == 1 and show is None:
-                    for sentence in sorted(result.sentences, key=lambda each: -each.weight)[:MAX_CARRIERS]:
-                        strongest = sorted(sentence.words, key=lambda each: -each.weight)[:MAX_CARRIERS]
-                        words = ", ".join(f"{word.word} {word.weight:.2f}" for word in strongest)
-                        say(f"  {sentence.weight:.2f}  {sentence.text}  [{words}]", out)
+            elif output is not None or show != TERMINAL:  # the view in the terminal has the label as its heading
+                say(_described(result, carriers=MAX_CARRIERS if only and show is None else 0), out)
             if show is not None:
                 show_result(result, show, model=model, raw=raw)
+
+
+def _described(result: "Classification", *, carriers: int) -> str:
+    """The label with its probability, and so many sentences that carried it, each with its strongest words."""
+    left_out = f" ({result.sentences_left_out:,} sentences not read)" if result.sentences_left_out else ""
+    lines = [f"{result.label} {result.probability:.3f}{left_out}"]
+    for sentence in sorted(result.sentences, key=lambda each: -each.weight)[:carriers]:
+        strongest = sorted(sentence.words, key=lambda each: -each.weight)[:MAX_CARRIERS]
+        words = ", ".join(f"{word.word} {word.weight:.2f}" for word in strongest)
+        lines.append(f"  {sentence.weight:.2f}  {sentence.text}  [{words}]")
+    return "\n".join(lines)

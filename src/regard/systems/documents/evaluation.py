@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,10 @@ from regard.systems.documents.experiment import predicted
 from regard.systems.documents.explanations import faithfulness, rationale_agreement
 from regard.systems.documents.model import Classification, DocumentClassifier
 from regard.systems.report import Measure, Report
+
+PUNCTUATION = ".,;:!?\"'()[]"
+HEIGHTS = " ▁▂▃▄▅▆▇█"
+HISTOGRAM_BINS = 20
 
 
 def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = "model") -> Report:
@@ -45,12 +49,15 @@ def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = 
         measures, sentence = rationale_agreement(model, [each for each in documents if each.rationale])
         scores |= measures
         notes.append(sentence)
+    tables = {"By class": by_class}
+    if test_set.word:
+        tables[f"Weight of {test_set.word!r} by class"] = _word_table(model, documents, test_set, notes)
     outputs = [
         {"label": document.label, "predicted": model.labels[int(guess)], "probability": float(row.max())}
         for document, guess, row in zip(documents, found, probabilities, strict=True)
     ]
     title = f"{len(documents)} documents"
-    return Report(name, title, scores, {"By class": by_class}, outputs, notes=tuple(notes))
+    return Report(name, title, scores, tables, outputs, notes=tuple(notes))
 
 
 def read_test(model: DocumentClassifier, test_set: EvaluationSet, notes: list[str]) -> list[Document]:
@@ -96,23 +103,49 @@ def decisive_scores(model: DocumentClassifier, count: int, split: str = "test") 
     }
 
 
-def word_weights(results: Iterable[Classification], word: str) -> dict[str, list[float]]:
-    """The weights of one word in its sentences, by the predicted class of the document (Yang et al. 2016, Figure 3).
+def word_weights(
+    results: Iterable[Classification], word: str, labels: Iterable[str] | None = None
+) -> dict[str, list[float]]:
+    """The weights of one word in its sentences, by the class of the document (Yang et al. 2016, Figure 3).
 
-    Case and the punctuation around a word are ignored. `viewing.document_figures.word_weight_figure` draws the result.
+    The classes are `labels`, one per result, or else the predicted ones. Case and the punctuation around a word are
+    ignored. `viewing.document_figures.word_weight_figure` draws the result.
     """
     wanted = word.lower()
     found: dict[str, list[float]] = {}
-    for result in results:
+    given = repeat(None) if labels is None else labels
+    for result, label in zip(results, given, strict=False):
         weights = [
             each.weight
             for sentence in result.sentences
             for each in sentence.words
-            if each.word.lower().strip(".,;:!?\"'()[]") == wanted
+            if each.word.lower().strip(PUNCTUATION) == wanted
         ]
         if weights:
-            found.setdefault(result.label, []).extend(weights)
-    return found
+            found.setdefault(label or result.label, []).extend(weights)
+    return dict(sorted(found.items()))
+
+
+def _word_table(
+    model: DocumentClassifier, documents: list[Document], test_set: EvaluationSet, notes: list[str]
+) -> list[dict[str, Any]]:
+    """A row for each class with the distribution of the word's weight; also drawn, where a figure is asked for."""
+    found = word_weights(model.stream(documents), test_set.word, (document.label for document in documents))
+    if not found:
+        raise OptionError(f"The word {test_set.word!r} does not occur in these documents.")
+    if test_set.figure:
+        from regard.viewing.document_figures import word_weight_figure
+        from regard.viewing.figures import save
+
+        notes.append(f"Wrote {save(word_weight_figure(found, test_set.word), test_set.figure)}")
+    edges = np.linspace(0, max(map(max, found.values())), HISTOGRAM_BINS + 1)
+    rows = []
+    for label, weights in found.items():
+        counts, _ = np.histogram(weights, bins=edges)
+        heights = np.ceil((len(HEIGHTS) - 1) * counts / counts.max()).astype(int)
+        row = {"class": label, "times": len(weights), "mean": f"{np.mean(weights):.3f}"}
+        rows.append(row | {f"weight from 0 to {edges[-1]:.2f}": "".join(HEIGHTS[height] for height in heights)})
+    return rows
 
 
 def _spaced(documents: list[Document], count: int) -> list[Document]:

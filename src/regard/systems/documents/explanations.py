@@ -173,7 +173,7 @@ def faithfulness(model: DocumentClassifier, documents: Sequence[Document], *, sh
         "tau with leave-one-out": "Kendall's tau of attention and the drop without each word",
     }
     scores = {name: interval(each, notes.get(name, "")) for name, each in values.items() if each}
-    return Faithfulness(scores, _verdict(erased))
+    return Faithfulness(scores, verdict(erased))
 
 
 def interval(values: Sequence[float], note: str = "") -> Measure:
@@ -214,7 +214,8 @@ def rationale_agreement(model: DocumentClassifier, documents: Sequence[Document]
     return measures, _human_verdict(low, high)
 
 
-def _verdict(erased: Sequence[Erasure]) -> str:
+def verdict(erased: Sequence[Erasure]) -> str:
+    """What the drops of the probability say about the attention, in one sentence."""
     gains = [each.comprehensiveness - each.random_comprehensiveness for each in erased]
     mean, low, high = bootstrap(gains)
     span = f"{100 * mean:.1f} points of probability, 95 % interval {100 * low:.1f} to {100 * high:.1f}"

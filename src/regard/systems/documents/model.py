@@ -35,6 +35,9 @@ class DocumentClassifierConfig(Checked):
     """Size of a word's vector."""
     hidden: PositiveInt = 64
     """Units of each direction of both recurrent networks."""
+    read: Literal["states", "sentences"] = "states"
+    """What sentence attention reads: the states of the sentence network, as in the paper, which also carry what other
+    sentences say, or the sentence vectors, so that the weight of a sentence is about this very sentence."""
     attention_dim: Count = 0
     """Size of the attention's hidden layer; 0 for twice `hidden`."""
     dropout: Fraction = 0.3
@@ -47,6 +50,11 @@ class DocumentClassifierConfig(Checked):
     """Longest sentence in tokens; the rest of a longer one becomes the next sentence, so that nothing is lost."""
     max_sentences: Count = 0
     """Sentences of a document that are read; those after them are left out and counted. 0 for all."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if self.read == "sentences" and self.pool != "attention":
+            raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
 
 
 @dataclass(frozen=True)
@@ -157,8 +165,9 @@ class DocumentClassifier(System):
         sentences, words = self.word_pooling(states, by_sentence.owners, by_sentence.count, override=over_words)
         packed = self.dropout(sentences).index_select(0, by_document.places)
         states = _read(self.sentence_network, packed, by_document)
+        values = None if self.config.read == "states" else packed
         documents, shares = self.sentence_pooling(
-            states, by_document.owners, by_document.count, override=over_sentences
+            states, by_document.owners, by_document.count, values=values, override=over_sentences
         )
         logits = self.output(self.dropout(documents))
         return Reading(logits, by_sentence.restored(words), by_document.restored(shares))
@@ -201,7 +210,7 @@ class DocumentClassifier(System):
             if options.weights:
                 size = sum(map(len, text.ids))
                 parts = _weighted(text, words[word : word + size], sentences[sentence : sentence + len(text.ids)])
-                trace = _trace(parts, best, probabilities[best])
+                trace = _trace(parts, probabilities, text.left_out)
                 word += size
                 sentence += len(text.ids)
             results.append(Classification(best, probabilities[best], probabilities, parts, text.left_out, trace=trace))
@@ -302,9 +311,10 @@ def _weighted(text: EncodedText, words: Sequence[float], sentences: Sequence[flo
     return tuple(parts)
 
 
-def _trace(sentences: Sequence[SentenceWeight], label: str, probability: float) -> Trace:
+def _trace(sentences: Sequence[SentenceWeight], probabilities: Mapping[str, float], left_out: int) -> Trace:
     """Sentence weights and word weights as two maps of one row; the series "sentence" says where each word stands."""
     words = [(number, word) for number, sentence in enumerate(sentences) for word in sentence.words]
+    label, probability = next(iter(probabilities.items()))
     return Trace(
         "document",
         (
@@ -317,5 +327,9 @@ def _trace(sentences: Sequence[SentenceWeight], label: str, probability: float) 
             Map("words", "label", "words", [[word.weight for _, word in words]]),
         ),
         (Series("sentence", "words", [number for number, _ in words]),),
-        extras={"probability": probability},
+        extras={
+            "probability": probability,
+            "probabilities": dict(probabilities),
+            "sentences_left_out": left_out,
+        },
     )

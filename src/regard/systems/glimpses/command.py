@@ -46,8 +46,10 @@ def glimpse(
     if not images:
         raise OptionError("Name the images to look at: regard glimpse IMAGE ...")
     check_show(show, len(images))
-    if crop is not None and len(images) != 1:
-        raise OptionError(f"--crop {crop} is for one image; got {len(images)}.")
+    if crop is not None:
+        if len(images) != 1:
+            raise OptionError(f"--crop {crop} is for one image; got {len(images)}.")
+        image_format(crop)
     glimpser = Glimpser.load(model, device=device, trust=trust)
     keywords = vars(options or GlimpseOptions())
     for image, result in zip(images, glimpser.stream(images, **keywords), strict=True):
@@ -62,17 +64,22 @@ def glimpse(
             save_crop(image, result.crop_box, crop)
 
 
-def save_crop(image: Path, box: tuple[int, int, int, int], path: Path) -> None:
-    """Save a part of an image; the suffix decides the format."""
+def image_format(path: Path) -> str:
+    """The format that an image of this name is saved in."""
     from PIL import Image
-
-    from regard.data.images import open_image
-    from regard.files import replacing
 
     Image.init()
     form = Image.EXTENSION.get(path.suffix.lower())
-    if form not in Image.SAVE:
+    if form is None or form not in Image.SAVE:
         raise OptionError(f"--crop saves an image, such as FILE.png or FILE.jpg; got {path.name!r}.")
+    return form
+
+
+def save_crop(image: Path, box: tuple[int, int, int, int], path: Path) -> None:
+    """Save a part of an image; the suffix decides the format."""
+    from regard.data.images import open_image
+    from regard.files import replacing
+
     with replacing(path) as draft:
-        open_image(image).crop(box).save(draft, form)
+        open_image(image).crop(box).save(draft, image_format(path))
     say(f"Wrote {path}", sys.stderr)

@@ -208,7 +208,11 @@ class TapeExperiment(Experiment[TuringMachine]):
     def build(self, splits: Splits[Task, list[Tapes]]) -> TuringMachine:
         """A new machine, whose memory can hold the longest sequence."""
         model = TuringMachine(self.recipe.model, splits.train)
-        model.check_slots(max(splits.train.max_length, *self.recipe.data.valid_lengths, 0))
+        model.check_slots(splits.train.max_length)
+        try:
+            model.check_slots(max(self.recipe.data.valid_lengths, default=0))
+        except OptionError as error:
+            raise OptionError(f"[data] valid_lengths: {error}") from error
         return model
 
     def check_model(self, model: TuringMachine, splits: Splits[Task, list[Tapes]]) -> None:

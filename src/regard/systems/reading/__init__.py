@@ -58,6 +58,6 @@ FAMILY = Family(
         "test_perplexity": "perplexity {:.1f}",
         "test_antecedent": "antecedent {:.1f} %",
         "test_accuracy": "{:.1f} % right",
-        "valid_accuracy": "{:.1f} % right",
+        "valid_accuracy": "{:.1f} % right in validation",
     },
 )

@@ -39,8 +39,8 @@ def evaluate(model: Reader, test_set: EvaluationSet, *, name: str = "model") -> 
     """Read the sentences of a test set."""
     if test_set.world:
         return _evaluate_world(model, test_set.count, name)
-    data = ReadingData(format=test_set.format, split="spaces" if model.config.task == "language-model" else "words")
-    examples = list(read_examples(test_set.file, model.config.task, data))
+    data = ReadingData(format=test_set.format)
+    examples = list(read_examples(test_set.file, model.config.task, data, split=model.vocabulary.split))
     if not examples:
         raise OptionError(f"There are no sentences in {test_set.file}.")
     title = f"{len(examples)} sentences"
