@@ -30,7 +30,7 @@ from regard.systems.translation.model import Translator
 
 WordPair = tuple[Sequence[str], Sequence[str]]
 WordMap = Float[np.ndarray, "target source"]
-MAX_BATCH, MAX_BATCH_TOKENS = 512, 1 << 15
+MAX_BATCH, MAX_BATCH_ON_GPU, MAX_BATCH_TOKENS = 64, 512, 1 << 15
 READ_AHEAD = 8192
 """Number of pairs that are read before the first are aligned: those of like length go together."""
 
@@ -54,7 +54,8 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
     usable = [
         place for place, (source, target) in enumerate(pairs) if source and target and costs[place] <= MAX_TOKENS + 2
     ]
-    for batch in batches_by_cost([costs[place] for place in usable], max_batch=MAX_BATCH, max_cost=MAX_BATCH_TOKENS):
+    rows = MAX_BATCH_ON_GPU if model.device.type == "cuda" else MAX_BATCH
+    for batch in batches_by_cost([costs[place] for place in usable], max_batch=rows, max_cost=MAX_BATCH_TOKENS):
         places = [usable[number] for number in batch]
         found = _word_maps(model, [sources[place] for place in places], [targets[place] for place in places])
         for place, table in zip(places, found, strict=True):
