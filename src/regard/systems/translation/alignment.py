@@ -3,8 +3,8 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -192,42 +192,3 @@ def alignment_error(
     pairs = [(example.source, example.target) for example in gold]
     predicted = link_words(model, pairs, reverse, symmetrize=symmetrize, threshold=threshold)
     return alignment_error_rate(predicted, [example.sure for example in gold], [example.possible for example in gold])
-
-
-def reading_layer(model: Translator, layer: int, step: Literal["output", "input"] = "input") -> Translator:
-    """A translator with the parameters of a Transformer whose alignment is the attention of another layer, from 1."""
-    config = replace(model.config, alignment_layer=layer, alignment_head=0, alignment_step=step)
-    other = Translator(config, model.source_tokenizer, model.target_tokenizer).to(model.device)
-    other.load_state_dict(model.state_dict())
-    other.metrics, other.card = model.metrics, model.card
-    return other.train(model.training)
-
-
-def choose_layers(forward: Translator, backward: Translator, pairs: Sequence[WordPair]) -> tuple[int, int, float]:
-    """The layers of two Transformers, one for each direction, whose links agree most; and how much they agree.
-
-    Agreement is 2 |A & B| / (|A| + |B|), over the links of all pairs. It needs no gold links (Chen et al. 2020).
-    """
-    turned = [(target, source) for source, target in pairs]
-    found = [
-        {
-            layer: _numbered(link_words(reading_layer(model, layer), texts), turn)
-            for layer in range(1, model.config.layers + 1)
-        }
-        for model, texts, turn in ((forward, pairs, False), (backward, turned, True))
-    ]
-    agreements = {
-        (one, other): 2 * len(ours & theirs) / max(1, len(ours) + len(theirs))
-        for one, ours in found[0].items()
-        for other, theirs in found[1].items()
-    }
-    best = max(agreements, key=agreements.__getitem__)
-    return *best, agreements[best]
-
-
-def _numbered(links: Sequence[set[Link]], turn: bool) -> set[tuple[int, int, int]]:
-    return {
-        (number, target, source) if turn else (number, source, target)
-        for number, each in enumerate(links)
-        for source, target in each
-    }
