@@ -17,7 +17,7 @@ from jaxtyping import Int, UInt
 from regard.data.progress import progress_bar
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
-from regard.files import checksum, locked, replacing, write_text
+from regard.files import building, checksum, replacing, write_text
 
 FORMAT = 2
 SIDES = ("source", "target")
@@ -85,8 +85,7 @@ class Corpus:
         tokenizers = (source_tokenizer, target_tokenizer)
         folder = Path(folder)
         settings = {"max_length": max_length, "fingerprint": fingerprint}
-        with ExitStack() as stack:
-            stack.enter_context(locked(folder / ".lock", wait=f"Another process is building {folder}; waiting for it."))
+        with building(folder):
             if fingerprint is not None and (corpus := cls._reuse(folder, tokenizers, settings)) is not None:
                 return corpus
             cls._write(pairs, tokenizers, folder, settings, progress)
