@@ -21,17 +21,22 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 def run(
-    experiment: Experiment[Model], folder: RunFolder, *, start_from: Model | None = None, base: str = ""
+    experiment: Experiment[Model],
+    folder: RunFolder,
+    *,
+    start_from: Model | None = None,
+    base: str = "",
+    resume: bool = False,
 ) -> Trained[Model]:
     """Run an experiment into its folder, which is locked: the model, logs/, checkpoints/, recipe.toml and run.json.
 
-    Where the folder holds checkpoints, the run goes on from the newest one. `start_from` is the model to train instead
-    of a new one, and `base` says where it comes from. Ctrl-C and SIGTERM end the training early and save the model; a
+    With `resume`, the run in the folder goes on; otherwise a new one replaces it. `start_from` is the model to train
+    instead of a new one, and `base` says where it comes from. Ctrl-C and SIGTERM end the training early and save the model; a
     second one ends everything at once, as KeyboardInterrupt or SystemExit.
     """
     with Interruption() as interruption:
         try:
-            return _run(experiment, folder, start_from, base, interruption)
+            return _run(experiment, folder, start_from, base, interruption, resume=resume)
         except Interrupted as stop:
             sys.stderr.write(f"Stopped at once. {_how_to_go_on(folder)}\n")
             if stop.signum == signal.SIGINT:
@@ -47,10 +52,12 @@ def _run(
     start_from: Model | None,
     base: str,
     interruption: Interruption,
+    *,
+    resume: bool,
 ) -> Trained[Model]:
     folder.clean()
     prepare(experiment.recipe.train)
-    before = folder.record()
+    before = folder.record() if resume else {}
     splits = _read(experiment, before)
     record = describe_run(seed=experiment.recipe.train.seed, data=experiment.checksums(splits)) | {"start_from": base}
     if before:
@@ -108,6 +115,8 @@ def _remember(
     if before:
         resumed.append({name: record[name] for name in ("command", "directory", "versions", "device", "threads")})
         record = {name: value for name, value in before.items() if name != "notes"}
+    else:
+        folder.begin()
     folder.write_record(record | {"notes": experiment.notes} | ({"resumed": resumed} if resumed else {}))
     if not step_files(folder.checkpoints):
         model.save_config(folder.checkpoints)
