@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
-from regard.data.pairs import Batch, DropoutCorpus, TextPairs, collate, padded_sizes
+from regard.data.pairs import Batch, DropoutCorpus, GuidedPairs, TextPairs, collate, padded_sizes
 from regard.data.tokenizer import END, PAD, START, Tokenizer
 from regard.errors import DataError, OptionError
 
@@ -24,8 +24,48 @@ def test_a_batch_is_padded_and_has_start_and_end():
     assert batch.source_lengths.tolist() == [4, 2]
     assert batch.target.tolist() == [[START, 21, END, PAD], [START, 22, 23, END]]
     assert batch.target_lengths.tolist() == [3, 4]
-    assert {tensor.dtype for tensor in vars(batch).values()} == {torch.int64}
+    assert {tensor.dtype for tensor in vars(batch).values() if tensor is not None} == {torch.int64}
+    assert batch.right is None
     assert len(batch) == 2
+
+
+def test_a_batch_pads_what_its_tokens_should_attend_to():
+    right = [np.array([[True, False]]), np.array([[False], [True]])]
+    batch = collate([([11, 12], [21], right[0]), ([13], [22, 23], right[1])])
+    assert batch.right.tolist() == [
+        [[True, False, False], [False, False, False], [False, False, False]],
+        [[False, False, False], [True, False, False], [False, False, False]],
+    ]
+    assert batch.right.shape == (2, batch.target.shape[1] - 1, batch.source.shape[1])
+    assert batch.to("cpu").right.equal(batch.right)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 1.0])
+@pytest.mark.parametrize("split", [False, True])
+def test_links_between_words_guide_all_their_pieces(tmp_path, dropout, split):
+    source, target = "the dog's house .", "la maison l'homme ."
+    tokenizer = Tokenizer.train([source, target] * 3, size=60)
+    links = np.array([[1, 3], [2, 1]]) if split else np.array([[1, 2], [2, 1]])
+    corpus = Corpus.build(
+        [(source, target, links)], tokenizer, tokenizer, tmp_path, linked=True, split=split, progress=False
+    )
+    examples = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=dropout, seed=1) if dropout else corpus
+    place = (3, 0) if dropout else 0
+    sources, targets, right = GuidedPairs(examples, corpus, tokenizer, tokenizer, split=split)[place]
+    pieces = [tokenizer.word_index(side, split=split) for side in (sources, targets)]
+    linked = {(pieces[0][j], pieces[1][i]) for i, j in np.argwhere(right)}
+    assert linked == {tuple(link) for link in links.tolist()}
+    for i, word in enumerate(pieces[1]):
+        allowed = {link[0] for link in links.tolist() if link[1] == word}
+        assert [bool(right[i, j]) for j in range(len(sources))] == [other in allowed for other in pieces[0]]
+
+
+def test_links_outside_of_the_words_are_refused(tmp_path):
+    tokenizer = Tokenizer.train(["a b c"] * 3, size=20)
+    with pytest.raises(DataError, match=r"link 3-0 is outside the 3 x 2 words of the pair 'a b c', 'a b'"):
+        Corpus.build(
+            [("a b c", "a b", np.array([[3, 0]]))], tokenizer, tokenizer, tmp_path, linked=True, progress=False
+        )
 
 
 @given(st.lists(st.tuples(*[st.lists(st.integers(4, 99), max_size=7)] * 2), min_size=1, max_size=7))

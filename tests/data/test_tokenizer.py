@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, Tokenizer
+from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, Tokenizer, split_words
 from regard.errors import DataError, OptionError
 
 TEXTS = [
@@ -268,3 +268,17 @@ def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path, bpe):
     path.write_text(text)
     with pytest.raises(DataError, match="first pieces are"):
         Tokenizer.load(path)
+
+
+def test_words_can_be_counted_with_punctuation_and_elisions_apart():
+    text = "L'accord sur l'espace... a été signé (don't!)"
+    units = ["L'", "accord", "sur", "l'", "espace", "...", "a", "été", "signé", "(", "don", "'t", "!", ")"]
+    assert split_words(text) == units
+    tokenizer = Tokenizer.train([text] * 3, size=60)
+    ids = tokenizer.encode(text)
+    index = tokenizer.word_index(ids, split=True)
+    joined = ["" for _ in units]
+    for number, piece in zip(index, tokenizer.pieces(ids), strict=True):
+        joined[number] += piece
+    assert joined == units
+    assert tokenizer.word_index([START, *ids[:1], END], split=True) == [-1, 0, -1]

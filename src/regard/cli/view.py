@@ -72,8 +72,7 @@ def view(
     if cells:
         options["cells"] = True
     if out is None:
-        console = Console()
-        console.print(shown.terminal(width=console.width, colour=console.color_system is not None, **options))
+        shown.show(Console(), **options)
     else:
         sys.stderr.write(f"Wrote {shown.save(out, **options)}\n")
 

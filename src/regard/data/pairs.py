@@ -2,19 +2,20 @@
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from typing import Any, SupportsIndex
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.data.corpus import Corpus
 from regard.data.padding import pad
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
+from regard.data.word_links import LinkArray
 from regard.errors import DataError
 
 
@@ -32,6 +33,8 @@ class Batch:
     """A decoder reads target[:, :-1] and predicts target[:, 1:]."""
     target_lengths: Int[Tensor, "b"]
     """Number of target ids, START and END included."""
+    right: Bool[Tensor, "b k n"] | None = None
+    """Where each predicted token target[:, 1:] should attend; a row without any such place is not guided."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -40,19 +43,30 @@ class Batch:
         """Move the batch to a device; `non_blocking` has an effect only on the way to a GPU."""
         non_blocking = non_blocking and torch.device(device).type == "cuda"
         source, target = (side.to(device, non_blocking=non_blocking) for side in (self.source, self.target))
-        return Batch(source, self.source_lengths, target, self.target_lengths)
+        right = None if self.right is None else self.right.to(device, non_blocking=non_blocking)
+        return replace(self, source=source, target=target, right=right)
 
     def pin_memory(self) -> "Batch":
         """Copy the batch to page-locked memory, from where it can be moved to a GPU while the GPU computes."""
-        return Batch(self.source.pin_memory(), self.source_lengths, self.target.pin_memory(), self.target_lengths)
+        right = None if self.right is None else self.right.pin_memory()
+        return replace(self, source=self.source.pin_memory(), target=self.target.pin_memory(), right=right)
 
 
-def collate(pairs: Sequence[tuple[Any, Any]]) -> Batch:
-    """Pad pairs of ids, given as lists or arrays, to a batch: the collate_fn of a DataLoader."""
+def collate(pairs: Sequence[tuple[Any, ...]]) -> Batch:
+    """Pad pairs of ids, given as lists or arrays, to a batch: the collate_fn of a DataLoader.
+
+    A third part, if there is one, says which source ids each target id should attend to, (target, source).
+    """
     if not pairs:
         raise DataError("A batch needs at least one pair; got none.")
-    sources, targets = zip(*pairs, strict=True)
-    return Batch(*pad(sources, after=(END,)), *pad(targets, before=(START,), after=(END,)))
+    sources, targets, *tables = zip(*pairs, strict=True)
+    batch = Batch(*pad(sources, after=(END,)), *pad(targets, before=(START,), after=(END,)))
+    if not tables:
+        return batch
+    right = np.zeros((len(pairs), batch.target.shape[1] - 1, batch.source.shape[1]), dtype=bool)
+    for place, table in zip(right, tables[0], strict=True):
+        place[: table.shape[0], : table.shape[1]] = table
+    return replace(batch, right=torch.from_numpy(right))
 
 
 def padded_sizes(lengths: Int[np.ndarray, "n 2"]) -> Int[np.ndarray, "n 2"]:
@@ -133,3 +147,44 @@ class DropoutCorpus:
         if UNKNOWN in stored:
             return stored
         return tokenizer.encode(tokenizer.decode(stored), dropout=self._dropout, random=random)
+
+
+class GuidedPairs:
+    """Examples of a corpus with the source ids that each target id should attend to, from the corpus's word links.
+
+    `examples` are the corpus itself, or a DropoutCorpus of it, where a place is an epoch and an index. With `split`,
+    links are between the words of `split_words`.
+    """
+
+    def __init__(
+        self,
+        examples: Any,
+        corpus: Corpus,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        split: bool = False,
+    ) -> None:
+        self._examples, self._corpus, self._split = examples, corpus, split
+        self._tokenizers = (source_tokenizer, target_tokenizer)
+        self.lengths = examples.lengths
+
+    def __len__(self) -> int:
+        return len(self._corpus)
+
+    def __getitem__(self, place: SupportsIndex | tuple[int, int]) -> tuple[Any, Any, Bool[np.ndarray, "m n"]]:
+        pair = self._examples[place]
+        index = place[1] if isinstance(place, tuple) else operator.index(place)
+        return *pair, self._table(pair, self._corpus.links(index))
+
+    def _table(self, pair: tuple[Any, Any], links: LinkArray) -> Bool[np.ndarray, "m n"]:
+        if not len(links):
+            return np.zeros((len(pair[1]), len(pair[0])), dtype=bool)
+        source, target = (
+            np.array(tokenizer.word_index(side, split=self._split))
+            for tokenizer, side in zip(self._tokenizers, pair, strict=True)
+        )
+        # An unknown character may join or split words, so that a link is outside of them.
+        words = np.zeros((max(target[-1], links[:, 1].max()) + 1, max(source[-1], links[:, 0].max()) + 1), dtype=bool)
+        words[links[:, 1], links[:, 0]] = True
+        return np.asarray(words[target[:, None], source])

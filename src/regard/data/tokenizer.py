@@ -1,5 +1,6 @@
 """Tokenizers that turn text into ids and back: byte-pair encoding (Sennrich et al. 2016, section 3.2) or words."""
 
+import bisect
 import functools
 import hashlib
 import json
@@ -42,6 +43,8 @@ SPLIT = "|".join(
     ]
 )
 """Merges never cross these boundaries: words, punctuation, after a French elision, before an English contraction."""
+
+_SPLITTER = pre_tokenizers.Split(tokenizers.Regex(SPLIT), behavior="isolated")
 
 Ids: TypeAlias = Iterable[SupportsIndex]
 """Integers, or an array or tensor of integers."""
@@ -96,7 +99,7 @@ class Tokenizer:
             model = models.WordLevel({}, unk_token=SPECIALS[UNKNOWN])
             trainer = trainers.WordLevelTrainer(special_tokens=specials, **options)
         engine = tokenizers.Tokenizer(model)
-        engine.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(SPLIT), behavior="isolated")
+        engine.pre_tokenizer = _SPLITTER
         lines = filter(None, (_normalise(text, lowercase) for text in texts))
         first = next(lines, None)
         if first is None:
@@ -153,8 +156,13 @@ class Tokenizer:
         labels = [self._piece(number) for number in _numbers(ids)]
         return [label.removeprefix(" ") or "▁" for label in labels]
 
-    def word_index(self, ids: Ids) -> list[int]:
-        """Return for each id the index of its word in `text.split()`, and -1 for PAD, START and END."""
+    def word_index(self, ids: Ids, *, split: bool = False) -> list[int]:
+        """Return for each id the index of its word in `text.split()`, and -1 for PAD, START and END.
+
+        With `split`, words are counted as in `split_words`, where punctuation, l' and 's are words of their own.
+        """
+        if split:
+            return self._split_index(ids)
         index: list[int] = []
         word, filled = 0, False
         for number in _numbers(ids):
@@ -231,6 +239,15 @@ class Tokenizer:
         model = json.loads(self._engine.to_str())["model"]
         return MergeDropout(model["vocab"], model["merges"], UNKNOWN)
 
+    def _split_index(self, ids: Ids) -> list[int]:
+        texts = [self._text(number) for number in _numbers(ids)]
+        starts = [start for _, (start, _) in _SPLITTER.pre_tokenize_str("".join(texts))]
+        index, place = [], 0
+        for text in texts:
+            index.append(bisect.bisect_right(starts, place) - 1 if text else -1)
+            place += len(text)
+        return index
+
     def _ids(self, line: str, encoding: tokenizers.Encoding) -> list[int]:
         ids: list[int] = encoding.ids
         if self.kind == "bpe" or UNKNOWN not in ids:
@@ -254,6 +271,11 @@ class Tokenizer:
         if number == UNKNOWN:
             return UNKNOWN_MARK if self.kind == "bpe" else f" {UNKNOWN_MARK}"
         return UNKNOWN_MARK if self.kind == "word" and number == INNER_UNKNOWN else piece
+
+
+def split_words(text: str) -> list[str]:
+    """Split a text where no piece may cross: into words, punctuation marks, elided articles (l') and clitics ('s)."""
+    return [unit.strip(" ") for unit, _ in _SPLITTER.pre_tokenize_str(_normalise(text, lowercase=False))]
 
 
 def _numbers(ids: Ids) -> Iterable[int]:

@@ -28,7 +28,10 @@ def write_parameters(path: Path, model: nn.Module, store: Store) -> None:
     state = model.state_dict()
     first = set(first_names(state).values())
     kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
-    save_file(_narrowed(kept, store), path)
+    try:
+        save_file(_narrowed(kept, store), path)
+    except SafetensorError as error:
+        raise ModelError(f"The parameters cannot be written to {path}: {error}.") from error
 
 
 def read_parameters(path: Path) -> dict[str, Tensor]:

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from regard.systems.folder import refuse_to_replace
 from regard.systems.pretrained import load
 from regard.systems.report import Report
 from regard.systems.system import System
-from regard.training.recipes import RawRecipe, Recipe, read_raw, with_values
+from regard.training.recipes import RawRecipe, Recipe, read_raw, recipe_usage, with_values
 
 if TYPE_CHECKING:
     from regard.training.experiment import Trained
@@ -90,7 +91,20 @@ def train(
         else:
             folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
         experiment = family(plan.recipe.system).load_experiment()(plan.recipe, folder.path, progress=progress)
-        return run(experiment, folder, start_from=plan.model, base=plan.base, resume=goes_on)
+        with _explaining(recipe, data):
+            return run(experiment, folder, start_from=plan.model, base=plan.base, resume=goes_on)
+
+
+@contextmanager
+def _explaining(recipe: str | os.PathLike[str] | Recipe | None, data: Mapping[str, Any] | None) -> Iterator[None]:
+    """Add how a packaged recipe is used to errors of data that were not given."""
+    try:
+        yield
+    except (DataError, OptionError) as error:
+        usage = "" if data or recipe is None or isinstance(recipe, Recipe) else recipe_usage(recipe)
+        if not usage:
+            raise
+        raise type(error)(f"{error} The recipe is used like this: {usage}") from error
 
 
 @dataclass(frozen=True)

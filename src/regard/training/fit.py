@@ -77,7 +77,7 @@ def fit(
     }
     metrics |= _take_best(task, folder.checkpoints, score)
     # `processed`, because `trainer.current_epoch` does not count the last epoch of a run that is resumed at its end.
-    epochs = trainer.fit_loop.epoch_progress.current.processed
+    epochs = trainer.fit_loop.epoch_progress.current.processed  # type: ignore[attr-defined]
     metrics |= {"epochs": epochs, "steps": trainer.global_step, "seed": task.settings.seed}
     return metrics
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.text import Text
 
 from regard.errors import OptionError
 from regard.trace import Trace
@@ -17,6 +18,9 @@ from regard.viewing import terminal
 
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
+
+MEASURED = "attention_measured"
+"""The name, in metrics.json and in the extras of a trace, of a line that says how right such attention is."""
 
 
 class View:
@@ -54,11 +58,11 @@ class View:
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the figure to a file; its suffix decides the format. `options` are those of `figure`."""
-        from regard.viewing.figures import FORMATS, save
+        from regard.viewing.figures import FORMATS, add_note, save
 
         check_suffix(path, FORMATS)
         check_options(self.figure, options)
-        return save(self.figure(**options), path)
+        return save(add_note(self.figure(**options), self.measured), path)
 
     def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
         """A rich renderable for a terminal of this width; `options` are layer, head and name, as in `figure`.
@@ -68,14 +72,30 @@ class View:
         check_options(self._select, options)
         return terminal.heat_map(self._select(**options), width=width)
 
+    @property
+    def measured(self) -> str | None:
+        """How right this attention is where that was measured, in one line; None if it was not."""
+        line = self.trace.extras.get(MEASURED)
+        return line if isinstance(line, str) else None
+
+    def show(self, console: Console, **options: Any) -> None:
+        """Print `terminal` as wide as the console, and below it how right the attention is."""
+        console.print(self.terminal(width=console.width, colour=console.color_system is not None, **options))
+        if self.measured:
+            console.print(Text(self.measured, style="dim"))
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield self.terminal(width=options.max_width, colour=console.color_system is not None)
+        if self.measured:
+            yield Text(self.measured, style="dim")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.trace!r})"
 
     def _repr_png_(self) -> bytes:
-        return self.figure()._repr_png_()
+        from regard.viewing.figures import add_note
+
+        return add_note(self.figure(), self.measured)._repr_png_()
 
     def _select(self, *, layer: int | None = None, head: int | None = None, name: str | None = None) -> Trace:
         if layer is None and head is None and name is None:

@@ -21,11 +21,12 @@ from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
 from regard.data.splits import Splits
 from regard.data.tokenizer import Tokenizer
-from regard.encoders.annotations import PCA, Frozen
+from regard.encoders.annotations import PCA
 from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.captions import caption_words
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.assembly import CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.system import choose_device
 
 PCA_IMAGES = 1000
@@ -180,7 +181,7 @@ def build_store(
     found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
     images = Images(*(folder / name for matches in found for name in matches))
     present = [name for split in names.values() for name in split if name in images]
-    network = Frozen(config.encoder, config.stride, drop_last_layers=config.drop_last_layers)
+    network = config.frozen()
     device = choose_device()
     prepare = PREPARATIONS[config.resize](config.image_size)
 

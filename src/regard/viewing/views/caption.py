@@ -41,11 +41,11 @@ class CaptionView(View):
         `options` are those of `figure`; for a GIF those of `caption_figures.animation`.
         """
         from regard.viewing.caption_figures import animation
-        from regard.viewing.figures import FORMATS, save
+        from regard.viewing.figures import FORMATS, add_note, save
 
         if check_suffix(path, (*FORMATS, ".gif")) != ".gif":
             check_options(self.figure, options)
-            return save(self.figure(**options), path)
+            return save(add_note(self.figure(**options), self.measured), path)
         selection = {key: options.pop(key, None) for key in ("layer", "head", "name")}
         check_options(animation, options)
         return save(animation(self._select(**selection), **options), path)
