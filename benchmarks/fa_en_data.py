@@ -4,10 +4,11 @@
 
 The first two files hold English<TAB>Persian, the mix English<TAB>Persian<TAB>source, the others English and another
 language. Validation and test sentences come only from the first file, 300 and 500 English sentences; a pair that
-contains one of them, in either language, is not trained on. There is little Persian, so it is repeated three times; with a
-mix, everyday sentences eight times, messages twice and the mix three times; 20,000 sentences of the world babel add grammar, and 80,000 pairs of each other language teach the
-decoder everyday English. Subtitles and literature, which come with spaces before punctuation and in lower case, are put
-into ordinary spelling. Writes {train,valid,test}.{fa,en} to OUT.
+contains one of them, in either language, is not trained on. There is little Persian, so it is repeated three times;
+with a mix, everyday sentences eight times, messages twice and the mix three times; 20,000 sentences of the world
+babel add grammar, and 80,000 pairs of each other language teach the decoder everyday English. Subtitles and
+literature, which come with spaces before punctuation and in lower case, are put into ordinary spelling. Writes
+{train,valid,test}.{fa,en} to OUT.
 """
 
 import argparse
