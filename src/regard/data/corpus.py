@@ -1,5 +1,6 @@
 """Parallel corpora as ids in memory-mapped files, which open instantly and are shared between processes."""
 
+import hashlib
 import json
 import operator
 import os
@@ -17,9 +18,9 @@ from regard.data.progress import progress_bar
 from regard.data.tokenizer import Tokenizer, split_words
 from regard.data.word_links import LinkArray
 from regard.errors import DataError, OptionError
-from regard.files import replacing, write_text
+from regard.files import checksum, locked, replacing, write_text
 
-FORMAT = 1
+FORMAT = 2
 SIDES = ("source", "target")
 CHUNK = 4096
 """Number of pairs encoded at a time: enough to use all cores with little memory."""
@@ -83,18 +84,34 @@ class Corpus:
         the same fingerprint, tokenizers and `max_length`, that corpus is opened and the pairs are not read.
 
         No sentence is truncated: a pair with an empty side, or a side of more than `max_length` ids, is left out and
-        counted in `report`. An interrupted build leaves nothing that opens as a corpus.
+        counted in `report`. An interrupted build leaves nothing that opens as a corpus; a damaged corpus is built
+        again. Where another process is building the same corpus, wait for it.
         """
         if max_length < 1:
             raise OptionError(f"max_length must be 1 or more; got {max_length}.")
         tokenizers = (source_tokenizer, target_tokenizer)
         folder = Path(folder)
         settings = {"max_length": max_length, "fingerprint": fingerprint, "linked": linked, "split": split}
-        if fingerprint is not None and (corpus := cls._reuse(folder, tokenizers, settings)) is not None:
-            return corpus
+        with ExitStack() as stack:
+            stack.enter_context(locked(folder / ".lock", wait=f"Another process is building {folder}; waiting for it."))
+            if fingerprint is not None and (corpus := cls._reuse(folder, tokenizers, settings)) is not None:
+                return corpus
+            cls._write(pairs, tokenizers, folder, settings, progress)
+        return cls.open(folder, verify=False)
+
+    @classmethod
+    def _write(
+        cls,
+        pairs: Iterable[tuple[str, str]] | Iterable[tuple[str, str, LinkArray]],
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        folder: Path,
+        settings: Mapping[str, Any],
+        progress: bool,
+    ) -> None:
+        max_length = settings["max_length"]
         with ExitStack() as stack:
             writers = [stack.enter_context(_writer(folder, *side)) for side in zip(SIDES, tokenizers, strict=True)]
-            links = stack.enter_context(_link_writer(folder, split)) if linked else None
+            links = stack.enter_context(_link_writer(folder, settings["split"])) if settings["linked"] else None
             report = _encode(pairs, writers, max_length, progress, links)
             if not report.kept:
                 raise DataError(f"No pair is left for {folder}: {report} (max_length is {max_length}).")
@@ -108,11 +125,13 @@ class Corpus:
             "links": 0 if links is None else links.total,
         }
         write_text(folder / "meta.json", json.dumps(meta, indent=2) + "\n")
-        return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], *tokenizers: Tokenizer) -> "Corpus":
-        """Open the corpus in a folder. With the source and target tokenizers, check that it was built with these."""
+    def open(cls, folder: str | os.PathLike[str], *tokenizers: Tokenizer, verify: bool = True) -> "Corpus":
+        """Open the corpus in a folder. With the source and target tokenizers, check that it was built with these.
+
+        With `verify`, also check that its files are those that were written.
+        """
         folder = Path(folder)
         try:
             meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
@@ -141,6 +160,12 @@ class Corpus:
             ids.append(_map(folder / f"{side}.ids", described.dtype, described.ids))
             offsets.append(_map(folder / f"{side}.offsets", "<i8", report.kept + 1))
             _check_offsets(folder / f"{side}.offsets", offsets[-1], described.ids)
+            for part, stated in (("ids", described.ids_sha256), ("offsets", described.offsets_sha256)):
+                if verify and checksum(folder / f"{side}.{part}") != stated:
+                    raise DataError(
+                        f"{folder / side}.{part} is damaged: it has another SHA-256 than meta.json states. Build the "
+                        "corpus again."
+                    )
         if meta.get("linked"):
             ids.append(_map(folder / "links.ids", "<u2", 2 * meta["links"]).reshape(-1, 2))
             offsets.append(_map(folder / "links.offsets", "<i8", report.kept + 1))
@@ -190,7 +215,12 @@ class Corpus:
         return f"Corpus({self.report}; in {self.folder})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Corpus.open, (self.folder,)
+        return _open_again, (self.folder,)
+
+
+def _open_again(folder: Path) -> Corpus:
+    """Open a corpus in a worker; it was verified when it was opened first."""
+    return Corpus.open(folder, verify=False)
 
 
 @dataclass(frozen=True)
@@ -200,6 +230,8 @@ class _Side:
     dtype: str
     ids: int
     vocabulary_hash: str
+    ids_sha256: str
+    offsets_sha256: str
 
 
 class _Writer:
@@ -208,7 +240,7 @@ class _Writer:
     def __init__(self, tokenizer: Tokenizer, ids: IO[bytes], offsets: IO[bytes]) -> None:
         self.tokenizer = tokenizer
         self._dtype = np.dtype("<u2" if len(tokenizer) <= 2**16 else "<u4")
-        self._ids, self._offsets, self._total = ids, offsets, 0
+        self._ids, self._offsets, self._total = _Hashed(ids), _Hashed(offsets), 0
         self._offsets.write(np.zeros(1, "<i8").tobytes())
 
     def write(self, sentences: Sequence[list[int]]) -> None:
@@ -218,7 +250,19 @@ class _Writer:
         self._total = int(ends[-1])
 
     def describe(self) -> dict[str, str | int]:
-        return asdict(_Side(self._dtype.str, self._total, self.tokenizer.vocabulary_hash))
+        sums = self._ids.sha256.hexdigest(), self._offsets.sha256.hexdigest()
+        return asdict(_Side(self._dtype.str, self._total, self.tokenizer.vocabulary_hash, *sums))
+
+
+class _Hashed:
+    """A file that is written, and the SHA-256 of what has been written."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self.sha256 = stream, hashlib.sha256()
+
+    def write(self, content: bytes) -> None:
+        self._stream.write(content)
+        self.sha256.update(content)
 
 
 class _LinkWriter:

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from random import Random
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -74,27 +75,16 @@ def padded_sizes(lengths: Int[np.ndarray, "n 2"]) -> Int[np.ndarray, "n 2"]:
 
 
 class TextPairs:
-    """Sentence pairs that are encoded on access, so that BPE dropout differs in every epoch.
-
-    The dropout is not reproducible (see Tokenizer.encode). `lengths` are those without dropout, which yields more
-    pieces: with dropout, max_cost of CostBatches is a target and not a bound.
-    """
+    """Sentence pairs that are encoded on access."""
 
     def __init__(
-        self,
-        pairs: Sequence[tuple[str, str]],
-        source_tokenizer: Tokenizer,
-        target_tokenizer: Tokenizer,
-        *,
-        dropout: float = 0.0,
+        self, pairs: Sequence[tuple[str, str]], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
     ) -> None:
         for index, pair in enumerate(pairs):
             if not all(side and not side.isspace() for side in pair):
                 raise DataError(f"Pair {index} has an empty side: {pair}. Leave such pairs out.")
         self._pairs = pairs
         self._tokenizers = (source_tokenizer, target_tokenizer)
-        _check_dropout(self._tokenizers, dropout)
-        self._dropout = dropout
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -104,68 +94,66 @@ class TextPairs:
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[list[int], list[int]]]:
         """Encode several pairs at once; a DataLoader fetches a batch with this method."""
-        return self._encode([self._pairs[index] for index in indices], self._dropout)
-
-    @cached_property
-    def lengths(self) -> Int[np.ndarray, "n 2"]:
-        """Number of source and target ids of each pair, without dropout."""
-        encoded = self._encode(self._pairs, 0.0)
-        return np.array([(len(source), len(target)) for source, target in encoded], dtype=np.int64).reshape(-1, 2)
-
-    def _encode(self, pairs: Sequence[tuple[str, str]], dropout: float) -> list[tuple[list[int], list[int]]]:
+        pairs = [self._pairs[index] for index in indices]
         encoded = (
-            tokenizer.encode_batch([pair[side] for pair in pairs], dropout=dropout)
-            for side, tokenizer in enumerate(self._tokenizers)
+            tokenizer.encode_batch([pair[side] for pair in pairs]) for side, tokenizer in enumerate(self._tokenizers)
         )
         return list(zip(*encoded, strict=True))
 
+    @cached_property
+    def lengths(self) -> Int[np.ndarray, "n 2"]:
+        """Number of source and target ids of each pair."""
+        encoded = self.__getitems__(range(len(self)))
+        return np.array([(len(source), len(target)) for source, target in encoded], dtype=np.int64).reshape(-1, 2)
+
 
 class DropoutCorpus:
-    """A corpus whose sentences are tokenized again on each access, with BPE dropout.
+    """A corpus whose sentences are tokenized again in each epoch, with BPE dropout.
 
-    The text is decoded from the stored ids, so nothing but the store is needed. A sentence with an unknown piece is
-    returned as stored, since its text cannot be recovered. The dropout is not reproducible (see Tokenizer.encode), and
-    `lengths` are those without dropout.
+    A pair is fetched by its epoch and index, as the batches of `CostBatches(..., with_epoch=True)` name it. These and
+    the seed alone decide which merges are skipped: neither the batch nor the worker that prepares it matters, and a
+    resumed run sees what it would have seen. The text is decoded from the stored ids, so nothing but the store is
+    needed. A sentence with an unknown piece is returned as stored, since its text cannot be recovered. `lengths` are
+    those without dropout, which yields more pieces: max_cost of CostBatches is a target and not a bound.
     """
 
     def __init__(
-        self, corpus: Corpus, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, dropout: float
+        self, corpus: Corpus, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, dropout: float, seed: int
     ) -> None:
-        self._corpus, self._dropout = corpus, dropout
+        self._corpus, self._dropout, self._seed = corpus, dropout, seed
         self._tokenizers = (source_tokenizer, target_tokenizer)
-        _check_dropout(self._tokenizers, dropout)
+        for tokenizer in self._tokenizers:
+            tokenizer.check_dropout(dropout)
         self.report = corpus.report
 
     def __len__(self) -> int:
         return len(self._corpus)
 
-    def __getitem__(self, index: SupportsIndex) -> tuple[list[int], list[int]]:
-        return self.__getitems__([operator.index(index)])[0]
-
-    def __getitems__(self, indices: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-        """Encode several pairs at once; a DataLoader fetches a batch with this method."""
-        sides = zip(*(self._corpus[index] for index in indices), strict=True)
-        encoded = [self._encode(side, tokenizer) for side, tokenizer in zip(sides, self._tokenizers, strict=True)]
-        return list(zip(*encoded, strict=True))
+    def __getitem__(self, place: tuple[int, int]) -> tuple[list[int], list[int]]:
+        epoch, index = place
+        random = Random(f"{self._seed} {epoch} {index}")  # noqa: S311 - not for secrets
+        source, target = (
+            self._encode(ids.tolist(), tokenizer, random)
+            for ids, tokenizer in zip(self._corpus[index], self._tokenizers, strict=True)
+        )
+        return source, target
 
     @property
     def lengths(self) -> Int[np.ndarray, "n 2"]:
         """Number of source and target ids of each pair, without dropout."""
         return self._corpus.lengths
 
-    def _encode(self, side: Sequence[np.ndarray], tokenizer: Tokenizer) -> list[list[int]]:
-        stored: list[list[int]] = [ids.tolist() for ids in side]
-        texts = ["" if UNKNOWN in ids else tokenizer.decode(ids) for ids in stored]
-        return [
-            new or ids for new, ids in zip(tokenizer.encode_batch(texts, dropout=self._dropout), stored, strict=True)
-        ]
+    def _encode(self, stored: list[int], tokenizer: Tokenizer, random: Random) -> list[int]:
+        if UNKNOWN in stored:
+            return stored
+        return tokenizer.encode(tokenizer.decode(stored), dropout=self._dropout, random=random)
 
 
 class GuidedPairs:
     """Examples of a corpus with the source ids that each target id should attend to, from the corpus's word links.
 
-    `examples` are the corpus itself, or a DropoutCorpus of it. With `split`, links are between the words of
-    `split_words`.
+    `examples` are the corpus itself, or a DropoutCorpus of it, where a place is an epoch and an index. With `split`,
+    links are between the words of `split_words`.
     """
 
     def __init__(
@@ -184,16 +172,10 @@ class GuidedPairs:
     def __len__(self) -> int:
         return len(self._corpus)
 
-    def __getitem__(self, index: SupportsIndex) -> tuple[Any, Any, Bool[np.ndarray, "m n"]]:
-        return self.__getitems__([operator.index(index)])[0]
-
-    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, Any, Bool[np.ndarray, "m n"]]]:
-        """Fetch several pairs at once; a DataLoader fetches a batch with this method."""
-        several = getattr(self._examples, "__getitems__", None)
-        pairs = several(indices) if several else [self._examples[index] for index in indices]
-        return [
-            (*pair, self._table(pair, self._corpus.links(index))) for index, pair in zip(indices, pairs, strict=True)
-        ]
+    def __getitem__(self, place: SupportsIndex | tuple[int, int]) -> tuple[Any, Any, Bool[np.ndarray, "m n"]]:
+        pair = self._examples[place]
+        index = place[1] if isinstance(place, tuple) else operator.index(place)
+        return *pair, self._table(pair, self._corpus.links(index))
 
     def _table(self, pair: tuple[Any, Any], links: LinkArray) -> Bool[np.ndarray, "m n"]:
         if not len(links):
@@ -206,9 +188,3 @@ class GuidedPairs:
         words = np.zeros((max(target[-1], links[:, 1].max()) + 1, max(source[-1], links[:, 0].max()) + 1), dtype=bool)
         words[links[:, 1], links[:, 0]] = True
         return np.asarray(words[target[:, None], source])
-
-
-def _check_dropout(tokenizers: Sequence[Tokenizer], dropout: float) -> None:
-    """Raise the error of an invalid dropout now, and not later in a worker."""
-    for tokenizer in tokenizers:
-        tokenizer.encode("", dropout=dropout)

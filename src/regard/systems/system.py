@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -15,13 +16,13 @@ from torch import nn
 from regard.config import Checked, from_values
 from regard.errors import OptionError
 from regard.layers.layout import by_columns
-from regard.systems.folder import find_model, read_model, write_model
+from regard.systems.folder import find_model, read_model, write_config, write_model
+from regard.systems.parameters import Store
 from regard.trace import Trace
 from regard.viewing.view import MEASURED
 
 Item = TypeVar("Item")
 Loaded = TypeVar("Loaded", bound="System")
-Store = Literal["float32", "float16", "int8"]
 MAX_BATCH_COST = 64 * 128
 """Largest cost of a batch, its number of inputs times the largest of their costs: a bound on the memory it takes."""
 
@@ -74,6 +75,8 @@ class System(nn.Module):
     constructor, and a file of the model's folder."""
     max_batch: ClassVar[int] = 64
     """Most inputs in a batch."""
+    takes_images: ClassVar[bool] = False
+    """Whether inputs are images; a line of a text file of inputs then names one."""
 
     def __init__(self, config: Checked) -> None:
         super().__init__()
@@ -125,6 +128,26 @@ class System(nn.Module):
         checked = self.options(options)
         return (result for group in in_groups(inputs, read_ahead) for result in self.answer(group, checked))
 
+    def parse(self, line: str, options: Any) -> Any:
+        """The input that a line of a text file stands for; None where it stands for none."""
+        if self.takes_images:
+            return Path(line) if line.strip() else None
+        return line
+
+    def as_text(self, result: Any, options: Any) -> str:
+        """A result as commands print it: one line, or a line with its score for each of several alternatives."""
+        if getattr(options, "nbest", 1) == 1:
+            return str(result.text)
+        return "\n".join(f"{one.score:.4f}\t{one.text}" for one in (result, *result.alternatives))
+
+    def stream_lines(self, lines: Iterable[str], *, read_ahead: int = 256, **options: Any) -> Iterator[tuple[Any, Any]]:
+        """For each line of text its input and its result, in order; both are None where a line holds no input."""
+        checked = self.options(options)
+        for group in in_groups(lines, read_ahead):
+            inputs = [self.parse(line, checked) for line in group]
+            results = iter(self.answer([one for one in inputs if one is not None], checked))
+            yield from ((one, None if one is None else next(results)) for one in inputs)
+
     @classmethod
     def options(cls, keywords: Mapping[str, Any]) -> Any:
         """The options of the verb from its keywords, checked."""
@@ -148,11 +171,18 @@ class System(nn.Module):
             self,
             kind=self.kind,
             config=self.config,
-            assets={name: getattr(self, name) for name in self.assets},
+            assets=self._assets(),
             metrics=self.metrics if metrics is None else metrics,
             card=self.card if card is None else card,
             store=store,
         )
+
+    def save_config(self, folder: Path) -> None:
+        """Write config.json and the assets alone, beside checkpoints, which hold the parameters."""
+        write_config(folder, kind=self.kind, config=self.config, assets=self._assets())
+
+    def _assets(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.assets}
 
     @classmethod
     def load(
@@ -162,14 +192,15 @@ class System(nn.Module):
         device: str | torch.device | None = None,
         trust: bool = False,
     ) -> Loaded:
-        """Load a shipped model by its name or a saved model from its folder, in evaluation mode.
+        """Load a shipped model by its name, or a model from its folder, from a run or from a checkpoint.
 
-        It goes to the GPU when there is one, unless `device` says otherwise. A model with custom parts
-        (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
+        The model is in evaluation mode. It goes to the GPU when there is one, unless `device` says otherwise. A model
+        with custom parts (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
         """
         chosen = choose_device(device)
         saved = read_model(find_model(name), cls.kind, cls.Config, cls.assets, trust=trust)
-        model = cls(saved.config, **saved.assets)
+        with saved.building():
+            model = cls(saved.config, **saved.assets)
         saved.fill(model)
         model.metrics, model.card = saved.metrics, saved.card
         return by_columns(model.to(chosen).eval())

@@ -130,14 +130,10 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) 
         captions = captions.split_by_hash(valid=data.held_out, test=data.held_out_test)
     splits = {split: list(captions.select(split)) for split in ("train", "valid", "test")}
     store = folder / data.store if data.store else None
-    if store is None or not (store / "meta.json").is_file():
-        if store is None or not data.images:
-            raise OptionError(
-                "Captions of photographs need a store of features, and images to build it from: set both."
-            )
-        names = {split: [one.image for one in captioned] for split, captioned in splits.items()}
-        build_store(data, config, store, names, progress=progress)
-    opened = FeatureStore.open(store)
+    if store is None:
+        raise OptionError("Captions of photographs need a store of features, and images to build it from: set both.")
+    names = {split: [one.image for one in captioned] for split, captioned in splits.items()}
+    opened = _open_store(data, config, store, names, progress=progress)
     expected = config.describe_features()
     if opened.encoder != expected:
         raise OptionError(f"{store} has the features of {opened.encoder!r}; the model takes those of {expected!r}.")
@@ -156,6 +152,21 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) 
         missing = sum(map(len, splits.values())) - sum(len(part) for part in (train, valid, test) if part)
         sys.stderr.write(f"{opened}; {missing} captioned images are not in it.\n")
     return CaptionSplits(train, valid, test, _read_reduction(opened.folder, config))
+
+
+def _open_store(
+    data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+) -> FeatureStore:
+    """The store, which is built first where it does not exist, is incomplete or damaged, and there are images."""
+    if (store / "meta.json").is_file():
+        try:
+            return FeatureStore.open(store)
+        except DataError:
+            if not data.images:
+                raise
+    if not data.images:
+        raise OptionError("Captions of photographs need a store of features, and images to build it from: set both.")
+    return build_store(data, config, store, names, progress=progress)
 
 
 def build_store(
@@ -207,6 +218,7 @@ def write_reduction(store: Path, reduction: PCA) -> None:
 
 
 def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     if not config.pca_dim:
@@ -214,5 +226,8 @@ def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
     if not (store / REDUCTION).is_file():
         raise DataError(f"{store} lacks {REDUCTION}, by which its features were reduced. Build it anew.")
     reduction = PCA(config.feature_dim, config.pca_dim)
-    reduction.load_state_dict(load_file(store / REDUCTION))
+    try:
+        reduction.load_state_dict(load_file(store / REDUCTION))
+    except (SafetensorError, RuntimeError, OSError) as error:
+        raise DataError(f"{store / REDUCTION} cannot be used: {error}. Remove {store}, and build it anew.") from error
     return reduction

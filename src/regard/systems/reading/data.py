@@ -53,8 +53,9 @@ class ReadingData(Checked):
     test: str = ""
     """Test sentences, scored when training has ended."""
     format: Format = "auto"
-    """lines: plain text; labelled: label<TAB>text; trees: Stanford Sentiment Treebank; inference:
-    label<TAB>premise<TAB>hypothesis, or SNLI's JSON lines; tagged: word<TAB>tag in each line; auto: as the task has."""
+    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
+    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
+    has."""
     world: Literal["", "stories"] = ""
     """Or a generated world; stories is for the task tag."""
     examples: PositiveInt = 30_000

@@ -140,6 +140,7 @@ class ReadingExperiment(Experiment[Reader]):
 
     Data = ReadingData
     Train = ReadingTrain
+    file_fields = ("folder", "train", "valid", "test", "vectors")
 
     @property
     def score(self) -> str:  # type: ignore[override]
@@ -155,16 +156,14 @@ class ReadingExperiment(Experiment[Reader]):
         data, config = self.recipe.data, self.recipe.model
         vocabulary = build_vocabulary(data, splits.train)
         model = Reader(config, vocabulary, labels_of(splits.train))
-        self._coverage: float | None = None
         if data.vectors:
-            self._coverage = fill_words(model, data.vectors)
+            self.notes["vector_coverage"] = fill_words(model, data.vectors)
         elif self.recipe.train.freeze_words:
             raise OptionError("freeze_words keeps learned word vectors as they are; give some with --data.vectors.")
         return model
 
     def check_model(self, model: Reader, splits: ReadingSplits) -> None:
         """The labels must be the same."""
-        self._coverage = None
         found = labels_of(splits.train)
         if list(model.labels) != found:
             raise DataError(f"The model knows the labels {list(model.labels)[:8]}, and the data has {found[:8]}.")
@@ -194,9 +193,7 @@ class ReadingExperiment(Experiment[Reader]):
 
     def test(self, model: Reader, splits: ReadingSplits) -> dict[str, Any]:
         """Perplexity, accuracy, and in the world stories how often the antecedent is attended to first."""
-        metrics: dict[str, Any] = dict(self._counts) | {"vocabulary": len(model.vocabulary)}
-        if self._coverage is not None:
-            metrics["vector_coverage"] = self._coverage
+        metrics: dict[str, Any] = self.notes | self._counts | {"vocabulary": len(model.vocabulary)}
         if splits.test is None:
             return metrics
         metrics["test_sentences"] = len(splits.test)

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import groupby
 from typing import Any, ClassVar, overload
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
-from regard.data.vocabulary import Vocabulary, join_words
+from regard.data.vocabulary import Vocabulary, join_words, split_words
 from regard.decoders.readers import Sentences
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
@@ -20,35 +21,14 @@ from regard.systems.folder import Labels
 from regard.systems.reading import ReadingOptions
 from regard.systems.reading.assembly import Judged, build_network
 from regard.systems.reading.config import ReaderConfig
+from regard.systems.reading.result import Reading
 from regard.systems.reading.traces import pair_trace, sentence_trace
-from regard.systems.system import Result, System
+from regard.systems.system import System
 
 ReadingInput = str | tuple[str, str]
 """A sentence or, for inference, a premise and a hypothesis."""
-
-
-@dataclass(frozen=True)
-class Reading(Result):
-    """A sentence as it was read."""
-
-    text: str
-    words: tuple[str, ...] = field(repr=False)
-    premise: str | None = None
-    """Inference: the sentence that this one was compared with."""
-    surprisals: tuple[float, ...] = field(default=(), repr=False)
-    """Language models: -log2 p of each word given those before it, in bits."""
-    perplexity: float | None = None
-    """Language models: 2 to the mean surprisal of the words and of the end of the sentence."""
-    label: str | None = None
-    """Classifiers: the most probable label."""
-    probabilities: dict[str, float] = field(default_factory=dict, repr=False)
-    """Classifiers: the probability of each label."""
-    tags: tuple[str, ...] = field(default=(), repr=False)
-    """Taggers: the most probable label of each word."""
-    score: float | None = None
-    """Generated text: mean log-probability of a word, or what else the search ranked by."""
-    alternatives: tuple["Reading", ...] = field(default=(), repr=False)
-    """Generated text: the next best, or further samples, where `nbest` asked for them."""
+DEFAULT_LENGTH = 60
+"""Most words that are generated where the options name no limit."""
 
 
 class Classes(Labels):
@@ -113,6 +93,19 @@ class Reader(System):
         """The number of words and the end of the sentence; of a pair, of its longer side."""
         return [max(len(side.split()) for side in _sides(text)) + 1 for text in inputs]
 
+    def parse(self, line: str, options: ReadingOptions) -> ReadingInput | None:
+        """A sentence, or premise<TAB>hypothesis; a blank line holds none, but a text may be generated from nothing."""
+        if self.config.task != "entail":
+            return line if line.strip() or options.generate else None
+        premise, tab, hypothesis = line.partition("\t")
+        if line.strip() and not tab:
+            raise OptionError(f"A line should be premise<TAB>hypothesis; got {line[:60]!r}.")
+        return (premise, hypothesis) if tab else None
+
+    def as_text(self, result: Reading, options: ReadingOptions) -> str:
+        """A line for the reading and for each alternative."""
+        return "\n".join(one.line(generated=options.generate) for one in (result, *result.alternatives))
+
     def predict(self, inputs: Sequence[ReadingInput], options: ReadingOptions) -> list[Reading]:
         """Read one batch."""
         if options.generate and self.config.task != "language-model":
@@ -131,8 +124,8 @@ class Reader(System):
                 return self._judged([str(text) for text in inputs], options)
 
     def split(self, text: str) -> list[str]:
-        """The words of a text, of which there must be some."""
-        words = self.vocabulary.split(text)
+        """The words of a text, of which there must be some; unknown marks count where there is nothing else."""
+        words = self.vocabulary.split(text) or split_words(text)
         if not words:
             raise OptionError(f"There is no word to read in {text!r}.")
         return words
@@ -166,29 +159,41 @@ class Reader(System):
         return readings
 
     def _generated(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
-        prompts = [self.vocabulary.encode(self.vocabulary.split(text)) for text in texts]
-        longest = max(map(len, prompts))
-        limit = longest + (60 if options.max_length is None else options.max_length)
+        """Continue texts; those with equally many words together, since all of a search stop at one length."""
+        prompts = [self.vocabulary.split(text) for text in texts]
+        places = sorted(range(len(texts)), key=lambda place: len(prompts[place]))
+        found: dict[int, Reading] = {}
+        for length, group in groupby(places, key=lambda place: len(prompts[place])):
+            together = list(group)
+            found |= zip(
+                together, self._continued([prompts[place] for place in together], length, options), strict=True
+            )
+        return [found[place] for place in range(len(texts))]
+
+    def _continued(self, prompts: Sequence[list[str]], length: int, options: ReadingOptions) -> list[Reading]:
+        limit = length + (DEFAULT_LENGTH if options.max_length is None else options.max_length)
         rules = replace(options, max_length=None).rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=limit)
         rules = replace(rules, min_length=max(rules.min_length, 1))
         found = search(
             self.network,
             self.network.begin(),
-            rows=len(texts),
+            rows=len(prompts),
             device=self.device,
             rules=rules,
             options=options,
-            prefixes=prompts if longest else None,
+            prefixes=[self.vocabulary.encode(prompt) for prompt in prompts] if length else None,
         )
-        best = self._reread([each[0] for each in found], options)
-        others = [self._reread(each[1:], options) for each in found]
-        return [replace(one, alternatives=tuple(more)) for one, more in zip(best, others, strict=True)]
+        readings = []
+        for prompt, hypotheses in zip(prompts, found, strict=True):
+            best, *others = self._reread(prompt, hypotheses, options)
+            readings.append(replace(best, alternatives=tuple(others)))
+        return readings
 
-    def _reread(self, hypotheses: Sequence[Hypothesis], options: ReadingOptions) -> list[Reading]:
-        """Generated texts, read again for what each word attended to."""
-        if not hypotheses:
-            return []
-        words = [self.vocabulary.decode(each.tokens) for each in hypotheses]
+    def _reread(
+        self, prompt: Sequence[str], hypotheses: Sequence[Hypothesis], options: ReadingOptions
+    ) -> list[Reading]:
+        """Generated texts, read again for what each word attended to; the words of the prompt stay as they are."""
+        words = [[*prompt, *self.vocabulary.decode(each.tokens[len(prompt) :])] for each in hypotheses]
         readings = self._modelled([join_words(each) for each in words], words, options)
         return [replace(reading, score=each.score) for reading, each in zip(readings, hypotheses, strict=True)]
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,7 +163,14 @@ def align_files(
     **options: Any,
 ) -> Iterator[AlignedPair]:
     """Align the lines of two files, streamed; the options are those of `align_pairs`."""
-    for group in in_groups(read_pairs(source, target), READ_AHEAD):
+    return align_stream(model, read_pairs(source, target), reverse, **options)
+
+
+def align_stream(
+    model: Translator, pairs: Iterable[tuple[str, str]], reverse: Translator | None = None, **options: Any
+) -> Iterator[AlignedPair]:
+    """Align any number of sentence pairs, in order; the options are those of `align_pairs`."""
+    for group in in_groups(pairs, READ_AHEAD):
         yield from align_pairs(model, [(one.split(), other.split()) for one, other in group], reverse, **options)
 
 

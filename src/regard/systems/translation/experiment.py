@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 from msgspec import Meta
@@ -36,6 +36,7 @@ BATCHES_PER_EPOCH = 500
 class TranslationTrain(TrainSettings):
     """How to train a translator."""
 
+    changeable: ClassVar[frozenset[str]] = TrainSettings.changeable | {"workers"}
     label_smoothing: Fraction = 0.1
     max_tokens: Count = 0
     """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches."""
@@ -141,6 +142,9 @@ class TranslationExperiment(Experiment[Translator]):
 
     Data = TranslationData
     Train = TranslationTrain
+    file_fields = (
+        "folder", "pairs", "source", "target", "valid_source", "valid_target", "test_source", "test_target", "dataset",
+    )  # fmt: skip
     score = "valid_bleu"
 
     @property
@@ -176,13 +180,13 @@ class TranslationExperiment(Experiment[Translator]):
             sys.stderr.write(f"Training pairs: {corpus.report}.\n")
         self._report = corpus.report
         dropout = data.bpe_dropout
-        examples: Any = DropoutCorpus(corpus, *tokenizers, dropout=dropout) if dropout else corpus
+        examples: Any = DropoutCorpus(corpus, *tokenizers, dropout=dropout, seed=settings.seed) if dropout else corpus
         if is_guided:
             examples = GuidedPairs(examples, corpus, *tokenizers, split=split)
         valid = TextPairs(splits.valid, *tokenizers)
         sizes, valid_sizes = padded_sizes(examples.lengths), padded_sizes(valid.lengths)
         max_tokens = settings.max_tokens or _choose_max_tokens(int(sizes.max(1).sum()))
-        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed)
+        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=bool(dropout))
         valid_batches = CostBatches(valid_sizes, max_cost=max_tokens, shuffle=False, seed=0)
         train_loader = BatchLoader(examples, batches, collate_fn=collate, **self._workers())
         task = TranslationTask(model, settings, total_steps=settings.epochs * len(train_loader))
