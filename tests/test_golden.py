@@ -25,11 +25,12 @@ import regard
 from regard.attention.coverage import Coverage
 from regard.data.tokenizer import END, Tokenizer
 from regard.metrics.alignment import GoldAlignment
+from regard.systems.captioning.assembly import CaptionerConfig
 from regard.systems.captioning.experiment import CaptionTask
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.images.experiment import ImageTask
 from regard.systems.run import check_recipe
-from regard.systems.translation.evaluation import align_words, alignment_error, link_words
+from regard.systems.translation.alignment import align_words, alignment_error, link_words
 from regard.systems.translation.experiment import TranslationTask
 from regard.systems.translation.model import _USED_BY, Translator, TranslatorConfig
 from regard.training.recipes import RawRecipe
@@ -406,7 +407,9 @@ def test_what_a_recipe_leaves_out_has_the_recorded_defaults(name):
         assert {field: ours[table][field] for field in theirs} == theirs
         # What is new must leave everything as it was.
         assert {field: ours[table][field] for field in ours[table] if field not in theirs}.items() <= {
-            ("score", "additive"), ("encoder", "auto"), ("decoder", "auto")
+            ("score", "additive"), ("encoder", "auto"), ("decoder", "auto"),
+            ("alignments", ""), ("alignment_words", "spaces"), ("guidance", 0.0),
+            ("alignment_layer", 0), ("alignment_head", 0), ("alignment_step", "output"),
         }  # fmt: skip
 
 

@@ -54,6 +54,9 @@ def case(request: pytest.FixtureRequest) -> Case:
         case "document-classifier":
             texts = ["A dull film. I left.", "Wonderful!", "It is long. It is loud. It is good.", "no", "Yes. Yes."]
             return Case(regard.load("reviews-en", device="cpu"), texts, "classify", "reviews-en", {"weights": True})
+        case "reader":
+            texts = ["A dog sleeps.", "It was late, so we went home early.", "Where is it?", "Yes", "Tom is too tired."]
+            return Case(regard.load("reader-en", device="cpu"), texts, "read", "reader-en", {"max_length": 7})
         case "glimpser":
             return Case(regard.load("glimpse-digits", device="cpu"), IMAGES, "glimpse", "glimpse-digits", {"seed": 3})
         case "turing-machine":
@@ -273,3 +276,11 @@ def test_a_device_that_is_not_there_is_explained(case):
             regard.load(case.shipped, device=device)
     with pytest.raises(OptionError, match="mps"):
         regard.load(case.shipped, device="mps")
+
+
+def test_traces_carry_how_right_the_attention_of_their_model_is():
+    model = small_translator()
+    assert "attention_measured" not in model.translate("two dogs").trace.extras
+    model.metrics = {"attention_measured": "Error rate 0.1 on 7 sentences."}
+    assert model.translate("two dogs").trace.extras["attention_measured"] == "Error rate 0.1 on 7 sentences."
+    assert model.translate("two dogs", traces="none").trace is None

@@ -57,7 +57,7 @@ def main(tokens: Sequence[str] | None = None) -> None:
         sys.exit(141)
     except (RegardError, OSError) as error:
         sys.stderr.write(f"regard: {error}\n")
-        sys.exit(2)
+        sys.exit(error.status if isinstance(error, RegardError) else 2)
     except KeyboardInterrupt:
         sys.exit(130)
     sys.exit(0)

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -18,12 +18,13 @@ def train(
     out: Annotated[Path, Parameter(alias="-o")] = Path("regard-run"),
     start_from: Annotated[str | None, Parameter(name="--from")] = None,
     resume: bool = False,
+    overwrite: bool = False,
     **overrides: dict[str, str],
 ) -> None:
     """Train a translator on your own two text files, or whatever a recipe says.
 
     Any field of a recipe can be set: --model.score dot --train.epochs 5. `regard recipes --fields SYSTEM` lists them.
-    Ctrl-C ends the training early and saves the model.
+    Ctrl-C ends the training early and saves the model; `regard train --resume --out FOLDER` goes on with it.
 
     Parameters
     ----------
@@ -38,7 +39,9 @@ def train(
     start_from
         A shipped model or a model folder to continue from, with its vocabulary or classes.
     resume
-        Continue from the last checkpoint in the folder.
+        Go on with the run in the folder, which knows its recipe; some fields may be changed, such as --train.epochs.
+    overwrite
+        Replace the run in the folder.
     overrides
         Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
     """
@@ -46,8 +49,10 @@ def train(
     from regard.systems.families import family
     from regard.systems.run import train as run
     from regard.training.recipes import TABLES, read_raw
+    from regard.training.run_folder import RunFolder
 
-    raw = read_raw(None if recipe is None else Path(recipe))
+    stored = out / "recipe.toml"
+    raw = read_raw(Path(recipe) if recipe is not None else stored if resume and stored.is_file() else None)
     found = family(raw.system, raw.place)
     experiment = found.load_experiment()
     tables = {"data": experiment.Data, "model": found.load_system().Config, "train": experiment.Train}
@@ -58,11 +63,12 @@ def train(
         fields[table] = parse_values(tables[table], texts, f"--{table}.")
     files = {"source": source, "target": target}
     fields["data"] |= {name: str(path) for name, path in files.items() if path is not None}
-    trained = run(recipe, out=out, **fields, start_from=start_from, resume=resume)  # type: ignore[arg-type]
+    given: dict[str, Any] = {table: values for table, values in fields.items() if values}
+    trained = run(recipe, out=out, **given, start_from=start_from, resume=resume, overwrite=overwrite)
     headline = (form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
     scores = ", ".join(headline)
     if trained.interrupted:
-        say(f"Interrupted. The model so far is in {trained.folder}; the same command with --resume continues.")
-        sys.exit(130)
+        say(f"Interrupted. The best model so far is in {trained.folder}. To go on: {RunFolder(out).resume_command}")
+        sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
     say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")

@@ -75,8 +75,7 @@ def view(
     given = {"layer": layer, "head": head, "style": style, "cells": cells or None}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if output is None:
-        console = Console()
-        console.print(shown.terminal(width=console.width, colour=console.color_system is not None, **options))
+        shown.show(Console(), **options)
     else:
         sys.stderr.write(f"Wrote {shown.save(output, **options)}\n")
 

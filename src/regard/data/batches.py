@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Sampler
 from regard.errors import DataError, OptionError, ShapeError
 
 
-class CostBatches(Sampler[list[int]]):
+class CostBatches(Sampler[list[Any]]):
     """Batches of indices whose padded size is bounded, each example once per epoch: a batch_sampler of a DataLoader.
 
     An example has one or more sizes, such as the padded lengths of source and target, or 1 for images of equal size.
@@ -26,6 +26,7 @@ class CostBatches(Sampler[list[int]]):
     little is spent on padding. Without it, examples of all sizes are mixed, and each counts as the largest.
     With `shuffle`, examples of equal sizes change places in each epoch, and so do the batches. The seed and the epoch
     decide the order; the number of batches is the same in every epoch. Call `set_epoch` before each epoch.
+    With `with_epoch`, a batch has pairs (epoch, index), for examples that are drawn anew in each epoch.
 
     With several ranks, rank r takes batches r, r + num_ranks, r + 2 num_ranks, ... of the common order. All ranks have
     the same number of batches, and each example is in exactly one batch of one rank: nothing is repeated or dropped.
@@ -44,6 +45,7 @@ class CostBatches(Sampler[list[int]]):
         bucket: bool = True,
         rank: int = 0,
         num_ranks: int = 1,
+        with_epoch: bool = False,
     ) -> None:
         if max_cost < 1:
             raise OptionError(f"max_cost must be 1 or more; got {max_cost}.")
@@ -57,7 +59,7 @@ class CostBatches(Sampler[list[int]]):
             raise DataError(f"There are too few examples to make batches of: {len(sizes)}{ranks}.")
         if not bucket:
             sizes = np.full_like(sizes, sizes.max(0))
-        self._keys = _sort_keys(sizes)
+        self._keys, self._with_epoch = _sort_keys(sizes), with_epoch
         self._shuffle, self._seed, self._rank, self._num_ranks = shuffle, seed, rank, num_ranks
         costs = sizes.max(1)[np.lexsort(self._keys)]
         # Only examples of equal sizes change places, so the boundaries hold for every epoch.
@@ -79,10 +81,14 @@ class CostBatches(Sampler[list[int]]):
     def __len__(self) -> int:
         return (len(self._bounds) - 1) // self._num_ranks
 
-    def __iter__(self) -> Iterator[list[int]]:
+    def __iter__(self) -> Iterator[list[Any]]:
         start, self._resume_at = self._resume_at, 0
         self._position = start
-        return self._run(self._order(), start)
+        return self._run(self._order(self._epoch), start)
+
+    def batch(self, epoch: int, number: int) -> list[int]:
+        """The indices in a batch, counted from 0 in the order of an epoch."""
+        return next(islice(self._order(epoch), number, None))
 
     @property
     def start(self) -> int:
@@ -109,14 +115,15 @@ class CostBatches(Sampler[list[int]]):
         self._epoch = state["epoch"]
         self._position = self._resume_at = state["position"]
 
-    def _run(self, batches: Iterator[list[int]], start: int) -> Iterator[list[int]]:
+    def _run(self, batches: Iterator[list[int]], start: int) -> Iterator[list[Any]]:
+        epoch = self._epoch
         for number, batch in enumerate(batches):
             if number >= start:
                 self._position = number + 1
-                yield batch
+                yield [(epoch, index) for index in batch] if self._with_epoch else batch
 
-    def _order(self) -> Iterator[list[int]]:
-        random = np.random.default_rng((self._seed, self._epoch))
+    def _order(self, epoch: int) -> Iterator[list[int]]:
+        random = np.random.default_rng((self._seed, epoch))
         num_examples, num_batches = len(self._keys[0]), len(self._bounds) - 1
         mixed = random.permutation(num_examples) if self._shuffle else np.arange(num_examples)
         examples = mixed[np.lexsort([key[mixed] for key in self._keys])]

@@ -1,11 +1,13 @@
 """What training does for every system: the learning rate, the time limit, the throughput, and exact resuming."""
 
 import math
+import random
 import time
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import lightning.pytorch as lightning
+import numpy as np
 import torch
 
 from regard.training.settings import TrainSettings
@@ -49,6 +51,8 @@ class Task(lightning.LightningModule):
 
     unit: ClassVar[str] = "examples"
     """What the throughput counts: it is logged as "{unit}/s"."""
+    tolerated_losses: ClassVar[int] = 0
+    """How many losses in a row may be NaN or infinite, for a task that leaves out updates whose gradients overflow."""
 
     def __init__(self, settings: TrainSettings, total_steps: int) -> None:
         super().__init__()
@@ -113,19 +117,27 @@ class Task(lightning.LightningModule):
         """Save what decides how training continues: random states, the time spent, the halvings of the plateau."""
         checkpoint["plateau"] = asdict(self.plateau)
         checkpoint["seconds"] = time.perf_counter() - self._began
-        checkpoint["random"] = {"cpu": torch.get_rng_state(), "cuda": torch.cuda.get_rng_state_all()}
+        checkpoint["random"] = _random_states()
+        checkpoint["learning_rate"] = self.settings.learning_rate
+        checkpoint["metrics"] = {name: float(value) for name, value in self.trainer.callback_metrics.items()}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Continue from there."""
+        """Continue from there, with the learning rate of the settings if it has been changed."""
         self.plateau = Plateau(**checkpoint["plateau"])
         self._seconds = checkpoint["seconds"]
         self._random = checkpoint["random"]
+        before, now = checkpoint["learning_rate"], self.settings.learning_rate
+        if before != now:
+            for optimizer in checkpoint["optimizer_states"]:
+                for group in optimizer["param_groups"]:
+                    group |= {name: group[name] * now / before for name in ("lr", "initial_lr")}
+            for schedule in checkpoint["lr_schedulers"]:
+                schedule["base_lrs"] = [rate * now / before for rate in schedule["base_lrs"]]
 
-    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """Restore the random states before the first batch after resuming."""
+    def on_train_start(self) -> None:
+        """Restore the random states before anything is drawn, also before the first batch is fetched."""
         if self._random is not None:
-            torch.set_rng_state(self._random["cpu"].cpu())
-            torch.cuda.set_rng_state_all([state.cpu() for state in self._random["cuda"]])
+            _restore_random_states(self._random)
             self._random = None
 
     def fraction_done(self, step: int) -> float:
@@ -134,3 +146,24 @@ class Task(lightning.LightningModule):
         if self.settings.minutes:
             done = max(done, (time.perf_counter() - self._began) / (60 * self.settings.minutes))
         return min(1.0, done)
+
+
+def _random_states() -> dict[str, Any]:
+    """The states of all generators that a model, a loss or a part of the user's own may draw from."""
+    _, keys, *numbers = np.random.get_state(legacy=True)
+    return {
+        "cpu": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all(),
+        "python": random.getstate(),
+        # Checkpoints hold tensors and plain values only, and torch has no uint32 on every path.
+        "numpy": (torch.from_numpy(np.asarray(keys).astype(np.int64)), *(float(number) for number in numbers)),
+    }
+
+
+def _restore_random_states(states: dict[str, Any]) -> None:
+    torch.set_rng_state(states["cpu"].cpu())
+    torch.cuda.set_rng_state_all([state.cpu() for state in states["cuda"]])
+    version, inner, gauss = states["python"]
+    random.setstate((version, tuple(inner), gauss))
+    keys, position, has_gauss, cached = states["numpy"]
+    np.random.set_state(("MT19937", keys.cpu().numpy().astype(np.uint32), int(position), int(has_gauss), cached))

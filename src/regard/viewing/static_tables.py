@@ -24,6 +24,8 @@ def static_table(trace: Trace) -> str:
         parts.append(f'<img src="{escape(trace.image)}" alt="the image of this trace" width="{_MAX_IMAGE}">')
     if not trace.maps or not trace.weights.size:
         return "".join([*parts, f"<p>{escape(repr(trace))}</p>"])
+    if trace.kind == "document" and trace.values("sentence") is not None:
+        return _document(trace)
     rows, columns = trace.weights.shape
     is_whole = rows * columns <= MAX_CELLS and trace.axis(trace.main.columns).grid is None
     parts.append(_shaded(trace) if is_whole else _strongest(trace))
@@ -56,6 +58,19 @@ def _strongest(trace: Trace) -> str:
     return f"<table>{_caption(trace.main)}{''.join(lines)}</table>"
 
 
+def _document(trace: Trace) -> str:
+    """A row for each sentence: its weight, and its words, shaded by theirs."""
+    from regard.viewing.document_figures import document_heading, shaded_sentences, strongest_sentences
+
+    sentences, note = strongest_sentences(shaded_sentences(trace), MAX_ROWS)
+    lines = []
+    for sentence in sentences:
+        words = " ".join(f"<span{_style(shade)}>{_label(word)}</span>" for word, shade in sentence.words)
+        lines.append(f"<tr><th>{sentence.weight:.2f}</th><td>{words}</td></tr>")
+    caption = f"<caption>{escape(document_heading(trace))}</caption>"
+    return f"<table>{caption}{''.join(lines)}</table>" + (f"<p>{escape(note)}</p>" if note else "")
+
+
 def _caption(shown: Map) -> str:
     text = f"{printable(shown.name)}: {printable(shown.rows)} x {printable(shown.columns)}"
     return f"<caption>{escape(text)}</caption>"
@@ -66,10 +81,13 @@ def _label(label: str) -> str:
 
 
 def _cell(weight: float, largest: float) -> str:
-    share = min(1.0, abs(weight) / largest)
+    return f"<td{_style(min(1.0, abs(weight) / largest))}>{weight:.2f}</td>"
+
+
+def _style(share: float) -> str:
+    """The attribute that shades an element, from 0 to 1."""
     red, green, blue = (round(low + (high - low) * share) for low, high in zip(_LIGHT, _DARK, strict=True))
-    style = f"background-color: {_hex((red, green, blue))}; color: {_hex(ink_on((red, green, blue)))}"
-    return f'<td style="{style}">{weight:.2f}</td>'
+    return f' style="background-color: {_hex((red, green, blue))}; color: {_hex(ink_on((red, green, blue)))}"'
 
 
 def _hex(colour: Colour) -> str:

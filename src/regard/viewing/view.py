@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.text import Text
 
 from regard.errors import OptionError
 from regard.files import write_text
@@ -19,8 +20,9 @@ from regard.viewing import terminal
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
 
-
 _MAX_TITLE = 160
+MEASURED = "attention_measured"
+"""The name, in metrics.json and in the extras of a trace, of a line that says how right such attention is."""
 
 
 class View:
@@ -71,18 +73,16 @@ class View:
         check_options(self.figure, options)
         if suffix == ".html":
             return write_text(path, self.page(**options))
-        from regard.viewing.figures import save
+        from regard.viewing.figures import add_note, save
 
-        return save(self.figure(**options), path)
+        return save(add_note(self.figure(**options), self.measured), path)
 
     def page(self, **options: Any) -> str:
         """A complete HTML page; `options` are those of `figure`."""
         from regard.viewing import pages
 
         check_options(self.figure, options)
-        texts = [axis.text for axis in self.trace.axes if axis.text]
-        title = options.get("title") or " → ".join(texts)[:_MAX_TITLE] or self.trace.kind.capitalize()
-        return pages.page([self._component(**options)], title=title)
+        return pages.page([self._component(**options)], title=options.get("title") or self._heading())
 
     def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
         """A rich renderable for a terminal of this width; `options` are layer, head and name, as in `figure`.
@@ -92,8 +92,22 @@ class View:
         check_options(self._select, options)
         return terminal.heat_map(self._select(**options), width=width)
 
+    @property
+    def measured(self) -> str | None:
+        """How right this attention is where that was measured, in one line; None if it was not."""
+        line = self.trace.extras.get(MEASURED)
+        return line if isinstance(line, str) else None
+
+    def show(self, console: Console, **options: Any) -> None:
+        """Print `terminal` as wide as the console, and below it how right the attention is."""
+        console.print(self.terminal(width=console.width, colour=console.color_system is not None, **options))
+        if self.measured:
+            console.print(Text(self.measured, style="dim"))
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield self.terminal(width=options.max_width, colour=console.color_system is not None)
+        if self.measured:
+            yield Text(self.measured, style="dim")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.trace!r})"
@@ -117,6 +131,11 @@ class View:
         if options.get("overlay", "light") != "light":
             chosen["overlay"] = "magma"
         return pages.component(self.trace, self.ELEMENTS, shown=shown, options=chosen)
+
+    def _heading(self) -> str:
+        """What the page is called unless it is given a title."""
+        texts = [axis.text for axis in self.trace.axes if axis.text]
+        return " → ".join(texts)[:_MAX_TITLE] or self.trace.kind.capitalize()
 
     def _select(self, *, layer: int | None = None, head: int | None = None, name: str | None = None) -> Trace:
         if layer is None and head is None and name is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,10 +13,11 @@ from regard.attention.align import Hard
 from regard.config import NonNegativeFloat, PositiveInt, Probability
 from regard.data.batches import BatchLoader
 from regard.data.captioned_images import CaptionBatch, CaptionedImages
+from regard.data.feature_files import SUMS
 from regard.data.tokenizer import PAD
 from regard.decoders.protocol import Unrolled
 from regard.errors import OptionError
-from regard.files import write_text
+from regard.files import checksum, write_text
 from regard.metrics.captions import caption_scores
 from regard.systems.captioning import CaptionOptions
 from regard.systems.captioning.data import CaptionData, CaptionSplits, check_reduction, read_splits, train_tokenizer
@@ -206,7 +208,14 @@ class CaptionExperiment(Experiment[Captioner]):
 
     Data = CaptionData
     Train = CaptionTrain
+    file_fields = ("folder", "captions", "images", "store")
     score = "valid_bleu"
+
+    def checksums(self, splits: CaptionSplits) -> dict[str, str]:
+        """Of the captions, and of the checksums that the store has of its features."""
+        data = self.recipe.data
+        paths = {"captions": data.captions, "store": data.store and f"{data.store}/{SUMS}"}
+        return {name: checksum(Path(data.folder) / path) for name, path in paths.items() if path}
 
     def read(self) -> CaptionSplits:
         """The images and captions of the recipe."""

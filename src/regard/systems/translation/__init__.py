@@ -8,6 +8,11 @@ from regard.errors import OptionError
 from regard.search.options import Search
 from regard.systems.families import Family
 
+Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
+"""How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
+MAX_TOKENS = 1000
+"""Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
+
 
 @dataclass(frozen=True)
 class TranslationOptions(Search):
@@ -57,6 +62,7 @@ FAMILY = Family(
     commands={
         "translate": "regard.systems.translation.command:translate",
         "align": "regard.systems.translation.command:align",
+        "align-corpus": "regard.systems.translation.command:align_corpus",
     },
     example="regard translate --model {model} 'A sentence.'",
     headline={"test_bleu": "BLEU {:.1f}"},

@@ -21,6 +21,11 @@ class DocumentView(View):
 
         return document_figure(self.trace, raw=raw, title=title)
 
+    def _heading(self) -> str:
+        from regard.viewing.document_figures import document_heading
+
+        return document_heading(self.trace)
+
     def terminal(self, *, width: int = 80, colour: bool = True, raw: bool = False) -> RenderableType:  # type: ignore[override]
         """The document for a terminal of this width; without `colour`, the strongest words stand between marks."""
         from regard.viewing.document_figures import document_terminal

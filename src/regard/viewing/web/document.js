@@ -9,6 +9,8 @@ import { legendBar, numberList } from "./numbers.js";
 import { exact, fixed } from "./scales.js";
 import { direction, printable } from "./tokens.js";
 
+const MAX_CLASSES = 5;
+
 export class AttentionDocument extends AttentionElement {
   static label = "Document";
   static defaults = { palette: "blue", raw: false };
@@ -54,19 +56,23 @@ export class AttentionDocument extends AttentionElement {
 
   controls() {
     const set = (name) => (value) => this.setOptions({ [name]: value });
-    const label = this.trace.axis(this.trace.maps[0].rows).labels[0] ?? "";
-    const probability = this.trace.extras.probability;
-    const answer = html(
-      "span",
-      {},
-      html("b", {}, printable(label)),
-      typeof probability === "number" ? ` ${fixed(probability, 3)}` : "",
-    );
     const more = [
       choice("Colours", PALETTES, this.options.palette, set("palette")),
       flag("Shade words by their weight within the sentence alone", this.options.raw, set("raw")),
     ];
-    return { main: [answer], more };
+    return { main: [this.#answer()], more };
+  }
+
+  /** The class with its probability, the next ones, and how many sentences were not read. */
+  #answer() {
+    const label = this.trace.axis(this.trace.map("sentences").rows).labels[0] ?? "";
+    const { probability, probabilities, sentences_left_out: leftOut } = this.trace.extras;
+    const others = Object.entries(probabilities ?? {}).filter(([name]) => name !== label);
+    const next = others.slice(0, MAX_CLASSES - 1).map(([name, share]) => `, ${printable(name)} ${fixed(share, 3)}`);
+    const shown = typeof probability === "number" ? ` ${fixed(probability, 3)}` : "";
+    const unread = leftOut ? ` (${leftOut} sentences not read)` : "";
+    const quiet = html("span", { className: "quiet" }, next.join("") + unread);
+    return html("span", {}, html("b", {}, printable(label)), shown, quiet);
   }
 
   detail({ row, column }) {

@@ -228,7 +228,13 @@ export class AttentionElement extends HTMLElement {
     this.#parts = { picture, box, detail, sheet: custom ?? new Sheet(picture, box) };
     const legend = this.legend(width);
     const legendBox = legend && html("div", { className: "legend" }, svgRoot(legend.width, legend.height, legend.node));
-    fill(this.#frame, this.#bar(), box, legendBox, detail, this.#table());
+    fill(this.#frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
+  }
+
+  /** How right such attention is, where that was measured. */
+  #measured() {
+    const line = this.#trace.extras.attention_measured;
+    return typeof line === "string" ? html("p", { className: "measured" }, line) : null;
   }
 
   #table() {

@@ -83,9 +83,10 @@ export class AttentionGlimpses extends AttentionElement {
       .slice(0, MAX_CLASSES)
       .map(([, place]) => place);
     classes.sort((one, other) => one - other);
-    const size = this.trace.extras.glimpse_size;
-    const patches = numbers.boxes.map((boxes) =>
-      boxes.map((box) => (image ? patch(image, box, Number.isInteger(size) && size > 0 ? size : 16) : grey)),
+    const given = this.trace.extras.glimpse_size;
+    const size = Number.isInteger(given) && given > 0 ? given : 16;
+    const patches = numbers.boxes.map((boxes, step) =>
+      boxes.map((box, scale) => (image ? patch(image, box, numbers.points[step], size, size * 2 ** scale) : grey)),
     );
     return {
       ...numbers,
@@ -97,26 +98,30 @@ export class AttentionGlimpses extends AttentionElement {
   }
 }
 
-/** What a window saw: cut from the image and made as coarse as the retina is. */
-function patch(image, box, size) {
-  const canvas = document.createElement("canvas");
-  const [wide, high] = [(box.right - box.left) * image.naturalWidth, (box.bottom - box.top) * image.naturalHeight];
+/** What a window saw: cut from the image, black outside of it, and made as coarse as the retina is. */
+function patch(image, box, [x, y], size, full) {
+  const [width, height] = [image.naturalWidth, image.naturalHeight];
+  const [left, right] = uncut(box.left * width, box.right * width, width, full, x * width);
+  const [top, bottom] = uncut(box.top * height, box.bottom * height, height, full, y * height);
+  const [wide, high] = [Math.max(1, right - left), Math.max(1, bottom - top)];
   const scale = Math.min(1, size / Math.max(wide, high));
-  canvas.width = Math.max(1, Math.round(wide * scale));
-  canvas.height = Math.max(1, Math.round(high * scale));
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [wide, high].map((side) => Math.max(1, Math.round(side * scale)));
   const pen = canvas.getContext("2d");
+  pen.fillStyle = "#000000";
+  pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.imageSmoothingEnabled = scale < 1;
   pen.imageSmoothingQuality = "high";
-  pen.drawImage(
-    image,
-    box.left * image.naturalWidth,
-    box.top * image.naturalHeight,
-    wide,
-    high,
-    0,
-    0,
-    canvas.width,
-    canvas.height,
-  );
+  pen.scale(canvas.width / wide, canvas.height / high);
+  pen.drawImage(image, -left, -top);
   return canvas.toDataURL();
+}
+
+/** Where a window of `full` pixels begins and ends that the edges of the image have cut to [low, high]. */
+function uncut(low, high, extent, full, centre) {
+  const [start, end] = [Math.round(low), Math.round(high)];
+  const [atStart, atEnd] = [start <= 0, end >= extent];
+  if (end - start >= full || !(atStart || atEnd)) return [start, end];
+  if (!atStart) return [start, start + full];
+  return atEnd ? [Math.round(centre - full / 2), Math.round(centre - full / 2) + full] : [end - full, end];
 }

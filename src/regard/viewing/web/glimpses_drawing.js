@@ -3,7 +3,7 @@
 import { svg } from "./dom.js";
 import { Picture } from "./picture.js";
 import { fixed } from "./scales.js";
-import { text } from "./text.js";
+import { measure, text } from "./text.js";
 import { shortened } from "./tokens.js";
 
 const PATH = "#ffb000";
@@ -89,10 +89,12 @@ export class GlimpsesPicture extends Picture {
     const points = this.glimpses.points.map((point) => this.#point(point));
     const line = { points: points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" "), fill: "none" };
     const size = { width: this.side, height: this.high };
-    const numbers = points.map(([x, y], glimpse) => [
-      svg("circle", { cx: x, cy: y, r: 9, fill: PATH, stroke: "#000000" }),
-      text(x, y, String(glimpse + 1), { anchor: "middle", size: 11, weight: "700", fill: "#000000" }),
-    ]);
+    const numbers = joinedLabels(points).map(({ x, y, label }) => {
+      const width = Math.max(18, measure(label, 11, "700") + 8);
+      const size = { x: x - width / 2, y: y - 9, width, height: 18, rx: 9 };
+      const style = { anchor: "middle", size: 11, weight: "700", fill: "#000000" };
+      return [svg("rect", { ...size, fill: PATH, stroke: "#000000" }), text(x, y, label, style)];
+    });
     return [
       svg("image", { ...size, ...PIXELATED, href: this.glimpses.image }),
       svg("rect", { ...size, fill: "none", stroke: this.theme.line }),
@@ -136,4 +138,18 @@ export class GlimpsesPicture extends Picture {
     const style = { anchor: "middle", size: 12, weight: "600", fill: this.theme.ink };
     return [bars, text(x + PATCH / 2, y + classes.length * BAR + 10, answer, style)];
   }
+}
+
+/** A label for each point; points that are too near to be labelled apart share one, such as 2-4. */
+function joinedLabels(points) {
+  const groups = [];
+  points.forEach(([x, y], place) => {
+    const near = groups.find((group) => Math.hypot(group.x - x, group.y - y) < 18);
+    if (near) near.numbers.push(place + 1);
+    else groups.push({ x, y, numbers: [place + 1] });
+  });
+  return groups.map(({ x, y, numbers }) => {
+    const isRun = numbers.length > 1 && numbers.at(-1) - numbers[0] === numbers.length - 1;
+    return { x, y, label: isRun ? `${numbers[0]}-${numbers.at(-1)}` : numbers.join(",") };
+  });
 }

@@ -58,8 +58,12 @@ export function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
     const writes = head.name.startsWith("write");
     const content = map(`${writes ? "adds" : "reads"} ${head.name.split(" ")[1]}`);
     if (vectors && content) {
+      // A write head that is nowhere in particular adds next to nothing, whatever its vector is.
+      const reach = (step) =>
+        writes ? Math.max(...head.weights.subarray(step * head.width, (step + 1) * head.width)) : 1;
+      const reached = transposed(content, (weight, step) => weight * reach(step));
       const note = writes ? "the vector that is added to memory" : "the vector that is read from memory";
-      panels.push({ name: content.name, note, ...transposed(content), labels: bits(content.width), bounded: false });
+      panels.push({ name: content.name, note, ...reached, labels: bits(content.width), bounded: false });
     }
     const whole = transposed(head);
     const note = `the slot of memory where the head ${writes ? "writes" : "reads"}`;
@@ -70,6 +74,17 @@ export function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
       labels: slots.map((slot) => String(slot + 1)),
       bounded: true,
       slots,
+    });
+  }
+  const sizes = map("slot sizes");
+  if (sizes) {
+    const note = "how full each slot is, over time (root mean square)";
+    panels.push({
+      name: "memory",
+      note,
+      ...rowsOf(transposed(sizes), slots),
+      labels: slots.map((slot) => String(slot + 1)),
+      bounded: false,
     });
   }
   const kept = map("memory");
