@@ -144,7 +144,7 @@ export class GlimpsesPicture extends Picture {
 function joinedLabels(points) {
   const groups = [];
   points.forEach(([x, y], place) => {
-    const near = groups.find((group) => Math.hypot(group.x - x, group.y - y) < 18);
+    const near = groups.find((group) => Math.hypot(group.x - x, group.y - y) < 20);
     if (near) near.numbers.push(place + 1);
     else groups.push({ x, y, numbers: [place + 1] });
   });

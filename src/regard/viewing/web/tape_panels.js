@@ -78,9 +78,9 @@ export function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
   }
   const sizes = map("slot sizes");
   if (sizes) {
-    const note = "how full each slot is, over time (root mean square)";
+    const note = "how full each slot is (root mean square)";
     panels.push({
-      name: "memory",
+      name: "memory over time",
       note,
       ...rowsOf(transposed(sizes), slots),
       labels: slots.map((slot) => String(slot + 1)),
