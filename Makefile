@@ -2,7 +2,7 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-.PHONY: help demo test check bench gates soak format clean
+.PHONY: help demo serve test check bench gates soak format clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -10,6 +10,9 @@ help:  ## show this list
 
 demo: $(READY)  ## see attention work: in the terminal, and as figures in regard-demo/
 	.venv/bin/regard demo
+
+serve: $(READY)  ## serve the models over HTTP at http://127.0.0.1:8017
+	.venv/bin/regard serve
 
 test: $(READY)  ## run all tests
 	.venv/bin/pytest -n 2

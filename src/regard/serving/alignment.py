@@ -28,7 +28,7 @@ class AlignAnswer(BaseModel):
     model: str
     source: list[str]
     target: list[str]
-    links: list[tuple[int, int]]
+    links: list[Annotated[list[int], Field(min_length=2, max_length=2)]]
     """Pairs of a source word and a target word, counted from 0."""
     trace: dict[str, Any]
     """The attention from word to word."""
@@ -55,7 +55,7 @@ def align_route(backend: Backend) -> APIRouter:
 
         pair = await backend.batcher.run(aligned, client=client_of(request))
         trace = Trace.from_weights(source, target, pair.weights, kind="translation")
-        links = sorted((int(one), int(other)) for one, other in pair.links)
+        links = sorted([int(one), int(other)] for one, other in pair.links)
         return AlignAnswer(model=served.name, source=source, target=target, links=links, trace=trace.to_dict())
 
     return router

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from collections.abc import Mapping
-from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -39,10 +38,11 @@ def request_model(
     name = verb.capitalize()
     options = _options_model(system.Options, f"{name}Options")
     one = _input_type(system, settings)
+    named: Any = Literal[tuple(models)] if models else str
     return create_model(
         f"{name}Request",
         __config__=STRICT,
-        model=(str, Field(default=default, description=f"One of {', '.join(models)}.")),
+        model=(named, Field(default=default, description="The model to ask.")),
         input=(
             one | Annotated[list[one], Field(min_length=1, max_length=settings.max_inputs)],  # type: ignore[valid-type]
             Field(description="One input, or a list of them.", examples=[_example(system)]),
@@ -54,11 +54,12 @@ def request_model(
 
 def answer_model(system: type[System], verb: str) -> type[BaseModel]:
     """The body of the answer: one result for each input, in order."""
-    result = get_args(get_type_hints(system.predict)["return"])[0]
+    result: Any = get_args(get_type_hints(system.predict)["return"])[0]
+    results: Any = list[_result_model(result)]  # type: ignore[misc]
     return create_model(
         f"{verb.capitalize()}Answer",
         model=(str, Field(description="The model that answered.")),
-        results=(list[_result_model(result)], Field(description="One for each input, in order.")),  # type: ignore[misc]
+        results=(results, Field(description="One for each input, in order.")),
     )
 
 
@@ -105,7 +106,7 @@ def _input_type(system: type[System], settings: ServerSettings) -> Any:
     kinds: dict[str, Any] = {
         "text": text,
         "pair": text | Pair,
-        "rows": text | Annotated[list[row], Field(max_length=2000)],  # type: ignore[valid-type]
+        "rows": text | Annotated[list[row], Field(max_length=2000)],
     }
     return kinds[system.json_input]
 
@@ -117,7 +118,6 @@ def _example(system: type[System]) -> Any:
     return "01100101 10010110" if system.json_input == "rows" else "I would like a cup of coffee, please."
 
 
-@cache
 def _result_model(result: Any) -> Any:
     """A dataclass as a pydantic model; a trace is a JSON object of version 2."""
     fields: dict[str, Any] = {}
