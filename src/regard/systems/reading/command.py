@@ -20,7 +20,7 @@ PIPE_WINDOW = 64
 
 def read(
     *texts: str,
-    model: Annotated[str, Parameter(alias="-m")],
+    model: Annotated[str, Parameter(alias="-m")] = "reader-en",
     file: Annotated[Path | None, Parameter(alias="-f")] = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
@@ -88,8 +88,9 @@ def _say(reading: "Reading", out: Writer, *, generated: bool) -> None:
     if generated:
         say(reading.text, out)
     elif reading.surprisals:
-        words = " ".join(f"{word}/{bits:.1f}" for word, bits in zip(reading.words, reading.surprisals, strict=True))
-        say(f"{reading.perplexity:.1f}\t{words}", out)
+        marked = (f"{word}(unknown)" if word in reading.unknown else word for word in reading.words)
+        words = (f"{word}/{bits:.1f}" for word, bits in zip(marked, reading.surprisals, strict=True))
+        say(f"{reading.perplexity:.1f}\t{' '.join(words)}", out)
     elif reading.tags:
         say(" ".join(f"{word}/{tag}" for word, tag in zip(reading.words, reading.tags, strict=True)), out)
     elif reading.label is not None:
