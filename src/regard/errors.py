@@ -50,3 +50,9 @@ class TrainingError(RegardError, RuntimeError):
     """A training that cannot go on: its loss is not finite, or its checkpoints cannot be written."""
 
     status = 1
+
+
+class WorkerError(RegardError, RuntimeError):
+    """A process that died while it did its part of a job, and whose work could not be done by another."""
+
+    status = 1

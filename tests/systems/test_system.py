@@ -266,3 +266,11 @@ def test_a_device_that_is_not_there_is_explained(case):
             regard.load(case.shipped, device=device)
     with pytest.raises(OptionError, match="mps"):
         regard.load(case.shipped, device="mps")
+
+
+def test_traces_carry_how_right_the_attention_of_their_model_is():
+    model = small_translator()
+    assert "attention_measured" not in model.translate("two dogs").trace.extras
+    model.metrics = {"attention_measured": "Error rate 0.1 on 7 sentences."}
+    assert model.translate("two dogs").trace.extras["attention_measured"] == "Error rate 0.1 on 7 sentences."
+    assert model.translate("two dogs", traces="none").trace is None

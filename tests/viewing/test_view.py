@@ -1,5 +1,6 @@
 """One entrance to all views: the kind of a trace decides, and files, terminals and notebooks are served."""
 
+import io
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -160,3 +161,17 @@ def test_every_public_name_is_there():
         assert getattr(viewing, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'heatmap'"):
         _ = viewing.heatmap
+
+
+def test_a_view_says_how_right_the_attention_is(tmp_path):
+    plain = Trace.from_weights(["a"], ["b"], [[1.0]])
+    measured = Trace.from_weights(["a"], ["b"], [[1.0]], attention_measured="Error rate 0.1 on 7 sentences.")
+    assert view(plain).measured is None
+    for trace, count in ((plain, 0), (measured, 1)):
+        console = Console(width=60, record=True, file=io.StringIO())
+        view(trace).show(console)
+        console.print(view(trace))
+        assert console.export_text().count("Error rate 0.1 on 7 sentences.") == 2 * count
+        for style in ("heat_map", "lines"):
+            text = view(trace).save(tmp_path / f"{style}.svg", style=style).read_text()
+            assert ("Error rate 0.1 on 7 sentences." in text) == bool(count)

@@ -4,13 +4,14 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from regard.errors import OptionError
 
 if TYPE_CHECKING:
-    from regard.systems.system import Result
+    from regard.systems.system import Result, System
 
 
 @runtime_checkable
@@ -26,6 +27,10 @@ class Writer(Protocol):
 
 TERMINAL = "-"
 """What `--show` takes to draw in the terminal instead of saving a file."""
+PIPE_WINDOW = 64
+"""Lines of a pipe that are read before the first are answered."""
+FILE_WINDOW = 1024
+"""Lines of a file that are read before the first are answered: inputs of like cost are put together among these."""
 
 
 def say(text: str, out: Writer | None = None) -> None:
@@ -33,19 +38,22 @@ def say(text: str, out: Writer | None = None) -> None:
     (out or sys.stdout).write(text + "\n")
 
 
-def read_texts(texts: Sequence[str], file: Path | None, pipe: Iterable[str]) -> Iterable[str]:
-    """The texts to process: the arguments, the lines of a file, or those of a pipe."""
+def read_texts(texts: Sequence[str], files: Sequence[str], pipe: Iterable[str]) -> Iterable[str]:
+    """The lines to process: the arguments, those of the files that `--input` names, or those of a pipe."""
     from regard.data.text import read_lines
+    from regard.jobs.inputs import find_inputs
 
-    if texts and file is not None:
-        raise OptionError("Give texts or a file, not both.")
     if texts:
         return texts
-    return read_lines(file) if file is not None else (line.rstrip("\n") for line in pipe)
+    if not files:
+        return (line.rstrip("\n") for line in pipe)
+    # Outputs are not named here, so that files of one name in several folders may be read.
+    found = (file for name in files for file in find_inputs([name]))
+    return chain.from_iterable(read_lines(file.path) for file in found)
 
 
 @contextmanager
-def writing(output: Path | None) -> Iterator[Writer]:
+def writing(output: str | None) -> Iterator[Writer]:
     """The standard output, or a file that appears under its name when it is complete."""
     if output is None:
         yield sys.stdout
@@ -59,6 +67,14 @@ def writing(output: Path | None) -> Iterator[Writer]:
 def write_json(result: "Result", out: Writer, **more: Any) -> None:
     """Write a result as one line of JSON; `more` comes before its own fields."""
     say(json.dumps(more | result.to_dict(), ensure_ascii=False), out)
+
+
+def result_text(model: "System", given: Any, result: "Result | None", options: Any, *, as_json: bool) -> str:
+    """What is written for an input: the text of its result, or JSON; of a blank line, an empty line or null."""
+    if as_json:
+        before = {"image": str(given)} if isinstance(given, Path) else {}
+        return json.dumps(None if result is None else before | result.to_dict(), ensure_ascii=False)
+    return "" if result is None else model.as_text(result, options)
 
 
 def check_show(show: str | None, count: int) -> None:

@@ -75,6 +75,8 @@ class System(nn.Module):
     constructor, and a file of the model's folder."""
     max_batch: ClassVar[int] = 64
     """Most inputs in a batch."""
+    takes_images: ClassVar[bool] = False
+    """Whether inputs are images; a line of a text file of inputs then names one."""
 
     def __init__(self, config: Checked) -> None:
         super().__init__()
@@ -125,6 +127,26 @@ class System(nn.Module):
             raise OptionError(f"read_ahead must be 1 or more; got {read_ahead}.")
         checked = self.options(options)
         return (result for group in in_groups(inputs, read_ahead) for result in self.answer(group, checked))
+
+    def parse(self, line: str, options: Any) -> Any:
+        """The input that a line of a text file stands for; None where it stands for none."""
+        if self.takes_images:
+            return Path(line) if line.strip() else None
+        return line
+
+    def as_text(self, result: Any, options: Any) -> str:
+        """A result as commands print it: one line, or a line with its score for each of several alternatives."""
+        if getattr(options, "nbest", 1) == 1:
+            return str(result.text)
+        return "\n".join(f"{one.score:.4f}\t{one.text}" for one in (result, *result.alternatives))
+
+    def stream_lines(self, lines: Iterable[str], *, read_ahead: int = 256, **options: Any) -> Iterator[tuple[Any, Any]]:
+        """For each line of text its input and its result, in order; both are None where a line holds no input."""
+        checked = self.options(options)
+        for group in in_groups(lines, read_ahead):
+            inputs = [self.parse(line, checked) for line in group]
+            results = iter(self.answer([one for one in inputs if one is not None], checked))
+            yield from ((one, None if one is None else next(results)) for one in inputs)
 
     @classmethod
     def options(cls, keywords: Mapping[str, Any]) -> Any:

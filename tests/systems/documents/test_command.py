@@ -19,9 +19,11 @@ def model(tmp_path_factory):
 
 
 def test_a_text_is_classified_with_what_carried_it(model):
-    first, *carriers = regard("classify", "--model", model, TEXT, check=True).stdout.splitlines()
+    first, others, *carriers = regard("classify", "--model", model, TEXT, check=True).stdout.splitlines()
     result = small_document_classifier().classify(TEXT)
+    (other,) = [label for label in result.probabilities if label != result.label]
     assert first == f"{result.label} {result.probability:.3f}"
+    assert others == f"  other classes: {other} {result.probabilities[other]:.3f}"
     assert len(carriers) == 2
     strongest = max(result.sentences, key=lambda each: each.weight)
     assert strongest.text in carriers[0]
@@ -32,8 +34,12 @@ def test_files_lines_and_pipes(model, tmp_path):
     (tmp_path / "b.txt").write_text("one\n", encoding="utf-8")
     said = regard("classify", "-m", model, "--file", tmp_path / "a.txt", tmp_path / "b.txt", check=True).stdout
     assert len(said.splitlines()) == 2
-    said = regard("classify", "-m", model, "--file", tmp_path / "a.txt", "--lines", check=True).stdout
-    assert len(said.splitlines()) == 2
+    said = regard("classify", "-m", model, "--input", tmp_path / "a.txt", check=True).stdout
+    first, blank, last = said.splitlines()
+    assert first == regard("classify", "-m", model, TEXT, check=True).stdout.splitlines()[0]
+    assert blank == ""
+    assert last
+    assert said == regard("classify", "-m", model, "--lines", input=f"{TEXT}\n\nMore of it.\n", check=True).stdout
     piped = regard("classify", "-m", model, input=TEXT, check=True).stdout
     assert piped == regard("classify", "-m", model, TEXT, check=True).stdout
 

@@ -49,6 +49,7 @@ class Captioner(System):
     kind = "captioner"
     Config = CaptionerConfig
     Options = CaptionOptions
+    takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer}
     max_batch = 32
     config: CaptionerConfig

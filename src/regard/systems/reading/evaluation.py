@@ -12,7 +12,8 @@ import torch
 from regard.errors import OptionError
 from regard.systems.reading import EvaluationSet
 from regard.systems.reading.data import Example, ReadingData, read_examples
-from regard.systems.reading.model import Reader, Reading
+from regard.systems.reading.model import Reader
+from regard.systems.reading.result import Reading
 from regard.systems.report import Measure, Report
 from regard.systems.system import batches_by_cost
 from regard.worlds.stories import NONE, Story, stories

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, ClassVar, overload
 
@@ -21,39 +21,14 @@ from regard.systems.folder import Labels
 from regard.systems.reading import ReadingOptions
 from regard.systems.reading.assembly import Judged, build_network
 from regard.systems.reading.config import ReaderConfig
+from regard.systems.reading.result import Reading
 from regard.systems.reading.traces import pair_trace, sentence_trace
-from regard.systems.system import Result, System
+from regard.systems.system import System
 
 ReadingInput = str | tuple[str, str]
 """A sentence or, for inference, a premise and a hypothesis."""
 DEFAULT_LENGTH = 60
 """Most words that are generated where the options name no limit."""
-
-
-@dataclass(frozen=True)
-class Reading(Result):
-    """A sentence as it was read."""
-
-    text: str
-    words: tuple[str, ...] = field(repr=False)
-    unknown: tuple[str, ...] = field(default=(), repr=False)
-    """Those of the words that the vocabulary does not have: each is read as any unknown word."""
-    premise: str | None = None
-    """Inference: the sentence that this one was compared with."""
-    surprisals: tuple[float, ...] = field(default=(), repr=False)
-    """Language models: -log2 p of each word given those before it, in bits."""
-    perplexity: float | None = None
-    """Language models: 2 to the mean surprisal of the words and of the end of the sentence."""
-    label: str | None = None
-    """Classifiers: the most probable label."""
-    probabilities: dict[str, float] = field(default_factory=dict, repr=False)
-    """Classifiers: the probability of each label."""
-    tags: tuple[str, ...] = field(default=(), repr=False)
-    """Taggers: the most probable label of each word."""
-    score: float | None = None
-    """Generated text: mean log-probability of a word, or what else the search ranked by."""
-    alternatives: tuple["Reading", ...] = field(default=(), repr=False)
-    """Generated text: the next best, or further samples, where `nbest` asked for them."""
 
 
 class Classes(Labels):
@@ -117,6 +92,19 @@ class Reader(System):
     def costs(self, inputs: Sequence[ReadingInput]) -> list[int]:
         """The number of words and the end of the sentence; of a pair, of its longer side."""
         return [max(len(side.split()) for side in _sides(text)) + 1 for text in inputs]
+
+    def parse(self, line: str, options: ReadingOptions) -> ReadingInput | None:
+        """A sentence, or premise<TAB>hypothesis; a blank line holds none, but a text may be generated from nothing."""
+        if self.config.task != "entail":
+            return line if line.strip() or options.generate else None
+        premise, tab, hypothesis = line.partition("\t")
+        if line.strip() and not tab:
+            raise OptionError(f"A line should be premise<TAB>hypothesis; got {line[:60]!r}.")
+        return (premise, hypothesis) if tab else None
+
+    def as_text(self, result: Reading, options: ReadingOptions) -> str:
+        """A line for the reading and for each alternative."""
+        return "\n".join(one.line(generated=options.generate) for one in (result, *result.alternatives))
 
     def predict(self, inputs: Sequence[ReadingInput], options: ReadingOptions) -> list[Reading]:
         """Read one batch."""
