@@ -1,5 +1,6 @@
 """The engine: read the data, build the model, fit it, test it, save it. It knows no system."""
 
+import errno
 import signal
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from regard.errors import DataError, TrainingError
+from regard.errors import DataError, ModelError, TrainingError
 from regard.files import write_text
 from regard.training.checkpoint_files import step_files
 from regard.training.experiment import Experiment, Trained
@@ -18,20 +19,27 @@ from regard.training.recipes import recipe_toml
 from regard.training.run_folder import RunFolder, changed_data, describe_run, is_first_process
 
 Model = TypeVar("Model", bound=nn.Module)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""The errors of a disk that is full, of a quota, of a limit, and of a disk that can only be read."""
 
 
 def run(
-    experiment: Experiment[Model], folder: RunFolder, *, start_from: Model | None = None, base: str = ""
+    experiment: Experiment[Model],
+    folder: RunFolder,
+    *,
+    start_from: Model | None = None,
+    base: str = "",
+    resume: bool = False,
 ) -> Trained[Model]:
     """Run an experiment into its folder, which is locked: the model, logs/, checkpoints/, recipe.toml and run.json.
 
-    Where the folder holds checkpoints, the run goes on from the newest one. `start_from` is the model to train instead
-    of a new one, and `base` says where it comes from. Ctrl-C and SIGTERM end the training early and save the model; a
-    second one ends everything at once, as KeyboardInterrupt or SystemExit.
+    With `resume`, the run in the folder goes on; otherwise a new one replaces it. `start_from` is the model to train
+    instead of a new one, and `base` says where it comes from. Ctrl-C and SIGTERM end the training early and save the
+    model; a second one ends everything at once, as KeyboardInterrupt or SystemExit.
     """
     with Interruption() as interruption:
         try:
-            return _run(experiment, folder, start_from, base, interruption)
+            return _run(experiment, folder, start_from, base, interruption, resume=resume)
         except Interrupted as stop:
             sys.stderr.write(f"Stopped at once. {_how_to_go_on(folder)}\n")
             if stop.signum == signal.SIGINT:
@@ -39,6 +47,11 @@ def run(
             raise SystemExit(128 + stop.signum) from None
         except TrainingError as error:
             raise TrainingError(f"{error} {_how_to_go_on(folder)}") from error
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            message = f"{folder.path} cannot be written to: {error.strerror}. {_how_to_go_on(folder)}"
+            raise TrainingError(message) from error
 
 
 def _run(
@@ -47,10 +60,12 @@ def _run(
     start_from: Model | None,
     base: str,
     interruption: Interruption,
+    *,
+    resume: bool,
 ) -> Trained[Model]:
     folder.clean()
     prepare(experiment.recipe.train)
-    before = folder.record()
+    before = folder.record() if resume else {}
     splits = _read(experiment, before)
     record = describe_run(seed=experiment.recipe.train.seed, data=experiment.checksums(splits)) | {"start_from": base}
     if before:
@@ -76,7 +91,10 @@ def _run(
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     metrics = fitted | _tested(experiment, model, splits, interruption) | {"run": record}
     saved: Any = model
-    saved.save(folder.model, metrics=metrics)
+    try:
+        saved.save(folder.model, metrics=metrics)
+    except ModelError as error:
+        raise TrainingError(str(error)) from error
     return Trained(folder.model, model, metrics, signum=interruption.signum)
 
 
@@ -108,6 +126,8 @@ def _remember(
     if before:
         resumed.append({name: record[name] for name in ("command", "directory", "versions", "device", "threads")})
         record = {name: value for name, value in before.items() if name != "notes"}
+    else:
+        folder.begin()
     folder.write_record(record | {"notes": experiment.notes} | ({"resumed": resumed} if resumed else {}))
     if not step_files(folder.checkpoints):
         model.save_config(folder.checkpoints)

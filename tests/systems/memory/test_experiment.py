@@ -50,8 +50,15 @@ def test_training_goes_on_from_a_machine_with_longer_tapes(trained, tmp_path):
     assert regard.load(longer.folder, device="cpu").task == Copy(bits=2, max_length=5)
     with pytest.raises(OptionError, match="trained for copy with 2 bits, and this recipe asks for copy with 3"):
         regard.train(
-            recipe(tmp_path), out=out, data={"bits": 3}, train=brief, start_from=trained.folder, progress=False
+            recipe(tmp_path),
+            out=out,
+            data={"bits": 3},
+            train=brief,
+            start_from=trained.folder,
+            overwrite=True,
+            progress=False,
         )
+    assert regard.load(out, device="cpu").task.max_length == 5, "a run is replaced only when another one begins"
 
 
 def a_task(task=None, **settings) -> TapeTask:
