@@ -149,8 +149,8 @@ class _Corpus:
             rows = max(1, MAX_CELLS // (n * m))
             for start in range(0, len(places), rows):
                 chosen = places[start : start + rows]
-                sides = (_number([pairs[place][side] for place in chosen], numbers[side]) for side in (0, 1))
-                encoded.append((chosen, *sides))
+                source_ids = _number([pairs[place][0] for place in chosen], numbers[0])
+                encoded.append((chosen, source_ids, _number([pairs[place][1] for place in chosen], numbers[1])))
         if not encoded:
             empty = torch.zeros(0, dtype=torch.int64)
             return cls([], empty, empty, empty.float(), empty.float())
