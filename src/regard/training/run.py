@@ -11,6 +11,7 @@ from torch import nn
 
 from regard.errors import DataError, ModelError, TrainingError
 from regard.files import write_text
+from regard.layers.layout import by_rows
 from regard.training.checkpoint_files import step_files
 from regard.training.experiment import Experiment, Trained
 from regard.training.fit import fit, prepare
@@ -74,7 +75,7 @@ def _run(
     if start_from is None:
         model = experiment.build(splits)
     else:
-        model = start_from.to("cpu").train()
+        model = by_rows(start_from.to("cpu")).train()
         experiment.check_model(model, splits)
     task, *loaders = experiment.task(model, splits)
     record = _remember(experiment, folder, model, before, record)
