@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -83,6 +83,8 @@ class System(nn.Module):
     """Most inputs in a batch."""
     takes_images: ClassVar[bool] = False
     """Whether inputs are images; a line of a text file of inputs then names one."""
+    json_input: ClassVar[Literal["text", "pair", "rows"]] = "text"
+    """What an input that is no image is in JSON: a text; or also a pair of texts, or rows of numbers."""
 
     def __init__(self, config: Checked) -> None:
         super().__init__()

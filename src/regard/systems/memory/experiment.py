@@ -18,6 +18,7 @@ from regard.errors import OptionError
 from regard.systems.memory import EvaluationSet
 from regard.systems.memory.evaluation import evaluate, score_tapes, tapes_of_all_lengths, tapes_of_length
 from regard.systems.memory.model import TuringMachine
+from regard.training import processes
 from regard.training.experiment import Experiment
 from regard.training.settings import TrainSettings
 from regard.training.task import Task as TrainingTask
@@ -108,9 +109,11 @@ class TapeTask(TrainingTask):
     def training_step(self, batch: int, index: int) -> Tensor:
         """Mean cross-entropy of the bits that count."""
         tapes = self.tapes(self.global_step)
+        part = slice(processes.rank(), None, processes.count())
+        tapes = tapes._replace(inputs=tapes.inputs[part], targets=tapes.targets[part])
         loss = bit_loss(self.model(tapes.inputs), tapes)
-        self.count(self.settings.batch_size, index)
-        self.log("loss", loss.detach(), batch_size=1)
+        self.count(len(tapes.inputs), index)
+        self.log("loss", loss.detach(), batch_size=len(tapes.inputs))
         return loss
 
     def tapes(self, step: int) -> Tapes:
@@ -231,7 +234,9 @@ class TapeExperiment(Experiment[TuringMachine]):
     ) -> tuple[TrainingTask, BatchLoader, BatchLoader]:
         """Numbers of updates to train with, and tapes to validate with."""
         settings = self.recipe.train
-        train = _one_by_one(range(settings.epoch_updates))
+        if settings.batch_size < processes.count():
+            raise OptionError(f"{processes.count()} processes cannot divide a batch_size of {settings.batch_size}.")
+        train = _one_by_one(range(settings.epoch_updates), divisible=False)
         task = TapeTask(model, settings, total_steps=settings.epochs * settings.epoch_updates)
         return task, train, _one_by_one(splits.valid)
 
@@ -250,6 +255,6 @@ class TapeExperiment(Experiment[TuringMachine]):
         return metrics
 
 
-def _one_by_one(items: Any) -> BatchLoader:
+def _one_by_one(items: Any, **options: Any) -> BatchLoader:
     batches = CostBatches(np.ones((len(items), 1), dtype=np.int64), max_cost=1, shuffle=False, seed=0)
-    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0])
+    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0], **options)

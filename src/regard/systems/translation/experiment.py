@@ -24,6 +24,7 @@ from regard.systems.translation.data import TranslationData, TranslationSplits, 
 from regard.systems.translation.model import Translator
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
 from regard.training.reinforce import RunningBaseline, reinforce_loss
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
@@ -99,9 +100,11 @@ class TranslationTask(Task):
 
     def on_validation_epoch_end(self) -> None:
         """BLEU and exact match of the decoded translations."""
-        matches = zip(self._predictions, self._references, strict=True)
-        exact = sum(prediction == reference for prediction, reference in matches) / len(self._predictions)
-        bleu = corpus_bleu(self._predictions, self._references, lowercase=True).value
+        predictions = [text for part in gathered(self._predictions) for text in part]
+        references = [text for part in gathered(self._references) for text in part]
+        matches = zip(predictions, references, strict=True)
+        exact = sum(prediction == reference for prediction, reference in matches) / len(predictions)
+        bleu = corpus_bleu(predictions, references, lowercase=True).value
         self.note_validation(bleu)
         self.log("valid_bleu", bleu)
         self.log("valid_exact", exact)
