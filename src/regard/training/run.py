@@ -126,7 +126,9 @@ def _remember(
         return record
     resumed = before.pop("resumed", [])
     if before:
-        resumed.append({name: record[name] for name in ("command", "directory", "versions", "device", "threads")})
+        resumed.append(
+            {name: record[name] for name in ("command", "directory", "versions", "device", "processes", "threads")}
+        )
         record = {name: value for name, value in before.items() if name != "notes"}
     folder.write_record(record | {"notes": experiment.notes} | ({"resumed": resumed} if resumed else {}))
     if not step_files(folder.checkpoints):
