@@ -25,7 +25,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +42,7 @@ class Run:
     name: str
     train: tuple[str, ...] = ()
     """Arguments of `regard train`; without them, a shipped model is evaluated."""
-    evaluate: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    evaluate: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Arguments of `regard evaluate` by the name of the report."""
     model: str = ""
     """The shipped model."""

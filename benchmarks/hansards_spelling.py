@@ -1,13 +1,20 @@
 """Put the tokenised Hansards back into ordinary spelling: "de les droits" is "des droits", "don ' t" is "don't".
 
+    python benchmarks/hansards_spelling.py HANSARDS.tsv[.gz|.xz] OUT.tsv FRENCH...
+
+HANSARDS holds English<TAB>French; FRENCH are files with French in ordinary spelling, one sentence per line.
 The Hansards of the word-alignment task have spaces around punctuation, a first word in lower case, and French
 contractions and elisions undone. Which of them apply before a word ("de le ministre" is "du ministre", but "de le dire"
 stays, and "le onze" is no "l'onze") is learned from French in ordinary spelling.
 """
 
+import argparse
 import re
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
+
+from regard.data.text import read_lines, read_tsv
 
 CONTRACTED = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
 ELIDED = {
@@ -17,6 +24,18 @@ ELIDED = {
 _VOWEL = "aeiouâàéèêëîïôöûùAEIOUÂÀÉÈÊËÎÏÔÖÛÙ"
 _INFINITIVE = re.compile(r"(er|ir|re)$")
 _ACCENT = "éèêëçôîïâàûùÉÈÊËÇÔÎÏÂÀÛÙ"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("hansards", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("french", type=Path, nargs="+")
+    arguments = parser.parse_args()
+    spelling = FrenchSpelling(line for file in arguments.french for line in read_lines(file))
+    with arguments.out.open("w", encoding="utf-8") as out:
+        for english, french in read_tsv(arguments.hansards):
+            out.write(f"{restore_english(english)}\t{spelling.restore(french)}\n")
 
 
 class FrenchSpelling:
@@ -83,3 +102,7 @@ def _sentence(line: str) -> str:
     line = " ".join(line.split())
     start = re.search(r"\w", line)
     return line if start is None else line[: start.start()] + start.group().upper() + line[start.end() :]
+
+
+if __name__ == "__main__":
+    main()

@@ -115,7 +115,7 @@ def checksum(path: StrPath) -> str:
 
 @contextmanager
 def locked(path: StrPath, *, wait: str = "", refuse: str = "") -> Iterator[None]:
-    """Hold the lock of a file while the block runs; the kernel releases it when the process ends, however it ends.
+    """Hold a lock file while the block runs; the kernel releases it when the process ends, however it ends.
 
     Where another process holds it, raise a DataError with the message `refuse`; or, with `wait`, write that message to
     stderr and wait.
@@ -136,6 +136,14 @@ def locked(path: StrPath, *, wait: str = "", refuse: str = "") -> Iterator[None]
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def building(folder: StrPath) -> Iterator[None]:
+    """Build the contents of a folder while the block runs; another process that is about to do so waits."""
+    folder = Path(folder)
+    with locked(folder.parent / f".{folder.name}.lock", wait=f"Another process builds {folder}; waiting for it."):
+        yield
 
 
 def _flush(path: Path) -> None:

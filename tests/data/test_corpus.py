@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -161,11 +163,49 @@ def test_a_damaged_corpus_does_not_open(tokenizer, folder):
     with pytest.raises(DataError, match=r"target.ids has 0 bytes"):
         Corpus.open(folder)
     (folder / "meta.json").write_text(json.dumps(meta | {"regard_corpus": 99}))
-    with pytest.raises(DataError, match="corpus format 99; this version reads format 1"):
+    with pytest.raises(DataError, match="corpus format 99; this version reads format 2"):
         Corpus.open(folder)
     (folder / "meta.json").write_text("[]")
     with pytest.raises(DataError, match=r"meta.json does not describe a corpus"):
         Corpus.open(folder)
+
+
+@pytest.mark.parametrize("name", ["source.ids", "source.offsets", "target.ids", "target.offsets"])
+def test_damage_of_the_same_size_is_noticed_and_the_corpus_built_again(tokenizer, folder, name):
+    whole = as_lists(build(PAIRS, tokenizer, folder, fingerprint="these"))
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(bytes(content))
+    with pytest.raises(DataError, match=r"is damaged"):
+        Corpus.open(folder)
+    assert as_lists(build(PAIRS, tokenizer, folder, fingerprint="these")) == whole
+    assert as_lists(Corpus.open(folder)) == whole
+
+
+BUILDING = """
+import sys, time
+from regard.data.corpus import Corpus
+from regard.data.tokenizer import Tokenizer
+
+def slowly():
+    for number in range(50):
+        print("read", flush=True)
+        time.sleep(0.02)
+        yield "one two", "un deux"
+
+tokenizer = Tokenizer.load(sys.argv[2])
+print(len(Corpus.build(slowly(), tokenizer, tokenizer, sys.argv[1], progress=False, fingerprint="these")))
+"""
+
+
+def test_two_processes_that_build_the_same_corpus_do_so_one_after_the_other(tokenizer, folder, tmp_path):
+    command = [sys.executable, "-c", BUILDING, str(folder), str(tokenizer.save(tmp_path / "tokenizer.json"))]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    said = [running.communicate(timeout=60) for running in [subprocess.Popen(command, **pipes) for _ in range(2)]]
+    assert sorted(out.count("read") for out, _ in said) == [0, 50], said
+    assert [out.split()[-1] for out, _ in said] == ["50", "50"]
+    assert "waiting for it" in said[0][1] + said[1][1]
+    assert len(Corpus.open(folder)) == 50
 
 
 def test_a_corpus_without_pairs_is_refused(tokenizer, folder):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from regard.data.batches import CostBatches
+from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
 from regard.data.pairs import Batch, DropoutCorpus, GuidedPairs, TextPairs, collate, padded_sizes
 from regard.data.tokenizer import END, PAD, START, Tokenizer
@@ -122,27 +122,10 @@ def test_text_pairs_are_encoded_on_access(tokenizer):
     assert len(plain) == 8
     assert plain[2] == plain[-6] == (tokenizer.encode(TEXTS[2][0]), tokenizer.encode(TEXTS[2][1]))
     assert plain.lengths.tolist() == [[n, 9 - n] for n in range(1, 9)]
-    dropping = TextPairs(TEXTS, tokenizer, tokenizer, dropout=0.5)
-    assert dropping.lengths.tolist() == plain.lengths.tolist()
-    assert len({str(dropping[7]) for _ in range(9)}) > 1
-    loader = DataLoader(dropping, batch_sampler=batches_of(dropping.lengths), collate_fn=collate)
+    loader = DataLoader(plain, batch_sampler=batches_of(plain.lengths), collate_fn=collate)
     texts = [tokenizer.decode(row) for batch in loader for row in batch.source.tolist()]
     assert sorted(texts) == sorted(source for source, _ in TEXTS)
     assert len(TextPairs([], tokenizer, tokenizer).lengths) == 0
-
-
-def test_workers_encode_text_pairs_with_dropout(tokenizer):
-    pairs = TextPairs(TEXTS * 3, tokenizer, tokenizer, dropout=0.5)
-    loader = DataLoader(pairs, batch_size=4, collate_fn=collate, num_workers=2)
-    epochs = [[row for batch in loader for row in batch.source.tolist()] for _ in range(2)]
-    assert epochs[0] != epochs[1]
-    for rows in epochs:
-        assert [tokenizer.decode(row) for row in rows] == [source for source, _ in TEXTS * 3]
-
-
-def test_an_invalid_dropout_is_refused_before_any_worker_starts(tokenizer):
-    with pytest.raises(OptionError, match=r"between 0 and 1; got 2.0"):
-        TextPairs(TEXTS, tokenizer, tokenizer, dropout=2.0)
 
 
 def test_an_empty_side_is_refused(tokenizer):
@@ -150,29 +133,43 @@ def test_an_empty_side_is_refused(tokenizer):
         TextPairs([("a", "b"), ("a", " ")], tokenizer, tokenizer)
 
 
-def test_a_corpus_with_dropout_is_tokenized_again_on_each_access_and_keeps_its_text(tokenizer, tmp_path):
+def test_a_corpus_with_dropout_is_tokenized_again_in_each_epoch_and_keeps_its_text(tokenizer, tmp_path):
     pairs = [("animal street animal", "street street")] * 5
     corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
-    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5)
+    dropping, other = (DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5, seed=seed) for seed in (1, 2))
     assert len(dropping) == 5
     assert dropping.lengths.tolist() == corpus.lengths.tolist()
-    drawn = [dropping[0] for _ in range(20)]
+    drawn = [dropping[epoch, 0] for epoch in range(20)]
+    assert drawn == [dropping[epoch, 0] for epoch in range(20)], "the epoch and the index decide"
+    assert drawn != [other[epoch, 0] for epoch in range(20)], "and the seed"
     assert len({tuple(source) for source, _ in drawn}) > 1
     assert {(tokenizer.decode(source), tokenizer.decode(target)) for source, target in drawn} == {pairs[0]}
-    loader = DataLoader(
-        dropping, batch_sampler=batches_of(dropping.lengths, shuffle=False), collate_fn=collate, num_workers=1
-    )
-    assert sum(len(batch) for batch in loader) == 5
+
+
+def test_the_number_of_workers_does_not_change_what_is_dropped(tokenizer, tmp_path):
+    corpus = Corpus.build([("animal street animal", "street street")] * 5, tokenizer, tokenizer, tmp_path)
+    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5, seed=1)
+    found = []
+    for workers in (0, 1, 2):
+        batches = CostBatches(padded_sizes(corpus.lengths), max_cost=16, shuffle=True, seed=1, with_epoch=True)
+        options = {"num_workers": workers, "persistent_workers": True} if workers else {}
+        loader = BatchLoader(dropping, batches, collate_fn=collate, **options)
+        found.append([])
+        for epoch in range(2):
+            batches.set_epoch(epoch)
+            found[-1].append([batch.source.tolist() for batch in loader])
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] != found[0][1]
 
 
 def test_sentences_with_unknown_pieces_are_kept_as_stored_under_dropout(tokenizer, tmp_path):
     pairs = [("animal \u4e16\u754c street", "animal"), ("street", "\u4e16animal")]
     corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
-    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.9)
-    for _ in range(10):
-        (source, animal), (street, target) = dropping.__getitems__([0, 1])
+    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.9, seed=1)
+    for epoch in range(10):
+        (source, animal), (street, target) = dropping[epoch, 0], dropping[epoch, 1]
         assert source == corpus[0][0].tolist()
         assert target == corpus[1][1].tolist()
         assert (tokenizer.decode(animal), tokenizer.decode(street)) == ("animal", "street")
     with pytest.raises(OptionError, match="between 0 and 1; got 2"):
-        DropoutCorpus(corpus, tokenizer, tokenizer, dropout=2.0)
+        DropoutCorpus(corpus, tokenizer, tokenizer, dropout=2.0, seed=1)

@@ -1,4 +1,4 @@
-"""A run that is killed or interrupted, and resumed, is the run that it would have been, for every system."""
+"""A run that is killed or interrupted, and resumed, is what it would have been: bit by bit, for every system."""
 
 import signal
 from functools import cache

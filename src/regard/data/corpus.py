@@ -1,6 +1,5 @@
 """Parallel corpora as ids in memory-mapped files, which open instantly and are shared between processes."""
 
-import hashlib
 import json
 import operator
 import os
@@ -18,7 +17,7 @@ from regard.data.progress import progress_bar
 from regard.data.tokenizer import Tokenizer, split_words
 from regard.data.word_links import LinkArray
 from regard.errors import DataError, OptionError
-from regard.files import checksum, locked, replacing, write_text
+from regard.files import building, checksum, replacing, write_text
 
 FORMAT = 2
 SIDES = ("source", "target")
@@ -92,8 +91,7 @@ class Corpus:
         tokenizers = (source_tokenizer, target_tokenizer)
         folder = Path(folder)
         settings = {"max_length": max_length, "fingerprint": fingerprint, "linked": linked, "split": split}
-        with ExitStack() as stack:
-            stack.enter_context(locked(folder / ".lock", wait=f"Another process is building {folder}; waiting for it."))
+        with building(folder):
             if fingerprint is not None and (corpus := cls._reuse(folder, tokenizers, settings)) is not None:
                 return corpus
             cls._write(pairs, tokenizers, folder, settings, progress)
@@ -123,6 +121,7 @@ class Corpus:
             "report": asdict(report),
             "sides": {side: writer.describe() for side, writer in zip(SIDES, writers, strict=True)},
             "links": 0 if links is None else links.total,
+            "sha256": {name: checksum(folder / name) for name in _files(linked=links is not None)},
         }
         write_text(folder / "meta.json", json.dumps(meta, indent=2) + "\n")
 
@@ -160,15 +159,14 @@ class Corpus:
             ids.append(_map(folder / f"{side}.ids", described.dtype, described.ids))
             offsets.append(_map(folder / f"{side}.offsets", "<i8", report.kept + 1))
             _check_offsets(folder / f"{side}.offsets", offsets[-1], described.ids)
-            for part, stated in (("ids", described.ids_sha256), ("offsets", described.offsets_sha256)):
-                if verify and checksum(folder / f"{side}.{part}") != stated:
-                    raise DataError(
-                        f"{folder / side}.{part} is damaged: it has another SHA-256 than meta.json states. Build the "
-                        "corpus again."
-                    )
         if meta.get("linked"):
             ids.append(_map(folder / "links.ids", "<u2", 2 * meta["links"]).reshape(-1, 2))
             offsets.append(_map(folder / "links.offsets", "<i8", report.kept + 1))
+        for name in _files(linked=bool(meta.get("linked"))) if verify else ():
+            if checksum(folder / name) != meta.get("sha256", {}).get(name):
+                raise DataError(
+                    f"{folder / name} is damaged: it has another SHA-256 than meta.json states. Build the corpus again."
+                )
         return cls(ids, offsets, report, folder)
 
     @classmethod
@@ -218,6 +216,11 @@ class Corpus:
         return _open_again, (self.folder,)
 
 
+def _files(*, linked: bool) -> list[str]:
+    """The names of the arrays of a corpus."""
+    return [f"{part}.{kind}" for part in (*SIDES, *(["links"] if linked else [])) for kind in ("ids", "offsets")]
+
+
 def _open_again(folder: Path) -> Corpus:
     """Open a corpus in a worker; it was verified when it was opened first."""
     return Corpus.open(folder, verify=False)
@@ -230,8 +233,6 @@ class _Side:
     dtype: str
     ids: int
     vocabulary_hash: str
-    ids_sha256: str
-    offsets_sha256: str
 
 
 class _Writer:
@@ -240,7 +241,7 @@ class _Writer:
     def __init__(self, tokenizer: Tokenizer, ids: IO[bytes], offsets: IO[bytes]) -> None:
         self.tokenizer = tokenizer
         self._dtype = np.dtype("<u2" if len(tokenizer) <= 2**16 else "<u4")
-        self._ids, self._offsets, self._total = _Hashed(ids), _Hashed(offsets), 0
+        self._ids, self._offsets, self._total = ids, offsets, 0
         self._offsets.write(np.zeros(1, "<i8").tobytes())
 
     def write(self, sentences: Sequence[list[int]]) -> None:
@@ -250,19 +251,7 @@ class _Writer:
         self._total = int(ends[-1])
 
     def describe(self) -> dict[str, str | int]:
-        sums = self._ids.sha256.hexdigest(), self._offsets.sha256.hexdigest()
-        return asdict(_Side(self._dtype.str, self._total, self.tokenizer.vocabulary_hash, *sums))
-
-
-class _Hashed:
-    """A file that is written, and the SHA-256 of what has been written."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self.sha256 = stream, hashlib.sha256()
-
-    def write(self, content: bytes) -> None:
-        self._stream.write(content)
-        self.sha256.update(content)
+        return asdict(_Side(self._dtype.str, self._total, self.tokenizer.vocabulary_hash))
 
 
 class _LinkWriter:

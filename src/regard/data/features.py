@@ -36,7 +36,7 @@ from regard.data.image_tensors import ImageTensors
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
 from regard.errors import DataError, NonFiniteError, OptionError, RegardWarning, ShapeError
-from regard.files import locked
+from regard.files import building
 
 # How far the features of the probe image may differ from those of the first run: devices round differently.
 _TOLERANCE = 0.02
@@ -104,7 +104,7 @@ class FeatureStore:
         plan = StorePlan(encoder, repr(prepare), hash_names(names), len(names), cells, features, kind, steps_hash)
         if steps is not None and np.shape(steps) != (features,):
             raise OptionError(f"steps must be above 0, one for each of {features} features; got {np.shape(steps)}.")
-        with locked(folder / ".lock", wait=f"Another process is building {folder}; waiting for it."):
+        with building(folder):
             if not _continues(folder, plan, probe):
                 _start(folder, plan, names, probe, steps)
             _fill(folder, plan, names, _Encoding(images, encode, prepare, batch, workers), progress)
@@ -252,6 +252,7 @@ def _start(
     probe: Float16[np.ndarray, "2 cells features"],
     steps: Float[np.ndarray, "features"] | None,
 ) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "meta.json").unlink(missing_ok=True)
     if steps is not None:
         np.save(folder / "steps.npy", np.asarray(steps, dtype=np.float32))

@@ -135,7 +135,7 @@ def _middle(grid: tuple[int, int]) -> np.ndarray:
         side = np.zeros(size)
         side[[(size - 1) // 2, size // 2]] = 1
         sides.append(side / side.sum())
-    return np.outer(*sides).reshape(-1)
+    return np.asarray(np.outer(*sides).reshape(-1))
 
 
 def map_scores(weights: Sequence[Map]) -> MapScores:

@@ -115,12 +115,12 @@ def _model_of_run(folder: Path) -> Path:
 
 def kind_of(path: Path) -> str:
     """The kind of system that a model folder or a checkpoint holds."""
-    needed = [CONFIG] if path.is_file() else [CONFIG, PARAMETERS]
     folder = _folder(path)
-    if not all((folder / name).is_file() for name in needed):
+    if path.is_file() and not (folder / CONFIG).is_file():
+        raise ModelError(f"{path} needs {folder / CONFIG} beside it, which `regard train` writes.")
+    if path.is_dir() and not ((folder / CONFIG).is_file() and (folder / PARAMETERS).is_file()):
         raise ModelError(
-            f"{path} is not a model: {folder} needs {' and '.join(needed)}, which `regard train` writes. Give a model "
-            "folder, the folder of a run, or a checkpoint in it."
+            f"{folder} is not a model folder: it needs {CONFIG} and {PARAMETERS}, which `regard train` writes."
         )
     return str(_read_config(folder)["system"])
 

@@ -10,15 +10,15 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from regard.errors import ModelError, OptionError
 
 SCALE = ":factor"
 """Ends the name of the tensor that the rows of an int8 matrix are multiplied by."""
 Store = Literal["float32", "float16", "int8"]
-_FREE_ELEMENTS, _FREE_OPERATIONS = 2**26, 20_000
-"""What building a model may take whatever its parameters are: 256 MB of buffers, and some seconds."""
+_FREE_ELEMENTS, _FREE_OPERATIONS = 2**26, 5000
+"""What building a model may take beside its parameters: 256 MB of buffers, and a moment."""
 
 
 def write_parameters(path: Path, model: nn.Module, store: Store) -> None:
@@ -28,7 +28,10 @@ def write_parameters(path: Path, model: nn.Module, store: Store) -> None:
     state = model.state_dict()
     first = set(first_names(state).values())
     kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
-    save_file(_narrowed(kept, store), path)
+    try:
+        save_file(_narrowed(kept, store), path)
+    except SafetensorError as error:
+        raise ModelError(f"The parameters cannot be written to {path}: {error}.") from error
 
 
 def read_parameters(path: Path) -> dict[str, Tensor]:
@@ -56,32 +59,32 @@ def stored_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 def no_larger_than(shapes: Sequence[tuple[int, ...]], place: str) -> Iterator[None]:
     """Refuse to build a model in this block that is far larger than its stored parameters, before memory is taken."""
     elements = sum(map(math.prod, shapes))
-    with _Bounded(8 * elements + _FREE_ELEMENTS, 1000 * len(shapes) + _FREE_OPERATIONS) as bounded:
-        try:
+    bounded = _Bounded(8 * elements + _FREE_ELEMENTS, 100 * len(shapes) + _FREE_OPERATIONS)
+    try:
+        with bounded:
             yield
-        except (RuntimeError, OverflowError, MemoryError) as error:
-            # torch reports sizes that no memory could hold in many ways.
-            if not bounded.is_exceeded:
-                raise
-            raise ModelError(
-                f"{place} asks for a model that is far larger than its parameters, which are {elements:,} numbers."
-            ) from error
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        # torch reports in many ways that no memory could hold a size.
+        if not bounded.is_exceeded and "verflow" not in str(error):
+            raise
+        raise ModelError(
+            f"{place} asks for a model that is far larger than its parameters, which are {elements:,} numbers."
+        ) from error
 
 
-class _Bounded(TorchDispatchMode):
-    """Counts the numbers that new tensors have and the operations that create them, and stops above a limit."""
+class _Bounded(TorchFunctionMode):
+    """Counts the numbers that new tensors have and the calls that create them, and stops above a limit."""
 
     def __init__(self, elements: int, operations: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._elements, self._operations = elements, operations
         self.is_exceeded = False
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self._operations -= 1
         if not any(isinstance(each, Tensor) for each in args):
-            # The sizes of a new tensor are a list of numbers, or numbers.
-            lists = [each for each in args if isinstance(each, list | tuple | torch.Size)]
-            sizes = lists[0] if lists else [max((each for each in args if isinstance(each, int)), default=1)]
+            # The sizes of a new tensor: one list of numbers, or the numbers themselves.
+            sizes = args[0] if args and isinstance(args[0], list | tuple) else args
             self._elements -= math.prod(each for each in sizes if isinstance(each, int))
         if self._elements < 0 or self._operations < 0:
             self.is_exceeded = True

@@ -102,10 +102,10 @@ def train(
                 if goes_on:
                     plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
                 else:
-                    folder.begin(overwrite=overwrite, refuse=refuse_to_replace)
+                    folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
             experiment = family(plan.recipe.system).load_experiment()(plan.recipe, folder.path, progress=progress)
             with _explaining(recipe, data):
-                return run(experiment, folder, start_from=plan.model, base=plan.base, devices=joint)
+                return run(experiment, folder, start_from=plan.model, base=plan.base, resume=goes_on, devices=joint)
 
 
 @contextmanager

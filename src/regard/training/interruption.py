@@ -78,5 +78,5 @@ class Interruption:
             self.signum = signum
             raise Interrupted(signum)
         self.signum = signum
-        name = "" if signum == signal.SIGINT else f"{signal.Signals(signum).name}: "
-        sys.stderr.write(f"\n{name}stopping after this batch, to save the run. Press Ctrl-C to stop at once.\n")
+        name = "Ctrl-C" if signum == signal.SIGINT else signal.Signals(signum).name
+        sys.stderr.write(f"\n{name}: stopping after this batch, to save the run. Press Ctrl-C to stop at once.\n")

@@ -1,5 +1,6 @@
 """The engine: read the data, build the model, fit it, test it, save it. It knows no system."""
 
+import errno
 import signal
 import sys
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from regard.errors import DataError, TrainingError
+from regard.errors import DataError, ModelError, TrainingError
 from regard.files import write_text
+from regard.layers.layout import by_rows
 from regard.training import processes
 from regard.training.checkpoint_files import step_files
 from regard.training.experiment import Experiment, Trained
@@ -21,6 +23,8 @@ from regard.training.run_folder import RunFolder, changed_data, describe_run
 from regard.training.settings import Devices
 
 Model = TypeVar("Model", bound=nn.Module)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""The errors of a disk that is full, of a quota, of a limit, and of a disk that can only be read."""
 
 
 def run(
@@ -29,18 +33,19 @@ def run(
     *,
     start_from: Model | None = None,
     base: str = "",
+    resume: bool = False,
     devices: Devices | None = None,
 ) -> Trained[Model]:
     """Run an experiment into its folder, which is locked: the model, logs/, checkpoints/, recipe.toml and run.json.
 
-    Where the folder holds checkpoints, the run goes on from the newest one. `start_from` is the model to train instead
-    of a new one, and `base` says where it comes from. `devices` are those of all processes that train together, which
-    have joined; only the first of them writes, and tests the model. Ctrl-C and SIGTERM end the training early and save
-    the model; a second one ends everything at once, as KeyboardInterrupt or SystemExit.
+    With `resume`, the run in the folder goes on; otherwise a new one replaces it. `start_from` is the model to train
+    instead of a new one, and `base` says where it comes from. `devices` are those of all processes that train together,
+    which have joined; only the first of them writes, and tests the model. Ctrl-C and SIGTERM end the training early and
+    save the model; a second one ends everything at once, as KeyboardInterrupt or SystemExit.
     """
     with Interruption() as interruption:
         try:
-            return _run(experiment, folder, start_from, base, devices or Devices(), interruption)
+            return _run(experiment, folder, start_from, base, devices or Devices(), interruption, resume=resume)
         except Interrupted as stop:
             sys.stderr.write(f"Stopped at once. {_how_to_go_on(folder)}\n")
             if stop.signum == signal.SIGINT:
@@ -48,6 +53,11 @@ def run(
             raise SystemExit(128 + stop.signum) from None
         except TrainingError as error:
             raise TrainingError(f"{error} {_how_to_go_on(folder)}") from error
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            message = f"{folder.path} cannot be written to: {error.strerror}. {_how_to_go_on(folder)}"
+            raise TrainingError(message) from error
         except RuntimeError as error:
             if not processes.is_loss_of_process(error):
                 raise
@@ -61,10 +71,12 @@ def _run(
     base: str,
     devices: Devices,
     interruption: Interruption,
+    *,
+    resume: bool,
 ) -> Trained[Model]:
     folder.clean()
     prepare(experiment.recipe.train)
-    before = from_first(folder.record)
+    before = from_first(folder.record) if resume else {}
     with first_process_first():
         splits = _read(experiment, before)
         checksums = experiment.checksums(splits) if is_first_process() else {}
@@ -75,7 +87,7 @@ def _run(
     if start_from is None:
         model = from_first(lambda: experiment.build(splits))
     else:
-        model = start_from.to("cpu").train()
+        model = by_rows(start_from.to("cpu")).train()
         experiment.check_model(model, splits)
     with first_process_first():
         task, *loaders = experiment.task(model, splits)
@@ -96,7 +108,10 @@ def _run(
         return Trained(folder.model, model, fitted, signum=interruption.signum)
     metrics = fitted | _tested(experiment, model, splits, interruption) | {"run": record}
     saved: Any = model
-    saved.save(folder.model, metrics=metrics)
+    try:
+        saved.save(folder.model, metrics=metrics)
+    except ModelError as error:
+        raise TrainingError(str(error)) from error
     return Trained(folder.model, model, metrics, signum=interruption.signum)
 
 
@@ -127,9 +142,11 @@ def _remember(
     resumed = before.pop("resumed", [])
     if before:
         resumed.append(
-            {name: record[name] for name in ("command", "directory", "versions", "device", "processes", "threads")}
+            {name: record[name] for name in ("command", "directory", "versions", "device", "threads", "processes")}
         )
         record = {name: value for name, value in before.items() if name != "notes"}
+    else:
+        folder.begin()
     folder.write_record(record | {"notes": experiment.notes} | ({"resumed": resumed} if resumed else {}))
     if not step_files(folder.checkpoints):
         model.save_config(folder.checkpoints)

@@ -85,9 +85,8 @@ class RunFolder:
                 "--overwrite, or choose another folder with --out."
             )
 
-    def begin(self, *, overwrite: bool, refuse: Callable[[Path], str]) -> None:
-        """Remove the run that is to be overwritten, in the order in which its parts depend on each other."""
-        self.check_free(overwrite=overwrite, refuse=refuse)
+    def begin(self) -> None:
+        """Remove the run that is overwritten: only now that all is read and built, and a new one begins."""
         if is_first_process():
             if self.holds_run and self.model.is_dir():
                 shutil.rmtree(self.model)

@@ -30,6 +30,8 @@ _SENTENCE: Colour = (203, 24, 29)
 _WORD: Colour = (33, 113, 181)
 _LETTER_INCHES, _LINE_INCHES = 0.0755, 0.24
 _BAR_INCHES = 1.3
+# Of 16 colours the nearest to a paler shade is white, which would stand out.
+_PALEST = 0.15
 _BARS = "Bar: weight of the sentence."
 _SHADES = "Shade: weight of the word in its sentence x square root of the sentence's weight."
 _RAW_SHADES = "Shade: weight of the word in its sentence."
@@ -88,7 +90,7 @@ def document_terminal(trace: Trace, *, width: int = 80, colour: bool = True, raw
             shown = isolated(shortened(word, _MAX_WORD))
             if colour:
                 background = _blend(_WORD, shade)
-                text.append(shown, style=_style(background) if shade > 0.05 else "")
+                text.append(shown, style=_style(background) if shade > _PALEST else "")
             else:
                 text.append(f"▓{shown}▓" if shade > 0.66 else f"▒{shown}▒" if shade > 0.33 else shown)
         table.add_row(f"{sentence.weight:.2f}", Text(bar, style="red" if colour else ""), text)

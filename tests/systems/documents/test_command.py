@@ -19,9 +19,11 @@ def model(tmp_path_factory):
 
 
 def test_a_text_is_classified_with_what_carried_it(model):
-    first, *carriers = regard("classify", "--model", model, TEXT, check=True).stdout.splitlines()
+    first, others, *carriers = regard("classify", "--model", model, TEXT, check=True).stdout.splitlines()
     result = small_document_classifier().classify(TEXT)
+    (other,) = [label for label in result.probabilities if label != result.label]
     assert first == f"{result.label} {result.probability:.3f}"
+    assert others == f"  other classes: {other} {result.probabilities[other]:.3f}"
     assert len(carriers) == 2
     strongest = max(result.sentences, key=lambda each: each.weight)
     assert strongest.text in carriers[0]

@@ -40,6 +40,7 @@ def learn(folder, *, data, model, train=None):
         data={"folder": str(folder), "train": "train.txt", "valid": "train.txt", **data},
         model={**SMALL, **model},
         train={**FAST, **(train or {})},
+        overwrite=True,
         progress=False,
     )
 

@@ -14,10 +14,8 @@ from regard.systems.translation.alignment import (
     align_pairs,
     align_words,
     alignment_error,
-    choose_layers,
     link_words,
     merge_by_word,
-    reading_layer,
 )
 
 TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue ."]
@@ -107,23 +105,27 @@ def test_too_long_and_empty_sentences_have_no_links(model, monkeypatch):
     assert found[1].weights.shape == (1, 50)
 
 
+def read(transformer, step, layer=1):
+    """A translator with the same parameters, whose alignment is read in another way."""
+    config = {**TRANSFORMER, "alignment_layer": layer, "alignment_step": step}
+    return small_translator(transformer.source_tokenizer, **config)
+
+
 def test_a_word_is_read_in_the_step_after_the_one_that_predicts_it(transformer):
     words = [(["two", "dogs", "run"], ["a", "dog", "is"])]
-    layers = [reading_layer(transformer, 1, step) for step in ("output", "input")]
+    layers = [read(transformer, step) for step in ("output", "input")]
     steps = torch.rand(1, 4, 5)
     assert layers[0].by_word(steps) is steps
     assert layers[1].by_word(steps).equal(steps[:, [1, 2, 3, 3]])
-    output, read = (align_words(model, words)[0] for model in layers)
-    assert not np.allclose(output, read)
+    predicted, known = (align_words(model, words)[0] for model in layers)
+    assert not np.allclose(predicted, known)
 
 
 def test_the_attention_of_a_translation_is_read_in_the_same_step(transformer):
-    heads = [
-        reading_layer(transformer, 2, step).translate("two dogs run", max_length=5) for step in ("output", "input")
-    ]
-    predicted, read = (result.trace.weights for result in heads)
-    assert heads[0].text == heads[1].text
-    np.testing.assert_allclose(read[:-1], predicted[1:], rtol=1e-5)
+    results = [read(transformer, step, 2).translate("two dogs run", max_length=5) for step in ("output", "input")]
+    predicted, known = (result.trace.weights for result in results)
+    assert results[0].text == results[1].text
+    np.testing.assert_allclose(known[:-1], predicted[1:], rtol=1e-5)
 
 
 def test_one_head_of_a_layer_can_be_reported(transformer):
@@ -133,16 +135,3 @@ def test_one_head_of_a_layer_can_be_reported(transformer):
     other = small_translator(transformer.source_tokenizer, **TRANSFORMER, alignment_layer=1, alignment_head=1)
     one, mean, other = (align_words(each, words)[0] for each in (one, mean, other))
     np.testing.assert_allclose(mean, (one + other) / 2, rtol=1e-4)
-
-
-def test_the_layers_that_agree_most_are_chosen(transformer, monkeypatch):
-    links = {1: {(0, 0), (1, 1)}, 2: {(0, 1), (1, 0), (2, 2)}}
-    monkeypatch.setattr(alignment, "reading_layer", lambda model, layer: layer)
-    monkeypatch.setattr(
-        alignment,
-        "link_words",
-        lambda layer, pairs: [
-            {1: {(0, 0), (2, 1)}, 2: {(0, 1), (1, 0), (2, 2)}}[layer] if pairs is PAIRS else links[layer]
-        ],
-    )
-    assert choose_layers(transformer, transformer, PAIRS) == (2, 2, 1.0)

@@ -134,7 +134,7 @@ def test_training_reports_what_was_left_out_and_uses_its_store_again(tmp_path, c
     assert (metrics["train_kept"], metrics["train_empty"], metrics["train_over_long"]) == (195, 1, 1)
     assert json.loads((tmp_path / "run" / "model" / "metrics.json").read_text())["train_over_long"] == 1
     built = (tmp_path / "run" / "corpus" / "source.ids").stat().st_mtime_ns
-    train(recipe, out=tmp_path / "run", progress=True)
+    train(recipe, out=tmp_path / "run", overwrite=True, progress=True)
     assert (tmp_path / "run" / "corpus" / "source.ids").stat().st_mtime_ns == built
     assert "Training pairs: 195 kept, 1 empty, 1 over-long" in capsys.readouterr().err
     assert (tmp_path / "run" / "logs" / "metrics-1.csv").is_file(), "the log of the first run is kept"

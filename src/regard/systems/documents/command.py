@@ -12,10 +12,10 @@ from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import TERMINAL, check_show, read_texts, result_text, say, show_result, writing
 
 if TYPE_CHECKING:
-    from regard.systems.documents.model import Classification
+    from regard.systems.documents.classification import Classification
 
 MAX_CARRIERS = 3
-"""Sentences that are listed below a label, and words of each."""
+"""Other classes and sentences listed below a label, and words of each sentence."""
 
 
 def classify(
@@ -50,7 +50,8 @@ def classify(
     output
         Write the results to this file instead of the standard output, or one file for each --input to a folder.
     show
-        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a page.
+        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
+        page to explore.
     raw
         Shade words by their weight within the sentence alone, not also by the sentence's weight.
     json
@@ -97,8 +98,13 @@ def classify(
 
 
 def _carriers(result: "Classification") -> str:
-    """The sentences that carried a class, each with its strongest words."""
-    lines = []
+    """The next classes, and the sentences that carried the class, each with its strongest words."""
+    others = list(result.probabilities.items())[1 : 1 + MAX_CARRIERS]
+    lines = (
+        [f"  other classes: {', '.join(f'{label} {probability:.3f}' for label, probability in others)}"]
+        if others
+        else []
+    )
     for sentence in sorted(result.sentences, key=lambda each: -each.weight)[:MAX_CARRIERS]:
         strongest = sorted(sentence.words, key=lambda each: -each.weight)[:MAX_CARRIERS]
         words = ", ".join(f"{word.word} {word.weight:.2f}" for word in strongest)

@@ -10,10 +10,11 @@ import numpy as np
 from regard.data.documents import BadRows, Document, read_documents
 from regard.errors import DataError, OptionError
 from regard.systems.documents import EvaluationSet
+from regard.systems.documents.classification import Classification
 from regard.systems.documents.data import WORLD_COUNT, cleaned, encode_documents
 from regard.systems.documents.experiment import predicted
 from regard.systems.documents.explanations import faithfulness, rationale_agreement
-from regard.systems.documents.model import Classification, DocumentClassifier
+from regard.systems.documents.model import DocumentClassifier
 from regard.systems.report import Measure, Report
 
 PUNCTUATION = ".,;:!?\"'()[]"

@@ -137,6 +137,7 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
             "train_documents_cut": train.left_out,
             "train_unknown_percent": train.unknown_percent,
             "valid_documents": len(valid),
+            "valid_documents_cut": valid.left_out,
             "valid_unknown_percent": valid.unknown_percent,
             "bad_rows": splits.bad.count,
         }
@@ -156,6 +157,7 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
             metrics |= {
                 "test_accuracy": 100 * float((found == test.labels).mean()),
                 "test_documents": len(test),
+                "test_documents_cut": test.left_out,
                 "test_unknown_percent": test.unknown_percent,
             }
         return metrics

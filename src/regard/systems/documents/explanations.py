@@ -22,7 +22,8 @@ from regard.metrics.faithfulness import (
     permutation_test,
 )
 from regard.systems.documents.batch import DocumentBatch, EncodedDocument
-from regard.systems.documents.model import DocumentClassifier, EncodedText
+from regard.systems.documents.classification import EncodedText
+from regard.systems.documents.model import DocumentClassifier
 from regard.systems.report import Measure
 
 MAX_BATCH_WORDS = 1 << 16

@@ -87,9 +87,6 @@ class TapeTrain(TrainSettings):
     """adam, or rmsprop with momentum, as in the paper."""
     momentum: Fraction = 0.9
     """rmsprop: momentum."""
-    epsilon: PositiveFloat = 1e-8
-    """adam: added to the scale that gradients are divided by. With 1e-4, a machine whose loss is almost 0 rests; with
-    1e-8 it drifts, and may lose what it could do with longer tapes than those of the training."""
     curriculum: Fraction = 0.0
     """Fraction of the training, at its beginning, in which sequences grow to max_length, and copies to max_repeats; 0
     for none."""
@@ -165,11 +162,7 @@ class TapeTask(TrainingTask):
         fused = self.device.type == "cuda"
         if settings.optimizer == "adam":
             return torch.optim.AdamW(
-                parameters,
-                lr=settings.learning_rate,
-                eps=settings.epsilon,
-                weight_decay=settings.weight_decay,
-                fused=fused,
+                parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=fused
             )
         return torch.optim.RMSprop(
             parameters,

@@ -97,47 +97,42 @@ class PairClassifier(nn.Module):
         weights: bool = False,
     ) -> Judged:
         """Read premises and hypotheses, and classify each pair."""
-        sides = [(premise, premise_lengths), (words, lengths)]
-        premises, sentences = (
-            self._read(sides, weights) if self.premise_reader is None else self._beside(sides, weights)
-        )
+        if self.premise_reader is None:
+            premises, sentences = self._read_alike(premise, premise_lengths, words, lengths, weights=weights)
+        else:
+            premises = self.premise_reader(self.dropout(self.words(premise)), premise_lengths, weights=weights)
+            beside = premises if self.fusion == "deep" else None
+            sentences = self.reader(self.dropout(self.words(words)), lengths, beside, weights=weights)
         first, second, between = premises.states, sentences.states, None
         if self.attention is not None and self.combine is not None:
             memory = self.attention.remember(premises.states, premises.exists)
             context, between = self.attention(second, memory, weights=weights)
             second = torch.tanh(self.combine(torch.cat([context, second], dim=-1)))
         elif self.compare is not None:
-            first, _ = self.compare(first, second, sentences.exists)
-            second, between = self.compare(second, premises.states, premises.exists, weights=weights)
+            first, _ = self.compare(premises.states, sentences.states, sentences.exists)
+            second, between = self.compare(sentences.states, premises.states, premises.exists, weights=weights)
         elif sentences.source_maps:
             between = sentences.source_maps[-1].mean(1)
         first, second = pooled(first, premise_lengths, self.pool), pooled(second, lengths, self.pool)
         joined = torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
         return Judged(self.head(joined), sentences, premises, between)
 
-    def _beside(self, sides: list[tuple[Tensor, Tensor]], weights: bool) -> tuple[Sentences, Sentences]:
-        """Read the premises, then the hypotheses with the other reader, which deep fusion shows the premises."""
-        (premise, premise_lengths), (words, lengths) = sides
-        premises = self.premise_reader(self.dropout(self.words(premise)), premise_lengths, weights=weights)  # type: ignore[misc]
-        beside = premises if self.fusion == "deep" else None
-        return premises, self.reader(self.dropout(self.words(words)), lengths, beside, weights=weights)
+    def _read_alike(
+        self, premise: Tensor, premise_lengths: Tensor, words: Tensor, lengths: Tensor, *, weights: bool
+    ) -> tuple[Sentences, Sentences]:
+        """Read both sentences in one batch: a recurrence takes as long for many sentences as for few."""
+        width = max(premise.shape[1], words.shape[1])
+        ids = torch.cat([nn.functional.pad(side, (0, width - side.shape[1]), value=PAD) for side in (premise, words)])
+        read = self.reader(self.dropout(self.words(ids)), torch.cat([premise_lengths, lengths]), weights=weights)
+        rows = len(premise)
+        return _part(read, slice(0, rows), premise.shape[1]), _part(read, slice(rows, None), words.shape[1])
 
-    def _read(self, sides: list[tuple[Tensor, Tensor]], weights: bool) -> tuple[Sentences, Sentences]:
-        """Read both sentences as one batch: a recurrence takes as long for many sentences as for few."""
-        width = max(ids.shape[1] for ids, _ in sides)
-        ids = torch.cat([nn.functional.pad(ids, (0, width - ids.shape[1]), value=PAD) for ids, _ in sides])
-        read = self.reader(self.dropout(self.words(ids)), torch.cat([lengths for _, lengths in sides]), weights=weights)
-        rows = len(sides[0][0])
-        parts = (slice(0, rows), sides[0][0].shape[1]), (slice(rows, None), sides[1][0].shape[1])
-        premises, sentences = (
-            Sentences(
-                read.states[part, :length],
-                tuple(each[part, :, :length, :length] for each in read.maps),
-                exists=read.exists[part, :, :length],
-            )
-            for part, length in parts
-        )
-        return premises, sentences
+
+def _part(sentences: Sentences, rows: slice, length: int) -> Sentences:
+    """Some of the sentences, with as many words as the longest of them has."""
+    maps = tuple(each[rows, :, :length, :length] for each in sentences.maps)
+    exists = None if sentences.exists is None else sentences.exists[rows, :, :length]
+    return Sentences(sentences.states[rows, :length], maps, exists=exists)
 
 
 class Comparison(nn.Module):

@@ -3,8 +3,8 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +30,7 @@ from regard.systems.translation.model import Translator
 
 WordPair = tuple[Sequence[str], Sequence[str]]
 WordMap = Float[np.ndarray, "target source"]
-MAX_BATCH, MAX_BATCH_TOKENS = 512, 1 << 15
+MAX_BATCH, MAX_BATCH_ON_GPU, MAX_BATCH_TOKENS = 64, 512, 1 << 15
 READ_AHEAD = 8192
 """Number of pairs that are read before the first are aligned: those of like length go together."""
 
@@ -54,7 +54,8 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
     usable = [
         place for place, (source, target) in enumerate(pairs) if source and target and costs[place] <= MAX_TOKENS + 2
     ]
-    for batch in batches_by_cost([costs[place] for place in usable], max_batch=MAX_BATCH, max_cost=MAX_BATCH_TOKENS):
+    rows = MAX_BATCH_ON_GPU if model.device.type == "cuda" else MAX_BATCH
+    for batch in batches_by_cost([costs[place] for place in usable], max_batch=rows, max_cost=MAX_BATCH_TOKENS):
         places = [usable[number] for number in batch]
         found = _word_maps(model, [sources[place] for place in places], [targets[place] for place in places])
         for place, table in zip(places, found, strict=True):
@@ -198,42 +199,3 @@ def alignment_error(
     pairs = [(example.source, example.target) for example in gold]
     predicted = link_words(model, pairs, reverse, symmetrize=symmetrize, threshold=threshold)
     return alignment_error_rate(predicted, [example.sure for example in gold], [example.possible for example in gold])
-
-
-def reading_layer(model: Translator, layer: int, step: Literal["output", "input"] = "input") -> Translator:
-    """A translator with the parameters of a Transformer whose alignment is the attention of another layer, from 1."""
-    config = replace(model.config, alignment_layer=layer, alignment_head=0, alignment_step=step)
-    other = Translator(config, model.source_tokenizer, model.target_tokenizer).to(model.device)
-    other.load_state_dict(model.state_dict())
-    other.metrics, other.card = model.metrics, model.card
-    return other.train(model.training)
-
-
-def choose_layers(forward: Translator, backward: Translator, pairs: Sequence[WordPair]) -> tuple[int, int, float]:
-    """The layers of two Transformers, one for each direction, whose links agree most; and how much they agree.
-
-    Agreement is 2 |A & B| / (|A| + |B|), over the links of all pairs. It needs no gold links (Chen et al. 2020).
-    """
-    turned = [(target, source) for source, target in pairs]
-    found = [
-        {
-            layer: _numbered(link_words(reading_layer(model, layer), texts), turn)
-            for layer in range(1, model.config.layers + 1)
-        }
-        for model, texts, turn in ((forward, pairs, False), (backward, turned, True))
-    ]
-    agreements = {
-        (one, other): 2 * len(ours & theirs) / max(1, len(ours) + len(theirs))
-        for one, ours in found[0].items()
-        for other, theirs in found[1].items()
-    }
-    best = max(agreements, key=agreements.__getitem__)
-    return *best, agreements[best]
-
-
-def _numbered(links: Sequence[set[Link]], turn: bool) -> set[tuple[int, int, int]]:
-    return {
-        (number, target, source) if turn else (number, source, target)
-        for number, each in enumerate(links)
-        for source, target in each
-    }

@@ -46,7 +46,8 @@ def translate(
     output
         Write the translations to this file instead of the standard output, or one file for each input to a folder.
     show
-        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure.
+        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
+        page to explore.
     json
         Write one JSON object per sentence, with scores, alternatives and attention.
     device
@@ -164,18 +165,18 @@ def align_corpus(
     target: Path,
     *,
     out: Annotated[Path, Parameter(alias="-o")] = Path("alignment"),
-    recipe: str = "aligner",
-    rounds: int = 2,
+    rounds: Annotated[int, Parameter(validator=validators.Number(gte=0))] = 1,
     links: Path | None = None,
-    minutes: float = 0.0,
-    later_minutes: float = 0.0,
+    recipe: str = "aligner",
+    minutes: Annotated[float, Parameter(validator=validators.Number(gte=0))] = 0.0,
     symmetrize: Symmetrize = "mutual",
     gold: Path | None = None,
 ) -> None:
     """Learn to align the words of a parallel corpus from the corpus alone, and write the links.
 
-    Trains a Transformer in each direction, links the words on which their attention agrees, and trains both further,
-    guided by these links. Writes OUT/round-N/forward.links, such as 0-0 1-2, and both models of each round.
+    Round 0 takes a few minutes on a CPU: two hidden Markov models, one for each direction, are estimated so that they
+    agree. Each further round trains a Transformer for each direction, guided by the links of the round before, which
+    knows the context of a word and can align other text. Writes OUT/round-N/forward.links, such as 0-0 1-2.
 
     Parameters
     ----------
@@ -185,18 +186,16 @@ def align_corpus(
         Their translations, line by line.
     out
         Folder to write to; rounds that it already holds are not repeated.
-    recipe
-        The recipe of both directions: a packaged one or a TOML file.
     rounds
-        How often to train; from the second on, guided by the links of the round before.
+        Number of trainings; 0 for the links of the hidden Markov models alone.
     links
-        Links of another aligner for each pair of lines, such as 0-0 1-2: they guide the first round as well.
+        Links of another aligner for each pair of lines, such as 0-0 1-2, which take the place of round 0.
+    recipe
+        The recipe of the Transformers: a packaged one or a TOML file.
     minutes
-        Maximum training time of the first round; 0 for no limit.
-    later_minutes
-        Maximum training time of each later round; 0 for no limit.
+        Maximum time of each training; 0 for no limit.
     symmetrize
-        How the two directions are combined.
+        How the two directions are combined from round 1 on.
     gold
         JSON lines with right links (src, tgt, sure, possible): prints the error rate after each round.
     """
@@ -207,13 +206,14 @@ def align_corpus(
         source,
         target,
         out,
-        recipe=recipe,
         rounds=rounds,
         links=links,
-        first={"train": {"minutes": minutes}},
-        later={"train": {"minutes": later_minutes}},
+        recipe=recipe,
+        tables={"train": {"minutes": minutes}} if minutes else None,
         symmetrize=symmetrize,
         gold=() if gold is None else read_gold(gold),
         report=say,
     )
-    say(f"Wrote {done[-1].links}. Align more text: regard align {done[-1].forward} A B --reverse {done[-1].backward}")
+    say(f"Wrote {done[-1].links}.")
+    if rounds:
+        say(f"Align more text: regard align {done[-1].forward} SOURCE TARGET --reverse {done[-1].backward}")

@@ -1,17 +1,16 @@
-"""Align a parallel corpus with no other tool: two translators, one for each direction, that teach each other.
+"""Align a parallel corpus with no other tool: by counting, then by translators that learn from the counts.
 
-1. Train a Transformer in each direction, and choose the layers whose attention agrees most between them.
-2. Link the words of the training pairs by both.
-3. Train both further, one head of each guided by these links (Garg et al. 2019, section 4), where the alignment is read
-   when the word is the input (Chen et al. 2020). Each further round repeats 2 and 3.
+1. Two hidden Markov models, one for each direction, are estimated from the corpus so that they agree; they give links.
+2. A Transformer is trained for each direction, with one head guided by these links (Garg et al. 2019, section 4), read
+   when the word is the input (Chen et al. 2020). It knows the context of a word, which counts do not.
+3. Each further round trains them again from where they are, guided by the links on which both agreed.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,25 +22,25 @@ from regard.data.text import read_pairs
 from regard.data.word_links import format_links, read_links
 from regard.errors import OptionError
 from regard.files import replacing
-from regard.metrics.alignment import GoldAlignment
+from regard.metrics.alignment import AlignmentScores, GoldAlignment, Link, alignment_error_rate
+from regard.systems.system import choose_device
 from regard.systems.translation import Symmetrize
-from regard.systems.translation.alignment import align_files, alignment_error, choose_layers, reading_layer
+from regard.systems.translation.alignment import align_files, alignment_error
+from regard.systems.translation.hidden_markov import align_by_agreement
 from regard.systems.translation.model import Translator
 
-SAMPLE = 1000
-"""Number of pairs on which the layers of the two directions are compared."""
 GUIDANCE = 0.5
 """Weight of the guidance, unless the tables say otherwise."""
 GUIDED_HEAD = 1
 """The head that the links guide, counted from 1; a Transformer's heads are all alike before."""
 DIRECTIONS = ("forward", "backward")
-Path_ = str | os.PathLike[str]
+File = str | os.PathLike[str]
 Tables = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Round:
-    """What a round of training leaves in its folder."""
+    """What a round leaves in its folder: links, and from round 1 on two models."""
 
     folder: Path
 
@@ -57,7 +56,7 @@ class Round:
 
     @property
     def links(self) -> Path:
-        """The links of the training pairs, source - target."""
+        """The links of the pairs, source - target."""
         return self.folder / "forward.links"
 
     @property
@@ -72,15 +71,14 @@ class Round:
 
 
 def align_corpus(
-    source: Path_,
-    target: Path_,
-    out: Path_,
+    source: File,
+    target: File,
+    out: File,
     *,
-    recipe: Path_ = "aligner",
-    rounds: int = 2,
-    links: Path_ | None = None,
-    first: Tables | None = None,
-    later: Tables | None = None,
+    recipe: File = "aligner",
+    rounds: int = 1,
+    links: File | None = None,
+    tables: Tables | None = None,
     symmetrize: Symmetrize = "mutual",
     gold: Sequence[GoldAlignment] = (),
     progress: bool = True,
@@ -88,76 +86,87 @@ def align_corpus(
 ) -> list[Round]:
     """Learn to align two parallel files from themselves alone; return what each round leaves in the folder `out`.
 
-    With `links`, a file such as another aligner writes (`0-0 1-2` for each pair), the first round is guided as well.
-    `first` and `later` replace fields of the recipe's tables in the first round and in those after it, as in
-    first={"train": {"minutes": 6}}. Rounds that are complete in `out` are not repeated. `report` is called with a line
-    about each round, which has the alignment error rate if there are `gold` links.
+    Round 0 counts, and the following `rounds` train two translators. With `links`, a file such as another aligner
+    writes (`0-0 1-2` for each pair), these take the place of round 0. `tables` replaces fields of the recipe, as in
+    tables={"train": {"minutes": 6}}. Rounds that are complete in `out` are not repeated. `report` is called with a line
+    about each round, if there are `gold` links: its alignment error rate.
     """
-    if rounds < 1:
-        raise OptionError(f"rounds must be 1 or more; got {rounds}.")
-    done: list[Round] = []
-    guide = None if links is None else _both_ways(Path(links), Path(out) / "given")
+    if rounds < 0:
+        raise OptionError(f"rounds must be 0 or more; got {rounds}.")
+    done = [Round(Path(out) / "round-0")]
+    if links is not None:
+        if not done[0].is_complete:
+            _write(done[0], ({(i, j) for i, j in each.tolist()} for each in read_links(links)))
+    else:
+        _count(done[0], source, target, gold, progress=progress, report=report)
     for number in range(1, rounds + 1):
         here = Round(Path(out) / f"round-{number}")
         if not here.is_complete:
-            tables = _merged(_later_training(recipe), later or {}) if done else (first or {})
-            _train_both(recipe, tables, here, (source, target), guide, done[-1] if done else None, progress=progress)
-            if guide is None:
-                report(f"Round {number}: {_choose_layers(here, source, target)}")
-            _write_links(here, source, target, symmetrize=symmetrize, progress=progress)
+            _train_both(recipe, tables or {}, here, done[-1], (source, target), progress=progress)
+            models = [Translator.load(folder) for folder in (here.forward, here.backward)]
+            found = align_files(models[0], source, target, models[1], symmetrize=symmetrize)
+            _write(here, (set(pair.links) for pair in track(found, "Linking", "pairs", enabled=progress)))
         if gold:
             models = [Translator.load(folder) for folder in (here.forward, here.backward)]
-            error = alignment_error(models[0], gold, models[1], symmetrize=symmetrize)
-            report(
-                f"Round {number}: AER {error.error_rate:.3f}, precision {error.precision:.3f}, "
-                f"recall {error.recall:.3f}."
-            )
-        guide = (here.links, here.backward_links)
+            _report(report, number, alignment_error(models[0], gold, models[1], symmetrize=symmetrize))
         done.append(here)
     return done
 
 
-def _both_ways(links: Path, folder: Path) -> tuple[Path, Path]:
-    """The files of given links as source - target and as target - source."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / "backward.links") as draft, draft.open("w", encoding="utf-8") as stream:
-        stream.writelines(format_links((j, i) for i, j in each.tolist()) + "\n" for each in read_links(links))
-    return links, folder / "backward.links"
+def _count(
+    here: Round,
+    source: File,
+    target: File,
+    gold: Sequence[GoldAlignment],
+    *,
+    progress: bool,
+    report: Callable[[str], Any],
+) -> None:
+    """Write the links of the hidden Markov models, which must see what they align: also the gold sentences."""
+    if here.is_complete:
+        return
+    pairs: list[Any] = [(one.split(), other.split()) for one, other in read_pairs(source, target)]
+    count = len(pairs)
+    pairs += [(example.source, example.target) for example in gold]
+    links = align_by_agreement(pairs, device=choose_device(), progress=progress)
+    if gold:
+        sure, possible = [example.sure for example in gold], [example.possible for example in gold]
+        _report(report, 0, alignment_error_rate(links[count:], sure, possible))
+    _write(here, links[:count])
 
 
-def _later_training(recipe: Path_) -> Tables:
-    """How the rounds after the first are trained: from trained models, so half as fast and half as long."""
-    from regard.systems.run import read_recipe
-
-    train = read_recipe(recipe).train
-    return {"train": {"epochs": max(1, train.epochs // 2), "learning_rate": train.learning_rate / 2}}
+def _report(report: Callable[[str], Any], number: int, scores: AlignmentScores) -> None:
+    report(
+        f"Round {number}: AER {scores.error_rate:.3f}, precision {scores.precision:.3f}, recall {scores.recall:.3f}."
+    )
 
 
 def _train_both(
-    recipe: Path_,
-    tables: Tables,
-    here: Round,
-    files: tuple[Path_, Path_],
-    guide: tuple[Path, Path] | None,
-    before: Round | None,
-    *,
-    progress: bool,
+    recipe: File, tables: Tables, here: Round, before: Round, files: tuple[File, File], *, progress: bool
 ) -> None:
-    """Train both directions, guided by their links if there are any: one after the other, or on a GPU side by side."""
+    """Train both directions, guided by the links of the round before: on a GPU side by side, else one after the other.
+
+    From the second round on, the models of the round before are trained further: half as fast and half as long.
+    """
+    from regard.systems.run import read_recipe
+
+    goes_on = before.forward.is_dir()
+    train: dict[str, Any] = {"guidance": GUIDANCE}
+    if goes_on:
+        base = read_recipe(recipe, tables).train
+        train |= {"epochs": max(1, base.epochs // 2), "learning_rate": base.learning_rate / 2}
     jobs = []
-    for place, (name, (source, target)) in enumerate(zip(DIRECTIONS, (files, files[::-1]), strict=True)):
-        own: dict[str, dict[str, Any]] = {"data": {"source": str(source), "target": str(target)}}
-        if guide is not None:
-            own["data"]["alignments"] = str(guide[place])
-            own["train"] = {"guidance": GUIDANCE}
-            own["model"] = {"alignment_head": GUIDED_HEAD}
-        start = None
-        if before is not None:
-            start = getattr(before, name)
-            config = Translator.load(start, device="cpu").config
-            own["model"] |= {"alignment_layer": config.alignment_layer, "alignment_step": config.alignment_step}
-        jobs.append((recipe, _merged(own, tables), here.folder / name, start))
-    if not torch.cuda.is_available():
+    for name, (source, target) in zip(DIRECTIONS, (files, files[::-1]), strict=True):
+        links = before.links if name == "forward" else before.backward_links
+        own: Tables = {
+            "data": {"source": str(source), "target": str(target), "alignments": str(links)},
+            "model": {"alignment_head": GUIDED_HEAD},
+            "train": train,
+        }
+        if not getattr(here, name).is_dir():
+            start = getattr(before, name) if goes_on else None
+            jobs.append((recipe, _merged(tables, own), here.folder / name, start))
+    if len(jobs) < len(DIRECTIONS) or not torch.cuda.is_available():
         for job in jobs:
             _train(*job, progress)
         return
@@ -166,33 +175,23 @@ def _train_both(
             waiting.result()
 
 
-def _train(recipe: Path_, tables: Tables, out: Path, start_from: Path | None, progress: bool) -> None:
+def _train(recipe: File, tables: Tables, out: Path, start_from: Path | None, progress: bool) -> None:
     from regard.systems.run import train
 
     fields: dict[str, Any] = dict(tables)
-    train(recipe, out=out, start_from=start_from, progress=progress, **fields)
+    # A training that was interrupted goes on.
+    train(recipe, out=out, start_from=start_from, resume=True, progress=progress, **fields)
 
 
-def _choose_layers(here: Round, source: Path_, target: Path_) -> str:
-    """Store with each model of the first round which layer aligns words; return a sentence about it."""
-    sample = [(one.split(), other.split()) for one, other in islice(read_pairs(source, target), SAMPLE)]
-    models = [Translator.load(folder) for folder in (here.forward, here.backward)]
-    *layers, agreement = choose_layers(models[0], models[1], sample)
-    for folder, model, layer in zip((here.forward, here.backward), models, layers, strict=True):
-        reading_layer(model, layer).save(folder)
-    return f"layers {layers[0]} and {layers[1]} agree on {100 * agreement:.1f} % of their links."
-
-
-def _write_links(here: Round, source: Path_, target: Path_, *, symmetrize: Symmetrize, progress: bool) -> None:
-    models = [Translator.load(folder) for folder in (here.forward, here.backward)]
-    found = align_files(models[0], source, target, models[1], symmetrize=symmetrize)
+def _write(here: Round, found: Iterable[set[Link]]) -> None:
+    here.folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         # The last to be entered is the first to be put in place, and forward.links completes the round.
         drafts = [stack.enter_context(replacing(path)) for path in (here.links, here.backward_links)]
         streams = [stack.enter_context(draft.open("w", encoding="utf-8")) for draft in drafts]
-        for pair in track(found, "Linking", "pairs", enabled=progress):
-            streams[0].write(pair.to_text() + "\n")
-            streams[1].write(format_links((j, i) for i, j in pair.links) + "\n")
+        for links in found:
+            streams[0].write(format_links(links) + "\n")
+            streams[1].write(format_links((j, i) for i, j in links) + "\n")
 
 
 def _merged(*tables: Tables) -> dict[str, dict[str, Any]]:

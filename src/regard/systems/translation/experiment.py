@@ -147,6 +147,7 @@ class TranslationExperiment(Experiment[Translator]):
     Train = TranslationTrain
     file_fields = (
         "folder", "pairs", "source", "target", "valid_source", "valid_target", "test_source", "test_target", "dataset",
+        "alignments",
     )  # fmt: skip
     score = "valid_bleu"
 

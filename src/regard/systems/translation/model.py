@@ -202,8 +202,8 @@ class Translator(System):
         return torch.cat([weights[..., 1:, :], weights[..., -1:, :]], dim=-2)
 
     def search(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], options: Search) -> list[list[Hypothesis]]:
-        """The best hypotheses for each source sentence; by default at most twice the longest one and ten tokens."""
-        return self._search(self.encode(source, lengths), int(lengths.max()), options)
+        """The best hypotheses for each source sentence; by default at most twice as long as it and ten tokens more."""
+        return self._search(self.encode(source, lengths), lengths.tolist(), options)
 
     def costs(self, inputs: Sequence[str]) -> list[int]:
         """The number of tokens of each text."""
@@ -234,7 +234,7 @@ class Translator(System):
         ids = [[*self.source_tokenizer.encode(text), END] for text in inputs]
         padded, lengths = pad(ids)
         encoded = self.encode(padded.to(self.device), lengths)
-        found = [best[: options.nbest] for best in self._search(encoded, int(lengths.max()), options)]
+        found = [best[: options.nbest] for best in self._search(encoded, lengths.tolist(), options)]
         rows = [row for row, best in enumerate(found) for _ in best]
         flat = [hypothesis for best in found for hypothesis in best]
         traces = iter(self._traces([inputs[row] for row in rows], [ids[row] for row in rows], flat, options.traces))
@@ -253,14 +253,20 @@ class Translator(System):
             results.append(replace(first, alternatives=tuple(others)))
         return results
 
-    def _search(self, encoded: Encoded, longest: int, options: Search) -> list[list[Hypothesis]]:
-        rows = encoded.states.shape[0]
-        limit = max(2 * longest + 10, options.min_length)
-        rules = options.rules(start=START, end=END, banned=(PAD,), max_length=limit)
-        prefixes = [self.target_tokenizer.encode(options.prefix)] * rows if options.prefix else None
-        state = self.decoder.start(encoded)
-        device = encoded.states.device
-        return search(self.decoder, state, rows=rows, device=device, rules=rules, options=options, prefixes=prefixes)
+    def _search(self, encoded: Encoded, lengths: Sequence[int], options: Search) -> list[list[Hypothesis]]:
+        rows = len(lengths)
+        default = [max(2 * length + 10, options.min_length) for length in lengths]
+        limits = default if options.max_length is None else [options.max_length] * rows
+        return search(
+            self.decoder,
+            self.decoder.start(encoded),
+            rows=rows,
+            device=encoded.states.device,
+            rules=options.rules(start=START, end=END, banned=(PAD,), max_length=max(limits)),
+            options=options,
+            prefixes=[self.target_tokenizer.encode(options.prefix)] * rows if options.prefix else None,
+            limits=limits,
+        )
 
     def _decoded(self, hypothesis: Hypothesis) -> str:
         return self.target_tokenizer.decode(hypothesis.tokens)
