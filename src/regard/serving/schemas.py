@@ -3,8 +3,8 @@
 import dataclasses
 import re
 from collections.abc import Mapping
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import GenericAlias, NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -55,7 +55,7 @@ def request_model(
 def answer_model(system: type[System], verb: str) -> type[BaseModel]:
     """The body of the answer: one result for each input, in order."""
     result: Any = get_args(get_type_hints(system.predict)["return"])[0]
-    results: Any = list[_result_model(result)]  # type: ignore[misc]
+    results: Any = GenericAlias(list, (_result_model(result),))
     return create_model(
         f"{verb.capitalize()}Answer",
         model=(str, Field(description="The model that answered.")),
@@ -134,7 +134,7 @@ def _json_type(kind: Any) -> Any:
     if kind is Trace:
         return dict[str, Any]
     if dataclasses.is_dataclass(kind):
-        return _result_model(kind)
+        return _result_model(cast(Any, kind))
     if origin in (Union, UnionType):
         return Union[tuple(_json_type(part) for part in arguments)]  # noqa: UP007
     if origin is tuple:

@@ -22,7 +22,7 @@ from regard.systems.reading import FAMILY, ReadingOptions
 
 def read(
     *texts: str,
-    model: Annotated[str, Parameter(alias="-m")],
+    model: Annotated[str, Parameter(alias="-m")] = "reader-en",
     output: Annotated[str | None, Parameter(alias="-o")] = None,
     show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     json: bool = False,
