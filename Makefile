@@ -29,8 +29,9 @@ bench: $(READY)  ## compare memory and time of attention with the plain formula
 gates: $(READY)  ## train translators on the world babel and check their scores (an hour)
 	.venv/bin/python benchmarks/babel_gates.py
 
-soak: $(READY)  ## train memory machines with hostile settings, and check that numbers stay finite (15 minutes)
+soak: $(READY)  ## train memory machines with hostile settings (15 minutes), and serve 64 clients for 2 minutes
 	.venv/bin/python benchmarks/turing_soak.py
+	REGARD_SOAK_SECONDS=120 .venv/bin/pytest -q tests/serving/test_command.py
 
 format: $(READY)  ## format the code and fix what the linter can
 	.venv/bin/ruff format

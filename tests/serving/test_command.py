@@ -1,6 +1,7 @@
 """`regard serve` as a process: it starts, answers many clients at once, and ends as it should."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from http.client import HTTPConnection
 import command_line
 import pytest
 
-SECONDS = 6
+SECONDS = float(os.environ.get("REGARD_SOAK_SECONDS", "15"))
 CLIENTS = 64
 REQUESTS = [
     ("/v1/translate", {"input": "He is happy.", "options": {"beam": 1, "max_length": 8}}),
@@ -53,7 +54,7 @@ def resident(process):
         return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) / 1024
 
 
-def test_many_clients_at_once_get_answers_or_are_told_to_wait(server):
+def test_many_clients_at_once_get_answers_or_are_told_to_wait(server, capsys):
     process, port = server
     for path, body in REQUESTS:
         ask(port, path, body)
@@ -87,7 +88,11 @@ def test_many_clients_at_once_get_answers_or_are_told_to_wait(server):
     )
     single, batches = float(sizes[0][0]), float(sizes[1][1])
     assert single < batches, "some batches had inputs of several clients"
-    assert sorted(times)[int(0.99 * len(times))] < 30
+    slowest = sorted(times)[int(0.99 * len(times))]
+    assert slowest < 30
+    answered = sum(status == 200 for _, status in statuses)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{len(times)} requests, {answered / SECONDS:.0f} answers a second, p99 {slowest:.2f} s\n")
 
 
 def test_it_ends_on_a_signal_after_what_it_is_doing(server):

@@ -30,6 +30,7 @@ def document():
 ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "models"]
 
 
+@pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_route_answers_as_it_is_documented(document, route):
     method = "GET" if route == "models" else "POST"
