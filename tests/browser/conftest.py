@@ -48,31 +48,42 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         context.close()
 
 
-@pytest.fixture
-def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Open HTML as a file. In the end, nothing may have been printed to the console or asked of the network."""
+@pytest.fixture(scope="session")
+def tab(browser: Any) -> tuple[Any, list[str]]:
+    """One page for all tests, which is faster than a new one for each, and what went wrong in it."""
     problems: list[str] = []
-    pages: list[Any] = []
+    page = browser.new_page()
+    page.on("console", lambda message: problems.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    page.on("request", lambda request: problems.append(f"request: {request.url}") if leaves(request.url) else None)
 
-    def open_html(html: str, *, dark: bool = False, width: int = 1000, height: int = 800) -> Any:
-        page = browser.new_page()
-        pages.append(page)
-        page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme="dark" if dark else "light")
-        page.on("console", lambda message: problems.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("request", lambda request: problems.append(f"request: {request.url}") if leaves(request.url) else None)
-        file = tmp_path / f"page-{len(pages)}.html"
+    def refuse(dialog: Any) -> None:
+        problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
+    return page, problems
+
+
+@pytest.fixture
+def open_page(tab: tuple[Any, list[str]], tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Open HTML as a file. Nothing may be printed to the console, asked of the network, or run from a token."""
+    page, problems = tab
+    problems.clear()
+
+    def open_html(html: str) -> Any:
+        page.set_viewport_size({"width": 1000, "height": 800})
+        page.emulate_media(color_scheme="light")
+        file = tmp_path / "page.html"
         file.write_text(html, encoding="utf-8")
         page.goto(file.as_uri())
         return page
 
     yield open_html
-    for page in pages:
-        page.close()
+    page.goto("about:blank")
     assert problems == []
 
 
 def leaves(url: str) -> bool:
     """Whether a request goes to the network."""
-    return not url.startswith(("file:", "data:", "blob:"))
+    return not url.startswith(("file:", "data:", "blob:", "about:"))

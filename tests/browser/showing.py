@@ -12,9 +12,9 @@ def html_of(trace: Trace, *elements: str, **options: Any) -> str:
     return pages.page([pages.component(trace, elements, options=options)], title="A page")
 
 
-def show(open_page: Any, name: str, trace: Trace, *, view: dict[str, Any] | None = None, **options: Any) -> Any:
-    """Open a page with one element, and wait until it is drawn; `view` has options of the window."""
-    page = open_page(html_of(trace, name, **options), **(view or {}))
+def show(open_page: Any, name: str, trace: Trace, **options: Any) -> Any:
+    """Open a page with one element, and wait until it is drawn."""
+    page = open_page(html_of(trace, name, **options))
     page.wait_for_selector(f"attention-{name} .picture :is(svg, canvas)")
     settle(page)
     return page
