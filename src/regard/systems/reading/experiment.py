@@ -64,7 +64,7 @@ class ReadingTask(Task):
     def training_step(self, batch: ReadingBatch, index: int) -> Tensor:
         """Cross-entropy of the words or labels."""
         loss, nll, _ = self._loss(batch)
-        self.count(int(batch.lengths[-1].sum()), index, weight=len(nll))
+        self.count(int(batch.lengths[-1].sum()), index, weight=float(len(nll)))
         self.log("loss", nll.detach().mean(), batch_size=len(nll))
         return loss
 
