@@ -14,6 +14,7 @@ import torch
 from small_runs import small_recipe, watch_losses
 
 from regard.systems.run import train
+from regard.training.checkpoint_files import read_checkpoint, step_files
 from regard.training.divergence import StopWhenDiverged
 from regard.training.recipes import recipe_toml
 
@@ -60,9 +61,16 @@ def run_script(*arguments, prefix=(), **variables):
 
 
 def same(first, second):
-    """Whether two models have the same parameters, up to the order in which numbers were added."""
-    states = [model.cpu().state_dict() for model in (first, second)]
+    """Whether two runs ended with the same parameters, up to the order in which numbers were added."""
+    states = [read_checkpoint(step_files(run / "checkpoints")[0])["state_dict"] for run in (first, second)]
     return all(torch.allclose(value, states[1][name], atol=2e-4) for name, value in states[0].items())
+
+
+def check_metrics(run, whole):
+    """BLEU is left out: the texts of a model that has learned nothing change with the last digit of a number."""
+    metrics = json.loads((run / "model" / "metrics.json").read_text())
+    for name in ("loss", "valid_loss", "steps", "epochs"):
+        assert metrics[name] == pytest.approx(whole.metrics[name], abs=1e-3)
 
 
 def check_examples(path, num_examples, epochs):
@@ -88,12 +96,11 @@ def test_a_killed_process_ends_the_training_and_one_process_goes_on_with_it(alon
     again = {int(step): float(loss) for step, loss in map(str.split, lines)}
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
     monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", logged_losses(again))
-    resumed = train(out=tmp_path / "run", resume=True, progress=False)
+    train(out=tmp_path / "run", resume=True, progress=False)
     assert again == pytest.approx(losses, abs=1e-4)
     assert sorted(again) == list(range(1, STEPS + 1))
-    assert same(whole.model, resumed.model)
-    for name in ("valid_bleu", "valid_loss", "steps", "epochs"):
-        assert resumed.metrics[name] == pytest.approx(whole.metrics[name], abs=1e-3)
+    assert same(folder / "run", tmp_path / "run")
+    check_metrics(tmp_path / "run", whole)
 
 
 def test_two_processes_go_on_with_the_run_of_one(alone, tmp_path, monkeypatch):
@@ -107,12 +114,8 @@ def test_two_processes_go_on_with_the_run_of_one(alone, tmp_path, monkeypatch):
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=150)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Wrote") == 1, "only the first process speaks"
-    from regard import Translator
-
-    assert same(whole.model, Translator.load(tmp_path / "run"))
-    metrics = json.loads((tmp_path / "run" / "model" / "metrics.json").read_text())
-    for name in ("valid_bleu", "valid_loss", "steps", "epochs"):
-        assert metrics[name] == pytest.approx(whole.metrics[name], abs=1e-3)
+    assert same(folder / "run", tmp_path / "run")
+    check_metrics(tmp_path / "run", whole)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["resumed"][0]["processes"] == 2
     kept = sorted(path.name for path in (tmp_path / "run" / "checkpoints").glob("*.ckpt"))
     assert kept == ["best.ckpt", f"step-{STEPS}.ckpt", f"step-{STEPS - 1}.ckpt"]
@@ -160,6 +163,5 @@ def test_two_hosts_train_together(alone, tmp_path, hosts):
         _, errors = process.communicate(timeout=150)
         assert process.returncode == 0, errors
     check_examples(Path(f"{tmp_path / 'run'}.examples"), num_examples=37, epochs=[0, 1])
-    from regard import Translator
-
-    assert same(whole.model, Translator.load(tmp_path / "run"))
+    assert same(folder / "run", tmp_path / "run")
+    check_metrics(tmp_path / "run", whole)

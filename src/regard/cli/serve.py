@@ -1,5 +1,7 @@
 """The command that serves models over HTTP."""
 
+import socket
+import sys
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -27,14 +29,13 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
 
     settings = settings or ServerSettings()
     app = create_app(settings, folders)
-    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    say(f"regard serves {len(app.state.kitchen.models.served)} models at http://{shown}:{settings.port}/v1/models")
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=30,
-        timeout_keep_alive=10,
-    )
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.create_server((settings.host, settings.port), family=family) as listening:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        port = listening.getsockname()[1]
+        say(f"regard serves {len(app.state.backend.models.served)} models at http://{host}:{port}/v1/models")
+        sys.stdout.flush()
+        config = uvicorn.Config(
+            app, log_level="warning", server_header=False, timeout_graceful_shutdown=30, timeout_keep_alive=10
+        )
+        uvicorn.Server(config).run(sockets=[listening])

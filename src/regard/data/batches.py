@@ -162,7 +162,7 @@ class BatchLoader(DataLoader[Any]):
 
     Workers may fetch ahead: the position counts the batches that were handed out. The loader draws no numbers from
     torch's default generator, so that creating one in the middle of an epoch changes nothing. Processes that train
-    together divide each batch, unless `divisible` is False because what a batch stands for is divided elsewhere.
+    together divide each batch, unless `divisible` is False: each of them then takes all batches as they are.
     """
 
     def __init__(
@@ -184,7 +184,8 @@ class BatchLoader(DataLoader[Any]):
 
     def deal(self, rank: int, num_ranks: int) -> None:
         """Give only some of the batches; see `CostBatches.deal`."""
-        self._batches.deal(rank, num_ranks)
+        if self._divisible:
+            self._batches.deal(rank, num_ranks)
 
     @property
     def stands_in(self) -> bool:

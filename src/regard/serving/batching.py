@@ -11,14 +11,21 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from regard.errors import RegardError
 from regard.serving.errors import RefusedError
-from regard.systems.system import System
 
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 RETRY_SECONDS = 1
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """What a batch needs of a model, which is a System."""
+
+    def answer(self, inputs: Sequence[Any], options: Any) -> list[Any]:
+        """The results for any number of inputs, in order."""
 
 
 @dataclass(eq=False)
@@ -35,7 +42,7 @@ class _Job:
 class _Line:
     """Jobs for one model with the same options."""
 
-    model: System
+    model: Answering
     options: Any
     jobs: deque[_Job] = field(default_factory=deque)
 
@@ -58,7 +65,7 @@ class Batcher:
         """How many inputs wait."""
         return self._waiting.total()
 
-    async def answer(self, model: System, options: Any, inputs: Sequence[Any], *, client: str = "") -> list[Any]:
+    async def answer(self, model: Answering, options: Any, inputs: Sequence[Any], *, client: str = "") -> list[Any]:
         """The results of a model, in order; a RefusedError where the queue is full or the deadline has passed."""
         self._check_room(client, len(inputs))
         # Random draws depend on what else is in a batch, so a seed is only worth something alone.
@@ -71,7 +78,7 @@ class Batcher:
             self._task = asyncio.create_task(self._run())
         return await job.future
 
-    async def run(self, function: Callable[[], Answer], *, client: str = "") -> Answer:
+    async def run(self, function: Callable[[], Value], *, client: str = "") -> Value:
         """Run a function in the thread that answers, after what it does now."""
         self._check_room(client, 1)
         self._waiting[client] += 1

@@ -57,6 +57,16 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorAnswer, "description": NAMES[status].replace("_", " ")} for status in statuses}
 
 
+def _explained(error: RequestValidationError) -> str:
+    """Where the first field is wrong and why; what may be one thing or another has a reason for each."""
+    found = error.errors()
+    first = [str(part) for part in found[0]["loc"] if part != "body"]
+    if first[:1] != ["input"]:
+        return f"{'.'.join(first) or 'The body'}: {found[0]['msg']}"
+    reasons = dict.fromkeys(each["msg"] for each in found if each["loc"][1:2] == ("input",))
+    return f"input: {'; or: '.join(reasons)}"
+
+
 def add_handlers(app: FastAPI) -> None:
     """Turn every exception into such an answer."""
 
@@ -70,10 +80,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def unreadable(request: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        more = f" (and {len(error.errors()) - 1} more)" if len(error.errors()) > 1 else ""
-        return error_response(422, f"{place or 'The body'}: {first['msg']}{more}")
+        return error_response(422, _explained(error))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:

@@ -2,6 +2,7 @@
 
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,9 +56,15 @@ class Security:
             await error_response(*refused)(scope, receive, send_with_headers)
             return
         body = _LimitedBody(receive, self._settings.max_body * MEBIBYTE)
-        try:
-            await self._app(scope, body.receive, send_with_headers)
-        except _TooLargeError:
+
+        async def send_unless_too_large(message: MutableMapping[str, Any]) -> None:
+            if not body.is_too_large:
+                await send_with_headers(message)
+
+        # A route may have caught the error, and answered something else.
+        with suppress(_TooLargeError):
+            await self._app(scope, body.receive, send_unless_too_large)
+        if body.is_too_large:
             await error_response(413, self._too_large)(scope, receive, send_with_headers)
 
     @property
@@ -96,11 +103,16 @@ class _LimitedBody:
     def __init__(self, receive: Receive, limit: int) -> None:
         self._receive, self._left = receive, limit
 
+    @property
+    def is_too_large(self) -> bool:
+        """Whether more was received than is allowed."""
+        return self._left < 0
+
     async def receive(self) -> MutableMapping[str, Any]:
         """The next message."""
         message = await self._receive()
         self._left -= len(message.get("body", b""))
-        if self._left < 0:
+        if self.is_too_large:
             raise _TooLargeError
         return message
 

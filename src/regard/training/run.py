@@ -141,7 +141,9 @@ def _remember(
         return record
     resumed = before.pop("resumed", [])
     if before:
-        resumed.append({name: record[name] for name in ("command", "directory", "versions", "device", "threads")})
+        resumed.append(
+            {name: record[name] for name in ("command", "directory", "versions", "device", "threads", "processes")}
+        )
         record = {name: value for name, value in before.items() if name != "notes"}
     else:
         folder.begin()

@@ -236,7 +236,7 @@ class TapeExperiment(Experiment[TuringMachine]):
         settings = self.recipe.train
         if settings.batch_size < processes.count():
             raise OptionError(f"{processes.count()} processes cannot divide a batch_size of {settings.batch_size}.")
-        train = _one_by_one(range(settings.epoch_updates), divisible=False)
+        train = _one_by_one(range(settings.epoch_updates))
         task = TapeTask(model, settings, total_steps=settings.epochs * settings.epoch_updates)
         return task, train, _one_by_one(splits.valid)
 
@@ -255,6 +255,6 @@ class TapeExperiment(Experiment[TuringMachine]):
         return metrics
 
 
-def _one_by_one(items: Any, **options: Any) -> BatchLoader:
+def _one_by_one(items: Any) -> BatchLoader:
     batches = CostBatches(np.ones((len(items), 1), dtype=np.int64), max_cost=1, shuffle=False, seed=0)
-    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0], **options)
+    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0], divisible=False)
