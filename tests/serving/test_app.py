@@ -103,7 +103,6 @@ def test_results_are_streamed_with_the_progress(client):
         ("recognize", {"input": "/etc/passwd"}, 422, "input"),
         ("recognize", {"input": "data:image/png;base64,AAAA"}, 422, "The image of input 1 is not an image"),
         ("tape", {"input": "012"}, 422, ""),
-        ("read", {"input": "a"}, 422, "model: Field required"),
         ("align", {"source": " ", "target": "a"}, 422, "Both sentences need a word"),
         ("nothing", {}, 404, "Not Found"),
     ],

@@ -4,8 +4,8 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from functools import cache
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import GenericAlias, NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -55,10 +55,11 @@ def request_model(
 def answer_model(system: type[System], verb: str) -> type[BaseModel]:
     """The body of the answer: one result for each input, in order."""
     result = get_args(get_type_hints(system.predict)["return"])[0]
+    results: Any = GenericAlias(list, (_result_model(result),))
     return create_model(
         f"{verb.capitalize()}Answer",
         model=(str, Field(description="The model that answered.")),
-        results=(list[_result_model(result)], Field(description="One for each input, in order.")),  # type: ignore[misc]
+        results=(results, Field(description="One for each input, in order.")),
     )
 
 
@@ -105,7 +106,7 @@ def _input_type(system: type[System], settings: ServerSettings) -> Any:
     kinds: dict[str, Any] = {
         "text": text,
         "pair": text | Pair,
-        "rows": text | Annotated[list[row], Field(max_length=2000)],  # type: ignore[valid-type]
+        "rows": text | Annotated[list[row], Field(max_length=2000)],
     }
     return kinds[system.json_input]
 
@@ -134,7 +135,7 @@ def _json_type(kind: Any) -> Any:
     if kind is Trace:
         return dict[str, Any]
     if dataclasses.is_dataclass(kind):
-        return _result_model(kind)
+        return _result_model(cast(Any, kind))
     if origin in (Union, UnionType):
         return Union[tuple(_json_type(part) for part in arguments)]  # noqa: UP007
     if origin is tuple:

@@ -20,6 +20,7 @@ from regard.errors import OptionError
 from regard.files import write_text
 from regard.metrics.translation import corpus_bleu
 from regard.search.options import Search
+from regard.systems.translation import AS_READ
 from regard.systems.translation.data import TranslationData, TranslationSplits, read_splits, train_tokenizers
 from regard.systems.translation.model import Translator
 from regard.training.experiment import Experiment
@@ -202,7 +203,8 @@ class TranslationExperiment(Experiment[Translator]):
         if not splits.test:
             return counts
         limit = self.recipe.train.max_output_length or None
-        translations = model.translate([source for source, _ in splits.test], beam=5, max_length=limit, traces="none")
+        sources = [source for source, _ in splits.test]
+        translations = model.translate(sources, beam=5, max_length=limit, traces="none", **AS_READ)
         lines = [
             f"{source}\t{target}\t{translation.text}\n"
             for (source, target), translation in zip(splits.test, translations, strict=True)

@@ -1,7 +1,8 @@
 """Translator: text in, text out, by a plain encoder-decoder, RNNsearch, Luong's models or a Transformer."""
 
+import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, overload
 
 import torch
@@ -16,34 +17,26 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
-from regard.systems.system import Result, System
+from regard.systems.system import System
 from regard.systems.translation import TranslationOptions
 from regard.systems.translation.assembly import build_decoder, build_embedding, build_encoder
+from regard.systems.translation.names import MIN_SCORE, PLACEHOLDERS, possible_placeholders
+from regard.systems.translation.passages import Passages
+from regard.systems.translation.result import Translation
 from regard.trace import Axis, Map, Series, Trace
 
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
 ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
 RECURRENT = ("plain", "rnnsearch", "luong")
 _USED_BY: dict[str, tuple[str, ...]] = {
-    "hidden": RECURRENT,
-    "encoder_hidden": RECURRENT,
-    "cell": RECURRENT,
-    "bidirectional": RECURRENT,
-    "state_dropout": RECURRENT,
-    "output_dropout": RECURRENT,
+    **dict.fromkeys(
+        ("hidden", "encoder_hidden", "cell", "bidirectional", "state_dropout", "output_dropout"), RECURRENT
+    ),
     "conditional": ("rnnsearch",),
     "input_feeding": ("luong", "plain"),
-    "score": ("rnnsearch", "luong"),
-    "align": ("rnnsearch", "luong"),
-    "window": ("rnnsearch", "luong"),
-    "coverage": ("rnnsearch", "luong"),
-    "max_positions": ("rnnsearch", "luong"),
-    "heads": ("transformer",),
-    "feedforward_dim": ("transformer",),
-    "prenorm": ("transformer",),
-    "alignment_layer": ("transformer",),
-    "alignment_head": ("transformer",),
-    "alignment_step": ("transformer",),
+    **dict.fromkeys(("score", "align", "window", "coverage", "max_positions"), ("rnnsearch", "luong")),
+    **dict.fromkeys(("heads", "feedforward_dim", "prenorm"), ("transformer",)),
+    **dict.fromkeys(("alignment_layer", "alignment_head", "alignment_step"), ("transformer",)),
 }
 
 
@@ -106,6 +99,9 @@ class TranslatorConfig(Checked):
     """The encoder of the architecture, or your own."""
     decoder: Annotated[str, Names(("auto",))] = "auto"
     """The decoder of the architecture, or your own."""
+    split_sentences: bool = False
+    """Whether `translate` reads a text sentence by sentence, unless it is told otherwise: for models that were trained
+    on single sentences."""
 
     def check(self) -> None:
         """Refuse settings that the architecture would ignore, and sizes that do not fit together."""
@@ -145,20 +141,6 @@ class TranslatorConfig(Checked):
             )
 
 
-@dataclass(frozen=True)
-class Translation(Result):
-    """One translation."""
-
-    source: str
-    text: str
-    score: float
-    """Mean log-probability of a token, or whatever else the search ranked by."""
-    finished: bool
-    """False where the output was cut at the length limit."""
-    alternatives: tuple["Translation", ...] = field(default=(), repr=False)
-    """The next best translations, where `nbest` asked for them."""
-
-
 class Translator(System):
     """An encoder, a decoder, and the tokenizers on both sides."""
 
@@ -167,6 +149,8 @@ class Translator(System):
     Options = TranslationOptions
     assets: ClassVar[Mapping[str, Any]] = {"source_tokenizer": Tokenizer, "target_tokenizer": Tokenizer}
     config: TranslatorConfig
+    has_warned = False
+    """Whether something was reported that is reported once."""
 
     def __init__(self, config: TranslatorConfig, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
         super().__init__(config)
@@ -229,8 +213,30 @@ class Translator(System):
             raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r} in the list.")
         return self.answer(list(texts), checked)
 
+    def answer(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
+        """The translations of any number of texts, in order."""
+        return [self._with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether translations come with a trace."""
+        return self.config.architecture != "plain"
+
+    @functools.cached_property
+    def placeholders(self) -> list[str]:
+        """Names that this model copies, most frequent first: they stand for names that it does not know."""
+        words = possible_placeholders(self.source_tokenizer, self.target_tokenizer)
+        options = TranslationOptions(beam=1, max_length=8, traces="none")
+        found = super().answer([f"{word}." for word in words], options)
+        copied = [
+            word
+            for word, one in zip(words, found, strict=True)
+            if one.text in (word, f"{word}.") and one.score > MIN_SCORE
+        ]
+        return copied[:PLACEHOLDERS]
+
     def predict(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
-        """The translations of one batch of texts."""
+        """The translations of one batch of sentences, as the model reads them; `answer` prepares whole texts."""
         ids = [[*self.source_tokenizer.encode(text), END] for text in inputs]
         padded, lengths = pad(ids)
         encoded = self.encode(padded.to(self.device), lengths)
