@@ -1,6 +1,6 @@
 """How batch jobs and trainings scale with the number of processes of a machine. Leave the machine alone meanwhile.
 
-    python benchmarks/scaling.py jobs [--workers 1 2 4] [--engines processes ray] [--lines 4096] [--json FILE]
+    python benchmarks/scaling.py jobs [--workers 1 2 4] [--engines processes ray] [--lines 2048] [--json FILE]
     python benchmarks/scaling.py training [--devices 1 2 4] [--seconds 60] [--json FILE]
 
 jobs: `regard translate --output out/` of sentences of the world babel. Each number of workers runs a short and a long
@@ -9,7 +9,7 @@ importing torch, loading the model, and, with Ray, the cluster.
 
 training: target tokens per second of `regard train babel-en-fr --devices N`, the median over the second half. All
 processes together take batches of the same size, whatever their number. On a machine with GPUs, devices are GPUs; set
-CUDA_VISIBLE_DEVICES= to measure its CPU cores.
+CUDA_VISIBLE_DEVICES= to measure its CPU cores. Further options, such as --beam 1, are those of the command.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from rich.table import Table
 
 from regard.worlds.babel import pairs
 
-LONGER = 4
+LONGER = 3
 """How many times as many lines the long job has."""
 REGARD = [sys.executable, "-m", "regard"]
 
@@ -55,16 +55,14 @@ def time_job(model: str, engine: str, workers: int, lines: int, folder: Path, op
     return seconds
 
 
-def measure_jobs(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_jobs(arguments: argparse.Namespace, options: list[str]) -> list[dict[str, Any]]:
     """Speed and overhead for each engine and number of workers."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         for engine in arguments.engines:
             for workers in arguments.workers:
                 sizes = [arguments.lines * workers, LONGER * arguments.lines * workers]
-                short, long = (
-                    time_job(arguments.model, engine, workers, size, Path(name), arguments.options) for size in sizes
-                )
+                short, long = (time_job(arguments.model, engine, workers, size, Path(name), options) for size in sizes)
                 speed = (sizes[1] - sizes[0]) / (long - short)
                 rows.append(
                     {
@@ -78,7 +76,7 @@ def measure_jobs(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
-def measure_training(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def measure_training(arguments: argparse.Namespace, options: list[str]) -> list[dict[str, Any]]:
     """Tokens per second for each number of processes."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
@@ -86,7 +84,7 @@ def measure_training(arguments: argparse.Namespace) -> list[dict[str, Any]]:
             out = Path(name) / str(devices)
             command = [*REGARD, "train", "babel-en-fr", "--out", str(out), "--devices", str(devices)]
             command += ["--train.minutes", str(arguments.seconds / 60), "--train.validate_every", "1000"]
-            subprocess.run([*command, *arguments.options], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
             with (out / "logs" / "metrics.csv").open() as log:
                 speeds = [float(line["tokens/s"]) for line in csv.DictReader(log) if line.get("tokens/s")]
             late = speeds[len(speeds) // 2 :]
@@ -110,16 +108,15 @@ def main() -> None:
     parser.add_argument("what", choices=["jobs", "training"])
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="jobs: numbers of workers")
     parser.add_argument("--engines", nargs="+", default=["processes"], help="jobs: processes, ray")
-    parser.add_argument("--lines", type=int, default=4096, help="jobs: lines of the short job for each worker")
+    parser.add_argument("--lines", type=int, default=2048, help="jobs: lines of the short job for each worker")
     parser.add_argument("--model", default="en-fr", help="jobs: the translator")
     parser.add_argument("--devices", type=int, nargs="+", default=[1, 2], help="training: numbers of processes")
     parser.add_argument("--seconds", type=float, default=60, help="training: how long each training takes")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
-    parser.add_argument("--options", nargs="*", default=[], help="further options of the command, such as --beam=1")
-    arguments = parser.parse_args()
+    arguments, options = parser.parse_known_args()
     # Each worker has one core; more threads in a process would blur what is compared.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    rows = measure_jobs(arguments) if arguments.what == "jobs" else measure_training(arguments)
+    rows = (measure_jobs if arguments.what == "jobs" else measure_training)(arguments, options)
     print_rows(rows, "lines/s" if arguments.what == "jobs" else "tokens/s")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=2) + "\n")

@@ -81,7 +81,7 @@ def test_json_keeps_the_lines_in_order(name, models, tmp_path, one_process):
 
 
 def test_processes_share_the_work_and_a_rerun_continues(models, tmp_path):
-    texts = [f"{text} {number}" for number in range(180) for text in TEXTS[:3]]
+    texts = [f"{text} {number}" for number in range(360) for text in TEXTS[:3]]
     path = write_lines(tmp_path / "long.txt", texts)
     options = ["-m", models / "translator", "--max-length", 4, "--beam", 1, "--input", path]
     said = regard("translate", *options, check=True).stdout

@@ -20,7 +20,7 @@ from regard.jobs.worker import Answer, Job, Predictor
 from regard.systems.families import resolve
 from regard.systems.output import result_text
 
-BATCHES_PER_PART = 8
+BATCHES_PER_PART = 16
 """Batches that a worker answers at a time; inputs of like cost are put together among these."""
 
 

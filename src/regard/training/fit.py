@@ -16,7 +16,7 @@ from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
 
 from regard.data.batches import BatchLoader, CostBatches
-from regard.errors import RegardWarning, TrainingError
+from regard.errors import OptionError, RegardWarning, TrainingError
 from regard.kernels.dot_product import disable_cudnn_attention
 from regard.training import processes
 from regard.training.averaging import RunningAverage
@@ -219,8 +219,10 @@ def _trainer(
 
 
 def _strategy(task: Task, devices: Devices) -> Strategy | str:
+    if devices.strategy == "fsdp":
+        if task.settings.average_decay:
+            raise OptionError("strategy 'fsdp' cannot average parameters: set --train.average_decay 0, or use 'ddp'.")
+        return FSDPStrategy(state_dict_type="full")
     if devices.count == 1:
         return "auto"
-    if devices.strategy == "fsdp":
-        return FSDPStrategy(state_dict_type="full")
     return DDPStrategy(find_unused_parameters=task.has_unused_parameters)

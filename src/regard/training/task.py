@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import lightning.pytorch as lightning
 import numpy as np
 import torch
+from lightning.pytorch.strategies import FSDPStrategy
 from torch import Tensor
 
 from regard.data.batches import BatchLoader
@@ -92,7 +93,10 @@ class Task(lightning.LightningModule):
         gradient_clip_algorithm: str | None = None,
     ) -> None:
         """Clip the norm; Lightning itself refuses to for any fused optimizer in half precision, scaled or not."""
-        if gradient_clip_val:
+        if gradient_clip_val and isinstance(self.trainer.strategy, FSDPStrategy):
+            sharded: Any = self.trainer.strategy.model
+            sharded.clip_grad_norm_(gradient_clip_val)
+        elif gradient_clip_val:
             torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
 
     def count(self, amount: int, index: int, *, weight: float | Tensor | None = None) -> None:
