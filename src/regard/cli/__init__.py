@@ -2,12 +2,15 @@
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from cyclopts import App, CycloptsError
 
 from regard import __version__
-from regard.errors import RegardError
+from regard.errors import RegardError, RegardWarning
 from regard.systems.families import families, resolve
 
 OWN = {
@@ -17,6 +20,7 @@ OWN = {
     "view": "regard.cli.view:view",
     "models": "regard.cli.listings:models",
     "recipes": "regard.cli.listings:recipes",
+    "serve": "regard.cli.serve:serve",
     "bench": "regard.cli.bench:bench",
 }
 """The commands that are the same for all systems; each system adds its own."""
@@ -42,13 +46,31 @@ def build_app() -> App:
     return app
 
 
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Write regard's own warnings as its errors are written, without the place in the code."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def written(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, RegardWarning):
+                sys.stderr.write(f"regard: {message}\n")
+            else:
+                show(message, category, *place, **more)
+
+        warnings.showwarning = written
+        warnings.simplefilter("always", RegardWarning)
+        yield
+
+
 def main(tokens: Sequence[str] | None = None) -> None:
     """Run the command line; mistakes that regard can explain end with one line and status 2, not with a traceback.
 
     Without `tokens`, the arguments of the process are used.
     """
     try:
-        build_app()(tokens, exit_on_error=False)
+        with _warnings_in_one_line():
+            build_app()(tokens, exit_on_error=False)
     except CycloptsError:
         sys.exit(2)  # cyclopts has printed what is wrong
     except BrokenPipeError:

@@ -51,6 +51,7 @@ class Reader(System):
     kind = "reader"
     Config = ReaderConfig
     Options = ReadingOptions
+    json_input = "pair"
     assets: ClassVar[Mapping[str, Any]] = {"vocabulary": Vocabulary, "labels": Classes}
     config: ReaderConfig
 
