@@ -26,7 +26,8 @@ bench: $(READY)  ## compare memory and time of attention with the plain formula
 gates: $(READY)  ## train translators on the world babel and check their scores (an hour)
 	.venv/bin/python benchmarks/babel_gates.py
 
-soak: $(READY)  ## train memory machines with hostile settings, and check that numbers stay finite (15 minutes)
+soak: $(READY)  ## kill trainings and go on with them; train memory machines with hostile settings (20 minutes)
+	.venv/bin/python tests/soak/kill_trainings.py
 	.venv/bin/python benchmarks/turing_soak.py
 
 format: $(READY)  ## format the code and fix what the linter can

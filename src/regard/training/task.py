@@ -59,6 +59,7 @@ class Task(lightning.LightningModule):
         self.settings, self.total_steps = settings, total_steps
         self.plateau = Plateau()
         self._random: dict[str, Any] | None = None
+        self._metrics_before: dict[str, float] = {}
         self._seconds = 0.0
         self._began = time.perf_counter()
         self._throughput_began = time.perf_counter()
@@ -95,6 +96,11 @@ class Task(lightning.LightningModule):
             self.log(f"{self.unit}/s", self._processed / (now - self._throughput_began), batch_size=1)
             self._throughput_began, self._processed = now, 0
 
+    def metrics(self) -> dict[str, float]:
+        """The last value of everything that was logged, also before the training was resumed."""
+        logged = {name: float(value) for name, value in self.trainer.callback_metrics.items()}
+        return self._metrics_before | logged
+
     def note_validation(self, score: float) -> None:
         """Report the score of a validation to the schedule of the learning rate."""
         self.plateau.update(score, warm=self.fraction_done(self.global_step) > self.settings.warmup)
@@ -119,13 +125,14 @@ class Task(lightning.LightningModule):
         checkpoint["seconds"] = time.perf_counter() - self._began
         checkpoint["random"] = _random_states()
         checkpoint["learning_rate"] = self.settings.learning_rate
-        checkpoint["metrics"] = {name: float(value) for name, value in self.trainer.callback_metrics.items()}
+        checkpoint["metrics"] = self.metrics()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Continue from there, with the learning rate of the settings if it has been changed."""
         self.plateau = Plateau(**checkpoint["plateau"])
         self._seconds = checkpoint["seconds"]
         self._random = checkpoint["random"]
+        self._metrics_before = checkpoint["metrics"]
         before, now = checkpoint["learning_rate"], self.settings.learning_rate
         if before != now:
             for optimizer in checkpoint["optimizer_states"]:
