@@ -3,13 +3,14 @@
     python benchmarks/beside_eflomal.py PAIRS.tsv[.gz|.xz] GOLD.jsonl[.gz] --out FOLDER
 
 PAIRS holds source<TAB>target, GOLD lines with src, tgt, sure and possible. eflomal is installed into an environment
-of its own (FOLDER/eflomal; it needs a C compiler) and aligns the pairs with the gold sentences behind them, since it
-must see what it aligns. regard trains on the pairs alone, in two rounds; then once more, guided by the links of
-eflomal. What FOLDER already holds is not made again, so that the trainings may be done elsewhere:
+of its own (FOLDER/eflomal; it needs a C compiler). It aligns the pairs with the gold sentences behind them, since it
+must see what it aligns; so do regard's hidden Markov models (round 0). With --rounds 1, regard also trains
+Transformers on the pairs, guided by round 0, and once more, guided by the links of eflomal. What FOLDER already holds
+is not made again, so that the trainings may be done elsewhere:
 
     cd FOLDER
     regard align-corpus pairs.source pairs.target --out alone
-    regard align-corpus pairs.source pairs.target --out guided --links eflomal.links --rounds 1
+    regard align-corpus pairs.source pairs.target --out guided --links eflomal.links
 """
 
 import argparse
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -27,8 +28,9 @@ from regard.data.gold_alignments import read_gold
 from regard.data.text import read_tsv
 from regard.data.word_links import format_links, read_links
 from regard.metrics.alignment import GoldAlignment, Link, alignment_error_rate, join
-from regard.systems.translation.alignment import link_words
+from regard.systems.translation.alignment import WordPair, link_words
 from regard.systems.translation.corpus_alignment import align_corpus
+from regard.systems.translation.hidden_markov import align_by_agreement
 from regard.systems.translation.model import Translator
 
 EFLOMAL = "eflomal==2.0.0"
@@ -41,7 +43,7 @@ def main() -> None:
     parser.add_argument("pairs", type=Path)
     parser.add_argument("gold", type=Path)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", choices=("eflomal", "regard"), help="align with one of them")
+    parser.add_argument("--rounds", type=int, default=0, help="trainings of regard; 0, the default, for none")
     parser.add_argument("--minutes", type=float, default=0.0, help="of each training; 0 for no limit")
     arguments = parser.parse_args()
     out: Path = arguments.out
@@ -50,29 +52,40 @@ def main() -> None:
     for side, name in enumerate(("source", "target")):
         _write(out / f"pairs.{name}", [pair[side] for pair in pairs])
     table = Table("aligner", "links", "AER", "precision", "recall", "seconds")
-    if arguments.only != "regard":
-        for name, links, seconds in by_eflomal(out, len(pairs), gold):
-            _add(table, "eflomal", name, links, gold, seconds)
-    if arguments.only != "eflomal":
-        limit = {"train": {"minutes": arguments.minutes}}
-        files = (out / "pairs.source", out / "pairs.target")
-        systems = {}
-        for number in (1, 2):
+    for name, links, seconds in by_eflomal(out, len(pairs), gold):
+        _add(table, "eflomal", name, links, gold, seconds)
+    words = [(example.source, example.target) for example in gold]
+    began = time.perf_counter()
+    links = align_by_agreement([*((one.split(), other.split()) for one, other in pairs), *words], progress=True)
+    _add(table, "regard, round 0", "agreement", links[len(pairs) :], gold, time.perf_counter() - began)
+    if arguments.rounds:
+        for name, links, seconds in by_regard(out, words, arguments.rounds, arguments.minutes):
+            _add(table, *name, links, gold, seconds)
+    Console().print(table)
+
+
+def by_regard(
+    out: Path, words: Sequence[WordPair], rounds: int, minutes: float
+) -> Iterator[tuple[tuple[str, str], Links, float | None]]:
+    """The links of the gold sentences by the models of each round, alone and guided by eflomal."""
+    for name, options in (("alone", {}), ("guided", {"links": out / "eflomal.links"})):
+        for number in range(1, rounds + 1):
             began = time.perf_counter()
-            made = align_corpus(*files, out / "alone", rounds=number, first=limit, later=limit)
-            systems[f"regard, round {number}"] = (made[-1], time.perf_counter() - began)
-        if (out / "eflomal.links").is_file():
-            began = time.perf_counter()
-            guided = align_corpus(*files, out / "guided", rounds=1, links=out / "eflomal.links", first=limit)
-            systems["regard, guided by eflomal"] = (guided[-1], time.perf_counter() - began)
-        words = [(example.source, example.target) for example in gold]
-        for name, (each, seconds) in systems.items():
-            forward, backward = Translator.load(each.forward), Translator.load(each.backward)
+            made = align_corpus(
+                out / "pairs.source",
+                out / "pairs.target",
+                out / name,
+                rounds=number,
+                tables={"train": {"minutes": minutes}} if minutes else None,
+                **options,
+            )[-1]
+            seconds = time.perf_counter() - began
+            forward, backward = Translator.load(made.forward), Translator.load(made.backward)
             for how in ("mutual", *JOINS):
                 links = link_words(forward, words, backward, symmetrize=how)
                 # A round that was there before took no time.
-                _add(table, name, how, links, gold, seconds if how == "mutual" and seconds > 1 else None)
-    Console().print(table)
+                is_timed = how == "mutual" and seconds > 10
+                yield (f"regard, round {number}, {name}", how), links, seconds if is_timed else None
 
 
 def by_eflomal(out: Path, count: int, gold: Sequence[GoldAlignment]) -> list[tuple[str, Links, float | None]]:

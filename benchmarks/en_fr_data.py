@@ -1,15 +1,15 @@
 """Prepare the training files of the recipe en-fr: everyday sentences, debates of two parliaments, image captions.
 
     python benchmarks/en_fr_data.py texts OUT fra-eng.zip europarl.tsv.xz hansards.tsv.xz train.en.gz train.fr.gz
-    eflomal-align -s OUT/split.en -t OUT/split.fr -f OUT/forward.links -r OUT/backward.links
+    regard align-corpus OUT/split.en OUT/split.fr --rounds 0 --out OUT/aligned
     python benchmarks/en_fr_data.py links OUT
 
 The first command reads Tatoeba, Europarl and the Hansards (English<TAB>French) and Multi30k. From Tatoeba, 1,000
 English sentences are held out for validation and 2,000 for the test, as by the recipe tatoeba-en-fr; no pair that
 contains one of them, in either language, is trained on. The Hansards are put into ordinary spelling, and Tatoeba is
 used twice. It writes {train,valid,test}.{en,fr}, and the pairs that are to be aligned, the first of the training
-pairs, as split.{en,fr}, with punctuation and l' apart. The second command, of any word aligner, links their words;
-the third keeps the links of both directions as train.links, with an empty line for every other pair.
+pairs, as split.{en,fr}, with punctuation and l' apart. The second command links their words; the third
+writes these links as train.links, with an empty line for every other pair.
 """
 
 import argparse
@@ -75,12 +75,10 @@ def write_texts(arguments: argparse.Namespace) -> None:
 
 
 def write_links(arguments: argparse.Namespace) -> None:
-    """train.links from forward.links and backward.links: the links of both, one line for each training pair."""
+    """train.links: the links of the pairs that were aligned, and an empty line for every other training pair."""
     out: Path = arguments.out
-    both = zip(read_lines(out / "forward.links"), read_lines(out / "backward.links"), strict=True)
-    links = (" ".join(link for link in one.split() if link in set(other.split())) for one, other in both)
-    pairs = read_lines(out / "train.en")
-    lines = "".join((line or "") + "\n" for _, line in zip_longest(pairs, links))
+    links = read_lines(out / "aligned/round-0/forward.links")
+    lines = "".join((line or "") + "\n" for _, line in zip_longest(read_lines(out / "train.en"), links))
     (out / "train.links").write_text(lines, encoding="utf-8")
 
 

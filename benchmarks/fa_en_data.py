@@ -1,13 +1,14 @@
 """Prepare the training files of the recipe fa-en: all Persian there is, and sentences of other languages beside it.
 
-    python benchmarks/fa_en_data.py OUT tatoeba-fa.tsv.gz messages.tsv.gz fra-eng.zip deu-eng.zip --mix mix.tsv.xz
+    python benchmarks/fa_en_data.py OUT tatoeba-fa.tsv.gz messages.tsv.gz fra-eng.zip deu-eng.zip [--mix mix.tsv.xz]
 
 The first two files hold English<TAB>Persian, the mix English<TAB>Persian<TAB>source, the others English and another
 language. Validation and test sentences come only from the first file, 300 and 500 English sentences; a pair that
-contains one of them, in either language, is not trained on. There is little Persian, so it is repeated, everyday
-sentences most often; 20,000 sentences of the world babel add grammar, and 80,000 pairs of each other language teach the
-decoder everyday English. Subtitles and literature, which come with spaces before punctuation and in lower case, are put
-into ordinary spelling. Writes {train,valid,test}.{fa,en} to OUT.
+contains one of them, in either language, is not trained on. There is little Persian, so it is repeated three times;
+with a mix, everyday sentences eight times, messages twice and the mix three times; 20,000 sentences of the world
+babel add grammar, and 80,000 pairs of each other language teach the decoder everyday English. Subtitles and
+literature, which come with spaces before punctuation and in lower case, are put into ordinary spelling. Writes
+{train,valid,test}.{fa,en} to OUT.
 """
 
 import argparse
@@ -21,7 +22,9 @@ from regard.data.text import read_tsv
 from regard.worlds.babel import pairs
 
 VALID_SENTENCES, TEST_SENTENCES = 300, 500
-EVERYDAY_REPEATS, MESSAGE_REPEATS, MIX_REPEATS, BABEL_PAIRS, OTHER_PAIRS = 8, 2, 3, 20_000, 80_000
+PERSIAN_REPEATS, BABEL_PAIRS, OTHER_PAIRS = 3, 20_000, 80_000
+EVERYDAY_REPEATS, MESSAGE_REPEATS, MIX_REPEATS = 8, 2, 3
+"""How often each kind of Persian is repeated where there is a mix."""
 
 CONTRACTIONS = {
     whole.replace("'", ""): whole
@@ -83,7 +86,8 @@ def main() -> None:
     }
     held_out = {text for pair in everyday if any(pair[0] in split for split in splits.values()) for text in pair}
     mix = [] if arguments.mix is None else [_ordinary(pair) for pair in dict.fromkeys(read_tsv(arguments.mix))]
-    train = EVERYDAY_REPEATS * everyday + MESSAGE_REPEATS * messages + MIX_REPEATS * mix
+    repeats = (PERSIAN_REPEATS, PERSIAN_REPEATS) if arguments.mix is None else (EVERYDAY_REPEATS, MESSAGE_REPEATS)
+    train = repeats[0] * everyday + repeats[1] * messages + MIX_REPEATS * mix
     train += [(_sentence(pair.target), _sentence(pair.source)) for pair in islice(pairs("fa", "en"), BABEL_PAIRS)]
     for other in others:
         train += sorted(other, key=lambda pair: _digest("".join(pair)))[:OTHER_PAIRS]

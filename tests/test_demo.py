@@ -49,7 +49,8 @@ def test_a_tape_is_copied_and_the_movements_of_the_heads_are_shown(console, tmp_
     assert open_image(figure).width > 500
     output = console.file.getvalue()
     assert "192 of 192 bits are right" in output
-    assert {"where write head 1 is", "where read head 1 is"} <= {line.strip() for line in output.splitlines()}
+    headings = [line.partition(" (")[0] for line in output.splitlines()]
+    assert {"where write head 1 is", "where read head 1 is"} <= set(headings)
 
 
 def test_glimpses_find_a_digit_that_is_not_where_the_first_one_looks(console, tmp_path):

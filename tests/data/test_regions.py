@@ -28,7 +28,7 @@ def test_a_table_gives_each_phrase_all_of_its_boxes(tmp_path):
 
 
 def test_boxes_are_fractions_of_the_image_at_any_resolution():
-    phrase = Phrase(0, 0, "it", ((0, 0, 250, 125),), longer_side=500)
+    phrase = Phrase(0, 0, "it", ((0.0, 0.0, 250.0, 125.0),), longer_side=500.0)
     assert phrase.fractions(500, 250) == phrase.fractions(200, 100) == ((0.0, 0.0, 0.5, 0.5),)
     assert phrase.fractions(250, 500) == ((0.0, 0.0, 1.0, 0.25),)
 

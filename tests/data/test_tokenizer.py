@@ -282,3 +282,18 @@ def test_words_can_be_counted_with_punctuation_and_elisions_apart():
         joined[number] += piece
     assert joined == units
     assert tokenizer.word_index([START, *ids[:1], END], split=True) == [-1, 0, -1]
+
+
+def test_what_a_vocabulary_cannot_spell_is_found():
+    tokenizer = Tokenizer.train(["l'homme sees a dog ."] * 3, size=40)
+
+    def found(text):
+        return [text[start:end] for start, end in tokenizer.unspellable(text)]
+
+    assert found("a dog sees l'homme.") == []
+    assert found("a Dog") == ["Dog"], "whole words"
+    assert found("🙂 a 好世 dog🙂🎈 .") == ["🙂", "好世", "🙂🎈"]
+    assert found("🙂 🎈") == ["🙂 🎈"], "neighbours are one"
+    assert found("l'Zorro") == ["Zorro"]
+    assert Tokenizer.train(["a dog"] * 3, size=40, lowercase=True).unspellable("A DOG") == []
+    assert Tokenizer.train(["a dog"] * 3, size=40, kind="word").unspellable("🙂") == [], "words are known or unknown"

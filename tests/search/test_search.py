@@ -7,7 +7,7 @@ import torch
 from systems_small import END, MAKE_DECODER, PAD, START, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
 from regard.decoders.protocol import Decoder, Step
-from regard.errors import OptionError
+from regard.errors import NonFiniteError, OptionError
 from regard.search.beam import beam
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Rules
@@ -132,6 +132,85 @@ def test_an_output_at_the_length_limit_is_cut_and_marked_as_unfinished():
     ]:
         assert len(output.tokens) == 3
         assert not output.finished
+
+
+def methods(decoder, encoded, rules, **options):
+    """The first output of each input, by every kind of search."""
+    return {
+        "beam": [outputs[0] for outputs in decode(beam, decoder, encoded, rules, size=3, **options)],
+        "greedy": decode(greedy, decoder, encoded, rules, **options),
+        "sample": decode(sample, decoder, encoded, rules, **options),
+    }
+
+
+def test_each_input_has_its_own_length_limit():
+    encoder, decoder = make("luong")
+    source, lengths = sources(3)
+    never_ending = Rules(start=START, end=END, banned=(PAD, END), max_length=9)
+    together = methods(decoder, encoder(source, lengths), never_ending, limits=[4, 9, 0])
+    for name, outputs in together.items():
+        assert [len(output.tokens) for output in outputs] == [4, 9, 0], name
+        assert [len(output.weights) for output in outputs[:2]] == [4, 9], name
+    for row, limit in enumerate([4, 9, 0]):
+        n = int(lengths[row])
+        encoded = encoder(source[row : row + 1, :n], lengths[row : row + 1])
+        alone = methods(decoder, encoded, never_ending, limits=[limit])
+        for name in ("beam", "greedy"):
+            assert alone[name][0].tokens == together[name][row].tokens
+
+
+@every_decoder
+def test_attention_is_that_of_the_chosen_words(name):
+    if name in WITHOUT_ATTENTION:
+        pytest.skip("has no attention")
+    encoder, decoder = make(name)
+    source, lengths = sources(3)
+    found = decode(beam, decoder, encoder(source, lengths), RULES, size=4)
+    for row, outputs in enumerate(found):
+        n = int(lengths[row])
+        encoded = encoder(source[row : row + 1, :n], lengths[row : row + 1])
+        for output in outputs:
+            forced = decoder(encoded, torch.tensor([[START, *output.tokens]]), weights=True).weights[0]
+            torch.testing.assert_close(output.weights[:, :n], forced[: len(output.weights)], rtol=1e-4, atol=1e-4)
+
+
+def test_where_no_token_is_possible_the_output_ends_without_an_end():
+    encoder, decoder = make("bahdanau")
+    encoded = encoder(*sources(2))
+    banned = tuple(token for token in range(VOCABULARY) if token not in (7, 9))
+    rules = Rules(start=START, end=END, banned=banned, max_length=20, block_ngrams=1)
+    for name, outputs in methods(decoder, encoded, rules).items():
+        for output in outputs:
+            assert sorted(output.tokens) == [7, 9], name
+            assert not output.finished
+
+
+def test_parameters_that_are_not_finite_are_explained():
+    encoder, decoder = make("bahdanau")
+    encoded = encoder(*sources(2))
+    with torch.no_grad():
+        decoder.output.weight[3, 0] = torch.nan
+    for method in (beam, greedy, sample):
+        with pytest.raises(NonFiniteError, match="NaN instead of probabilities"):
+            decode(method, decoder, encoded, RULES)
+
+
+def test_the_work_of_an_output_that_never_ends_grows_with_the_square_of_its_length(monkeypatch):
+    encoder, decoder = make("bahdanau")
+    copied = []
+    join = torch.cat
+    monkeypatch.setattr(
+        torch, "cat", lambda parts, dim=0: copied.append(sum(p.numel() for p in parts)) or join(parts, dim)
+    )
+
+    def work(length):
+        encoded = encoder(*sources(1, length))
+        copied.clear()
+        rules = Rules(start=START, end=END, banned=(PAD, END), max_length=2 * length)
+        decode(beam, decoder, encoded, rules, size=2)
+        return sum(copied)
+
+    assert work(80) < 5 * work(40)
 
 
 def test_the_coverage_penalty_prefers_outputs_that_look_everywhere():

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from regard.errors import OptionError
 from regard.systems.pretrained import pretrained_models
 from regard.systems.system import MAX_BATCH_COST, Result, System, batches_by_cost, choose_device, in_groups
 from regard.trace import Trace
+from regard.viewing.view import view
 
 
 @dataclass(frozen=True)
@@ -224,10 +226,18 @@ def test_the_repr_of_a_result_is_short(case):
             assert getattr(result, "label", None) in (None, *repr(result).split("'"))
 
 
+def test_a_notebook_displays_a_result(case):
+    result = case.ask(case.inputs[0], **case.option)
+    html = result._repr_html_()
+    assert html.startswith(f"<p><code>{escape(repr(result))}</code></p>")
+    if result.trace is not None:
+        assert html.endswith(view(result)._repr_html_())
+
+
 def test_one_long_text_among_short_ones_is_decoded_in_a_small_batch(monkeypatch):
     model = small_translator()
     texts = [f"{'two dogs run ' * (n % 3 + 1)}." for n in range(64)]
-    texts[20] = "a dog is running . " * 350
+    texts[20] = "a dog is running ." + " a dog is running ." * 349
     sizes = []
     predict = type(model).predict
 

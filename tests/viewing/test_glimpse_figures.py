@@ -115,7 +115,7 @@ def test_files_are_written_and_notebooks_served(tmp_path):
     shown = view(trace_of(image=False))
     for name in ("a.png", "a.svg", "a.pdf"):
         assert shown.save(tmp_path / name).stat().st_size > 1000
-    assert shown._repr_png_().startswith(b"\x89PNG")
+    assert shown._repr_html_().startswith("<attention-view")
     with pytest.raises(OptionError, match=r"saved as .png, .svg, .pdf"):
         shown.save(tmp_path / "a.gif")
 

@@ -20,6 +20,7 @@ OWN = {
     "view": "regard.cli.view:view",
     "models": "regard.cli.listings:models",
     "recipes": "regard.cli.listings:recipes",
+    "serve": "regard.cli.serve:serve",
     "bench": "regard.cli.bench:bench",
 }
 """The commands that are the same for all systems; each system adds its own."""

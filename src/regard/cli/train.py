@@ -2,12 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.errors import OptionError
+from regard.errors import OptionError, TrainingError
 from regard.systems.output import say
+from regard.training.settings import Devices
+
+if TYPE_CHECKING:
+    from regard.training.run_folder import RunFolder
 
 
 def train(
@@ -19,6 +23,7 @@ def train(
     start_from: Annotated[str | None, Parameter(name="--from")] = None,
     resume: bool = False,
     overwrite: bool = False,
+    devices: Annotated[Devices | None, Parameter(name="*")] = None,
     **overrides: dict[str, str],
 ) -> None:
     """Train a translator on your own two text files, or whatever a recipe says.
@@ -48,6 +53,7 @@ def train(
     from regard.config import parse_values
     from regard.systems.families import family
     from regard.systems.run import train as run
+    from regard.training.processes import check_devices, environment, is_first_process
     from regard.training.recipes import TABLES, read_raw
     from regard.training.run_folder import RunFolder
 
@@ -64,7 +70,14 @@ def train(
     files = {"source": source, "target": target}
     fields["data"] |= {name: str(path) for name, path in files.items() if path is not None}
     given: dict[str, Any] = {table: values for table, values in fields.items() if values}
-    trained = run(recipe, out=out, **given, start_from=start_from, resume=resume, overwrite=overwrite)
+    devices = devices or Devices()
+    check_devices(devices)
+    if devices.devices > 1 and devices.nodes == 1 and environment(devices) is None:
+        sys.exit(_launch(devices.devices, RunFolder(out)))
+    options: dict[str, Any] = {"start_from": start_from, "resume": resume, "overwrite": overwrite, "devices": devices}
+    trained = run(recipe, out=out, **given, **options)
+    if not is_first_process():
+        sys.exit(128 + trained.signum if trained.interrupted else 0)
     headline = (form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
     scores = ", ".join(headline)
     if trained.interrupted:
@@ -72,3 +85,13 @@ def train(
         sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
     say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")
+
+
+def _launch(count: int, folder: "RunFolder") -> int:
+    """Run this command in several processes, and give its exit status."""
+    from regard.training.launch import launch
+
+    try:
+        return launch([sys.executable, "-m", "regard", *sys.argv[1:]], count)
+    except TrainingError as error:
+        raise TrainingError(f"{error} To go on: {folder.resume_command} --devices {count}") from error

@@ -146,8 +146,7 @@ class CorpusDraft:
     def _encode(self, pairs: Iterable[Any], parts: Sequence[Rows], progress: bool) -> None:
         total = len(pairs) if isinstance(pairs, Sized) else None
         remaining, saved = islice(pairs, self.state.read, None), time.monotonic()
-        options = {"completed": self.state.read, "enabled": progress}
-        with progress_bar("encoding", total, "pairs", **options) as advance:
+        with progress_bar("encoding", total, "pairs", completed=self.state.read, enabled=progress) as advance:
             while chunk := list(islice(remaining, CHUNK)):
                 report = self._write_chunk(chunk, parts)
                 # Only now: what is half-written when the build is interrupted is cut when it goes on.

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from regard.data.text import well_formed
+
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -12,7 +14,7 @@ def split_sentences(text: str, *, lines: bool = False) -> list[str]:
     Sentences end where the rules of sentencex say so (abbreviations and decimal points do not end one), and at blank
     lines. HTML line breaks count as line ends. With `lines`, each line is a sentence instead.
     """
-    text = _LINE_BREAK.sub("\n" if lines else "\n\n", unicodedata.normalize("NFC", text))
+    text = _LINE_BREAK.sub("\n" if lines else "\n\n", unicodedata.normalize("NFC", well_formed(text)))
     if lines:
         found = text.splitlines()
     else:

@@ -44,6 +44,15 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
     return _decode(_locate(Path(path)))
 
 
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, which comes from broken JSON and cannot be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def read_all(path: str | os.PathLike[str]) -> bytes:
     """Read a whole file, decompressed as by `read_lines`: for JSON, which may be one line of any length.
 

@@ -17,6 +17,7 @@ import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
 from regard.data.merge_dropout import MergeDropout
+from regard.data.text import well_formed
 from regard.errors import DataError, OptionError
 from regard.files import write_text
 
@@ -156,6 +157,29 @@ class Tokenizer:
         labels = [self._piece(number) for number in _numbers(ids)]
         return [label.removeprefix(" ") or "▁" for label in labels]
 
+    @functools.cached_property
+    def alphabet(self) -> frozenset[str]:
+        """The characters that a "bpe" vocabulary can spell; empty for words, which it knows or does not know."""
+        return frozenset(piece for piece in self._pieces if len(piece) == 1) if self.kind == "bpe" else frozenset()
+
+    def unspellable(self, text: str) -> list[tuple[int, int]]:
+        """Return where words and symbols stand, (start, end), of which a "bpe" vocabulary lacks a character.
+
+        They would be read as unknown pieces, of which a model has learned nothing. Neighbours are given as one. `text`
+        is in NFC with single spaces, as `decode` returns it.
+        """
+        if self.kind != "bpe" or self.alphabet.issuperset(text.lower() if self.lowercase else text):
+            return []
+        found: list[tuple[int, int]] = []
+        for piece, (start, end) in self._engine.pre_tokenizer.pre_tokenize_str(text):
+            if self.alphabet.issuperset(piece.lower() if self.lowercase else piece):
+                continue
+            start += piece[0] == " "
+            if found and not text[found[-1][1] : start].strip():
+                start = found.pop()[0]
+            found.append((start, end))
+        return found
+
     def word_index(self, ids: Ids, *, split: bool = False) -> list[int]:
         """Return for each id the index of its word in `text.split()`, and -1 for PAD, START and END.
 
@@ -285,9 +309,6 @@ def _numbers(ids: Ids) -> Iterable[int]:
 
 def _normalise(text: str, lowercase: bool) -> str:
     """Put one space before each word of text.split(), normalize to NFC, and lower the case if `lowercase` is set."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # an unpaired surrogate, from broken JSON, which the library does not accept
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = well_formed(text)
     text = text.lower() if lowercase else text
     return unicodedata.normalize("NFC", "".join(" " + word for word in text.split()))

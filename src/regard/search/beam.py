@@ -1,17 +1,16 @@
 """Beam search: the best outputs that a bounded number of hypotheses per step leads to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.attention.interfaces import Attended
 from regard.decoders.protocol import Decoder, select
 from regard.errors import OptionError
-from regard.search.hypothesis import Hypothesis, Ranking, Rules
+from regard.search.hypothesis import Hypothesis, Ranking, Rules, check_finite
 
 CHUNK = 64
 """Number of neighbouring tokens whose maximum `largest` compares first."""
@@ -25,29 +24,32 @@ class _Rows:
 
     tokens: Int[Tensor, "r t"]
     log_probs: Float[Tensor, "r s"]
-    weights: Float[Tensor, "r s n"] | None = None
-    """The attention weights so far; None before the first step, and for a decoder without attention."""
+    lineage: Int[Tensor, "r s"]
+    """The row that each hypothesis came from at each step, by which its attention is found in the end: copying all the
+    weights so far at every step would take time that grows with the cube of the length."""
 
-    def begin_weights(self, attended: Attended | None) -> "_Rows":
-        """Return the rows before the first step with empty weights, as wide as those of its attention."""
-        if attended is None or attended.weights is None:
-            return self
-        return replace(self, weights=attended.weights[:, :0].float())
-
-    def extended(self, rows: Tensor, token: Tensor, log_prob: Tensor, attended: Attended | None) -> "_Rows":
-        """Select rows and append one token to each, with its log-probability and attention."""
-        weights = None
-        if self.weights is not None and attended is not None and attended.weights is not None:
-            weights = torch.cat([self.weights[rows], attended.weights.float()[rows]], dim=1)
+    def extended(self, rows: Tensor, token: Tensor, log_prob: Tensor) -> "_Rows":
+        """Select rows and append one token to each, with its log-probability."""
         return _Rows(
             torch.cat([self.tokens[rows], token.unsqueeze(1)], dim=1),
             torch.cat([self.log_probs[rows], log_prob.unsqueeze(1)], dim=1),
-            weights,
+            torch.cat([self.lineage[rows], rows.unsqueeze(1)], dim=1),
         )
 
     def select(self, rows: Tensor) -> "_Rows":
         """Select rows."""
-        return _Rows(self.tokens[rows], self.log_probs[rows], None if self.weights is None else self.weights[rows])
+        return _Rows(self.tokens[rows], self.log_probs[rows], self.lineage[rows])
+
+
+@dataclass(frozen=True)
+class _Output:
+    """An output of an input, without its attention."""
+
+    tokens: list[int]
+    log_probs: list[float]
+    score: float
+    finished: bool
+    lineage: list[int]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,11 @@ class _Outputs:
     ranking: Ranking
     source_mask: Bool[Tensor, "b n"] | None
     """Which source positions exist; None if all of them do."""
-    outputs: list[list[Hypothesis]]
+    limits: Sequence[int]
+    """The most tokens that each input's outputs may have."""
+    outputs: list[list[_Output]]
+    weights: list[Float[Tensor, "r n"]]
+    """The attention weights of all rows at each step; [] for a decoder without attention."""
 
     def is_full(self, owner: int) -> bool:
         """Whether an input has all its outputs."""
@@ -66,12 +72,28 @@ class _Outputs:
 
     def add(self, owner: int, rows: _Rows, row: int, *, ended: bool) -> None:
         """Score a row and keep it as an output."""
-        log_probs = rows.log_probs[row]
-        weights = None if rows.weights is None else rows.weights[row]
+        log_probs, lineage = rows.log_probs[row], rows.lineage[row].tolist()
         exists = None if self.source_mask is None else self.source_mask[owner]
+        weights = self.attention(lineage) if self.ranking.coverage_penalty else None
         score = self.ranking.score(log_probs, weights, exists)
         tokens = rows.tokens[row, 1 : -1 if ended else None].tolist()
-        self.outputs[owner].append(Hypothesis(tokens, log_probs.tolist(), score, ended, weights))
+        self.outputs[owner].append(_Output(tokens, log_probs.tolist(), score, ended, lineage))
+
+    def attention(self, lineage: list[int]) -> Float[Tensor, "m n"] | None:
+        """The attention weights of an output, step by step."""
+        if not self.weights:
+            return None
+        if not lineage:
+            return self.weights[0][:0].float()
+        return torch.stack([weights[row] for weights, row in zip(self.weights, lineage, strict=False)]).float()
+
+    def best(self, owner: int, count: int | None) -> list[Hypothesis]:
+        """The best outputs of an input with their attention, best first; `count` of them, or all."""
+        ranked = sorted(self.outputs[owner], key=lambda output: output.score, reverse=True)
+        return [
+            Hypothesis(one.tokens, one.log_probs, one.score, one.finished, self.attention(one.lineage))
+            for one in ranked[:count]
+        ]
 
 
 @dataclass(frozen=True)
@@ -101,46 +123,56 @@ def beam(
     rows: int,
     device: torch.device | str,
     size: int = 5,
+    nbest: int | None = None,
     length_penalty: float = 1.0,
     coverage_penalty: float = 0.0,
     prefixes: Sequence[Sequence[int]] | None = None,
+    limits: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the best outputs for each of the `rows` inputs of a state, at most `size` per input, best first.
 
-    Outputs are ranked as `Ranking` says. An input leaves the batch when `size` of its outputs have ended.
+    Outputs are ranked as `Ranking` says, and `nbest` of them are returned. An input leaves the batch when `size` of its
+    outputs have ended, or at its own length limit, if `limits` has one for each input.
     """
     if size < 1:
         raise OptionError(f"The size of a beam must be 1 or more; got size={size}.")
     inputs = list(range(rows))
+    limits = [rules.max_length] * rows if limits is None else limits
     collected = _Outputs(
-        size, Ranking(length_penalty, coverage_penalty), decoder.source_mask(state), [[] for _ in inputs]
+        size,
+        Ranking(length_penalty, coverage_penalty),
+        decoder.source_mask(state),
+        limits,
+        [[] for _ in inputs],
+        [],
     )
     state = select(state, torch.arange(rows, device=device).repeat_interleave(size))
     hypotheses = _Rows(
-        torch.full((rows * size, 1), rules.start, device=device), torch.zeros(rows * size, 0, device=device)
+        torch.full((rows * size, 1), rules.start, device=device),
+        torch.zeros(rows * size, 0, device=device),
+        torch.zeros(rows * size, 0, device=device, dtype=torch.long),
     )
     # All rows of an input are equal at first, so only one of them counts.
     scores = torch.tensor([0.0] + [-torch.inf] * (size - 1), device=device).repeat(rows, 1)
-    for length in range(rules.max_length + 1):
+    for _ in range(max(limits, default=0) + 1):
         step = decoder.step(hypotheses.tokens[:, -1], state)
-        hypotheses = hypotheses if length else hypotheses.begin_weights(step.attended)
+        if step.attended is not None and step.attended.weights is not None:
+            collected.weights.append(step.attended.weights[:, 0])
         log_probs = step.logits.float().log_softmax(-1)
         forced = None if prefixes is None else [prefixes[owner] for owner in inputs for _ in range(size)]
         rules.apply_(log_probs, hypotheses.tokens, forced)
         candidates = _Candidates.from_scores(scores, log_probs)
         parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
-        extended = hypotheses.extended(parents, tokens, log_probs[parents, tokens], step.attended)
+        extended = hypotheses.extended(parents, tokens, log_probs[parents, tokens])
         before = len(inputs)
-        inputs, continuing = _separate(
-            collected, candidates, inputs, hypotheses, extended, rules.end, cut=length == rules.max_length
-        )
+        inputs, continuing = _separate(collected, candidates, inputs, hypotheses, extended, scores, rules.end)
         if not inputs:
             break
         chosen = torch.tensor(continuing, device=device)
         scores = candidates.totals.flatten()[chosen].view(len(inputs), size)
         state = select(step.state, parents[chosen], same_inputs=len(inputs) == before)
         hypotheses = extended.select(chosen)
-    return [sorted(outputs, key=lambda output: output.score, reverse=True) for outputs in collected.outputs]
+    return [collected.best(owner, nbest) for owner in range(rows)]
 
 
 def largest(
@@ -174,34 +206,41 @@ def _separate(
     inputs: list[int],
     rows: _Rows,
     extended: _Rows,
+    scores: Float[Tensor, "i s"],
     end: int,
-    *,
-    cut: bool,
 ) -> tuple[list[int], list[int]]:
     """Add the candidates that end to the outputs; return the unfinished inputs and their best `size` other candidates.
 
-    At the length limit no input continues: unfinished hypotheses become outputs as they were before this step.
+    An input at its length limit, or one that no token can continue, does not go on: its unfinished hypotheses become
+    outputs as they were before this step.
     """
     still: list[int] = []
     continuing: list[int] = []
+    length, size = rows.log_probs.shape[1], collected.size
     by_input = zip(
         inputs, candidates.tokens.tolist(), candidates.totals.tolist(), candidates.parents.tolist(), strict=True
     )
     for group, (owner, tokens, totals, parents) in enumerate(by_input):
+        check_finite(totals)
+        cut = length >= collected.limits[owner]
         kept: list[int] = []
-        unfinished: set[int] = set()
+        unfinished: list[int] = []
         for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
             place, possible = group * len(tokens) + rank, total > -torch.inf
             if token == end and possible:
-                if rank < collected.size and not collected.is_full(owner):
+                if rank < size and not collected.is_full(owner):
                     collected.add(owner, extended, place, ended=True)
             elif cut:
                 if possible and parent not in unfinished and not collected.is_full(owner):
-                    unfinished.add(parent)
+                    unfinished.append(parent)
                     collected.add(owner, rows, parent, ended=False)
-            elif token != end and len(kept) < collected.size:
+            elif token != end and len(kept) < size:
                 kept.append(place)
-        if not cut and not collected.is_full(owner) and len(kept) == collected.size:
+        if max(totals) == -torch.inf and not collected.is_full(owner):
+            for place, score in enumerate(scores[group].tolist()):
+                if score > -torch.inf and not collected.is_full(owner):
+                    collected.add(owner, rows, group * size + place, ended=False)
+        elif not cut and not collected.is_full(owner) and len(kept) == size:
             still.append(owner)
             continuing += kept
     return still, continuing

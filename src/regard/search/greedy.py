@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoders.protocol import Decoder, select
-from regard.search.hypothesis import Hypothesis, Ranking, Rules
+from regard.search.hypothesis import Hypothesis, Ranking, Rules, check_finite
 
 
 @torch.no_grad()
@@ -22,8 +22,12 @@ def greedy(
     length_penalty: float = 1.0,
     coverage_penalty: float = 0.0,
     prefixes: Sequence[Sequence[int]] | None = None,
+    limits: Sequence[int] | None = None,
 ) -> list[Hypothesis]:
-    """Decode one output for each of the `rows` inputs of a state; the penalties only affect `Hypothesis.score`."""
+    """Decode one output for each of the `rows` inputs of a state; the penalties only affect `Hypothesis.score`.
+
+    `limits` has the maximum length of each output; without it, that of `rules` holds.
+    """
     ranking = Ranking(length_penalty, coverage_penalty)
     return decode_by_choice(
         decoder,
@@ -34,6 +38,7 @@ def greedy(
         rows=rows,
         device=device,
         prefixes=prefixes,
+        limits=limits,
     )
 
 
@@ -47,6 +52,7 @@ def decode_by_choice(
     rows: int,
     device: torch.device | str,
     prefixes: Sequence[Sequence[int]] | None,
+    limits: Sequence[int] | None,
 ) -> list[Hypothesis]:
     """Decode one output per input, in which `choose` picks each token from the log-probabilities."""
     source_mask = decoder.source_mask(state)
@@ -55,7 +61,8 @@ def decode_by_choice(
     chosen: list[list[int]] = [[] for _ in alive]
     log_probs: list[list[float]] = [[] for _ in alive]
     weights: list[list[Tensor]] = [[] for _ in alive]
-    for _ in range(rules.max_length + 1):
+    limits = [rules.max_length] * rows if limits is None else limits
+    for _ in range(max(limits, default=0) + 1):
         if not alive:
             break
         step = decoder.step(tokens[:, -1], state)
@@ -63,10 +70,11 @@ def decode_by_choice(
         rules.apply_(allowed, tokens, None if prefixes is None else [prefixes[i] for i in alive])
         new = choose(allowed)
         taken = allowed.gather(-1, new.unsqueeze(-1)).squeeze(-1).tolist()
+        check_finite(taken)
         unfinished = []
         for row, (owner, token) in enumerate(zip(alive, new.tolist(), strict=True)):
-            if token != rules.end and len(chosen[owner]) == rules.max_length:
-                continue  # cut at the length limit, without an end
+            if taken[row] == -torch.inf or (token != rules.end and len(chosen[owner]) == limits[owner]):
+                continue  # no token is possible, or the output is cut at its length limit: it has no end
             chosen[owner].append(token)
             log_probs[owner].append(taken[row])
             if step.attended is not None and step.attended.weights is not None:

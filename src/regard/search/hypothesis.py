@@ -1,13 +1,14 @@
 """The results of search, how they are ranked, and the rules that every kind of search follows."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.errors import OptionError
+from regard.errors import NonFiniteError, OptionError
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,15 @@ class Rules:
                 forced = log_probs.new_full((log_probs.shape[1],), -torch.inf)
                 forced[prefix[length]] = log_probs[row, prefix[length]].clamp_min(torch.finfo(log_probs.dtype).min)
                 log_probs[row] = forced
+
+
+def check_finite(log_probs: Iterable[float]) -> None:
+    """Refuse NaN: nothing can be chosen by it, and an output would mean nothing."""
+    if any(map(math.isnan, log_probs)):
+        raise NonFiniteError(
+            "The model gave NaN instead of probabilities. Its parameters are damaged or its training diverged, or its "
+            "input is not finite: check that all parameters are finite, or train it again with a lower learning rate."
+        )
 
 
 def _repeats(past: list[int], size: int) -> list[int]:

@@ -28,6 +28,7 @@ def sample(
     length_penalty: float = 1.0,
     coverage_penalty: float = 0.0,
     prefixes: Sequence[Sequence[int]] | None = None,
+    limits: Sequence[int] | None = None,
 ) -> list[Hypothesis]:
     """Draw one output for each of the `rows` inputs of a state.
 
@@ -46,7 +47,9 @@ def sample(
         return (logits + noise).argmax(-1)
 
     ranking = Ranking(length_penalty, coverage_penalty)
-    return decode_by_choice(decoder, state, rules, draw, ranking, rows=rows, device=device, prefixes=prefixes)
+    return decode_by_choice(
+        decoder, state, rules, draw, ranking, rows=rows, device=device, prefixes=prefixes, limits=limits
+    )
 
 
 def _truncate(logits: Float[Tensor, "r y"], top_k: int, top_p: float) -> Float[Tensor, "r y"]:

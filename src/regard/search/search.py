@@ -22,18 +22,30 @@ def search(
     rules: Rules,
     options: Search,
     prefixes: Sequence[Sequence[int]] | None = None,
+    limits: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """Decode from a state and return the outputs of each input.
 
     `state` is that of `decoder.start(encoded)`, or any other state of the decoder; `rows` is the number of inputs in
-    its batch and `device` where its tensors are. `rules` and `prefixes` (the tokens that each output must begin with)
-    come from the system, which knows the vocabulary. Beam search returns `options.nbest` outputs, best first; sampling
+    its batch and `device` where its tensors are. `rules`, `prefixes` (the tokens that each output must begin with) and
+    `limits` (the maximum length of each input's outputs, in place of that of the rules) come from the system, which
+    knows the vocabulary and the inputs. Beam search returns `options.nbest` outputs, best first; sampling
     returns that many independent samples, in the order in which they are drawn.
     """
-    ranking = {"length_penalty": options.length_penalty, "coverage_penalty": options.coverage_penalty}
+    ranking: dict[str, Any] = {"length_penalty": options.length_penalty, "coverage_penalty": options.coverage_penalty}
     if not options.sample:
-        outputs = beam(decoder, state, rules, rows=rows, device=device, size=options.beam, prefixes=prefixes, **ranking)
-        return [best[: options.nbest] for best in outputs]
+        return beam(
+            decoder,
+            state,
+            rules,
+            rows=rows,
+            device=device,
+            size=options.beam,
+            nbest=options.nbest,
+            prefixes=prefixes,
+            limits=limits,
+            **ranking,
+        )
     generator = None if options.seed is None else torch.Generator(device).manual_seed(options.seed)
     owners = [row for row in range(rows) for _ in range(options.nbest)]
     drawn = sample(
@@ -47,6 +59,7 @@ def search(
         top_p=options.top_p,
         generator=generator,
         prefixes=None if prefixes is None else [prefixes[owner] for owner in owners],
+        limits=None if limits is None else [limits[owner] for owner in owners],
         **ranking,
     )
     return [drawn[first : first + options.nbest] for first in range(0, len(drawn), options.nbest)]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -130,5 +131,6 @@ def worker_device(worker: int, workers: int, device: str | None) -> str | None:
 
     if device is None and torch.cuda.device_count() > 1:
         return f"cuda:{worker % torch.cuda.device_count()}"
-    torch.set_num_threads(max(1, count_cores() // workers))
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, count_cores() // workers))
     return device

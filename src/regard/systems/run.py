@@ -16,6 +16,7 @@ from regard.systems.pretrained import load
 from regard.systems.report import Report
 from regard.systems.system import System
 from regard.training.recipes import RawRecipe, Recipe, read_raw, recipe_usage, with_values
+from regard.training.settings import Devices
 
 if TYPE_CHECKING:
     from regard.training.experiment import Trained
@@ -54,6 +55,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     progress: bool = True,
+    devices: Devices | int = 1,
 ) -> "Trained[Any]":
     """Train what a recipe says into the folder `out`: the model, logs/, checkpoints/, recipe.toml and run.json.
 
@@ -66,6 +68,10 @@ def train(
     replaced only with `overwrite`. Ctrl-C or SIGTERM ends the training early and saves the model. A run that was
     interrupted or killed, and resumed, gives, on a CPU, the same parameters as one without the interruption; not so
     with a time limit.
+
+    `devices` says how many GPUs, or processes on a CPU, train together (see `Devices`). They divide each batch of the
+    recipe, so that their number changes how long a training takes, and little else. A script that asks for several is
+    started with torchrun.
     """
     overrides = {
         name: values for name, values in (("data", data), ("model", model), ("train", train)) if values is not None
@@ -75,24 +81,31 @@ def train(
     if resume and overwrite:
         raise OptionError("Give resume to go on with the run in the folder, or overwrite to replace it; not both.")
     from regard.systems.resume import resumed_plan
+    from regard.training.processes import first_process_first, from_first, is_first_process, joined
     from regard.training.run import run  # Lightning takes seconds to import, and evaluating needs none of it
     from regard.training.run_folder import RunFolder
 
     folder = RunFolder(out)
-    goes_on = resume and folder.holds_run
-    if resume and not goes_on and recipe is None and not overrides:
-        raise DataError(f"{folder.path} holds no run to resume. Say what to train, or give the folder of a run: --out.")
-    if not goes_on:
-        plan = _new_plan(recipe, overrides, start_from)
-        folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
-    with folder.locked():
-        if goes_on:
-            plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
-        else:
+    joint = Devices(devices) if isinstance(devices, int) else devices
+    progress = progress and is_first_process()
+    with joined(joint):
+        goes_on = from_first(lambda: resume and folder.holds_run)
+        if resume and not goes_on and recipe is None and not overrides:
+            raise DataError(
+                f"{folder.path} holds no run to resume. Say what to train, or give the folder of a run: --out."
+            )
+        if not goes_on:
+            plan = _new_plan(recipe, overrides, start_from)
             folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
-        experiment = family(plan.recipe.system).load_experiment()(plan.recipe, folder.path, progress=progress)
-        with _explaining(recipe, data):
-            return run(experiment, folder, start_from=plan.model, base=plan.base, resume=goes_on)
+        with folder.locked():
+            with first_process_first():
+                if goes_on:
+                    plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
+                else:
+                    folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
+            experiment = family(plan.recipe.system).load_experiment()(plan.recipe, folder.path, progress=progress)
+            with _explaining(recipe, data):
+                return run(experiment, folder, start_from=plan.model, base=plan.base, resume=goes_on, devices=joint)
 
 
 @contextmanager

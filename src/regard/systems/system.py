@@ -6,9 +6,10 @@ The verb of a translator is `translate`, that of a captioner `caption`, and so o
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -19,7 +20,7 @@ from regard.layers.layout import by_columns
 from regard.systems.folder import find_model, read_model, write_config, write_model
 from regard.systems.parameters import Store
 from regard.trace import Trace
-from regard.viewing.view import MEASURED
+from regard.viewing.view import MEASURED, view
 
 Item = TypeVar("Item")
 Loaded = TypeVar("Loaded", bound="System")
@@ -50,6 +51,11 @@ class Result:
         plain = {part.name: _as_plain(getattr(self, part.name)) for part in fields(self) if part.name != "trace"}
         return plain | {"trace": None if self.trace is None else self.trace.to_dict()}
 
+    def _repr_html_(self) -> str:
+        """The result as a notebook displays it: in one line, and what was attended to."""
+        line = f"<p><code>{escape(repr(self))}</code></p>"
+        return line if self.trace is None else line + view(self.trace)._repr_html_()
+
 
 def _as_plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
@@ -77,6 +83,8 @@ class System(nn.Module):
     """Most inputs in a batch."""
     takes_images: ClassVar[bool] = False
     """Whether inputs are images; a line of a text file of inputs then names one."""
+    json_input: ClassVar[Literal["text", "pair", "rows"]] = "text"
+    """What an input that is no image is in JSON: a text; or also a pair of texts, or rows of numbers."""
 
     def __init__(self, config: Checked) -> None:
         super().__init__()

@@ -13,18 +13,21 @@ import lightning.pytorch as lightning
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
 
 from regard.data.batches import BatchLoader, CostBatches
 from regard.errors import RegardWarning, TrainingError
 from regard.kernels.dot_product import disable_cudnn_attention
+from regard.training import processes
 from regard.training.averaging import RunningAverage
 from regard.training.checkpoint_files import BEST, newest_checkpoint, read_checkpoint, step_files
 from regard.training.checkpoints import KeepBest, KeepNewest, WholeCheckpoints
 from regard.training.divergence import StopWhenDiverged
 from regard.training.interruption import Interruption
+from regard.training.processes import environment, is_first_process
 from regard.training.progress import TrainingBar
 from regard.training.run_folder import RunFolder
-from regard.training.settings import TrainSettings
+from regard.training.settings import Devices, TrainSettings
 from regard.training.task import Task
 
 TOLERATED_IN_HALF_PRECISION = 100
@@ -46,6 +49,7 @@ def fit(
     half_precision_on_gpu: bool,
     progress: bool,
     interruption: Interruption,
+    devices: Devices,
     hyperparameters: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train the task on the first loader, validate on the second, and leave it with the parameters of the best score.
@@ -60,13 +64,17 @@ def fit(
     if resumed and progress:
         sys.stderr.write(f"Resuming after {resumed['global_step']} updates.\n")
     callbacks = _callbacks(task, folder, score, interruption, progress=progress)
-    trainer = _trainer(task.settings, folder, callbacks, half_precision_on_gpu=half_precision_on_gpu)
+    trainer = _trainer(task, folder, callbacks, devices, half_precision_on_gpu=half_precision_on_gpu)
+    if devices.count > 1:
+        loaders[0].divide(processes.rank(), devices.count)
+        loaders[1].deal(processes.rank(), devices.count)
     if resumed and not resumed["global_step"]:
         # Lightning would take a checkpoint of the beginning for one in the middle of an epoch.
         task.load_state_dict(resumed["state_dict"])
         task.on_load_checkpoint(resumed)
         found = None
-    _keep_earlier_log(folder.logs)
+    if is_first_process():
+        _keep_earlier_log(folder.logs)
     with _without_needless_warnings(), _matmul_precision():
         for logger in trainer.loggers:
             logger.log_hyperparams(dict(hyperparameters or {}))
@@ -114,6 +122,8 @@ def _without_needless_warnings() -> Iterator[None]:
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
         warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
         warnings.filterwarnings("ignore", message=".*log_every_n_steps.*")
+        # Of processes that train together, a Task logs what it has already averaged over them.
+        warnings.filterwarnings("ignore", message=".*sync_dist=True.*")
         # The log of an earlier run is kept under another name, and its checkpoints are meant to be there.
         warnings.filterwarnings("ignore", message=".*Previous log files in this directory will be deleted.*")
         warnings.filterwarnings("ignore", message=".*Checkpoint directory .* exists and is not empty.*")
@@ -173,23 +183,27 @@ def _callbacks(
 
 
 def _trainer(
-    settings: TrainSettings, folder: RunFolder, callbacks: list[Callback], *, half_precision_on_gpu: bool
+    task: Task, folder: RunFolder, callbacks: list[Callback], devices: Devices, *, half_precision_on_gpu: bool
 ) -> lightning.Trainer:
-    on_gpu = torch.cuda.is_available()
+    settings, on_gpu = task.settings, torch.cuda.is_available()
     precision: Any = settings.precision
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and half_precision_on_gpu else "32-true"
     logs = folder.logs
+    started_by = environment(devices) if devices.count > 1 else None
     return lightning.Trainer(
         accelerator="gpu" if on_gpu else "cpu",
-        devices=1,
+        devices=devices.devices,
+        num_nodes=devices.nodes,
+        strategy=_strategy(task, devices),
+        sync_batchnorm=on_gpu and devices.count > 1,
         precision=precision,
         max_epochs=settings.epochs,
         max_time=timedelta(minutes=settings.minutes) if settings.minutes else None,
         gradient_clip_val=settings.gradient_clip,
         check_val_every_n_epoch=settings.validate_every,
         callbacks=callbacks,
-        plugins=[WholeCheckpoints()],
+        plugins=[WholeCheckpoints(), *([] if started_by is None else [started_by])],
         logger=[
             CSVLogger(logs.parent, logs.name, ""),
             TensorBoardLogger(logs.parent, logs.name, "", default_hp_metric=False),
@@ -200,3 +214,11 @@ def _trainer(
         num_sanity_val_steps=0,
         log_every_n_steps=20,
     )
+
+
+def _strategy(task: Task, devices: Devices) -> Strategy | str:
+    if devices.count == 1:
+        return "auto"
+    if devices.strategy == "fsdp":
+        return FSDPStrategy(state_dict_type="full")
+    return DDPStrategy(find_unused_parameters=task.has_unused_parameters)

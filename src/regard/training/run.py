@@ -12,12 +12,15 @@ from torch import nn
 from regard.errors import DataError, ModelError, TrainingError
 from regard.files import write_text
 from regard.layers.layout import by_rows
+from regard.training import processes
 from regard.training.checkpoint_files import step_files
 from regard.training.experiment import Experiment, Trained
 from regard.training.fit import fit, prepare
 from regard.training.interruption import Interrupted, Interruption
+from regard.training.processes import first_process_first, from_first, is_first_process
 from regard.training.recipes import recipe_toml
-from regard.training.run_folder import RunFolder, changed_data, describe_run, is_first_process
+from regard.training.run_folder import RunFolder, changed_data, describe_run
+from regard.training.settings import Devices
 
 Model = TypeVar("Model", bound=nn.Module)
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -31,16 +34,18 @@ def run(
     start_from: Model | None = None,
     base: str = "",
     resume: bool = False,
+    devices: Devices | None = None,
 ) -> Trained[Model]:
     """Run an experiment into its folder, which is locked: the model, logs/, checkpoints/, recipe.toml and run.json.
 
     With `resume`, the run in the folder goes on; otherwise a new one replaces it. `start_from` is the model to train
-    instead of a new one, and `base` says where it comes from. Ctrl-C and SIGTERM end the training early and save the
-    model; a second one ends everything at once, as KeyboardInterrupt or SystemExit.
+    instead of a new one, and `base` says where it comes from. `devices` are those of all processes that train together,
+    which have joined; only the first of them writes, and tests the model. Ctrl-C and SIGTERM end the training early and
+    save the model; a second one ends everything at once, as KeyboardInterrupt or SystemExit.
     """
     with Interruption() as interruption:
         try:
-            return _run(experiment, folder, start_from, base, interruption, resume=resume)
+            return _run(experiment, folder, start_from, base, devices or Devices(), interruption, resume=resume)
         except Interrupted as stop:
             sys.stderr.write(f"Stopped at once. {_how_to_go_on(folder)}\n")
             if stop.signum == signal.SIGINT:
@@ -53,6 +58,10 @@ def run(
                 raise
             message = f"{folder.path} cannot be written to: {error.strerror}. {_how_to_go_on(folder)}"
             raise TrainingError(message) from error
+        except RuntimeError as error:
+            if not processes.is_loss_of_process(error):
+                raise
+            raise TrainingError(f"Another process of the training has ended. {_how_to_go_on(folder)}") from error
 
 
 def _run(
@@ -60,25 +69,29 @@ def _run(
     folder: RunFolder,
     start_from: Model | None,
     base: str,
+    devices: Devices,
     interruption: Interruption,
     *,
     resume: bool,
 ) -> Trained[Model]:
     folder.clean()
     prepare(experiment.recipe.train)
-    before = folder.record() if resume else {}
-    splits = _read(experiment, before)
-    record = describe_run(seed=experiment.recipe.train.seed, data=experiment.checksums(splits)) | {"start_from": base}
-    if before:
-        _check_data(folder, before, record)
-        experiment.notes = dict(before["notes"])
+    before = from_first(folder.record) if resume else {}
+    with first_process_first():
+        splits = _read(experiment, before)
+        checksums = experiment.checksums(splits) if is_first_process() else {}
+        record = describe_run(seed=experiment.recipe.train.seed, data=checksums) | {"start_from": base}
+        if before and is_first_process():
+            _check_data(folder, before, record)
+            experiment.notes = dict(before["notes"])
     if start_from is None:
-        model = experiment.build(splits)
+        model = from_first(lambda: experiment.build(splits))
     else:
         model = by_rows(start_from.to("cpu")).train()
         experiment.check_model(model, splits)
-    task, *loaders = experiment.task(model, splits)
-    record = _remember(experiment, folder, model, before, record)
+    with first_process_first():
+        task, *loaders = experiment.task(model, splits)
+        record = _remember(experiment, folder, model, before, record)
     fitted: dict[str, Any] = fit(
         task,
         (loaders[0], loaders[1]),
@@ -87,9 +100,12 @@ def _run(
         half_precision_on_gpu=experiment.half_precision_on_gpu,
         progress=experiment.progress,
         interruption=interruption,
+        devices=devices,
         hyperparameters=_flat(experiment.recipe.to_dict()),
     )
-    model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    model.to(processes.device()).eval()
+    if not is_first_process():
+        return Trained(folder.model, model, fitted, signum=interruption.signum)
     metrics = fitted | _tested(experiment, model, splits, interruption) | {"run": record}
     saved: Any = model
     try:
@@ -125,7 +141,9 @@ def _remember(
         return record
     resumed = before.pop("resumed", [])
     if before:
-        resumed.append({name: record[name] for name in ("command", "directory", "versions", "device", "threads")})
+        resumed.append(
+            {name: record[name] for name in ("command", "directory", "versions", "device", "threads", "processes")}
+        )
         record = {name: value for name, value in before.items() if name != "notes"}
     else:
         folder.begin()

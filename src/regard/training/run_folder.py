@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning.pytorch.utilities import rank_zero_only
 
 from regard import __version__
 from regard.errors import DataError, OptionError
 from regard.files import check_replaceable, locked, remove_drafts, write_text
 from regard.training.checkpoint_files import BEST, step_files
+from regard.training.processes import count, is_first_process
 
 RECIPE, RECORD, LOCK = "recipe.toml", "run.json", ".lock"
 WRITTEN = (RECIPE, "checkpoints", "logs", "test.tsv", "valid.tsv")
@@ -117,11 +117,6 @@ class RunFolder:
         write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
 
 
-def is_first_process() -> bool:
-    """Whether this is the only process of a training, or the first of several."""
-    return int(getattr(rank_zero_only, "rank", 0)) == 0
-
-
 def describe_run(*, seed: int, data: Mapping[str, str]) -> dict[str, Any]:
     """What made a run: the command, where it was started, the versions, the seed, and the checksums of its data."""
     return {
@@ -133,6 +128,7 @@ def describe_run(*, seed: int, data: Mapping[str, str]) -> dict[str, Any]:
             **{name: version(name) for name in PACKAGES},
         },
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine(),
+        "processes": count(),
         "threads": torch.get_num_threads(),
         "seed": seed,
         "data": dict(data),

@@ -59,3 +59,21 @@ class TrainSettings(Checked):
         """Rules between the fields."""
         if self.schedule == "inverse_sqrt" and not self.warmup:
             raise OptionError("schedule 'inverse_sqrt' needs a warmup above 0; got warmup 0.0.")
+
+
+@dataclass(frozen=True)
+class Devices(Checked):
+    """What to train on. It is no part of a recipe: processes that train together divide the batches of the recipe."""
+
+    devices: PositiveInt = 1
+    """GPUs of each machine that train together or, on machines without GPUs, processes."""
+    nodes: PositiveInt = 1
+    """Machines that train together; the command is then started on each of them with torchrun, or by SLURM (srun)."""
+    strategy: Literal["ddp", "fsdp"] = "ddp"
+    """With several devices: ddp keeps a copy of the model on each, fsdp spreads its parameters over GPUs, for models
+    that are too large for one."""
+
+    @property
+    def count(self) -> int:
+        """How many processes train together."""
+        return self.devices * self.nodes

@@ -91,8 +91,8 @@ def _one_warning(path: Path) -> Iterator[None]:
     if missing:
         letters = "".join(chr(int(number)) for number in sorted(missing, key=int)[:12])
         warnings.warn(
-            f"matplotlib's fonts lack {len(missing)} letters, which are boxes in {path}: {letters}. The terminal and, "
-            "for documents, an .html file show them.",
+            f"matplotlib's fonts lack {len(missing)} letters, which are boxes in {path}: {letters}. The terminal and "
+            "an .html file show them.",
             stacklevel=4,
         )
 

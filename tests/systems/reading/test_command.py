@@ -23,6 +23,11 @@ def test_a_language_model_prints_perplexity_and_bits(folders):
     assert [each.split("/")[0] for each in words.split()] == ["The", "cat", "sat", "."]
 
 
+def test_unknown_words_are_marked(folders):
+    done = regard("read", "--model", folders / "lstmn_model", "the zebra sat", check=True)
+    assert [each.split("/")[0] for each in done.stdout.split()[1:]] == ["the", "zebra(unknown)", "sat"]
+
+
 def test_lines_of_a_pipe_are_labelled_in_order(folders):
     done = regard("read", "--model", folders / "lstmn_classifier", input="\n\n".join(TEXTS), check=True)
     lines = done.stdout.splitlines()

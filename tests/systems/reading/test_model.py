@@ -141,7 +141,9 @@ def test_one_word_is_a_sentence_and_emoji_are_left_out(kind):
     for nothing in ("", " \t "):
         with pytest.raises(OptionError, match="There is no word to read in"):
             reader.read(given(nothing))
-    assert reader.read(given("Ένα 猫 cat")).words == ("Ένα", "猫", "cat")
+    foreign = reader.read(given("Ένα 猫 Cat 猫"))
+    assert foreign.words == ("Ένα", "猫", "Cat", "猫")
+    assert foreign.unknown == ("Ένα", "猫")
 
 
 @pytest.mark.parametrize("kind", KINDS)

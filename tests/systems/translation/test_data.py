@@ -4,6 +4,7 @@ import json
 import sys
 import tracemalloc
 import types
+import zipfile
 from itertools import islice
 
 import pytest
@@ -43,6 +44,15 @@ def test_training_pairs_are_those_whose_source_is_not_held_out(tmp_path):
     assert len(held) == 12
     assert list(splits.train) == [pair for pair in with_blanks if pair[0] not in held]
     assert list(splits.train) == list(splits.train), "it can be read again"
+
+
+def test_pairs_are_read_from_a_member_of_an_archive(tmp_path):
+    with zipfile.ZipFile(tmp_path / "pairs.zip", "w") as archive:
+        archive.writestr("pairs.txt", "".join(f"{source}\t{target}\n" for source, target in PAIRS))
+    splits = read_splits(TranslationData(folder=str(tmp_path), pairs="pairs.zip/pairs.txt", held_out=5))
+    assert splits.pairs == len(PAIRS)
+    with pytest.raises(DataError, match=r"no other\.txt in .*it holds pairs\.txt"):
+        read_splits(TranslationData(folder=str(tmp_path), pairs="pairs.zip/other.txt", held_out=5))
 
 
 def test_too_few_sentences_to_hold_out_any_are_refused(tmp_path):

@@ -163,7 +163,8 @@ def test_guidance_puts_the_attention_where_the_links_are(tmp_path, kind):
     model = Translator(TranslatorConfig(embedding=32, dropout=0.0, **own), tokenizer, tokenizer)
     task = TranslationTask(model, TranslationTrain(guidance=3.0), total_steps=100)
     task.log = lambda *_, **__: None
-    batch = collate(GuidedPairs(corpus, corpus, tokenizer, tokenizer).__getitems__(range(10)))
+    guided = GuidedPairs(corpus, corpus, tokenizer, tokenizer)
+    batch = collate([guided[index] for index in range(10)])
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for _ in range(60):
         optimizer.zero_grad()

@@ -52,6 +52,18 @@ def test_a_batch_equals_its_sentences_one_by_one(tokenizer, kind):
     assert together == [outputs(model, [text], beam=3, nbest=2, max_length=8)[0] for text in TEXTS]
 
 
+@pytest.mark.parametrize("kind", ["rnnsearch", "transformer"])
+def test_a_batch_equals_its_sentences_where_outputs_never_end(tokenizer, kind):
+    model = small_translator(tokenizer, **KINDS[kind])
+    with torch.no_grad():
+        model.decoder.output.bias[END] = -100.0
+    together = model.translate(TEXTS)
+    assert outputs(model, TEXTS) == [outputs(model, [text])[0] for text in TEXTS]
+    for one, cost in zip(together, model.costs(TEXTS), strict=True):
+        assert not one.finished
+        assert len(one.trace.target) == 2 * cost + 10
+
+
 @pytest.mark.parametrize("store", ["float32", "float16", "int8"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_folder_copied_elsewhere_translates_the_same(tokenizer, kind, store, tmp_path):

@@ -39,7 +39,7 @@ def caption(
         Write the captions to this file instead of the standard output, or one file for each input file to a folder.
     show
         Show where each word looked: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.gif an
-        animation.
+        animation, FILE.html a page to explore.
     cells
         In --show, draw the weights cell by cell instead of as a smooth overlay.
     json

@@ -26,6 +26,7 @@ from regard.systems.captioning.self_critical import Critic, repeated, self_criti
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
 from regard.training.reinforce import RunningBaseline, advantage_over_others, mean_where, reinforce_loss
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
@@ -80,6 +81,7 @@ class CaptionTask(Task):
     """The steps of training and validation."""
 
     unit = "captions"
+    has_unused_parameters = True
     settings: CaptionTrain
 
     def __init__(
@@ -121,7 +123,7 @@ class CaptionTask(Task):
             loss = loss + settings.doubly_stochastic_weight * penalty
         if is_soft is not None and unrolled.log_prob is not None:
             loss = loss + self._reinforce(unrolled, nll, real & ~is_soft.unsqueeze(1))
-        self.count(len(batch), index)
+        self.count(len(batch), index, weight=real.sum())
         return loss
 
     def validation_step(self, batch: CaptionBatch, index: int) -> None:
@@ -136,8 +138,9 @@ class CaptionTask(Task):
 
     def on_validation_epoch_end(self) -> None:
         """BLEU-4, CIDEr-D and exact match of the decoded captions, each against all references of its image."""
-        places = sorted(self._predictions)
-        predictions = [self._predictions[place] for place in places]
+        found = {place: text for part in gathered(self._predictions) for place, text in part.items()}
+        places = sorted(found)
+        predictions = [found[place] for place in places]
         scores = caption_scores(predictions, [self.references[place] for place in places], meteor=False)
         self.note_validation(scores.bleu[3])
         self.log("valid_bleu", scores.bleu[3])

@@ -50,7 +50,8 @@ def classify(
     output
         Write the results to this file instead of the standard output, or one file for each --input to a folder.
     show
-        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a page.
+        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
+        page to explore.
     raw
         Shade words by their weight within the sentence alone, not also by the sentence's weight.
     json

@@ -82,7 +82,8 @@ class DocumentTask(Task):
         loss = functional.cross_entropy(
             logits, _labels(batch), weight=self.class_weights, label_smoothing=self.settings.label_smoothing
         )
-        self.count(len(batch), index)
+        weight = None if self.class_weights is None else self.class_weights[_labels(batch)].sum()
+        self.count(len(batch), index, weight=weight)
         self.log("loss", loss.detach(), batch_size=len(batch))
         return loss
 

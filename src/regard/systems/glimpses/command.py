@@ -38,7 +38,7 @@ def glimpse(
         Write the results to this file instead of the standard output, or one file for each input file to a folder.
     show
         Show the path over the image, what each glimpse saw and the belief after it: "-" draws in the terminal,
-        FILE.png, .svg or .pdf saves a figure.
+        FILE.png, .svg or .pdf saves a figure, FILE.html a page to explore.
     crop
         Save the part of the image that was attended to here.
     json

@@ -18,6 +18,7 @@ from regard.errors import OptionError
 from regard.systems.memory import EvaluationSet
 from regard.systems.memory.evaluation import evaluate, score_tapes, tapes_of_all_lengths, tapes_of_length
 from regard.systems.memory.model import TuringMachine
+from regard.training import processes
 from regard.training.experiment import Experiment
 from regard.training.settings import TrainSettings
 from regard.training.task import Task as TrainingTask
@@ -86,9 +87,6 @@ class TapeTrain(TrainSettings):
     """adam, or rmsprop with momentum, as in the paper."""
     momentum: Fraction = 0.9
     """rmsprop: momentum."""
-    epsilon: PositiveFloat = 1e-8
-    """adam: added to the scale that gradients are divided by. With 1e-4, a machine whose loss is almost 0 rests; with
-    1e-8 it drifts, and may lose what it could do with longer tapes than those of the training."""
     curriculum: Fraction = 0.0
     """Fraction of the training, at its beginning, in which sequences grow to max_length, and copies to max_repeats; 0
     for none."""
@@ -111,9 +109,11 @@ class TapeTask(TrainingTask):
     def training_step(self, batch: int, index: int) -> Tensor:
         """Mean cross-entropy of the bits that count."""
         tapes = self.tapes(self.global_step)
+        part = slice(processes.rank(), None, processes.count())
+        tapes = tapes._replace(inputs=tapes.inputs[part], targets=tapes.targets[part])
         loss = bit_loss(self.model(tapes.inputs), tapes)
-        self.count(self.settings.batch_size, index)
-        self.log("loss", loss.detach(), batch_size=1)
+        self.count(len(tapes.inputs), index)
+        self.log("loss", loss.detach(), batch_size=len(tapes.inputs))
         return loss
 
     def tapes(self, step: int) -> Tapes:
@@ -162,11 +162,7 @@ class TapeTask(TrainingTask):
         fused = self.device.type == "cuda"
         if settings.optimizer == "adam":
             return torch.optim.AdamW(
-                parameters,
-                lr=settings.learning_rate,
-                eps=settings.epsilon,
-                weight_decay=settings.weight_decay,
-                fused=fused,
+                parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=fused
             )
         return torch.optim.RMSprop(
             parameters,
@@ -238,6 +234,8 @@ class TapeExperiment(Experiment[TuringMachine]):
     ) -> tuple[TrainingTask, BatchLoader, BatchLoader]:
         """Numbers of updates to train with, and tapes to validate with."""
         settings = self.recipe.train
+        if settings.batch_size < processes.count():
+            raise OptionError(f"{processes.count()} processes cannot divide a batch_size of {settings.batch_size}.")
         train = _one_by_one(range(settings.epoch_updates))
         task = TapeTask(model, settings, total_steps=settings.epochs * settings.epoch_updates)
         return task, train, _one_by_one(splits.valid)
@@ -259,4 +257,4 @@ class TapeExperiment(Experiment[TuringMachine]):
 
 def _one_by_one(items: Any) -> BatchLoader:
     batches = CostBatches(np.ones((len(items), 1), dtype=np.int64), max_cost=1, shuffle=False, seed=0)
-    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0])
+    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0], divisible=False)

@@ -87,6 +87,7 @@ class TuringMachine(System):
     kind = "turing-machine"
     Config = TuringMachineConfig
     Options = TapeOptions
+    json_input = "rows"
     assets: ClassVar[Mapping[str, Any]] = {"task": Task}
     config: TuringMachineConfig
 

@@ -22,7 +22,7 @@ from regard.systems.reading import FAMILY, ReadingOptions
 
 def read(
     *texts: str,
-    model: Annotated[str, Parameter(alias="-m")],
+    model: Annotated[str, Parameter(alias="-m")] = "reader-en",
     output: Annotated[str | None, Parameter(alias="-o")] = None,
     show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     json: bool = False,
@@ -47,7 +47,8 @@ def read(
     output
         Write to this file instead of the standard output, or one file for each input to a folder.
     show
-        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure.
+        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
+        page to explore.
     json
         Write one JSON object per sentence, with probabilities and attention.
     device

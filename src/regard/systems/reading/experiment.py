@@ -21,6 +21,7 @@ from regard.systems.reading.evaluation import accuracy, antecedent_scores, model
 from regard.systems.reading.model import Reader, with_end
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
@@ -63,7 +64,7 @@ class ReadingTask(Task):
     def training_step(self, batch: ReadingBatch, index: int) -> Tensor:
         """Cross-entropy of the words or labels."""
         loss, nll, _ = self._loss(batch)
-        self.count(int(batch.lengths[-1].sum()), index)
+        self.count(int(batch.lengths[-1].sum()), index, weight=float(len(nll)))
         self.log("loss", nll.detach().mean(), batch_size=len(nll))
         return loss
 
@@ -76,14 +77,15 @@ class ReadingTask(Task):
 
     def on_validation_epoch_end(self) -> None:
         """Perplexity of a language model, accuracy of the others."""
-        mean = self._nll / max(1, self._count)
+        nll, right, count = (sum(parts) for parts in zip(*gathered((self._nll, self._right, self._count)), strict=True))
+        mean = nll / max(1, count)
         self.log("valid_loss", mean)
         if self.model.config.task == "language-model":
             self.log("valid_perplexity", math.exp(min(mean, 50.0)))
             self.log("valid_log_prob", -mean)
             self.note_validation(-mean)
         else:
-            accuracy = 100 * self._right / max(1, self._count)
+            accuracy = 100 * right / max(1, count)
             self.log("valid_accuracy", accuracy)
             self.note_validation(accuracy)
         self._nll, self._right, self._count = 0.0, 0.0, 0

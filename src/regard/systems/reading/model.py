@@ -51,6 +51,7 @@ class Reader(System):
     kind = "reader"
     Config = ReaderConfig
     Options = ReadingOptions
+    json_input = "pair"
     assets: ClassVar[Mapping[str, Any]] = {"vocabulary": Vocabulary, "labels": Classes}
     config: ReaderConfig
 
@@ -151,6 +152,7 @@ class Reader(System):
             reading = Reading(
                 text,
                 tuple(each),
+                self._unknown(each),
                 surprisals=tuple(own[:-1].tolist()),
                 perplexity=2 ** float(own.mean()),
                 trace=sentence_trace(sentences, row, text, each, options.traces, surprisals=own[:-1].tolist()),
@@ -207,9 +209,10 @@ class Reader(System):
             trace = sentence_trace(judged.sentences, row, text, each, options.traces)
             if self.config.task == "tag":
                 tags = tuple(self.labels[number] for number in logits[row, : len(each)].argmax(-1).tolist())
-                readings.append(Reading(text, tuple(each), tags=tags, trace=trace))
+                readings.append(Reading(text, tuple(each), self._unknown(each), tags=tags, trace=trace))
             else:
-                readings.append(Reading(text, tuple(each), **self._decided(logits[row]), trace=trace))
+                decided = self._decided(logits[row])
+                readings.append(Reading(text, tuple(each), self._unknown(each), **decided, trace=trace))
         return readings
 
     def _compared(self, pairs: Sequence[tuple[str, str]], options: ReadingOptions) -> list[Reading]:
@@ -220,12 +223,16 @@ class Reader(System):
             Reading(
                 text,
                 tuple(words[row]),
+                self._unknown([*premises[row], *words[row]]),
                 premise=premise,
                 **self._decided(logits[row]),
                 trace=pair_trace(judged, row, (premise, text), (premises[row], words[row]), options.traces),
             )
             for row, (premise, text) in enumerate(pairs)
         ]
+
+    def _unknown(self, words: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for word in words if word not in self.vocabulary))
 
     def _decided(self, logits: Float[Tensor, "k"]) -> dict[str, Any]:
         values = logits.softmax(-1).tolist()

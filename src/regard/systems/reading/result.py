@@ -11,6 +11,8 @@ class Reading(Result):
 
     text: str
     words: tuple[str, ...] = field(repr=False)
+    unknown: tuple[str, ...] = field(default=(), repr=False)
+    """Those of the words that the vocabulary does not have: each is read as any unknown word."""
     premise: str | None = None
     """Inference: the sentence that this one was compared with."""
     surprisals: tuple[float, ...] = field(default=(), repr=False)
@@ -33,8 +35,9 @@ class Reading(Result):
         if generated:
             return self.text
         if self.surprisals:
-            words = " ".join(f"{word}/{bits:.1f}" for word, bits in zip(self.words, self.surprisals, strict=True))
-            return f"{self.perplexity:.1f}\t{words}"
+            marked = (f"{word}(unknown)" if word in self.unknown else word for word in self.words)
+            words = (f"{word}/{bits:.1f}" for word, bits in zip(marked, self.surprisals, strict=True))
+            return f"{self.perplexity:.1f}\t{' '.join(words)}"
         if self.tags:
             return " ".join(f"{word}/{tag}" for word, tag in zip(self.words, self.tags, strict=True))
         return "" if self.label is None else f"{self.label}\t{self.probabilities[self.label]:.3f}\t{self.text}"

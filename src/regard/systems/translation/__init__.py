@@ -12,6 +12,8 @@ Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-
 """How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
 MAX_TOKENS = 1000
 """Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
+AS_READ = {"split": False, "copy_unknown": False, "recase": False}
+"""Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,13 @@ class TranslationOptions(Search):
     replace_unknown: bool = False
     """Write the source word that was attended to most in place of an unknown word (Luong et al. 2015); for models of
     whole words."""
+    split: bool | None = None
+    """Translate a text sentence by sentence and join the translations; the length limits then hold for each sentence.
+    None does as the model's config says."""
+    copy_unknown: bool = True
+    """Copy what a vocabulary of subwords cannot spell, such as emoji, and names that would come out wrong."""
+    recase: bool = True
+    """Read a sentence in capitals in lower case where the model understands that better, and answer in capitals."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class EvaluationSet(Search):
     """File with word links, as JSON lines (src, tgt, sure, possible): adds the alignment error rate."""
     lowercase: bool = False
     """Compare in lower case."""
+    prepare: bool = False
+    """Prepare texts as `translate` does (split, copy, recase), rather than measure what the model does by itself."""
 
     def check(self) -> None:
         """Rules between the fields."""

@@ -46,7 +46,8 @@ def translate(
     output
         Write the translations to this file instead of the standard output, or one file for each input to a folder.
     show
-        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure.
+        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
+        page to explore.
     json
         Write one JSON object per sentence, with scores, alternatives and attention.
     device

@@ -163,9 +163,10 @@ def _train_both(
             "model": {"alignment_head": GUIDED_HEAD},
             "train": train,
         }
-        start = getattr(before, name) if goes_on else None
-        jobs.append((recipe, _merged(tables, own), here.folder / name, start))
-    if not torch.cuda.is_available():
+        if not getattr(here, name).is_dir():
+            start = getattr(before, name) if goes_on else None
+            jobs.append((recipe, _merged(tables, own), here.folder / name, start))
+    if len(jobs) < len(DIRECTIONS) or not torch.cuda.is_available():
         for job in jobs:
             _train(*job, progress)
         return
@@ -178,7 +179,8 @@ def _train(recipe: File, tables: Tables, out: Path, start_from: Path | None, pro
     from regard.systems.run import train
 
     fields: dict[str, Any] = dict(tables)
-    train(recipe, out=out, start_from=start_from, progress=progress, **fields)
+    # A training that was interrupted goes on.
+    train(recipe, out=out, start_from=start_from, resume=True, progress=progress, **fields)
 
 
 def _write(here: Round, found: Iterable[set[Link]]) -> None:

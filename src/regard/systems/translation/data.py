@@ -242,7 +242,8 @@ def _given(data: TranslationData, part: Literal["valid", "test"]) -> Pairs | Non
 
 def _file(data: TranslationData, name: str) -> Path:
     path = Path(data.folder) / name
-    if not path.is_file():
+    is_member = any(parent.is_file() for parent in path.parents)  # of an archive: pairs.zip/pairs.txt
+    if not path.is_file() and not is_member:
         raise DataError(f"There is no file {path}. {hint_for(name)}".rstrip())
     return path
 

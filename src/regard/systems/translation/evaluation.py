@@ -24,7 +24,7 @@ from regard.metrics.attention import entropy
 from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity, translation_scores
 from regard.search.options import Search
 from regard.systems.report import Measure, Report
-from regard.systems.translation import EvaluationSet
+from regard.systems.translation import AS_READ, EvaluationSet
 from regard.systems.translation.alignment import alignment_error
 from regard.systems.translation.data import Pairs, parse_world, world_pairs
 from regard.systems.translation.model import Translator
@@ -46,6 +46,7 @@ def evaluate(model: Translator, test_set: EvaluationSet, *, name: str = "model")
     if pairs:
         sources, references = [source for source, _ in pairs], [reference for _, reference in pairs]
         searched = {field: getattr(test_set, field) for field in _search_fields()}
+        searched |= {} if test_set.prepare else AS_READ
         translations = [one.text for one in model.translate(sources, **searched, traces="none")]
         title = f"{len(pairs)} sentences, beam {test_set.beam}"
         found = translation_scores(translations, references, lowercase=test_set.lowercase)

@@ -20,10 +20,12 @@ from regard.errors import OptionError
 from regard.files import write_text
 from regard.metrics.translation import corpus_bleu
 from regard.search.options import Search
+from regard.systems.translation import AS_READ
 from regard.systems.translation.data import TranslationData, TranslationSplits, read_splits, train_tokenizers
 from regard.systems.translation.model import Translator
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
 from regard.training.reinforce import RunningBaseline, reinforce_loss
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
@@ -99,9 +101,11 @@ class TranslationTask(Task):
 
     def on_validation_epoch_end(self) -> None:
         """BLEU and exact match of the decoded translations."""
-        matches = zip(self._predictions, self._references, strict=True)
-        exact = sum(prediction == reference for prediction, reference in matches) / len(self._predictions)
-        bleu = corpus_bleu(self._predictions, self._references, lowercase=True).value
+        predictions = [text for part in gathered(self._predictions) for text in part]
+        references = [text for part in gathered(self._references) for text in part]
+        matches = zip(predictions, references, strict=True)
+        exact = sum(prediction == reference for prediction, reference in matches) / len(predictions)
+        bleu = corpus_bleu(predictions, references, lowercase=True).value
         self.note_validation(bleu)
         self.log("valid_bleu", bleu)
         self.log("valid_exact", exact)
@@ -199,7 +203,8 @@ class TranslationExperiment(Experiment[Translator]):
         if not splits.test:
             return counts
         limit = self.recipe.train.max_output_length or None
-        translations = model.translate([source for source, _ in splits.test], beam=5, max_length=limit, traces="none")
+        sources = [source for source, _ in splits.test]
+        translations = model.translate(sources, beam=5, max_length=limit, traces="none", **AS_READ)
         lines = [
             f"{source}\t{target}\t{translation.text}\n"
             for (source, target), translation in zip(splits.test, translations, strict=True)

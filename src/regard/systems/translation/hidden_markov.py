@@ -91,7 +91,8 @@ def markov_posteriors(
     distances = distances + MAX_JUMP + 1
     moves = jumps[distances]
     first, moves = (moves / moves.sum(1, keepdim=True)).split([1, n])
-    ahead, scales = [], []
+    ahead: list[Tensor] = []
+    scales: list[Tensor] = []
     state = first * emissions[..., 0]
     for j in range(m):
         if j:
@@ -143,28 +144,31 @@ class _Corpus:
         for place, (source, target) in enumerate(pairs):
             if 0 < len(source) <= MAX_WORDS and 0 < len(target) <= MAX_WORDS:
                 by_length[len(source), len(target)].append(place)
-        encoded = []
+        encoded: list[tuple[list[int], np.ndarray, np.ndarray]] = []
         for (n, m), places in sorted(by_length.items()):
             rows = max(1, MAX_CELLS // (n * m))
             for start in range(0, len(places), rows):
                 chosen = places[start : start + rows]
-                sides = [_number([pairs[place][side] for place in chosen], numbers[side]) for side in (0, 1)]
-                encoded.append((chosen, *sides))
+                source_ids = _number([pairs[place][0] for place in chosen], numbers[0])
+                encoded.append((chosen, source_ids, _number([pairs[place][1] for place in chosen], numbers[1])))
         if not encoded:
             empty = torch.zeros(0, dtype=torch.int64)
             return cls([], empty, empty, empty.float(), empty.float())
         size = len(numbers[1])
         keys = [(source[:, :, None] * size + target[:, None]).ravel() for _, source, target in encoded]
         table, cells = np.unique(np.concatenate(keys), return_inverse=True)
-        groups, start = [], 0
-        for (chosen, source, target), key in zip(encoded, keys, strict=True):
-            own = cells[start : start + len(key)].astype(np.int32).reshape(*source.shape, target.shape[1])
-            groups.append(_Group(chosen, *(torch.from_numpy(each).to(device) for each in (source, target, own))))
-            start += len(key)
-        frequencies = (
-            torch.bincount(torch.cat([group[side].flatten() for group in groups]), minlength=len(numbers[side - 1]))
-            for side in (1, 2)
-        )
+        groups, first = [], 0
+        for (chosen, source_ids, target_ids), key in zip(encoded, keys, strict=True):
+            own = cells[first : first + len(key)].astype(np.int32).reshape(*source_ids.shape, target_ids.shape[1])
+            tensors = (torch.from_numpy(each).to(device) for each in (source_ids, target_ids, own))
+            groups.append(_Group(chosen, *tensors))
+            first += len(key)
+        frequencies = [
+            torch.bincount(torch.cat([ids.flatten() for ids in side]), minlength=len(words))
+            for side, words in zip(
+                ([group.source for group in groups], [group.target for group in groups]), numbers, strict=True
+            )
+        ]
         return cls(
             groups,
             torch.from_numpy(table // size).to(device),

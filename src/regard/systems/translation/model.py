@@ -1,7 +1,8 @@
 """Translator: text in, text out, by a plain encoder-decoder, RNNsearch, Luong's models or a Transformer."""
 
+import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, overload
 
 import torch
@@ -16,34 +17,26 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
-from regard.systems.system import Result, System
+from regard.systems.system import System
 from regard.systems.translation import TranslationOptions
 from regard.systems.translation.assembly import build_decoder, build_embedding, build_encoder
+from regard.systems.translation.names import MIN_SCORE, PLACEHOLDERS, possible_placeholders
+from regard.systems.translation.passages import Passages
+from regard.systems.translation.result import Translation
 from regard.trace import Axis, Map, Series, Trace
 
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
 ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
 RECURRENT = ("plain", "rnnsearch", "luong")
 _USED_BY: dict[str, tuple[str, ...]] = {
-    "hidden": RECURRENT,
-    "encoder_hidden": RECURRENT,
-    "cell": RECURRENT,
-    "bidirectional": RECURRENT,
-    "state_dropout": RECURRENT,
-    "output_dropout": RECURRENT,
+    **dict.fromkeys(
+        ("hidden", "encoder_hidden", "cell", "bidirectional", "state_dropout", "output_dropout"), RECURRENT
+    ),
     "conditional": ("rnnsearch",),
     "input_feeding": ("luong", "plain"),
-    "score": ("rnnsearch", "luong"),
-    "align": ("rnnsearch", "luong"),
-    "window": ("rnnsearch", "luong"),
-    "coverage": ("rnnsearch", "luong"),
-    "max_positions": ("rnnsearch", "luong"),
-    "heads": ("transformer",),
-    "feedforward_dim": ("transformer",),
-    "prenorm": ("transformer",),
-    "alignment_layer": ("transformer",),
-    "alignment_head": ("transformer",),
-    "alignment_step": ("transformer",),
+    **dict.fromkeys(("score", "align", "window", "coverage", "max_positions"), ("rnnsearch", "luong")),
+    **dict.fromkeys(("heads", "feedforward_dim", "prenorm"), ("transformer",)),
+    **dict.fromkeys(("alignment_layer", "alignment_head", "alignment_step"), ("transformer",)),
 }
 
 
@@ -106,6 +99,9 @@ class TranslatorConfig(Checked):
     """The encoder of the architecture, or your own."""
     decoder: Annotated[str, Names(("auto",))] = "auto"
     """The decoder of the architecture, or your own."""
+    split_sentences: bool = False
+    """Whether `translate` reads a text sentence by sentence, unless it is told otherwise: for models that were trained
+    on single sentences."""
 
     def check(self) -> None:
         """Refuse settings that the architecture would ignore, and sizes that do not fit together."""
@@ -145,20 +141,6 @@ class TranslatorConfig(Checked):
             )
 
 
-@dataclass(frozen=True)
-class Translation(Result):
-    """One translation."""
-
-    source: str
-    text: str
-    score: float
-    """Mean log-probability of a token, or whatever else the search ranked by."""
-    finished: bool
-    """False where the output was cut at the length limit."""
-    alternatives: tuple["Translation", ...] = field(default=(), repr=False)
-    """The next best translations, where `nbest` asked for them."""
-
-
 class Translator(System):
     """An encoder, a decoder, and the tokenizers on both sides."""
 
@@ -167,6 +149,8 @@ class Translator(System):
     Options = TranslationOptions
     assets: ClassVar[Mapping[str, Any]] = {"source_tokenizer": Tokenizer, "target_tokenizer": Tokenizer}
     config: TranslatorConfig
+    has_warned = False
+    """Whether something was reported that is reported once."""
 
     def __init__(self, config: TranslatorConfig, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
         super().__init__(config)
@@ -202,8 +186,8 @@ class Translator(System):
         return torch.cat([weights[..., 1:, :], weights[..., -1:, :]], dim=-2)
 
     def search(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], options: Search) -> list[list[Hypothesis]]:
-        """The best hypotheses for each source sentence; by default at most twice the longest one and ten tokens."""
-        return self._search(self.encode(source, lengths), int(lengths.max()), options)
+        """The best hypotheses for each source sentence; by default at most twice as long as it and ten tokens more."""
+        return self._search(self.encode(source, lengths), lengths.tolist(), options)
 
     def costs(self, inputs: Sequence[str]) -> list[int]:
         """The number of tokens of each text."""
@@ -229,12 +213,34 @@ class Translator(System):
             raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r} in the list.")
         return self.answer(list(texts), checked)
 
+    def answer(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
+        """The translations of any number of texts, in order."""
+        return [self._with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether translations come with a trace."""
+        return self.config.architecture != "plain"
+
+    @functools.cached_property
+    def placeholders(self) -> list[str]:
+        """Names that this model copies, most frequent first: they stand for names that it does not know."""
+        words = possible_placeholders(self.source_tokenizer, self.target_tokenizer)
+        options = TranslationOptions(beam=1, max_length=8, traces="none")
+        found = super().answer([f"{word}." for word in words], options)
+        copied = [
+            word
+            for word, one in zip(words, found, strict=True)
+            if one.text in (word, f"{word}.") and one.score > MIN_SCORE
+        ]
+        return copied[:PLACEHOLDERS]
+
     def predict(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
-        """The translations of one batch of texts."""
+        """The translations of one batch of sentences, as the model reads them; `answer` prepares whole texts."""
         ids = [[*self.source_tokenizer.encode(text), END] for text in inputs]
         padded, lengths = pad(ids)
         encoded = self.encode(padded.to(self.device), lengths)
-        found = [best[: options.nbest] for best in self._search(encoded, int(lengths.max()), options)]
+        found = [best[: options.nbest] for best in self._search(encoded, lengths.tolist(), options)]
         rows = [row for row, best in enumerate(found) for _ in best]
         flat = [hypothesis for best in found for hypothesis in best]
         traces = iter(self._traces([inputs[row] for row in rows], [ids[row] for row in rows], flat, options.traces))
@@ -253,14 +259,20 @@ class Translator(System):
             results.append(replace(first, alternatives=tuple(others)))
         return results
 
-    def _search(self, encoded: Encoded, longest: int, options: Search) -> list[list[Hypothesis]]:
-        rows = encoded.states.shape[0]
-        limit = max(2 * longest + 10, options.min_length)
-        rules = options.rules(start=START, end=END, banned=(PAD,), max_length=limit)
-        prefixes = [self.target_tokenizer.encode(options.prefix)] * rows if options.prefix else None
-        state = self.decoder.start(encoded)
-        device = encoded.states.device
-        return search(self.decoder, state, rows=rows, device=device, rules=rules, options=options, prefixes=prefixes)
+    def _search(self, encoded: Encoded, lengths: Sequence[int], options: Search) -> list[list[Hypothesis]]:
+        rows = len(lengths)
+        default = [max(2 * length + 10, options.min_length) for length in lengths]
+        limits = default if options.max_length is None else [options.max_length] * rows
+        return search(
+            self.decoder,
+            self.decoder.start(encoded),
+            rows=rows,
+            device=encoded.states.device,
+            rules=options.rules(start=START, end=END, banned=(PAD,), max_length=max(limits)),
+            options=options,
+            prefixes=[self.target_tokenizer.encode(options.prefix)] * rows if options.prefix else None,
+            limits=limits,
+        )
 
     def _decoded(self, hypothesis: Hypothesis) -> str:
         return self.target_tokenizer.decode(hypothesis.tokens)

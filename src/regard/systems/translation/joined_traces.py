@@ -1,0 +1,183 @@
+"""Traces of translations that were put together: of several sentences, with copied parts and restored names."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from regard.metrics.alignment import merge_subwords
+from regard.trace import Axis, Map, Series, Trace
+
+MAX_CELLS = 2**24
+"""Most weights of a joined trace: those of many sentences together grow with the square of their number."""
+_MARKS = ("<s>", "</s>")
+
+
+def label_spans(labels: Sequence[str], text: str) -> list[tuple[int, int]]:
+    """Where the label of each token stands in a text, (start, end); marks and lone spaces take no room."""
+    spans, place = [], 0
+    for label in labels:
+        if label in _MARKS or label == "▁":
+            spans.append((place, place))
+            continue
+        place += len(text[place:]) - len(text[place:].lstrip(" "))
+        end = min(len(text), place + (1 if label == "<unk>" else len(label)))
+        spans.append((place, end))
+        place = end
+    return spans
+
+
+def word_of_labels(labels: Sequence[str], text: str) -> list[int]:
+    """The word of a text that each label belongs to, counted from 0; -1 for marks."""
+    return [
+        -1 if start == end else text.count(" ", 0, start + 1)
+        for start, end in label_spans(labels, text)
+    ]  # fmt: skip
+
+
+def word_weights(trace: Trace, source: str, target: str) -> Float[np.ndarray, "m n"]:
+    """The attention of the main map from word to word, of a trace whose texts are these."""
+    columns, rows = word_of_labels(trace.source, source), word_of_labels(trace.target, target)
+    merged = merge_subwords(trace.weights, columns, rows)
+    # Words without a label, which there are where a model writes a space at the end, attend to nothing.
+    full = np.zeros((len(target.split()), len(source.split())))
+    full[: len(merged), : merged.shape[1]] = merged
+    return full
+
+
+def empty_trace(text: str) -> Trace:
+    """The trace of a text without words."""
+    axes = Axis("source", "tokens", (), text=text), Axis("target", "tokens", (), text="")
+    return Trace("translation", axes, (Map("cross", "target", "source", np.zeros((0, 0))),))
+
+
+def copied_trace(text: str) -> Trace:
+    """The trace of a text that was copied as a whole."""
+    axes = Axis("source", "tokens", (text,), text=text), Axis("target", "tokens", (text,), text=text)
+    maps = (Map("cross", "target", "source", [[1.0]]),)
+    return Trace("translation", axes, maps, (Series("log_prob", "target", (0.0,)),))
+
+
+def with_names(trace: Trace, stand_for: Mapping[str, str]) -> Trace:
+    """The trace with names in place of the words that stood for them."""
+    return replace(trace, axes=tuple(_with_names(axis, stand_for) for axis in trace.axes))
+
+
+def _with_names(axis: Axis, stand_for: Mapping[str, str]) -> Axis:
+    labels, text = list(axis.labels), axis.text or ""
+    if axis.name == "history":  # its labels are those of the target, and it has no text
+        return replace(axis, labels=tuple(stand_for.get(label, label) for label in labels))
+    spans = label_spans(labels, text)
+    for word, name in stand_for.items():
+        match = re.search(rf"\b{word}\b", text)
+        if match is None:
+            continue
+        inside = [
+            place
+            for place, (start, end) in enumerate(spans)
+            if start < end and start < match.end() and end > match.start()
+        ]
+        for place in inside:
+            labels[place] = name if place == inside[0] else ""
+    return replace(axis, labels=tuple(labels), text=renamed(text, stand_for))
+
+
+def renamed(text: str, stand_for: Mapping[str, str]) -> str:
+    """The text with names in place of the words that stood for them."""
+    if not stand_for:
+        return text
+    return re.sub(rf"\b(?:{'|'.join(stand_for)})\b", lambda match: stand_for[match[0]], text)
+
+
+def with_copies(trace: Trace, columns: Sequence[int], rows: Sequence[int], texts: Sequence[str], text: str) -> Trace:
+    """The trace with copied parts: a column and a row for each, inserted before these positions, with weight 1.
+
+    `text` is the translation with the parts in it.
+    """
+    places = {"source": list(columns), "target": list(rows), "history": list(rows)}
+    axes = tuple(
+        replace(axis, labels=tuple(inserted(axis.labels, places[axis.name], texts)))
+        if axis.name != "target"
+        else replace(axis, labels=tuple(inserted(axis.labels, places["target"], texts)), text=text)
+        for axis in trace.axes
+    )
+    maps = []
+    for each in trace.maps:
+        weights = np.insert(each.weights, places[each.columns], 0.0, axis=1)
+        weights = np.insert(weights, places[each.rows], 0.0, axis=0)
+        if each.columns == "source" and each.rows == "target":
+            weights[_new_places(rows), _new_places(columns)] = 1.0
+        maps.append(Map(each.name, each.rows, each.columns, weights, each.layer, each.head))
+    series = tuple(
+        Series(each.name, each.axis, np.insert(np.array(each.values, dtype=float), places[each.axis], 0.0))
+        for each in trace.series
+    )
+    return replace(trace, axes=axes, maps=tuple(maps), series=series)
+
+
+def in_capitals(trace: Trace) -> Trace:
+    """The trace with all labels and texts in capitals."""
+    axes = tuple(
+        replace(
+            axis,
+            labels=tuple(label if label in _MARKS else label.upper() for label in axis.labels),
+            text=None if axis.text is None else axis.text.upper(),
+        )
+        for axis in trace.axes
+    )
+    return replace(trace, axes=axes)
+
+
+def joined(traces: Sequence[Trace], source: str, target: str) -> Trace | None:
+    """One trace of several sentences, in which each attends to itself alone; None where it would be too large."""
+    names = list(dict.fromkeys(axis.name for trace in traces for axis in trace.axes))
+    texts = {"source": source, "target": target}
+    sizes = {name: [len(trace.axis(name)) if _has(trace, name) else 0 for trace in traces] for name in names}
+    kinds = {each.name: each for trace in traces for each in trace.maps}
+    if sum(sum(sizes[each.rows]) * sum(sizes[each.columns]) for each in kinds.values()) > MAX_CELLS:
+        return None
+    axes = tuple(
+        Axis(
+            name,
+            "tokens",
+            tuple(label for trace in traces if _has(trace, name) for label in trace.axis(name).labels),
+            text=texts.get(name),
+        )
+        for name in names
+    )
+    maps = []
+    for name, kind in kinds.items():
+        table = np.zeros((sum(sizes[kind.rows]), sum(sizes[kind.columns])), dtype=np.float32)
+        row = column = 0
+        for place, trace in enumerate(traces):
+            for each in trace.maps:
+                if each.name == name:
+                    height, width = each.weights.shape
+                    table[row : row + height, column : column + width] = each.weights
+            row, column = row + sizes[kind.rows][place], column + sizes[kind.columns][place]
+        maps.append(Map(name, kind.rows, kind.columns, table, kind.layer, kind.head))
+    values = [value for trace in traces for value in trace.values("log_prob") or ()]
+    return Trace("translation", axes, tuple(maps), (Series("log_prob", "target", values),))
+
+
+def _has(trace: Trace, name: str) -> bool:
+    return any(axis.name == name for axis in trace.axes)
+
+
+def inserted(items: Sequence[str], places: Sequence[int], more: Sequence[str]) -> list[str]:
+    """The items with others before these places; those at one place keep their order."""
+    result = list(items)
+    for place, _, each in sorted(zip(places, range(len(more)), more, strict=True), reverse=True):
+        result.insert(place, each)
+    return result
+
+
+def _new_places(places: Sequence[int]) -> list[int]:
+    """Where each of the inserted positions stands after all have been inserted."""
+    order = sorted(range(len(places)), key=lambda each: places[each])
+    found = [0] * len(places)
+    for rank, each in enumerate(order):
+        found[each] = places[each] + rank
+    return found

@@ -1,0 +1,106 @@
+"""Names that a translator has never seen, and would spell in a way of its own.
+
+Such a name is replaced by one that the model is known to copy, and put back in its place in the translation.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import numpy as np
+
+from regard.data.tokenizer import Tokenizer
+from regard.systems.translation.joined_traces import word_of_labels, word_weights
+from regard.systems.translation.segments import Form, Segment, Span
+from regard.trace import Trace
+
+MIN_PROBABILITY, MIN_PROBABILITY_AT_START = 0.3, 0.1
+"""A model that gives a piece less than this is taken to have guessed the translation of a name. At the start of a
+sentence any word has a capital, and what is no name must not be copied."""
+PLACEHOLDERS = 3
+"""How many names that a model copies are tried in place of an unknown one."""
+MIN_SCORE = -1.1
+"""The mean log-probability from which on a model is known to copy a name."""
+PROBED = 64
+"""How many words of the vocabulary are tried as names that a model copies."""
+_WORD = re.compile(r"\w+")
+
+
+def find_names(segment: Segment, tokenizer: Tokenizer) -> list[Span]:
+    """Words with a capital that the vocabulary has to spell from pieces, neighbours as one.
+
+    The first word of a sentence has a capital anyway, and is a name only if the lower case has as many pieces.
+    """
+    if tokenizer.kind != "bpe" or tokenizer.lowercase:
+        return []
+    found: list[Span] = []
+    text = segment.given
+    for match in _WORD.finditer(text):
+        word, begins = match[0], not _follows_words(text, match.start())
+        if len(word) < 3 or not word[0].isupper() or any(map(str.isdigit, word)):
+            continue
+        if any(start < match.end() and end > match.start() for start, end in segment.unspellable):
+            continue
+        pieces = len(tokenizer.encode(word))
+        if pieces < (3 if begins else 2) or (begins and len(tokenizer.encode(word.lower())) < pieces):
+            continue
+        start = found.pop()[0] if found and text[found[-1][1] : match.start()] == " " else match.start()
+        found.append((start, match.end()))
+    return found
+
+
+def is_guessed(name: Span, segment: Segment, written: str, trace: Trace) -> bool:
+    """Whether a name is missing from a translation, and what stands in its place was unlikely to the model itself."""
+    if segment.given[slice(*name)] in written:
+        return False
+    first, last = segment.words_before(name[0]), segment.words_before(name[1])
+    shares = word_weights(trace, segment.form().read, written)[:, first:last].sum(1)
+    shares = np.where([any(map(str.isalnum, word)) for word in written.split()], shares, 0.0)
+    log_probs = trace.values("log_prob")
+    if not shares.any() or log_probs is None:
+        return True
+    best = int(shares.argmax())
+    owners = word_of_labels(trace.target, written)
+    least = min(log_prob for log_prob, owner in zip(log_probs, owners, strict=True) if owner == best)
+    enough = MIN_PROBABILITY if _follows_words(segment.given, name[0]) else MIN_PROBABILITY_AT_START
+    return math.exp(least) < enough
+
+
+def _follows_words(text: str, place: int) -> bool:
+    return any(map(str.isalnum, text[:place]))
+
+
+def possible_placeholders(source: Tokenizer, target: Tokenizer) -> list[str]:
+    """Words that may be names which a model knows: single pieces of both vocabularies, only ever with a capital."""
+    if source.kind != "bpe" or source.lowercase:
+        return []
+    words = source.pieces(range(len(source)))
+    known = set(words)
+    found = (
+        word
+        for word in words
+        if len(word) > 2
+        and word.isalpha()
+        and word[0].isupper()
+        and word[1:].islower()
+        and word.lower() not in known
+        and len(source.encode(word)) == len(target.encode(word)) == 1
+    )
+    return list(islice(dict.fromkeys(found), PROBED))
+
+
+def with_placeholders(segment: Segment, names: Sequence[Span], placeholders: Sequence[str]) -> list[Form]:
+    """The sentence with placeholders for its names, in each order."""
+    free = [word for word in placeholders if not re.search(rf"\b{word}\b", segment.given)]
+    if len(names) > len(free):
+        return []
+    return [
+        segment.form({name: free[(first + place) % len(free)] for place, name in enumerate(names)})
+        for first in range(len(free))
+    ]
+
+
+def is_kept(words: Iterable[str], text: str) -> bool:
+    """Whether each of some words occurs exactly once in a text."""
+    return all(len(re.findall(rf"\b{word}\b", text)) == 1 for word in words)

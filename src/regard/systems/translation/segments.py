@@ -1,0 +1,148 @@
+"""Texts as a translator reads them: in sentences, and without what its vocabulary cannot spell."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from regard.data.sentences import split_sentences
+from regard.data.tokenizer import Tokenizer
+
+MAX_TOKENS = 128
+"""Longer sentences are divided, where texts are split: at a comma, or else at a space, or else anywhere."""
+# Commas, colons and semicolons of several scripts, with what may close before the space; a dash between spaces.
+_CLAUSE_END = re.compile(
+    "[,;:\\u060c\\u061b\\u3001\\uff0c\\uff1b\\uff1a][\"')\\u201d\\u00bb]*\\s|\\s[-\\u2013\\u2014]\\s"
+)
+# Typographic quotation marks, apostrophes and dashes.
+_PLAIN = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u201a\u2032", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033", '"')
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+)
+
+
+Span = tuple[int, int]
+"""Where something stands in a text: from one character to another, which is no part of it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A part of a sentence that the vocabulary cannot spell."""
+
+    text: str
+    place: int
+    """How many words of what is read stand before it."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to read a sentence: as far as it can be spelled, in lower case, or with other names."""
+
+    read: str
+    """What the model reads; empty where there is nothing that it can read."""
+    runs: tuple[Run, ...] = ()
+    stand_for: Mapping[str, str] = field(default_factory=dict)
+    """Words that stand for names, and these names."""
+    capitals: bool = False
+    """Whether the translation is to be put into capitals."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A sentence, or the part of a text that is translated at once."""
+
+    given: str
+    """The sentence in NFC, with single spaces."""
+    joint: str
+    """What stands between the segment before it and this one, in the source and in the translation."""
+    unspellable: tuple[Span, ...] = ()
+    """What is to be copied, because the vocabulary cannot spell it."""
+
+    def form(self, names: Mapping[Span, str] | None = None) -> Form:
+        """What is read of it, with words in the place of names; what cannot be spelled is taken out."""
+        names = names or {}
+        edits = {span: None for span in self.unspellable if span not in names} | dict(names)
+        read, end, runs = "", 0, []
+        for (start, stop), word in sorted(edits.items()):
+            read += self.given[end:start] + (word or "")
+            if word is None:
+                runs.append(Run(self.given[start:stop], len(read.split())))
+            end = stop
+        read = " ".join((read + self.given[end:]).split())
+        stand_for = {word: self.given[slice(*span)] for span, word in names.items()}
+        return Form(read if any(map(str.isalnum, read)) else "", tuple(runs), stand_for)
+
+    def words_before(self, place: int) -> int:
+        """How many words of what is read stand before a place of the sentence."""
+        return len(Segment(self.given[:place], "", self.unspellable).form().read.split())
+
+
+def segments(text: str, tokenizer: Tokenizer, *, split: bool, copy: bool) -> list[Segment]:
+    """The segments of a text; none where it has no words. With `copy`, what cannot be spelled is marked."""
+    found: list[Segment] = []
+    for joint, sentence in _parts(text, tokenizer) if split else [("", text)]:
+        given = " ".join(unicodedata.normalize("NFC", sentence).split())
+        if copy:
+            given = "".join(_spelled(each, tokenizer) for each in given)
+        if given:
+            spans = tuple(tokenizer.unspellable(given)) if copy else ()
+            found.append(Segment(given, joint if found else "", spans))
+    return found
+
+
+def _parts(text: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
+    """The sentences of a text, each after what stands before it: line ends, a space, or nothing inside a long word."""
+    parts: list[tuple[str, str]] = []
+    waiting, breaks = "", ""
+    for line in text.splitlines(keepends=True):
+        for sentence in split_sentences(line):
+            waiting += sentence
+            if not any(map(str.isalpha, sentence)):  # "1." belongs to what it numbers
+                waiting += " "
+                continue
+            parts += _divided(waiting, breaks or " ", tokenizer)
+            waiting = breaks = ""
+        if waiting.strip():
+            parts += _divided(waiting, breaks or " ", tokenizer)
+            waiting = breaks = ""
+        breaks += "" if line == line.rstrip("\r\n") else "\n"
+    return parts
+
+
+def _divided(sentence: str, joint: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
+    """A sentence in parts of at most MAX_TOKENS."""
+    parts: list[tuple[str, str]] = []
+    # A token has at least one character, so that most sentences need not be encoded here.
+    while len(sentence) > MAX_TOKENS:
+        # No piece of a vocabulary is as long as a line may be: only the beginning is looked at.
+        head = sentence[: 32 * MAX_TOKENS]
+        if len(head) == len(sentence) and len(tokenizer.encode(sentence)) <= MAX_TOKENS:
+            break
+        room = _prefix(head, tokenizer)
+        clauses = [match.end() for match in _CLAUSE_END.finditer(sentence, room // 4, room)]
+        space = sentence.rfind(" ", 1, room + 1)
+        cut = clauses[-1] if clauses else space if space > 0 else room
+        parts.append((joint, sentence[:cut]))
+        joint = " " if clauses or space > 0 else ""
+        sentence = sentence[cut:].lstrip()
+    return [*parts, (joint, sentence)] if sentence else parts
+
+
+def _prefix(sentence: str, tokenizer: Tokenizer) -> int:
+    """About the longest prefix of at most MAX_TOKENS tokens, in characters."""
+    low, high = 1, len(sentence)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if len(tokenizer.encode(sentence[:middle])) <= MAX_TOKENS:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _spelled(character: str, tokenizer: Tokenizer) -> str:
+    if not tokenizer.alphabet or character in tokenizer.alphabet:
+        return character
+    plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
+    return plain if tokenizer.alphabet.issuperset(plain) else character

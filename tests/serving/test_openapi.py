@@ -1,0 +1,40 @@
+"""What the OpenAPI document says holds: requests made from it are answered as it describes."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from regard.serving import schemas
+from regard.serving.app import create_app
+from regard.serving.settings import ServerSettings
+
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install -e '.[dev]'")
+# Small enough that any request is answered at once.
+SMALL = {name: min(most, 4) for name, most in schemas.CEILINGS.items()} | {
+    "max_length": 6,
+    "min_length": 6,
+    "slots": 200,
+}
+
+
+@pytest.fixture(scope="module")
+def document():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schemas, "CEILINGS", SMALL)
+        app = create_app(ServerSettings(max_characters=24, max_inputs=2))
+    return schemathesis.openapi.from_asgi("/openapi.json", app, base_url="http://localhost")
+
+
+ROUTES = ["translate", "recognize", "glimpse", "classify", "tape", "align", "models"]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_route_answers_as_it_is_documented(document, route):
+    method = "GET" if route == "models" else "POST"
+    operation = document[f"/v1/{route}"][method]
+
+    @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=operation.as_strategy())
+    def check(case):
+        case.call_and_validate(base_url="http://localhost")
+
+    check()

@@ -1,0 +1,228 @@
+"""Whole texts: empty ones, several sentences, what cannot be spelled, names and capitals."""
+
+import unicodedata
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small_models import TEXTS, TRANSFORMER, small_translator
+
+import regard
+from regard.data.text import well_formed
+from regard.data.tokenizer import Tokenizer
+from regard.errors import RegardWarning
+from regard.systems.translation.joined_traces import MAX_CELLS, joined, label_spans
+from regard.systems.translation.names import find_names
+from regard.systems.translation.recasing import is_in_capitals, recased
+from regard.systems.translation.segments import MAX_TOKENS, Segment, segments
+
+OPTIONS = {"max_length": 7, "min_length": 3}
+quiet = pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return regard.load("en-fr", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(TEXTS * 3, size=60)
+
+
+def test_an_empty_text_stays_empty(tokenizer):
+    model = small_translator(tokenizer)
+    for blank in ("", "   ", "\n", "\u3000"):
+        alone = model.translate(blank)
+        assert (alone.source, alone.text, alone.finished, alone.score) == (blank, "", True, 0.0)
+        assert len(alone.trace.source) == len(alone.trace.target) == 0
+        assert model.translate(blank, traces="none").trace is None
+    found = model.translate(["a dog", "", "two"], **OPTIONS)
+    assert found[1].text == ""
+    assert found[0].text
+    assert found[2].text
+    assert small_translator(tokenizer, architecture="plain").translate("").trace is None
+
+
+def test_what_cannot_be_spelled_is_reported_once_and_copied(tokenizer):
+    model = small_translator(tokenizer)
+    with pytest.warns(RegardWarning, match="cannot spell '🙂'; such text is copied"):
+        result = model.translate("a dog 🙂", **OPTIONS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = model.translate(["你好", "a dog 🙂"], **OPTIONS)
+    assert result.copied == ("🙂",)
+    assert result.text == f"{model.translate('a dog', **OPTIONS).text} 🙂"
+    assert again[0].text == "你好"
+    assert again[0].copied == ("你好",)
+    assert again[1] == result
+
+
+@quiet
+@pytest.mark.parametrize("config", [{}, TRANSFORMER, {"architecture": "plain"}])
+def test_copied_parts_have_a_place_in_the_trace(tokenizer, config):
+    model = small_translator(tokenizer, **config)
+    plain = model.translate("a dog is running", traces="all", **OPTIONS)
+    result = model.translate("🙂 a dog 😀🎈 is running 好", traces="all", **OPTIONS)
+    assert result.copied == ("🙂", "😀🎈", "好")
+    assert [word for word in result.text.split() if word in result.copied] != []
+    assert result.text.startswith("🙂 ")
+    if plain.trace is None:
+        assert result.trace is None
+        return
+    trace = result.trace
+    for copied in result.copied:
+        row, column = trace.target.index(copied), trace.source.index(copied)
+        assert trace.weights[row].tolist() == [float(place == column) for place in range(len(trace.source))]
+        assert trace.weights[:, column].sum() == 1
+        assert trace.values("log_prob")[row] == 0
+    assert trace.axis("target").text == result.text
+    assert [each.name for each in trace.maps] == [each.name for each in plain.trace.maps]
+    assert regard.Trace.from_json(trace.to_json()) == trace
+
+
+def test_sentences_of_a_line_are_translated_one_by_one(shipped):
+    sentences = ["He is happy.", "Where do you live?", "Good night!"]
+    whole = shipped.translate("  ".join(sentences))
+    alone = shipped.translate(sentences)
+    assert whole.text == " ".join(one.text for one in alone)
+    row = column = 0
+    mask = np.zeros_like(whole.trace.weights, dtype=bool)
+    for one in alone:
+        height, width = one.trace.weights.shape
+        block = slice(row, row + height), slice(column, column + width)
+        np.testing.assert_allclose(whole.trace.weights[block], one.trace.weights, atol=1e-5)
+        mask[block] = True
+        row, column = row + height, column + width
+    assert not whole.trace.weights[~mask].any(), "no sentence attends to another"
+    assert whole.trace.target == sum((one.trace.target for one in alone), ())
+    log_probs = whole.trace.values("log_prob")
+    assert whole.score == pytest.approx(sum(log_probs) / len(log_probs), abs=1e-3)
+    assert whole.trace.axis("source").text == whole.source
+    together = shipped.translate(whole.source, split=False)
+    assert together.trace.source.count("</s>") == 1
+    assert whole.trace.source.count("</s>") == 3
+    assert shipped.translate("He is happy.\n\nGood night!").text == f"{alone[0].text}\n\n{alone[2].text}"
+
+
+def test_alternatives_of_several_sentences_are_the_best_combinations(shipped):
+    sentences = ["He is happy.", "Where do you live?"]
+    found = shipped.translate(" ".join(sentences), beam=3, nbest=3)
+    parts = [shipped.translate(text, beam=3, nbest=3) for text in sentences]
+    possible = {
+        f"{a.text} {b.text}" for a in (parts[0], *parts[0].alternatives) for b in (parts[1], *parts[1].alternatives)
+    }
+    texts = [found.text, *(one.text for one in found.alternatives)]
+    assert len(set(texts)) == 3
+    assert set(texts) <= possible
+    scores = [found.score, *(one.score for one in found.alternatives)]
+    assert scores == sorted(scores, reverse=True)
+    assert texts[0] == f"{parts[0].text} {parts[1].text}"
+
+
+@pytest.mark.parametrize("config", [{}, TRANSFORMER])
+def test_every_kind_of_search_joins_sentences(tokenizer, config):
+    model = small_translator(tokenizer, **config)
+    split = {"split": True, "max_length": 6}
+    assert len(segments("A dog. A cat.", tokenizer, split=True, copy=False)) == 2
+    text = "A dog. A cat."
+    with pytest.warns(RegardWarning):
+        drawn = [model.translate(text, sample=True, nbest=3, seed=2, **split) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0].alternatives) == 2
+    begun = model.translate(text, prefix="two dogs", **split)
+    assert begun.text.startswith("two dogs")
+    assert begun.text.count("two dogs") == 1
+    every = model.translate(text, traces="all", **split).trace
+    assert all(each.weights.shape == (len(every.axis(each.rows)), len(every.axis(each.columns))) for each in every.maps)
+
+
+def test_names_come_out_as_they_went_in(shipped):
+    result = shipped.translate("I live in Tehran.")
+    assert result.text == "Je vis à Tehran."
+    assert result.copied == ("Tehran",)
+    assert "Tehran" in result.trace.source
+    assert "Tehran" in result.trace.target
+    assert result.trace.axis("target").text == result.text
+    row, column = result.trace.target.index("Tehran"), result.trace.source.index("Tehran")
+    assert result.trace.weights[row].argmax() == column
+    assert "Tehran" not in shipped.translate("I live in Tehran.", copy_unknown=False).text
+    with pytest.warns(RegardWarning):
+        spelled = shipped.translate("I know Szczepański.")
+    assert spelled.text == "Je connais Szczepański."
+    assert shipped.translate("I live in Paris.").copied == ()
+
+
+def test_names_are_words_with_a_capital_that_are_spelled_from_pieces(shipped):
+    tokenizer = shipped.source_tokenizer
+
+    def found(text):
+        return [
+            text[slice(*span)] for span in find_names(Segment(text, "", tuple(tokenizer.unspellable(text))), tokenizer)
+        ]
+
+    assert found("I met Roger Okafor in Boston with Tom.") == ["Roger Okafor"]
+    assert found("The dog is here.") == []
+    assert found("I was in Kraków, Ljubljana") == ["Ljubljana"]
+    words = Tokenizer.train(["the dog"] * 3, kind="word", size=30)
+    assert find_names(Segment("I met Okafor", ""), words) == []
+
+
+def test_sentences_in_capitals_are_answered_in_capitals(shipped):
+    result = shipped.translate("I LOVE YOU.")
+    assert result.text == "JE T'AIME."
+    assert "LOVE" in result.trace.source
+    assert result.trace.axis("target").text == result.text
+    assert shipped.translate("I LOVE YOU.", recase=False).text != result.text
+    assert list(recased("I SAW MARY AND A DOG", shipped.source_tokenizer)) == [
+        "I saw Mary and a dog",
+        "I saw Mary and A dog",
+    ]
+    assert is_in_capitals("OK, A B")
+    assert not is_in_capitals("A B")
+    assert not is_in_capitals("OK, then")
+    assert not is_in_capitals("你好 123")
+
+
+def test_a_long_sentence_is_divided_so_that_time_grows_with_its_length(tokenizer):
+    for text in ("a" * 2000, "two dogs run " * 300, "two dogs, a house " * 200, "a" * 150, "я" * 3000, "я, " * 999):
+        parts = segments(text, tokenizer, split=True, copy=True)
+        assert all(len(tokenizer.encode(part.given)) <= MAX_TOKENS for part in parts)
+        joined_text = "".join(part.joint + part.given for part in parts)
+        assert joined_text.split() == text.split()
+    clauses = segments("two dogs, a house " * 200, tokenizer, split=True, copy=True)
+    assert all(part.given.endswith(",") for part in clauses[:-1])
+
+
+@given(st.text(alphabet=st.sampled_from("ab .!?,1\n\r🙂é\u200d好“\ud800\t"), max_size=60) | st.text(max_size=60))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_segments_of_a_text_are_all_of_it(tokenizer, text):
+    text = well_formed(text)
+    for split in (True, False):
+        parts = segments(text, tokenizer, split=split, copy=False)
+        written = "".join(part.joint + part.given for part in parts)
+        assert "".join(written.split()) == "".join(unicodedata.normalize("NFC", text).split())
+        for part in segments(text, tokenizer, split=split, copy=True):
+            assert tokenizer.unspellable(part.form().read) == []
+
+
+def test_labels_are_found_in_their_text(shipped):
+    for text in ("He isn't here, is he?", "l'homme -- 3,5 km", "«\xa0Oui\xa0»"):
+        ids = shipped.source_tokenizer.encode(text)
+        labels = [*shipped.source_tokenizer.pieces(ids), "</s>"]
+        normal = shipped.source_tokenizer.decode(ids)
+        spans = label_spans(labels, normal)
+        assert [normal[slice(*span)] or "▁" for span in spans[:-1]] == labels[:-1]
+
+
+def test_a_trace_that_would_be_too_large_is_left_out_with_a_warning(tokenizer, monkeypatch):
+    model = small_translator(tokenizer)
+    traces = [model.translate("a dog", **OPTIONS).trace] * 3
+    assert joined(traces, "", "") is not None
+    monkeypatch.setattr("regard.systems.translation.joined_traces.MAX_CELLS", 20)
+    assert MAX_CELLS > 20
+    assert joined(traces, "", "") is None
+    with pytest.warns(RegardWarning):
+        assert model.translate("A dog. A dog. A dog.", split=True, **OPTIONS).trace is None
