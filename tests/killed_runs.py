@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["small_runs", "regard.training.run", "regard.systems.resume"])
+PROCESSES.set_forkserver_preload(["small_runs", "regard.training.run", "regard.systems.resume", "regard.cli"])
 SLOW = 0.05
 """Seconds that a checkpoint takes to be flushed, so that a process can be killed meanwhile."""
 
@@ -67,6 +67,18 @@ def run_and_kill(kind: str, data: Path, out: Path, losses: Path, *, updates: int
     process.kill()
     process.join()
     return process.exitcode == -signal.SIGKILL
+
+
+def command_with_limit(size: int, said: Path, *arguments: str) -> None:
+    """Run a command that cannot write files larger than this, and write what it says to a file."""
+    import os
+    import resource
+
+    from regard.cli import main
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT), 2)
+    main(arguments)
 
 
 def run_to_the_end(kind: str, data: Path, out: Path, losses: Path) -> None:
