@@ -29,7 +29,8 @@ bench: $(READY)  ## compare memory and time of attention with the plain formula
 gates: $(READY)  ## train translators on the world babel and check their scores (an hour)
 	.venv/bin/python benchmarks/babel_gates.py
 
-soak: $(READY)  ## train memory machines with hostile settings (15 minutes), and serve 64 clients for 2 minutes
+soak: $(READY)  ## kill trainings and go on, train with hostile settings, serve 64 clients (25 minutes)
+	.venv/bin/python tests/soak/kill_trainings.py
 	.venv/bin/python benchmarks/turing_soak.py
 	REGARD_SOAK_SECONDS=120 .venv/bin/pytest -q tests/serving/test_command.py
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import corpus as corpus_module
+from regard.data import corpus_draft
 from regard.data.corpus import Corpus, Report
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
@@ -73,7 +73,7 @@ def test_pairs_are_indexed_as_in_a_list(tokenizer, folder):
 def test_the_chunk_size_makes_no_difference(tokenizer, tmp_path, monkeypatch):
     pairs = [*PAIRS, ("", "un"), ("un " * 9, "un")]
     whole = build(pairs, tokenizer, tmp_path / "whole", max_length=8)
-    monkeypatch.setattr(corpus_module, "CHUNK", 2)
+    monkeypatch.setattr(corpus_draft, "CHUNK", 2)
     parts = build(pairs, tokenizer, tmp_path / "parts", max_length=8)
     assert as_lists(whole) == as_lists(parts)
     assert whole.report == parts.report
@@ -208,6 +208,58 @@ def test_two_processes_that_build_the_same_corpus_do_so_one_after_the_other(toke
     assert len(Corpus.open(folder)) == 50
 
 
+@pytest.mark.parametrize("linked", [False, True], ids=["plain", "linked"])
+@pytest.mark.parametrize("saved", ["always", "when interrupted", "never"])
+def test_an_interrupted_build_goes_on_where_it_stopped(tokenizer, folder, tmp_path, monkeypatch, linked, saved):
+    monkeypatch.setattr(corpus_draft, "CHUNK", 7)
+    monkeypatch.setattr(corpus_draft, "SAVE_SECONDS", -1 if saved == "always" else 1e9)
+    pairs = [(*pair, np.zeros((i % 3, 2), np.int64)) if linked else pair for i, pair in enumerate([*PAIRS, ("", "un")])]
+    whole = build(pairs, tokenizer, tmp_path / "whole", linked=linked)
+    encoded = []
+    encode_batch = Tokenizer.encode_batch
+
+    def encode(self, texts, stop_after=None):
+        encoded.append(len(texts))
+        if sum(encoded) == stop_after:
+            raise KeyboardInterrupt if saved != "never" else SystemExit
+        return encode_batch(self, texts)
+
+    monkeypatch.setattr(Tokenizer, "encode_batch", lambda self, texts: encode(self, texts, stop_after=98))
+    if saved == "never":
+        monkeypatch.setattr(corpus_draft.CorpusDraft, "_save", lambda self, parts: None)
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        build(pairs, tokenizer, folder, fingerprint="these", linked=linked)
+    with pytest.raises(DataError, match="no complete corpus"):
+        Corpus.open(folder)
+    with (folder / ".draft" / "target.ids").open("ab") as stream:
+        stream.write(b"half-written")
+    encoded.clear()
+    monkeypatch.setattr(Tokenizer, "encode_batch", encode)
+    resumed = build(pairs, tokenizer, folder, fingerprint="these", linked=linked)
+    assert sum(encoded) == 2 * (102 if saved == "never" else 102 - 42)
+    assert as_lists(resumed) == as_lists(whole)
+    assert resumed.report == whole.report == Report(101, 1, 0, 7)
+    assert [resumed.links(i).tolist() for i in range(101)] == [whole.links(i).tolist() for i in range(101)]
+    assert as_lists(Corpus.open(folder)) == as_lists(whole), "and its checksums are right"
+    assert not (folder / ".draft").exists()
+
+
+def test_the_draft_of_other_pairs_is_not_continued(tokenizer, folder, monkeypatch):
+    monkeypatch.setattr(corpus_draft, "CHUNK", 7)
+
+    def interrupted():
+        yield from PAIRS[:50]
+        raise KeyboardInterrupt
+
+    for fingerprint in ("those", None):
+        with pytest.raises(KeyboardInterrupt):
+            build(interrupted(), tokenizer, folder, fingerprint=fingerprint)
+        assert as_lists(build(PAIRS[::-1], tokenizer, folder, fingerprint="these"))[0] == tuple(
+            tokenizer.encode(text) for text in PAIRS[-1]
+        )
+        (folder / "meta.json").unlink()
+
+
 def test_a_corpus_without_pairs_is_refused(tokenizer, folder):
     for pairs, message in [
         ([], "0 kept, 0 empty, 0 over-long"),
@@ -221,7 +273,7 @@ def test_a_corpus_without_pairs_is_refused(tokenizer, folder):
 
 
 def test_memory_does_not_grow_with_the_corpus(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus_module, "CHUNK", 64)
+    monkeypatch.setattr(corpus_draft, "CHUNK", 64)
     peaks = []
     for count in (256, 256, 4096):
         tracemalloc.start()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import numpy as np
@@ -135,6 +136,24 @@ def test_a_killed_build_can_be_continued(tmp_path, images):
     store = FeatureStore.build(tmp_path / "s", images, NAMES, flat, encoder="e", prepare=Square(SIDE), progress=False)
     for name in NAMES:
         np.testing.assert_allclose(store[name], flat(Square(SIDE)(images.open(name))[None])[0], atol=1e-3)
+
+
+def test_two_builds_of_the_same_store_at_once_encode_each_image_once(tmp_path, images, capsys):
+    seen = []
+
+    def slow(pixels):
+        seen.append(len(pixels))
+        time.sleep(0.05)
+        return encode(pixels)
+
+    def build(_):
+        return FeatureStore.build(tmp_path / "store", images, NAMES, slow, **KIND).batch(NAMES)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(build, range(2))
+    assert sum(seen) == 11 + 2 + 2, "the images, and the probe image for each build"
+    assert np.array_equal(first, second)
+    assert "Another process builds" in capsys.readouterr().err
 
 
 def test_another_encoder_list_or_preparation_is_refused(tmp_path, images):

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -244,6 +245,20 @@ def test_the_command_line_goes_on_and_refuses(run):
     shutil.rmtree(run / "model")
     shown = regard("translate", "--model", run, "3 one", check=True)
     assert f"regard: {run} has no finished model; best.ckpt is used.\n" in shown.stderr
+
+
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_status_of_a_command_says_that_it_was_interrupted(run, signum, status, monkeypatch):
+    original = StopWhenDiverged.on_train_batch_end
+
+    def interrupted(self, *given):
+        signal.raise_signal(signum)
+        original(self, *given)
+
+    monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
+    ended = regard("train", "--resume", "--out", run, "--train.epochs", 9)
+    assert ended.returncode == status
+    assert f"Interrupted. The best model so far is in {run / 'model'}. To go on: regard train --resume" in ended.stdout
 
 
 def test_a_run_records_how_it_was_made(finished):

@@ -3,13 +3,12 @@
 import os
 import shutil
 import stat
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 import torch
+from killed_runs import PROCESSES, command_with_limit
 from small_runs import same_parameters, small_recipe
 
 from regard.errors import RegardWarning, TrainingError
@@ -150,24 +149,18 @@ def test_a_write_that_is_killed_leaves_the_checkpoint_before_and_its_draft_is_re
     assert not list(run.checkpoints.glob(".*.tmp"))
 
 
-FULL = """
-import resource, sys
-from regard.cli import main
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
-main(sys.argv[2:])
-"""
-
-
-def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(finished, run):
+def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(finished, run, tmp_path):
     """A limit on the size of files stands for the full disk: the write fails in the middle of the checkpoint."""
     newest, before = step_files(run.checkpoints)
-    size = newest.stat().st_size
+    arguments = (newest.stat().st_size // 2, tmp_path / "said", "train", "--resume", "--out", str(run.path))
     newest.unlink()
-    command = ["train", "--resume", "--out", str(run.path)]
-    full = subprocess.run([sys.executable, "-c", FULL, str(size // 2), *command], capture_output=True, text=True)
-    assert full.returncode == 1, full.stderr
-    assert "Traceback" not in full.stderr
-    said = full.stderr.splitlines()[-1]
+    process = PROCESSES.Process(target=command_with_limit, args=arguments)
+    process.start()
+    process.join()
+    written = (tmp_path / "said").read_text()
+    assert process.exitcode == 1, written
+    assert "Traceback" not in written
+    said = written.splitlines()[-1]
     assert said.startswith(f"regard: The checkpoint {newest} cannot be written: File too large.")
     assert said.endswith(f"The last good checkpoint is {before}. To go on: {run.resume_command}")
     assert [path.name for path in step_files(run.checkpoints)] == [before.name]

@@ -3,46 +3,24 @@
 import json
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack, contextmanager
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain, compress, islice
 from pathlib import Path
-from typing import IO, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from jaxtyping import Int, UInt
 
-from regard.data.progress import progress_bar
-from regard.data.tokenizer import Tokenizer, split_words
+from regard.data.corpus_draft import SIDES, CorpusDraft, Report
+from regard.data.tokenizer import Tokenizer
 from regard.data.word_links import LinkArray
 from regard.errors import DataError, OptionError
-from regard.files import building, checksum, replacing, write_text
+from regard.files import building, checksum, write_text
 
 FORMAT = 2
-SIDES = ("source", "target")
-CHUNK = 4096
-"""Number of pairs encoded at a time: enough to use all cores with little memory."""
 
 Ids = UInt[np.ndarray, "_"]
-
-
-@dataclass(frozen=True)
-class Report:
-    """How many of the pairs that were read were kept, and why others were left out."""
-
-    kept: int
-    empty: int
-    """Pairs left out because a side has no words."""
-    over_long: int
-    """Pairs left out because a side has more than `max_length` ids."""
-    longest: int
-    """Number of ids of the longest side of all pairs that were read, whether kept or not."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.kept} kept, {self.empty} empty, {self.over_long} over-long; the longest side has {self.longest} ids"
-        )
 
 
 class Corpus:
@@ -83,8 +61,9 @@ class Corpus:
         the same fingerprint, tokenizers and `max_length`, that corpus is opened and the pairs are not read.
 
         No sentence is truncated: a pair with an empty side, or a side of more than `max_length` ids, is left out and
-        counted in `report`. An interrupted build leaves nothing that opens as a corpus; a damaged corpus is built
-        again. Where another process is building the same corpus, wait for it.
+        counted in `report`. An interrupted build leaves nothing that opens as a corpus, and with a fingerprint the next
+        one goes on where it stopped; a damaged corpus is built again. Where another process is building the same
+        corpus, wait for it.
         """
         if max_length < 1:
             raise OptionError(f"max_length must be 1 or more; got {max_length}.")
@@ -106,24 +85,31 @@ class Corpus:
         settings: Mapping[str, Any],
         progress: bool,
     ) -> None:
-        max_length = settings["max_length"]
-        with ExitStack() as stack:
-            writers = [stack.enter_context(_writer(folder, *side)) for side in zip(SIDES, tokenizers, strict=True)]
-            links = stack.enter_context(_link_writer(folder, settings["split"])) if settings["linked"] else None
-            report = _encode(pairs, writers, max_length, progress, links)
-            if not report.kept:
-                raise DataError(f"No pair is left for {folder}: {report} (max_length is {max_length}).")
-            # The arrays are replaced when this block ends; until the new meta.json is there, nothing opens.
-            (folder / "meta.json").unlink(missing_ok=True)
+        hashes = [tokenizer.vocabulary_hash for tokenizer in tokenizers]
+        identity = None if settings["fingerprint"] is None else [settings, hashes]
+        draft = CorpusDraft(folder / ".draft", tokenizers, settings, identity)
+        state = draft.write(pairs, progress=progress)
+        if not state.report.kept:
+            shutil.rmtree(draft.folder)
+            max_length = settings["max_length"]
+            raise DataError(f"No pair is left for {folder}: {state.report} (max_length is {max_length}).")
+        # Until the new meta.json is there, nothing opens.
+        (folder / "meta.json").unlink(missing_ok=True)
+        sums = {}
+        for name in _files(linked=settings["linked"]):
+            (draft.folder / name).replace(folder / name)
+            sums[name] = checksum(folder / name)
+        sides = zip(SIDES, draft.dtypes, state.totals, hashes, strict=False)
         meta = {
             "regard_corpus": FORMAT,
             **settings,
-            "report": asdict(report),
-            "sides": {side: writer.describe() for side, writer in zip(SIDES, writers, strict=True)},
-            "links": 0 if links is None else links.total,
-            "sha256": {name: checksum(folder / name) for name in _files(linked=links is not None)},
+            "report": asdict(state.report),
+            "sides": {side: asdict(_Side(dtype.str, total, sha)) for side, dtype, total, sha in sides},
+            "links": state.totals[2] if settings["linked"] else 0,
+            "sha256": sums,
         }
         write_text(folder / "meta.json", json.dumps(meta, indent=2) + "\n")
+        shutil.rmtree(draft.folder)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *tokenizers: Tokenizer, verify: bool = True) -> "Corpus":
@@ -233,94 +219,6 @@ class _Side:
     dtype: str
     ids: int
     vocabulary_hash: str
-
-
-class _Writer:
-    """Writes the ids and offsets of one side of a corpus."""
-
-    def __init__(self, tokenizer: Tokenizer, ids: IO[bytes], offsets: IO[bytes]) -> None:
-        self.tokenizer = tokenizer
-        self._dtype = np.dtype("<u2" if len(tokenizer) <= 2**16 else "<u4")
-        self._ids, self._offsets, self._total = ids, offsets, 0
-        self._offsets.write(np.zeros(1, "<i8").tobytes())
-
-    def write(self, sentences: Sequence[list[int]]) -> None:
-        ends = self._total + np.cumsum([len(sentence) for sentence in sentences], dtype="<i8")
-        self._ids.write(np.fromiter(chain.from_iterable(sentences), self._dtype).tobytes())
-        self._offsets.write(ends.tobytes())
-        self._total = int(ends[-1])
-
-    def describe(self) -> dict[str, str | int]:
-        return asdict(_Side(self._dtype.str, self._total, self.tokenizer.vocabulary_hash))
-
-
-class _LinkWriter:
-    """Writes the word links of a corpus, checked against the words of each pair."""
-
-    def __init__(self, ids: IO[bytes], offsets: IO[bytes], *, split: bool) -> None:
-        self._ids, self._offsets, self._split, self.total = ids, offsets, split, 0
-        self._offsets.write(np.zeros(1, "<i8").tobytes())
-
-    def write(self, pairs: Sequence[tuple[str, str, LinkArray]]) -> None:
-        for source, target, links in pairs:
-            sizes = [len(split_words(text) if self._split else text.split()) for text in (source, target)]
-            wrong = links[(links >= sizes).any(1)]
-            if len(wrong):
-                raise DataError(
-                    f"The link {wrong[0, 0]}-{wrong[0, 1]} is outside the {sizes[0]} x {sizes[1]} words of the pair "
-                    f"{source[:40]!r}, {target[:40]!r}. Do the alignments belong to these sentences?"
-                )
-            self.total += len(links)
-            self._ids.write(links.astype("<u2").tobytes())
-            self._offsets.write(np.array(self.total, "<i8").tobytes())
-
-
-@contextmanager
-def _link_writer(folder: Path, split: bool) -> Iterator[_LinkWriter]:
-    with (
-        replacing(folder / "links.ids") as ids_path,
-        replacing(folder / "links.offsets") as offsets_path,
-        ids_path.open("wb") as ids,
-        offsets_path.open("wb") as offsets,
-    ):
-        yield _LinkWriter(ids, offsets, split=split)
-
-
-@contextmanager
-def _writer(folder: Path, side: str, tokenizer: Tokenizer) -> Iterator[_Writer]:
-    """Write one side under temporary names, and put it in place if the block ends without an error."""
-    with (
-        replacing(folder / f"{side}.ids") as ids_path,
-        replacing(folder / f"{side}.offsets") as offsets_path,
-        ids_path.open("wb") as ids,
-        offsets_path.open("wb") as offsets,
-    ):
-        yield _Writer(tokenizer, ids, offsets)
-
-
-def _encode(
-    pairs: Iterable[Any], writers: Sequence[_Writer], max_length: int, progress: bool, links: _LinkWriter | None
-) -> Report:
-    kept = empty = over_long = longest = 0
-    remaining = iter(pairs)
-    total = len(pairs) if isinstance(pairs, Sized) else None
-    with progress_bar("encoding", total, "pairs", enabled=progress) as advance:
-        while chunk := list(islice(remaining, CHUNK)):
-            texts = list(zip(*chunk, strict=True))[:2]
-            sides = [writer.tokenizer.encode_batch(side) for writer, side in zip(writers, texts, strict=True)]
-            lengths = np.array([[len(sentence) for sentence in side] for side in sides])
-            shortest, widest = lengths.min(0), lengths.max(0)
-            keep = (shortest > 0) & (widest <= max_length)
-            kept, empty = kept + int(keep.sum()), empty + int((shortest == 0).sum())
-            over_long += int(((shortest > 0) & (widest > max_length)).sum())
-            longest = max(longest, int(widest.max()))
-            if keep.any():
-                for writer, side in zip(writers, sides, strict=True):
-                    writer.write(list(compress(side, keep)))
-                if links is not None:
-                    links.write(list(compress(chunk, keep)))
-            advance(len(chunk))
-    return Report(kept, empty, over_long, longest)
 
 
 def _map(path: Path, dtype: str, count: int) -> np.ndarray:

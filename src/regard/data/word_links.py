@@ -13,7 +13,7 @@ from jaxtyping import Int
 from regard.data.text import read_lines
 from regard.errors import DataError
 
-LinkArray = Int[np.ndarray, "k 2"]
+LinkArray = Int[np.ndarray, "_ 2"]
 _LINE = re.compile(r"\s*(\d+-\d+\s*(?:\s\d+-\d+\s*)*)?")
 
 

@@ -90,7 +90,7 @@ def train(
     progress = progress and is_first_process()
     with joined(joint):
         goes_on = from_first(lambda: resume and folder.holds_run)
-        if resume and not goes_on and recipe is None and not overrides:
+        if resume and not goes_on and recipe is None and "data" not in overrides:
             raise DataError(
                 f"{folder.path} holds no run to resume. Say what to train, or give the folder of a run: --out."
             )

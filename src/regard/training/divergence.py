@@ -69,7 +69,7 @@ def _message(what: str, trainer: lightning.Trainer, step: int) -> str:
     if loader is not None and isinstance(loader.batch_sampler, CostBatches):
         places = loader.batch_sampler.batch(epoch, number)
         more = ", ..." if len(places) > MANY_EXAMPLES else ""
-        examples = f", the examples {', '.join(map(str, places[:MANY_EXAMPLES]))}{more}"
+        examples = f", the examples {', '.join(map(str, places[:MANY_EXAMPLES]))}{more}, counted from 0"
     return (
         f"{what} in update {step + 1} (epoch {epoch + 1}, batch {number + 1} of {total}{examples}). Look at these "
         "examples, or lower --train.learning_rate."

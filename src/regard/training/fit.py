@@ -80,9 +80,7 @@ def fit(
             logger.log_hyperparams(dict(hyperparameters or {}))
         with interruption.deferred():
             trainer.fit(task, *loaders, ckpt_path=None if found is None else found[0], weights_only=True)
-    metrics: dict[str, Any] = resumed.get("metrics", {}) | {
-        name: float(value) for name, value in trainer.callback_metrics.items()
-    }
+    metrics: dict[str, Any] = task.metrics()
     metrics |= _take_best(task, folder.checkpoints, score)
     # `processed`, because `trainer.current_epoch` does not count the last epoch of a run that is resumed at its end.
     epochs = trainer.fit_loop.epoch_progress.current.processed  # type: ignore[attr-defined]

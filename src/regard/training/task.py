@@ -66,6 +66,7 @@ class Task(lightning.LightningModule):
         self.settings, self.total_steps = settings, total_steps
         self.plateau = Plateau()
         self._random: dict[str, Any] | None = None
+        self._metrics_before: dict[str, float] = {}
         self._seconds = 0.0
         self._began = time.perf_counter()
         self._throughput_began = time.perf_counter()
@@ -111,6 +112,11 @@ class Task(lightning.LightningModule):
             speed = torch.tensor(self._processed / (now - self._throughput_began), device=self.device)
             self.log(f"{self.unit}/s", processes.summed(speed))
             self._throughput_began, self._processed = now, 0
+
+    def metrics(self) -> dict[str, float]:
+        """The last value of everything that was logged, also before the training was resumed."""
+        logged = {name: float(value) for name, value in self.trainer.callback_metrics.items()}
+        return self._metrics_before | logged
 
     def log(self, name: str, value: Any, *, batch_size: int | None = None, **options: Any) -> None:  # type: ignore[override]
         """Log a metric of a step, or of an epoch.
@@ -163,7 +169,7 @@ class Task(lightning.LightningModule):
         first, *others = processes.gathered(_random_states(self.device))
         checkpoint["random"], checkpoint["random_of_others"] = first, others
         checkpoint["learning_rate"] = self.settings.learning_rate
-        checkpoint["metrics"] = {name: float(value) for name, value in self.trainer.callback_metrics.items()}
+        checkpoint["metrics"] = self.metrics()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Continue from there, with the learning rate of the settings if it has been changed."""
@@ -171,6 +177,7 @@ class Task(lightning.LightningModule):
         self._seconds = checkpoint["seconds"]
         kept = [checkpoint["random"], *checkpoint["random_of_others"]][processes.rank() :]
         self._random = kept[0] if kept else None
+        self._metrics_before = checkpoint["metrics"]
         before, now = checkpoint["learning_rate"], self.settings.learning_rate
         if before != now:
             for optimizer in checkpoint["optimizer_states"]:
