@@ -2,7 +2,7 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-.PHONY: help demo test check bench gates soak format clean
+.PHONY: help demo serve test check bench gates soak format clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -10,6 +10,9 @@ help:  ## show this list
 
 demo: $(READY)  ## see attention work: in the terminal, and as figures in regard-demo/
 	.venv/bin/regard demo
+
+serve: $(READY)  ## serve the models over HTTP at http://127.0.0.1:8017
+	.venv/bin/regard serve
 
 test: $(READY)  ## run all tests
 	.venv/bin/pytest -n 2
@@ -26,8 +29,10 @@ bench: $(READY)  ## compare memory and time of attention with the plain formula
 gates: $(READY)  ## train translators on the world babel and check their scores (an hour)
 	.venv/bin/python benchmarks/babel_gates.py
 
-soak: $(READY)  ## train memory machines with hostile settings, and check that numbers stay finite (15 minutes)
+soak: $(READY)  ## kill trainings and go on, train with hostile settings, serve 64 clients (25 minutes)
+	.venv/bin/python tests/soak/kill_trainings.py
 	.venv/bin/python benchmarks/turing_soak.py
+	REGARD_SOAK_SECONDS=120 .venv/bin/pytest -q tests/serving/test_command.py
 
 format: $(READY)  ## format the code and fix what the linter can
 	.venv/bin/ruff format

@@ -22,7 +22,7 @@ from regard.systems.translation.names import find_names
 from regard.systems.translation.segments import Segment
 
 RECIPES = {"en-fr": "tatoeba-en-fr", "en-de": "tatoeba-en-de"}
-OFF = {"split": False, "copy": False, "recase": False}
+OFF = {"split": False, "copy_unknown": False, "recase": False}
 NAMES = [
     *("Tehran", "Isfahan", "Nairobi", "Lagos", "Bogota", "Kyiv", "Priya", "Aarav", "Zhang", "Kowalski", "Mombasa"),
     *("Reykjavik", "Aarhus", "Fatima", "Olumide", "Haruki", "Dmitri", "Svetlana", "Ankara", "Baku", "Tbilisi"),

@@ -2,17 +2,21 @@
 
     python benchmarks/turing_soak.py                     # 100,000 updates of each: about 15 minutes on two cores
     python benchmarks/turing_soak.py --updates 1000      # a quick try
+    python benchmarks/turing_soak.py --minutes 10        # as many as fit into ten minutes
 
 Learning rates are ten times those of the recipes and gradients are hardly clipped, so that the machines come to strong
-keys, large exponents and full memories again and again. The exit status is 1 if any number is NaN or infinite.
+keys, large exponents and full memories again and again. Each machine has a process and a thread of its own. The exit
+status is 1 if any number is NaN or infinite.
 """
 
 import argparse
+import multiprocessing
 import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import torch
-from rich.console import Console
-from rich.progress import track
 
 from regard.systems.memory.experiment import TapeTask, TapeTrain, bit_loss, clip_finite
 from regard.systems.memory.model import TuringMachine, TuringMachineConfig
@@ -29,40 +33,48 @@ MACHINES: dict[str, tuple[Task, dict[str, object]]] = {
 }
 
 
-def soak(task: Task, config: dict[str, object], updates: int, name: str) -> str:
-    """Train; returns what is wrong, or nothing."""
+def soak(name: str, updates: int, minutes: float) -> tuple[int, str]:
+    """Train; returns the number of updates, and what is wrong or nothing."""
+    torch.set_num_threads(1)
     torch.manual_seed(1)
+    task, config = MACHINES[name]
     machine = TuringMachine(TuringMachineConfig(**config), task)
     training = TapeTask(machine, TapeTrain(batch_size=8, learning_rate=0.03), total_steps=updates)
     optimizer, parameters = training.make_optimizer(), list(machine.parameters())
-    losses = []
-    for step in track(range(updates), name, console=Console(stderr=True)):
-        tapes = training.tapes(step)
+    losses, began = [], time.monotonic()
+    for step in range(1, updates + 1):
+        tapes = training.tapes(step - 1)
         loss = bit_loss(machine(tapes.inputs), tapes)
         optimizer.zero_grad()
         loss.backward()
         clip_finite(parameters, 100.0)
         optimizer.step()
         losses.append(loss.detach())
-        if len(losses) == CHECK_EVERY:
+        if step % CHECK_EVERY == 0 or step == updates:
             if not torch.stack(losses).isfinite().all():
-                return f"{name}: the loss is not finite around update {step + 1}"
+                return step, f"{name}: the loss is not finite around update {step}"
             if not all(part.isfinite().all() for part in parameters):
-                return f"{name}: a parameter is not finite after update {step + 1}"
+                return step, f"{name}: a parameter is not finite after update {step}"
             losses = []
-    return ""
+            if time.monotonic() - began > 60 * minutes:
+                return step, ""
+    return updates, ""
 
 
 def main() -> None:
+    """Train all machines side by side, and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=int, default=100_000)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so many minutes")
     chosen = parser.parse_args()
-    wrong = [found for name, (task, config) in MACHINES.items() if (found := soak(task, config, chosen.updates, name))]
-    for found in wrong:
-        print(found)
-    if wrong:
+    began = time.monotonic()
+    with ProcessPoolExecutor(len(MACHINES), mp_context=multiprocessing.get_context("spawn")) as workers:
+        ended = list(workers.map(partial(soak, updates=chosen.updates, minutes=chosen.minutes), MACHINES))
+    for name, (updates, wrong) in zip(MACHINES, ended, strict=True):
+        print(f"{name}: {updates:,} updates, {wrong or 'every number is finite'}")
+    print(f"{(time.monotonic() - began) / 60:.1f} minutes")
+    if any(wrong for _, wrong in ended):
         sys.exit(1)
-    print(f"{len(MACHINES)} machines, {chosen.updates:,} updates each: every number is finite.")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import torch
 from PIL import Image
 
 from regard.data.tokenizer import Tokenizer
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.assembly import CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.images.model import ImageClassifier, ImageClassifierConfig
 from regard.systems.translation.model import Translator, TranslatorConfig
 

@@ -3,7 +3,8 @@
 import torch
 
 from regard.data.vocabulary import Vocabulary
-from regard.systems.reading.model import Reader, ReaderConfig
+from regard.systems.reading.config import ReaderConfig
+from regard.systems.reading.model import Reader
 
 TEXTS = ["the cat sat on the mat .", "it slept", "the mat", "a dog that the cat saw did n't sleep because it sat ."]
 PAIRS = [("the cat sat on the mat .", "it sat ."), ("a dog slept", "the dog did n't sleep ."), ("it", "the cat")]
@@ -23,6 +24,7 @@ KINDS = {
     },
     "entail": {"task": "entail"},
     "shallow": {"task": "entail", "fusion": "shallow", "direction": "both"},
+    "aligned": {"task": "entail", "fusion": "aligned", "direction": "both"},
     "deep": {"task": "entail", "fusion": "deep", "layers": 2},
 }  # fmt: skip
 

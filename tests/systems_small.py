@@ -7,6 +7,7 @@ from torch import nn
 
 from regard import Attention, align, score
 from regard.attention.coverage import Coverage
+from regard.decoders.adaptive import Adaptive
 from regard.decoders.bahdanau import Bahdanau
 from regard.decoders.captions import ShowAndTell, ShowAttendTell
 from regard.decoders.luong import Luong
@@ -55,6 +56,10 @@ def show_attend_tell(embedding: nn.Embedding, output: nn.Module, alignment: alig
     )
 
 
+def adaptive(embedding: nn.Embedding, output: nn.Module) -> Decoder:
+    return Adaptive(embedding, memory_dim=2 * HIDDEN, hidden=HIDDEN, attention=attention(), output=output, dropout=0.3)
+
+
 def show_and_tell(embedding: nn.Embedding, output: nn.Module) -> Decoder:
     output = nn.Sequential(nn.Linear(HIDDEN, DIM), output)
     return ShowAndTell(embedding, memory_dim=2 * HIDDEN, hidden=HIDDEN, output=output, dropout=0.3)
@@ -67,6 +72,7 @@ def transformer(embedding: nn.Embedding, output: nn.Module, prenorm: bool = True
 
 
 MAKE_DECODER: dict[str, Callable[[nn.Embedding, nn.Module], Decoder]] = {
+    "adaptive": adaptive,
     "bahdanau": bahdanau,
     "bahdanau_lstm": lambda e, o: bahdanau(e, o, cell="lstm"),
     "bahdanau_local_p": lambda e, o: bahdanau(e, o, attention=attention(align.LocalPredictive(HIDDEN, window=2))),

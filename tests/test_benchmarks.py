@@ -31,11 +31,36 @@ def test_every_script_can_be_imported(script, monkeypatch):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_every_script_explains_itself(script, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(script.parent))
     monkeypatch.setattr(sys, "argv", [str(script), "--help"])
     with pytest.raises(SystemExit) as exit_info:
         load(script)["main"]()
     assert not exit_info.value.code
     assert f"python benchmarks/{script.name}" in capsys.readouterr().out
+
+
+def test_the_hansards_are_put_into_ordinary_spelling():
+    script = load(BENCHMARKS / "hansards_spelling.py")
+    ordinary = [
+        "J'ai vu l'homme du ministre.",
+        "Il vient de le dire aux hommes.",
+        "le haut, des pays, au Canada",
+        "l'espace",
+    ]
+    spelling = script["FrenchSpelling"](ordinary)
+    for line, restored in {
+        "je ai vu le homme de le ministre .": "J'ai vu l'homme du ministre.",
+        "il vient de le dire à les pays , ce est vrai .": "Il vient de le dire aux pays, c'est vrai.",
+        "la quasi - élimination de le espace à le Canada ?": "La quasi-élimination de l'espace au Canada ?",
+        "50p. 100 , aujourd' hui ( 1440 )": "50 %, aujourd'hui (1440)",
+    }.items():
+        assert spelling.restore(line) == restored
+    for line, restored in {
+        "i don ' t know , Mr. Speaker .": "I don't know, Mr. Speaker.",
+        '" the S é guin bill , " he said : $ 42 billion ?': '"The Séguin bill," he said: $42 billion?',
+        "today ' s so - called budget ( 20 % )": "Today's so-called budget (20%)",
+    }.items():
+        assert script["restore_english"](line) == restored
 
 
 def test_the_recipes_of_the_benchmarks_are_valid():

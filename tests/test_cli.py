@@ -128,7 +128,7 @@ def test_ctrl_c_saves_the_model_and_resume_continues(trained, tmp_path):
     running.send_signal(signal.SIGINT)
     said, warned = running.communicate(timeout=120)
     assert running.returncode == 130, warned
-    assert "the model will be saved" in warned
+    assert "Ctrl-C: stopping after this batch, to save the run" in warned
     assert "Interrupted" in said
     assert "--resume" in said
     assert regard("translate", "--model", out / "model", "one dog", check=True).stdout
@@ -224,8 +224,10 @@ def test_a_trace_is_shown_and_drawn(tmp_path):
     trace = Trace.from_weights(["the", "dog"], ["le", "chien"], [[0.9, 0.1], [0.2, 0.8]])
     path = trace.save(tmp_path / "new" / "t.json")
     assert "chien" in regard("view", path, check=True).stdout
-    regard("view", path, "--out", tmp_path / "t.svg", check=True)
+    regard("view", path, "--output", tmp_path / "t.svg", check=True)
     assert (tmp_path / "t.svg").read_bytes().startswith(b"<?xml")
+    regard("view", path, "--output", tmp_path / "t.html", "--style", "lines", check=True)
+    assert 'shown="lines"' in (tmp_path / "t.html").read_text(encoding="utf-8")
     (tmp_path / "pretty.json").write_text(json.dumps(trace.to_dict(), indent=2))
     assert "chien" in regard("view", tmp_path / "pretty.json", check=True).stdout
 

@@ -206,6 +206,8 @@ def test_a_wrong_value_in_any_override_is_a_clear_error(system):
                     isinstance(value, bool | int | float) and "text" in field.allowed
                 ):
                     continue  # texts of the command line cannot be these
+                if isinstance(value, int) and field.allowed == "a list of whole numbers":
+                    continue  # one number is a list of one
                 if isinstance(value, bool) or (value in (0, 1, "true") and field.allowed == "true or false"):
                     continue
                 with pytest.raises(OptionError, match=f"--{table}.{field.name}"):

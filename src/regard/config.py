@@ -122,7 +122,7 @@ def fields_of(config: type[Any]) -> tuple[Field, ...]:
 @cache
 def _fields_of(config: Any) -> tuple[Field, ...]:
     hints = get_type_hints(config, include_extras=True)
-    meanings = _meanings(config)
+    meanings = field_meanings(config)
     return tuple(
         Field(field.name, hints[field.name], field.default, meanings.get(field.name, ""))
         for field in dataclasses.fields(config)
@@ -280,7 +280,7 @@ def _nearest(value: Any, names: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def _meanings(config: type) -> dict[str, str]:
+def field_meanings(config: type) -> dict[str, str]:
     """The docstring below each field; a field that a subclass only gives another default keeps its own."""
     from docstring_parser import parse_from_object
 

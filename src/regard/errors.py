@@ -1,8 +1,17 @@
 """What regard raises: each error echoes the values it was given and names the fix."""
 
+from typing import ClassVar
+
+
+class RegardWarning(UserWarning):
+    """What a user should know about, although regard goes on."""
+
 
 class RegardError(Exception):
     """Any mistake that regard can explain."""
+
+    status: ClassVar[int] = 2
+    """The exit status of a command that ends with this error: 2 for a mistake of the user, 1 for a fault."""
 
 
 class ShapeError(RegardError, ValueError):
@@ -37,5 +46,13 @@ class DataError(RegardError, ValueError):
     """A file, folder or corpus that is missing, broken or not what was expected."""
 
 
-class RegardWarning(UserWarning):
-    """Something that was done otherwise than might be expected; the result is still right as far as it goes."""
+class TrainingError(RegardError, RuntimeError):
+    """A training that cannot go on: its loss is not finite, or its checkpoints cannot be written."""
+
+    status = 1
+
+
+class WorkerError(RegardError, RuntimeError):
+    """A process that died while it did its part of a job, and whose work could not be done by another."""
+
+    status = 1

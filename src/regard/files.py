@@ -1,7 +1,12 @@
-"""Writing files that are never seen half-written: under a temporary name, flushed, then renamed."""
+"""Files that are never seen half-written, checksums, and locks.
 
+A file is written under a temporary name in the folder where it belongs, flushed, and renamed.
+"""
+
+import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +15,8 @@ from pathlib import Path
 from regard.errors import DataError
 
 StrPath = str | os.PathLike[str]
+DRAFT = ".tmp"
+"""How the name of a file ends that is being written."""
 
 
 @contextmanager
@@ -21,7 +28,7 @@ def replacing(path: StrPath) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=DRAFT, dir=path.parent)
     os.close(handle)
     draft = Path(name)
     try:
@@ -29,6 +36,7 @@ def replacing(path: StrPath) -> Iterator[Path]:
         _flush(draft)
         draft.chmod(0o666 & ~_umask())
         draft.replace(path)
+        _flush(path.parent)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -42,7 +50,7 @@ def replacing_folder(path: StrPath, *, refuse: Callable[[Path], str]) -> Iterato
     path = Path(path)
     check_replaceable(path, refuse=refuse)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.parent))
+    draft = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=DRAFT, dir=path.parent))
     try:
         yield draft
         for file in draft.rglob("*"):
@@ -58,6 +66,7 @@ def replacing_folder(path: StrPath, *, refuse: Callable[[Path], str]) -> Iterato
             shutil.rmtree(old)
         else:
             draft.replace(path)
+        _flush(path.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -83,6 +92,58 @@ def write_bytes(path: StrPath, content: bytes) -> Path:
     with replacing(path) as draft:
         draft.write_bytes(content)
     return Path(path)
+
+
+def remove_drafts(folder: StrPath) -> None:
+    """Remove what a killed process left half-written in a folder; nothing else may be writing there."""
+    for draft in Path(folder).glob(f".*{DRAFT}"):
+        if draft.is_file():
+            draft.unlink()
+
+
+def checksum(path: StrPath) -> str:
+    """The SHA-256 of a file, or of the names and contents of all files below a folder."""
+    path = Path(path)
+    if path.is_dir():
+        total = hashlib.sha256()
+        for file in sorted(each for each in path.rglob("*") if each.is_file()):
+            total.update(f"{checksum(file)} {file.relative_to(path).as_posix()}\n".encode())
+        return total.hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def locked(path: StrPath, *, wait: str = "", refuse: str = "") -> Iterator[None]:
+    """Hold a lock file while the block runs; the kernel releases it when the process ends, however it ends.
+
+    Where another process holds it, raise a DataError with the message `refuse`; or, with `wait`, write that message to
+    stderr and wait.
+    """
+    from filelock import FileLock, Timeout
+
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        if not wait:
+            raise DataError(refuse) from error
+        sys.stderr.write(f"{wait}\n")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def building(folder: StrPath) -> Iterator[None]:
+    """Build the contents of a folder while the block runs; another process that is about to do so waits."""
+    folder = Path(folder)
+    with locked(folder.parent / f".{folder.name}.lock", wait=f"Another process builds {folder}; waiting for it."):
+        yield
 
 
 def _flush(path: Path) -> None:

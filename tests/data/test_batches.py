@@ -124,7 +124,7 @@ def test_a_state_of_other_batches_is_refused():
 def test_what_cannot_be_cut_into_batches_is_refused():
     with pytest.raises(OptionError, match="max_cost must be 1 or more; got 0"):
         batches_of(lengths_of(3), max_cost=0)
-    with pytest.raises(DataError, match="too few examples"):
+    with pytest.raises(DataError, match="no examples to make batches of"):
         batches_of(np.zeros((0, 2), dtype=np.int64))
 
 
@@ -198,43 +198,67 @@ def test_without_buckets_examples_of_all_sizes_are_mixed():
 
 
 @given(LENGTHS, st.integers(1, 120), st.integers(2, 5), st.booleans(), st.booleans())
-def test_ranks_share_an_epoch_without_repeating_or_dropping_an_example(lengths, max_cost, num_ranks, shuffle, bucket):
-    options = {"max_cost": max_cost, "shuffle": shuffle, "bucket": bucket, "num_ranks": num_ranks}
-    if len(lengths) < num_ranks:
-        with pytest.raises(
-            DataError, match=f"too few examples to make batches of: {len(lengths)} for {num_ranks} ranks"
-        ):
-            batches_of(lengths, **options)
-        return
-    ranks = [batches_of(lengths, rank=rank, **options) for rank in range(num_ranks)]
+def test_ranks_deal_an_epoch_without_repeating_or_dropping_an_example(lengths, max_cost, num_ranks, shuffle, bucket):
+    ranks = [batches_of(lengths, max_cost=max_cost, shuffle=shuffle, bucket=bucket) for _ in range(num_ranks)]
+    for rank, batches in enumerate(ranks):
+        batches.deal(rank, num_ranks)
     for epoch in (0, 1):
         found = [orders(rank, [epoch])[0] for rank in ranks]
+        if len(lengths) < num_ranks:
+            assert all(sorted(itertools.chain(*each)) == list(range(len(lengths))) for each in found)
+            continue
         assert len({len(batches) for batches in found}) == 1
         assert all(len(batches) == len(rank) for batches, rank in zip(found, ranks, strict=True))
         assert sorted(itertools.chain(*itertools.chain(*found))) == list(range(len(lengths)))
         assert all(itertools.chain(*found)), "no batch is empty"
 
 
-def test_a_state_of_rank_0_resumes_every_rank():
-    ranks = [batches_of(lengths_of(211), rank=rank, num_ranks=3) for rank in range(3)]
-    whole = [orders(rank, [2])[0] for rank in ranks]
-    state = ranks[0].state_dict(batches_done=4)
-    for rank, batches in enumerate(whole):
-        resumed = batches_of(lengths_of(211), rank=rank, num_ranks=3)
-        resumed.load_state_dict(state)
-        assert list(resumed) == batches[4:]
-    with pytest.raises(DataError, match="num_ranks"):
-        batches_of(lengths_of(211), rank=0, num_ranks=2).load_state_dict(state)
+@given(LENGTHS, st.integers(1, 120), st.integers(2, 5), st.booleans())
+def test_ranks_divide_the_batches_of_one_process(lengths, max_cost, num_ranks, shuffle):
+    whole = batches_of(lengths, max_cost=max_cost, shuffle=shuffle)
+    ranks = [batches_of(lengths, max_cost=max_cost, shuffle=shuffle) for _ in range(num_ranks)]
+    for rank, batches in enumerate(ranks):
+        batches.divide(rank, num_ranks)
+    for epoch in (0, 1):
+        (expected,) = orders(whole, [epoch])
+        found = [orders(rank, [epoch])[0] for rank in ranks]
+        for number, batch in enumerate(expected):
+            parts = [part[number] for rank, part in zip(ranks, found, strict=True) if not rank.stands_in(number)]
+            assert sorted(itertools.chain(*parts)) == sorted(batch)
+            assert len(parts) == min(num_ranks, len(batch))
+            assert max(map(len, parts)) - min(map(len, parts)) <= 1
+            assert all(len(part[number]) >= 1 for part in found)
+
+
+def test_a_state_resumes_any_number_of_ranks():
+    (whole,) = orders(batches_of(lengths_of(211)), [2])
+    ranks = [batches_of(lengths_of(211)) for _ in range(3)]
+    for rank, batches in enumerate(ranks):
+        batches.divide(rank, 3)
+        batches.set_epoch(2)
+    state = [(list(itertools.islice(batches, 4)), batches.state_dict())[1] for batches in ranks]
+    assert state[0] == state[1] == state[2]
+    alone = batches_of(lengths_of(211))
+    alone.load_state_dict(state[0])
+    assert list(alone) == whole[4:]
+    for rank in range(2):
+        resumed = batches_of(lengths_of(211))
+        resumed.divide(rank, 2)
+        resumed.load_state_dict(state[0])
+        assert list(resumed) == [batch[rank::2] or batch[:1] for batch in whole[4:]]
 
 
 def test_one_example_batches_are_merged_where_there_are_too_few_to_split():
-    ranks = [CostBatches(np.full((5, 1), 7), max_cost=7, shuffle=False, seed=0, rank=r, num_ranks=2) for r in (0, 1)]
+    ranks = [CostBatches(np.full((5, 1), 7), max_cost=7, shuffle=False, seed=0) for _ in range(2)]
+    for rank, batches in enumerate(ranks):
+        batches.deal(rank, 2)
     assert [list(rank) for rank in ranks] == [[[0, 1], [3]], [[2], [4]]]
 
 
-def test_a_rank_outside_the_group_is_refused():
+@pytest.mark.parametrize("share", ["deal", "divide"])
+def test_a_rank_outside_the_group_is_refused(share):
     with pytest.raises(OptionError, match=r"rank must be from 0 to num_ranks - 1; got rank=2, num_ranks=2"):
-        batches_of(lengths_of(5), rank=2, num_ranks=2)
+        getattr(batches_of(lengths_of(5)), share)(2, 2)
 
 
 def test_a_loader_resumes_after_the_batches_it_handed_out():

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import corpus as corpus_module
+from regard.data import corpus_draft
 from regard.data.corpus import Corpus, Report
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
@@ -71,7 +73,7 @@ def test_pairs_are_indexed_as_in_a_list(tokenizer, folder):
 def test_the_chunk_size_makes_no_difference(tokenizer, tmp_path, monkeypatch):
     pairs = [*PAIRS, ("", "un"), ("un " * 9, "un")]
     whole = build(pairs, tokenizer, tmp_path / "whole", max_length=8)
-    monkeypatch.setattr(corpus_module, "CHUNK", 2)
+    monkeypatch.setattr(corpus_draft, "CHUNK", 2)
     parts = build(pairs, tokenizer, tmp_path / "parts", max_length=8)
     assert as_lists(whole) == as_lists(parts)
     assert whole.report == parts.report
@@ -161,11 +163,101 @@ def test_a_damaged_corpus_does_not_open(tokenizer, folder):
     with pytest.raises(DataError, match=r"target.ids has 0 bytes"):
         Corpus.open(folder)
     (folder / "meta.json").write_text(json.dumps(meta | {"regard_corpus": 99}))
-    with pytest.raises(DataError, match="corpus format 99; this version reads format 1"):
+    with pytest.raises(DataError, match="corpus format 99; this version reads format 2"):
         Corpus.open(folder)
     (folder / "meta.json").write_text("[]")
     with pytest.raises(DataError, match=r"meta.json does not describe a corpus"):
         Corpus.open(folder)
+
+
+@pytest.mark.parametrize("name", ["source.ids", "source.offsets", "target.ids", "target.offsets"])
+def test_damage_of_the_same_size_is_noticed_and_the_corpus_built_again(tokenizer, folder, name):
+    whole = as_lists(build(PAIRS, tokenizer, folder, fingerprint="these"))
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(bytes(content))
+    with pytest.raises(DataError, match=r"is damaged"):
+        Corpus.open(folder)
+    assert as_lists(build(PAIRS, tokenizer, folder, fingerprint="these")) == whole
+    assert as_lists(Corpus.open(folder)) == whole
+
+
+BUILDING = """
+import sys, time
+from regard.data.corpus import Corpus
+from regard.data.tokenizer import Tokenizer
+
+def slowly():
+    for number in range(50):
+        print("read", flush=True)
+        time.sleep(0.02)
+        yield "one two", "un deux"
+
+tokenizer = Tokenizer.load(sys.argv[2])
+print(len(Corpus.build(slowly(), tokenizer, tokenizer, sys.argv[1], progress=False, fingerprint="these")))
+"""
+
+
+def test_two_processes_that_build_the_same_corpus_do_so_one_after_the_other(tokenizer, folder, tmp_path):
+    command = [sys.executable, "-c", BUILDING, str(folder), str(tokenizer.save(tmp_path / "tokenizer.json"))]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    said = [running.communicate(timeout=60) for running in [subprocess.Popen(command, **pipes) for _ in range(2)]]
+    assert sorted(out.count("read") for out, _ in said) == [0, 50], said
+    assert [out.split()[-1] for out, _ in said] == ["50", "50"]
+    assert "waiting for it" in said[0][1] + said[1][1]
+    assert len(Corpus.open(folder)) == 50
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["plain", "linked"])
+@pytest.mark.parametrize("saved", ["always", "when interrupted", "never"])
+def test_an_interrupted_build_goes_on_where_it_stopped(tokenizer, folder, tmp_path, monkeypatch, linked, saved):
+    monkeypatch.setattr(corpus_draft, "CHUNK", 7)
+    monkeypatch.setattr(corpus_draft, "SAVE_SECONDS", -1 if saved == "always" else 1e9)
+    pairs = [(*pair, np.zeros((i % 3, 2), np.int64)) if linked else pair for i, pair in enumerate([*PAIRS, ("", "un")])]
+    whole = build(pairs, tokenizer, tmp_path / "whole", linked=linked)
+    encoded = []
+    encode_batch = Tokenizer.encode_batch
+
+    def encode(self, texts, stop_after=None):
+        encoded.append(len(texts))
+        if sum(encoded) == stop_after:
+            raise KeyboardInterrupt if saved != "never" else SystemExit
+        return encode_batch(self, texts)
+
+    monkeypatch.setattr(Tokenizer, "encode_batch", lambda self, texts: encode(self, texts, stop_after=98))
+    if saved == "never":
+        monkeypatch.setattr(corpus_draft.CorpusDraft, "_save", lambda self, parts: None)
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        build(pairs, tokenizer, folder, fingerprint="these", linked=linked)
+    with pytest.raises(DataError, match="no complete corpus"):
+        Corpus.open(folder)
+    with (folder / ".draft" / "target.ids").open("ab") as stream:
+        stream.write(b"half-written")
+    encoded.clear()
+    monkeypatch.setattr(Tokenizer, "encode_batch", encode)
+    resumed = build(pairs, tokenizer, folder, fingerprint="these", linked=linked)
+    assert sum(encoded) == 2 * (102 if saved == "never" else 102 - 42)
+    assert as_lists(resumed) == as_lists(whole)
+    assert resumed.report == whole.report == Report(101, 1, 0, 7)
+    assert [resumed.links(i).tolist() for i in range(101)] == [whole.links(i).tolist() for i in range(101)]
+    assert as_lists(Corpus.open(folder)) == as_lists(whole), "and its checksums are right"
+    assert not (folder / ".draft").exists()
+
+
+def test_the_draft_of_other_pairs_is_not_continued(tokenizer, folder, monkeypatch):
+    monkeypatch.setattr(corpus_draft, "CHUNK", 7)
+
+    def interrupted():
+        yield from PAIRS[:50]
+        raise KeyboardInterrupt
+
+    for fingerprint in ("those", None):
+        with pytest.raises(KeyboardInterrupt):
+            build(interrupted(), tokenizer, folder, fingerprint=fingerprint)
+        assert as_lists(build(PAIRS[::-1], tokenizer, folder, fingerprint="these"))[0] == tuple(
+            tokenizer.encode(text) for text in PAIRS[-1]
+        )
+        (folder / "meta.json").unlink()
 
 
 def test_a_corpus_without_pairs_is_refused(tokenizer, folder):
@@ -181,7 +273,7 @@ def test_a_corpus_without_pairs_is_refused(tokenizer, folder):
 
 
 def test_memory_does_not_grow_with_the_corpus(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus_module, "CHUNK", 64)
+    monkeypatch.setattr(corpus_draft, "CHUNK", 64)
     peaks = []
     for count in (256, 256, 4096):
         tracemalloc.start()

@@ -56,7 +56,7 @@ def test_bad_rows_are_named_by_their_line_and_skipped_only_when_asked(name, tmp_
     content, wrong = BAD[name]
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(DataError, match=rf"{name}: line {wrong[0]} .*--data.skip_bad true"):
+    with pytest.raises(DataError, match=rf"{name}: line {wrong[0]} .*--data.skip-bad true"):
         pairs(path)
     bad = BadRows(skip=True)
     assert pairs(path, bad=bad) == [("1", "good"), ("0", "fine")]

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from PIL import Image
 
 from regard.data.features import FeatureStore
 from regard.data.images import Images, Square, Whole
-from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
+from regard.errors import DataError, NonFiniteError, OptionError, RegardWarning, ShapeError
 
 SIDE = 12
 
@@ -136,6 +138,24 @@ def test_a_killed_build_can_be_continued(tmp_path, images):
         np.testing.assert_allclose(store[name], flat(Square(SIDE)(images.open(name))[None])[0], atol=1e-3)
 
 
+def test_two_builds_of_the_same_store_at_once_encode_each_image_once(tmp_path, images, capsys):
+    seen = []
+
+    def slow(pixels):
+        seen.append(len(pixels))
+        time.sleep(0.05)
+        return encode(pixels)
+
+    def build(_):
+        return FeatureStore.build(tmp_path / "store", images, NAMES, slow, **KIND).batch(NAMES)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(build, range(2))
+    assert sum(seen) == 11 + 2 + 2, "the images, and the probe image for each build"
+    assert np.array_equal(first, second)
+    assert "Another process builds" in capsys.readouterr().err
+
+
 def test_another_encoder_list_or_preparation_is_refused(tmp_path, images):
     folder = tmp_path / "store"
     FeatureStore.build(folder, images, NAMES, encode, **KIND)
@@ -169,8 +189,49 @@ def test_a_damaged_store_is_not_opened(tmp_path, images):
     with pytest.raises(DataError, match="has 7 bytes"):
         FeatureStore.open(folder)
     (folder / "meta.json").write_text('{"regard_features": 99}')
-    with pytest.raises(DataError, match="feature format 99; this version of regard reads format 1"):
+    with pytest.raises(DataError, match="feature format 99; this version of regard reads format 2"):
         FeatureStore.open(folder)
+
+
+def test_damaged_features_are_noticed_and_only_these_are_encoded_again(tmp_path, images):
+    folder, seen = tmp_path / "store", []
+    whole = FeatureStore.build(folder, images, NAMES, encode, **KIND).batch(NAMES)
+    content = bytearray((folder / "features.f16").read_bytes())
+    content[4 * 40 + 7] ^= 4  # 4 x 5 numbers of 2 bytes for each image
+    (folder / "features.f16").write_bytes(bytes(content))
+    with pytest.raises(DataError, match=r"the features of 1 images, such as 4\.png, are not those that were written"):
+        FeatureStore.open(folder)
+    again = FeatureStore.build(folder, images, NAMES, lambda p: seen.append(len(p)) or encode(p), **KIND)
+    assert seen == [2, 1], "the probe image, and the damaged one"
+    assert np.array_equal(again.batch(NAMES), whole)
+    assert len(FeatureStore.open(folder)) == 11
+
+
+@pytest.mark.parametrize("name", ["features.f16", "state.u8", "sums.u4", "names.json", "meta.json"])
+@pytest.mark.parametrize("damage", ["cut", "missing"])
+def test_a_torn_store_is_built_anew(tmp_path, images, name, damage):
+    folder = tmp_path / "store"
+    whole = FeatureStore.build(folder, images, NAMES, encode, **KIND).batch(NAMES)
+    if damage == "cut":
+        (folder / name).write_bytes((folder / name).read_bytes()[:-3])
+    else:
+        (folder / name).unlink()
+    with pytest.raises(DataError, match="Build"):
+        FeatureStore.open(folder)
+    is_silent = (name, damage) == ("meta.json", "missing")
+    with nullcontext() if is_silent else pytest.warns(RegardWarning, match="built anew"):
+        again = FeatureStore.build(folder, images, NAMES, encode, **KIND)
+    assert np.array_equal(again.batch(NAMES), whole)
+
+
+def test_a_store_in_bytes_is_not_continued_with_other_steps(tmp_path, images):
+    kind, steps = KIND | {"encoder": "e"}, np.full(5, 0.02, np.float32)
+    FeatureStore.build(tmp_path / "s", images, NAMES, encode, steps=steps, **kind)
+    with pytest.raises(DataError, match="was started with steps_hash"):
+        FeatureStore.build(tmp_path / "s", images, NAMES, encode, steps=2 * steps, **kind)
+    np.save(tmp_path / "s" / "steps.npy", 2 * steps)
+    with pytest.raises(DataError, match=r"steps\.npy has changed since the store was built"):
+        FeatureStore.open(tmp_path / "s")
 
 
 @pytest.mark.parametrize("names", [NAMES[::-1], NAMES[:-1], "no list"])
@@ -185,7 +246,7 @@ def test_a_store_with_changed_names_is_not_opened(tmp_path, images, names):
 def test_a_description_with_other_fields_is_not_opened(tmp_path, images):
     folder = tmp_path / "store"
     FeatureStore.build(folder, images, NAMES, encode, **KIND)
-    (folder / "meta.json").write_text('{"regard_features": 1, "count": 3}')
+    (folder / "meta.json").write_text('{"regard_features": 2, "count": 3}')
     with pytest.raises(DataError, match=r"meta\.json does not describe a feature store"):
         FeatureStore.open(folder)
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from regard.data.batches import CostBatches
+from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
-from regard.data.pairs import Batch, DropoutCorpus, TextPairs, collate, padded_sizes
+from regard.data.pairs import Batch, DropoutCorpus, GuidedPairs, TextPairs, collate, padded_sizes
 from regard.data.tokenizer import END, PAD, START, Tokenizer
 from regard.errors import DataError, OptionError
 
@@ -24,8 +24,48 @@ def test_a_batch_is_padded_and_has_start_and_end():
     assert batch.source_lengths.tolist() == [4, 2]
     assert batch.target.tolist() == [[START, 21, END, PAD], [START, 22, 23, END]]
     assert batch.target_lengths.tolist() == [3, 4]
-    assert {tensor.dtype for tensor in vars(batch).values()} == {torch.int64}
+    assert {tensor.dtype for tensor in vars(batch).values() if tensor is not None} == {torch.int64}
+    assert batch.right is None
     assert len(batch) == 2
+
+
+def test_a_batch_pads_what_its_tokens_should_attend_to():
+    right = [np.array([[True, False]]), np.array([[False], [True]])]
+    batch = collate([([11, 12], [21], right[0]), ([13], [22, 23], right[1])])
+    assert batch.right.tolist() == [
+        [[True, False, False], [False, False, False], [False, False, False]],
+        [[False, False, False], [True, False, False], [False, False, False]],
+    ]
+    assert batch.right.shape == (2, batch.target.shape[1] - 1, batch.source.shape[1])
+    assert batch.to("cpu").right.equal(batch.right)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 1.0])
+@pytest.mark.parametrize("split", [False, True])
+def test_links_between_words_guide_all_their_pieces(tmp_path, dropout, split):
+    source, target = "the dog's house .", "la maison l'homme ."
+    tokenizer = Tokenizer.train([source, target] * 3, size=60)
+    links = np.array([[1, 3], [2, 1]]) if split else np.array([[1, 2], [2, 1]])
+    corpus = Corpus.build(
+        [(source, target, links)], tokenizer, tokenizer, tmp_path, linked=True, split=split, progress=False
+    )
+    examples = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=dropout, seed=1) if dropout else corpus
+    place = (3, 0) if dropout else 0
+    sources, targets, right = GuidedPairs(examples, corpus, tokenizer, tokenizer, split=split)[place]
+    pieces = [tokenizer.word_index(side, split=split) for side in (sources, targets)]
+    linked = {(pieces[0][j], pieces[1][i]) for i, j in np.argwhere(right)}
+    assert linked == {tuple(link) for link in links.tolist()}
+    for i, word in enumerate(pieces[1]):
+        allowed = {link[0] for link in links.tolist() if link[1] == word}
+        assert [bool(right[i, j]) for j in range(len(sources))] == [other in allowed for other in pieces[0]]
+
+
+def test_links_outside_of_the_words_are_refused(tmp_path):
+    tokenizer = Tokenizer.train(["a b c"] * 3, size=20)
+    with pytest.raises(DataError, match=r"link 3-0 is outside the 3 x 2 words of the pair 'a b c', 'a b'"):
+        Corpus.build(
+            [("a b c", "a b", np.array([[3, 0]]))], tokenizer, tokenizer, tmp_path, linked=True, progress=False
+        )
 
 
 @given(st.lists(st.tuples(*[st.lists(st.integers(4, 99), max_size=7)] * 2), min_size=1, max_size=7))
@@ -82,27 +122,10 @@ def test_text_pairs_are_encoded_on_access(tokenizer):
     assert len(plain) == 8
     assert plain[2] == plain[-6] == (tokenizer.encode(TEXTS[2][0]), tokenizer.encode(TEXTS[2][1]))
     assert plain.lengths.tolist() == [[n, 9 - n] for n in range(1, 9)]
-    dropping = TextPairs(TEXTS, tokenizer, tokenizer, dropout=0.5)
-    assert dropping.lengths.tolist() == plain.lengths.tolist()
-    assert len({str(dropping[7]) for _ in range(9)}) > 1
-    loader = DataLoader(dropping, batch_sampler=batches_of(dropping.lengths), collate_fn=collate)
+    loader = DataLoader(plain, batch_sampler=batches_of(plain.lengths), collate_fn=collate)
     texts = [tokenizer.decode(row) for batch in loader for row in batch.source.tolist()]
     assert sorted(texts) == sorted(source for source, _ in TEXTS)
     assert len(TextPairs([], tokenizer, tokenizer).lengths) == 0
-
-
-def test_workers_encode_text_pairs_with_dropout(tokenizer):
-    pairs = TextPairs(TEXTS * 3, tokenizer, tokenizer, dropout=0.5)
-    loader = DataLoader(pairs, batch_size=4, collate_fn=collate, num_workers=2)
-    epochs = [[row for batch in loader for row in batch.source.tolist()] for _ in range(2)]
-    assert epochs[0] != epochs[1]
-    for rows in epochs:
-        assert [tokenizer.decode(row) for row in rows] == [source for source, _ in TEXTS * 3]
-
-
-def test_an_invalid_dropout_is_refused_before_any_worker_starts(tokenizer):
-    with pytest.raises(OptionError, match=r"between 0 and 1; got 2.0"):
-        TextPairs(TEXTS, tokenizer, tokenizer, dropout=2.0)
 
 
 def test_an_empty_side_is_refused(tokenizer):
@@ -110,29 +133,43 @@ def test_an_empty_side_is_refused(tokenizer):
         TextPairs([("a", "b"), ("a", " ")], tokenizer, tokenizer)
 
 
-def test_a_corpus_with_dropout_is_tokenized_again_on_each_access_and_keeps_its_text(tokenizer, tmp_path):
+def test_a_corpus_with_dropout_is_tokenized_again_in_each_epoch_and_keeps_its_text(tokenizer, tmp_path):
     pairs = [("animal street animal", "street street")] * 5
     corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
-    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5)
+    dropping, other = (DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5, seed=seed) for seed in (1, 2))
     assert len(dropping) == 5
     assert dropping.lengths.tolist() == corpus.lengths.tolist()
-    drawn = [dropping[0] for _ in range(20)]
+    drawn = [dropping[epoch, 0] for epoch in range(20)]
+    assert drawn == [dropping[epoch, 0] for epoch in range(20)], "the epoch and the index decide"
+    assert drawn != [other[epoch, 0] for epoch in range(20)], "and the seed"
     assert len({tuple(source) for source, _ in drawn}) > 1
     assert {(tokenizer.decode(source), tokenizer.decode(target)) for source, target in drawn} == {pairs[0]}
-    loader = DataLoader(
-        dropping, batch_sampler=batches_of(dropping.lengths, shuffle=False), collate_fn=collate, num_workers=1
-    )
-    assert sum(len(batch) for batch in loader) == 5
+
+
+def test_the_number_of_workers_does_not_change_what_is_dropped(tokenizer, tmp_path):
+    corpus = Corpus.build([("animal street animal", "street street")] * 5, tokenizer, tokenizer, tmp_path)
+    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5, seed=1)
+    found = []
+    for workers in (0, 1, 2):
+        batches = CostBatches(padded_sizes(corpus.lengths), max_cost=16, shuffle=True, seed=1, with_epoch=True)
+        options = {"num_workers": workers, "persistent_workers": True} if workers else {}
+        loader = BatchLoader(dropping, batches, collate_fn=collate, **options)
+        found.append([])
+        for epoch in range(2):
+            batches.set_epoch(epoch)
+            found[-1].append([batch.source.tolist() for batch in loader])
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] != found[0][1]
 
 
 def test_sentences_with_unknown_pieces_are_kept_as_stored_under_dropout(tokenizer, tmp_path):
     pairs = [("animal \u4e16\u754c street", "animal"), ("street", "\u4e16animal")]
     corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
-    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.9)
-    for _ in range(10):
-        (source, animal), (street, target) = dropping.__getitems__([0, 1])
+    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.9, seed=1)
+    for epoch in range(10):
+        (source, animal), (street, target) = dropping[epoch, 0], dropping[epoch, 1]
         assert source == corpus[0][0].tolist()
         assert target == corpus[1][1].tolist()
         assert (tokenizer.decode(animal), tokenizer.decode(street)) == ("animal", "street")
     with pytest.raises(OptionError, match="between 0 and 1; got 2"):
-        DropoutCorpus(corpus, tokenizer, tokenizer, dropout=2.0)
+        DropoutCorpus(corpus, tokenizer, tokenizer, dropout=2.0, seed=1)

@@ -3,9 +3,10 @@
 # ruff: noqa: RUF001
 
 import json
-import os
 import pickle
 import unicodedata
+from collections import Counter
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, Tokenizer
+from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, Tokenizer, split_words
 from regard.errors import DataError, OptionError
 
 TEXTS = [
@@ -197,22 +198,23 @@ def test_dropout_varies_and_leaves_plain_encoding_alone(bpe):
     assert len(bpe.encode(TEXTS[0], dropout=1.0)) == len(TEXTS[0]) + 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_forked_workers_drop_different_merges(bpe):
-    text = " ".join(TEXTS[:3])
-    bpe.encode(text, dropout=0.5)  # the state that the workers would inherit
-    found = set()
-    for _ in range(3):
-        reading, writing = os.pipe()
-        if os.fork() == 0:
-            os.write(writing, json.dumps(bpe.encode(text, dropout=0.5)).encode())
-            os._exit(0)
-        os.wait()
-        os.close(writing)
-        with os.fdopen(reading, "rb") as stream:
-            found.add(stream.read())
-    assert len(found) == 3
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_seed_decides_which_merges_are_dropped(bpe, text):
+    first, second, other = (bpe.encode(text * 3, dropout=0.5, random=Random(seed)) for seed in (1, 1, 2))  # noqa: S311
+    assert first == second
+    assert first != other
+    assert bpe.encode(text, dropout=1e-30, random=Random(1)) == bpe.encode(text), "the merges have the same order"  # noqa: S311
+
+
+def test_each_possible_merge_is_dropped_with_the_given_probability():
+    tokenizer = Tokenizer.train(["ab ab ab"], size=9)
+    assert tokenizer.pieces(tokenizer.encode("ab")) == ["ab"]
+    random, count = Random(1), 20_000  # noqa: S311
+    found = Counter(len(tokenizer.encode("ab", dropout=0.3, random=random)) for _ in range(count))
+    # " a" and "b", or " " and "ab", whichever merge comes first: the second is possible only after the first.
+    assert found[3] / count == pytest.approx(0.3, abs=0.02)
+    assert found[2] / count == pytest.approx(0.7 * 0.3, abs=0.02)
+    assert found[1] / count == pytest.approx(0.7 * 0.7, abs=0.02)
 
 
 def test_invalid_training_options_are_refused():
@@ -266,6 +268,20 @@ def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path, bpe):
     path.write_text(text)
     with pytest.raises(DataError, match="first pieces are"):
         Tokenizer.load(path)
+
+
+def test_words_can_be_counted_with_punctuation_and_elisions_apart():
+    text = "L'accord sur l'espace... a été signé (don't!)"
+    units = ["L'", "accord", "sur", "l'", "espace", "...", "a", "été", "signé", "(", "don", "'t", "!", ")"]
+    assert split_words(text) == units
+    tokenizer = Tokenizer.train([text] * 3, size=60)
+    ids = tokenizer.encode(text)
+    index = tokenizer.word_index(ids, split=True)
+    joined = ["" for _ in units]
+    for number, piece in zip(index, tokenizer.pieces(ids), strict=True):
+        joined[number] += piece
+    assert joined == units
+    assert tokenizer.word_index([START, *ids[:1], END], split=True) == [-1, 0, -1]
 
 
 def test_what_a_vocabulary_cannot_spell_is_found():

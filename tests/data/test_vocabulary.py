@@ -5,7 +5,7 @@ import json
 import pytest
 
 from regard.data.tokenizer import SPECIALS, UNKNOWN
-from regard.data.vocabulary import Vocabulary, split_words
+from regard.data.vocabulary import Vocabulary, join_words, split_words
 from regard.errors import DataError, OptionError
 
 
@@ -23,6 +23,19 @@ from regard.errors import DataError, OptionError
 )
 def test_text_is_split_as_in_treebanks(text, words):
     assert split_words(text) == words.split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The animal didn't cross, and it's late: isn't it?",
+        "a well-known U.S. firm (of 1851) rose 3.5%...",
+        "We'll pay $5 [or more]; they've paid.",
+        "",
+    ],
+)
+def test_split_words_are_joined_again(text):
+    assert join_words(split_words(text)) == text
 
 
 def test_frequent_words_come_first_and_ties_are_sorted():

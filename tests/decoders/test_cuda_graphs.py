@@ -54,11 +54,18 @@ def prepared(name, **options):
     return decoder.cuda(), encoded, torch.randint(3, VOCABULARY, (5, 7), device="cuda")
 
 
-def outputs_and_gradients(decoder, encoded, target):
-    features = decoder(encoded, target).features
+def outputs_and_gradients(decoder, encoded, target, *, weights=False):
+    unrolled = decoder(encoded, target, weights=weights)
+    features = unrolled.features
     weighed = (features.float() * torch.linspace(-1, 1, features.numel(), device="cuda").view_as(features)).sum()
+    if weights:
+        weighed = weighed + (unrolled.weights**2).sum()
     wanted = [encoded.states, *decoder.parameters()]
-    return [features, *(grad for grad in torch.autograd.grad(weighed, wanted, allow_unused=True) if grad is not None)]
+    return [
+        features,
+        *([unrolled.weights] if weights else []),
+        *(grad for grad in torch.autograd.grad(weighed, wanted, allow_unused=True) if grad is not None),
+    ]
 
 
 @needs_gpu
@@ -77,6 +84,37 @@ def test_a_replay_equals_the_loop(monkeypatch, name, autocast):
     tolerance = {"rtol": 0.05, "atol": 0.1} if autocast else {"rtol": 1e-4, "atol": 1e-5}
     for ours, exact in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours, exact, **tolerance)
+
+
+@needs_gpu
+@pytest.mark.parametrize("name", ["bahdanau", "conditional", "luong", "luong_without_feeding"])
+def test_the_weights_of_a_replay_are_those_of_the_loop(monkeypatch, name):
+    decoder, encoded, target = prepared(name)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(decoder), "_can_record", lambda *_: False)
+        wanted = outputs_and_gradients(decoder, encoded, target, weights=True)
+    outputs_and_gradients(decoder, encoded, target)  # the same shape without weights has its own recording
+    for _ in range(3):
+        found = outputs_and_gradients(decoder, encoded, target, weights=True)
+    assert decoder._graphed_loop._recordings, "the second time, the loop is recorded"
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "conditional", "luong"])
+def test_the_queries_of_a_recorded_loop_give_the_weights_of_its_steps(name):
+    """Without a GPU: the loop that would be recorded, run as it is."""
+    _, decoder = make(name)
+    lengths = torch.randint(1, 7, (5,))
+    states = torch.randn(5, 6, 2 * HIDDEN)
+    state = decoder.start(Encoded(states, padding(lengths, 6), states[:, 0]))
+    inputs = decoder.project(decoder.embedding(torch.randint(3, VOCABULARY, (5, 7))))
+    expected, steps = decoder._loop(decoder.advance, inputs, state, weights=True, soft=False)
+    decoder._graphed_loop = lambda module, loop, tensors, parameters, variant: loop(*tensors)
+    decoder.attention.in_steps = lambda memory: lambda query: decoder.attention(query[:, None], memory).context[:, 0]
+    *pieces, queries = decoder._recorded(decoder.advance, inputs, state, queries=True)
+    torch.testing.assert_close(tuple(pieces), expected, rtol=1e-4, atol=1e-5)
+    weights = decoder.attention(queries, state.memory, weights=True).weights
+    torch.testing.assert_close(weights, torch.cat([step.weights for step in steps], 1), rtol=1e-4, atol=1e-5)
 
 
 @needs_gpu

@@ -123,3 +123,15 @@ def test_the_error_without_timm_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(OptionError, match=r"pip install 'regard\[timm\]'"):
         make_net("timm:resnet18", 7)
+
+
+def test_fine_cells_are_joined_with_the_coarse_maps_at_their_place():
+    net, images = SmallVGG().eval(), torch.rand(2, 3, 32, 32)
+    fine, coarse = net.maps(images, 4), net.maps(images, 16)
+    encoder = ImageEncoder(net, 4, coarse_stride=16)
+    states = encoder(images).states
+    assert encoder.dim == states.shape[-1] == fine.shape[1] + coarse.shape[1]
+    torch.testing.assert_close(states[..., : fine.shape[1]], fine.flatten(2).mT)
+    # The corners of the image are the corners of both grids.
+    torch.testing.assert_close(states[:, 0, fine.shape[1] :], coarse[:, :, 0, 0])
+    torch.testing.assert_close(states[:, -1, fine.shape[1] :], coarse[:, :, -1, -1])

@@ -89,7 +89,7 @@ def test_wrong_settings_of_links_are_explained():
         links_from_weights(np.ones((2, 3)), "threshold")
     with pytest.raises(NonFiniteError, match="NaN"):
         links_from_weights(np.full((2, 3), np.nan))
-    with pytest.raises(OptionError, match="intersection, union, grow-diag; got 'grow'"):
+    with pytest.raises(OptionError, match="grow-diag-final-and; got 'grow'"):
         join({(0, 0)}, {(0, 0)}, "grow")
 
 
@@ -107,6 +107,8 @@ def test_growing_adds_neighbours_of_words_without_a_link():
     # (2, 1) is next to (1, 1) and source 2 is free; then (3, 2) is next to (2, 1). (1, 0): both words are taken.
     # (4, 4), (4, 5) and (6, 0) touch nothing.
     assert join(forward, backward) == {(0, 0), (1, 1), (2, 1), (3, 2)}
+    # Then (4, 4), whose words are both free; after it (4, 5) and (6, 0) have a word that is taken.
+    assert join(forward, backward, "grow-diag-final-and") == join(forward, backward) | {(4, 4)}
 
 
 @given(LINKS, LINKS)

@@ -7,7 +7,7 @@ import pytest
 
 from regard.errors import OptionError
 from regard.metrics.attention import attention_correctness, pointing_game
-from regard.metrics.regions import distinct_cells, map_scores, region_scores, shuffled
+from regard.metrics.regions import PhraseMaps, distinct_cells, map_scores, phrase_scores, region_scores, shuffled
 
 # Five words over seven cells; the first word, an article, has no gold, and the last two share a region.
 GOLD = np.zeros((5, 7), dtype=bool)
@@ -70,3 +70,28 @@ def test_invalid_maps_are_explained():
         region_scores([RIGHT], [np.zeros_like(GOLD)])
     with pytest.raises(OptionError, match="No row has gold"):
         shuffled(pointing_game, [], [])
+
+
+def test_phrases_are_scored_by_their_last_word_beside_the_controls():
+    grid = (1, 4)
+    weights = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.1, 0.9, 0.0], [0.25, 0.25, 0.25, 0.25]])
+    covers = np.array([[0.0, 0.0, 1.0, 0.4]])
+    found = phrase_scores([PhraseMaps(weights, [1], covers)], grid)
+    assert found.pointing.mean == 1
+    assert found.mass.mean == pytest.approx(0.9)
+    assert found.pointing_random == 0.25, "A cell that is covered by less than a half is not inside."
+    assert found.mass_random == pytest.approx(1.4 / 4)
+    assert found.pointing_center.mean == 0.5, "Two cells are the middle of four."
+    assert found.pointing_shuffled == pytest.approx(1 / 3), "Only one of the three words points there."
+    assert found.mass_shuffled == pytest.approx((0 + 0.9 + 0.35) / 3)
+    assert (found.phrases, found.captions) == (1, 1)
+
+
+def test_weights_of_a_word_that_attends_to_more_than_the_image_are_shares_of_what_the_image_got():
+    weights, covers = np.array([[0.1, 0.3]]), np.array([[0.0, 1.0]])
+    assert phrase_scores([PhraseMaps(weights, [0], covers)], (1, 2)).mass.mean == pytest.approx(0.75)
+
+
+def test_without_phrases_there_is_nothing_to_score():
+    with pytest.raises(OptionError, match="nothing to score"):
+        phrase_scores([PhraseMaps(np.ones((2, 3)), [], np.zeros((0, 3)))], (1, 3))

@@ -1,6 +1,7 @@
 """Model folders: what is replaced and what never is, and every damaged file explained without a traceback."""
 
 import json
+import math
 import os
 import shutil
 import stat
@@ -12,7 +13,8 @@ from small_models import TEXTS, small_classifier, small_translator
 
 from regard import load
 from regard.data.tokenizer import Tokenizer
-from regard.errors import DataError, ModelError, OptionError, RegardError
+from regard.errors import DataError, ModelError, OptionError, RegardError, RegardWarning
+from regard.files import checksum
 from regard.systems.folder import Labels, find_model
 from regard.systems.translation.model import Translator
 
@@ -116,7 +118,9 @@ def test_a_link_is_not_followed(model, tmp_path):
 def test_an_interrupted_save_leaves_the_earlier_model(model, tmp_path, monkeypatch):
     model.save(tmp_path / "m")
     before = contents(tmp_path / "m")
-    monkeypatch.setattr("regard.systems.folder.save_file", lambda *args: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(
+        "regard.systems.parameters.save_file", lambda *args: (_ for _ in ()).throw(OSError("disk full"))
+    )
     with pytest.raises(OSError, match="disk full"):
         small_translator(model.source_tokenizer, hidden=7).save(tmp_path / "m")
     assert contents(tmp_path / "m") == before
@@ -172,6 +176,14 @@ def edit_tensors(folder, change):
     tensors = load_file(folder / "model.safetensors")
     change(tensors)
     save_file(tensors, folder / "model.safetensors")
+    # As somebody would who tampers with a model: the checksum alone is no proof of a good one.
+    edit(folder, **{"sha256__model.safetensors": checksum(folder / "model.safetensors")})
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
 
 
 def first_scale(tensors):
@@ -191,8 +203,8 @@ WRONG = {
     "config is a list": (lambda f: (f / "config.json").write_text("[]"), "not the config of a regard model"),
     "config is null": (lambda f: (f / "config.json").write_text("null"), "not the config of a regard model"),
     "no system": (lambda f: (f / "config.json").write_text('{"config": {}}'), "not the config of a regard model"),
-    "no table": (lambda f: edit(f, config=None), "config and assets must be tables"),
-    "assets are a list": (lambda f: edit(f, assets=["a"]), "config and assets must be tables"),
+    "no table": (lambda f: edit(f, config=None), "config, assets and sha256 must be tables"),
+    "assets are a list": (lambda f: edit(f, assets=["a"]), "config, assets and sha256 must be tables"),
     "another system": (lambda f: edit(f, system="captioner"), "holds a captioner, not a translator"),
     "an empty system": (lambda f: edit(f, system=""), "translator"),
     "a system of another type": (lambda f: edit(f, system=["translator"]), "translator"),
@@ -243,6 +255,19 @@ WRONG = {
         lambda f: edit_tensors(f, lambda t: t.pop("decoder.output.bias")),
         "1 missing .'decoder.output.bias'",
     ),
+    "flipped byte": (lambda f: flip(f / "model.safetensors"), "is damaged: it has another SHA-256"),
+    "flipped byte of an asset": (lambda f: flip(f / "tokenizer.json"), "is damaged: it has another SHA-256"),
+    "checksum of a missing file": (lambda f: edit(f, sha256__more="0"), "lacks more, which its config.json names"),
+    "checksums elsewhere": (lambda f: edit(f, sha256={"../x": "0"}), "sha256 must name files of the folder"),
+    "checksums are a list": (lambda f: edit(f, sha256=[]), "config, assets and sha256 must be tables"),
+    "a version of another type": (lambda f: edit(f, version=3), "version must be such as"),
+    "NaN": (lambda f: edit_tensors(f, lambda t: t.update({first_scale(t): t[first_scale(t)] * math.nan})), "holds NaN"),
+    "a wide model": (lambda f: edit(f, config__hidden=10**9), "far larger than its parameters"),
+    "an impossible model": (lambda f: edit(f, config__hidden=10**30), "far larger than its parameters"),
+    "a deep model": (
+        lambda f: edit(f, config__architecture="luong", config__layers=10**8),
+        "far larger than its parameters",
+    ),
     "cut metrics": (lambda f: (f / "metrics.json").write_text("{"), r"metrics\.json cannot be read"),
     "metrics are a list": (lambda f: (f / "metrics.json").write_text("[1]"), r"metrics\.json"),
     "binary card": (lambda f: (f / "MODEL_CARD.md").write_bytes(b"\xff\xfe\x00"), r"MODEL_CARD\.md"),
@@ -283,3 +308,23 @@ def test_a_run_folder_stands_for_its_model(folder, tmp_path):
     assert find_model(tmp_path / "run") == tmp_path / "run" / "model"
     assert isinstance(load(tmp_path / "run", device="cpu"), Translator)
     assert isinstance(Translator.load(str(tmp_path / "run"), device="cpu"), Translator)
+
+
+def test_a_folder_of_a_newer_version_is_noticed(folder):
+    edit(folder, version="99.1.0")
+    with pytest.warns(RegardWarning, match=r"was written by regard 99\.1\.0, and this is .*: upgrade regard if"):
+        assert isinstance(load(folder, device="cpu"), Translator)
+    edit(folder, config__novelty=3)
+    with pytest.raises(OptionError, match=r"no field 'novelty'.* was written by regard 99\.1\.0.*upgrade"):
+        load(folder, device="cpu")
+    edit(folder, version="0.0.9")
+    with pytest.raises(OptionError) as error:
+        load(folder, device="cpu")
+    assert "upgrade" not in str(error.value)
+
+
+def test_a_folder_without_checksums_still_loads(folder):
+    stored = json.loads((folder / "config.json").read_text())
+    del stored["sha256"]
+    (folder / "config.json").write_text(json.dumps(stored))
+    assert isinstance(load(folder, device="cpu"), Translator)

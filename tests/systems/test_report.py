@@ -53,6 +53,15 @@ def test_a_report_fits_80_columns(report):
     assert "nrefs:1" in text
 
 
+def test_a_notebook_displays_a_report():
+    tables = {"by <length>": [{"words": "1-10", "BLEU": 20.123}]}
+    report = Report("a & b", "2 <sentences>", {"BLEU": Measure(31.4159, note="<13a>")}, tables, notes=("With <care>.",))
+    html = report._repr_html_()
+    for part in ("<b>a &amp; b</b>", "<td>31.42</td>", "<td>&lt;13a&gt;</td>", "<td>20.12</td>", "by &lt;length&gt;"):
+        assert part in html
+    assert "<care>" not in html
+
+
 def test_models_stand_side_by_side_with_their_mean(report):
     other = Report("b", "2 sentences", {"BLEU": Measure(33.4159), "chrF": Measure(50.0)})
     lines = written(side_by_side([report, other], mean=True)).splitlines()

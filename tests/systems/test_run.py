@@ -87,7 +87,9 @@ def test_a_model_to_start_from_keeps_its_sizes(tmp_path, texts):
     assert loaded.config == trained.model.config
     for name, tensor in loaded.state_dict().items():
         torch.testing.assert_close(tensor, before[name], atol=1e-3, rtol=0, msg=name)
-    again = regard.train(**settings, start_from=tmp_path / "run")
+    with pytest.raises(OptionError, match="holds a run already"):
+        regard.train(**settings, start_from=tmp_path / "run")
+    again = regard.train(**settings, start_from=tmp_path / "run", overwrite=True)
     assert again.model.config.hidden == 10
 
 
@@ -109,3 +111,16 @@ def test_models_are_evaluated_by_name_folder_or_object(tmp_path):
     assert first.outputs == second.outputs
     with pytest.raises(OptionError, match=r"no field 'wrld'\. Did you mean 'world'"):
         regard.evaluate(model, wrld="babel:en-fr")
+
+
+@pytest.mark.parametrize("name", ["hansards-en-fr", "fa-en", "ptb-lstmn", "imdb-han", "flickr8k-soft", "mnist-lenet"])
+def test_a_packaged_recipe_without_its_data_explains_how_it_is_used(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((DataError, OptionError), match=f"The recipe is used like this: regard train {name} --data"):
+        regard.train(name, out=tmp_path / "run")
+
+
+def test_an_error_in_data_that_was_given_does_not_repeat_the_usage_of_the_recipe(tmp_path):
+    with pytest.raises(DataError) as caught:
+        regard.train("ptb-lstmn", out=tmp_path / "run", data={"folder": str(tmp_path)})
+    assert "The recipe is used" not in str(caught.value)

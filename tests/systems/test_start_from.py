@@ -59,7 +59,7 @@ def test_ctrl_c_ends_the_training_after_this_batch_and_saves_the_model(tmp_path,
     trained = train(out=tmp_path, data=data, model=SMALL, train=SHORT | {"epochs": 9}, progress=False)
     assert trained.interrupted
     assert trained.metrics["steps"] == 2
-    assert "Stopping after this batch; the model will be saved" in capsys.readouterr().err
+    assert "Ctrl-C: stopping after this batch, to save the run" in capsys.readouterr().err
     assert isinstance(regard.load(tmp_path).translate("a dog 3 .").text, str)
     assert signal.getsignal(signal.SIGINT) is handler, "Ctrl-C does again what it did before"
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from regard.errors import OptionError
 from regard.systems.pretrained import pretrained_models
 from regard.systems.system import MAX_BATCH_COST, Result, System, batches_by_cost, choose_device, in_groups
 from regard.trace import Trace
+from regard.viewing.view import view
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ def case(request: pytest.FixtureRequest) -> Case:
         case "document-classifier":
             texts = ["A dull film. I left.", "Wonderful!", "It is long. It is loud. It is good.", "no", "Yes. Yes."]
             return Case(regard.load("reviews-en", device="cpu"), texts, "classify", "reviews-en", {"weights": True})
+        case "reader":
+            texts = ["A dog sleeps.", "It was late, so we went home early.", "Where is it?", "Yes", "Tom is too tired."]
+            return Case(regard.load("reader-en", device="cpu"), texts, "read", "reader-en", {"max_length": 7})
         case "glimpser":
             return Case(regard.load("glimpse-digits", device="cpu"), IMAGES, "glimpse", "glimpse-digits", {"seed": 3})
         case "turing-machine":
@@ -221,6 +226,14 @@ def test_the_repr_of_a_result_is_short(case):
             assert getattr(result, "label", None) in (None, *repr(result).split("'"))
 
 
+def test_a_notebook_displays_a_result(case):
+    result = case.ask(case.inputs[0], **case.option)
+    html = result._repr_html_()
+    assert html.startswith(f"<p><code>{escape(repr(result))}</code></p>")
+    if result.trace is not None:
+        assert html.endswith(view(result)._repr_html_())
+
+
 def test_one_long_text_among_short_ones_is_decoded_in_a_small_batch(monkeypatch):
     model = small_translator()
     texts = [f"{'two dogs run ' * (n % 3 + 1)}." for n in range(64)]
@@ -263,3 +276,11 @@ def test_a_device_that_is_not_there_is_explained(case):
             regard.load(case.shipped, device=device)
     with pytest.raises(OptionError, match="mps"):
         regard.load(case.shipped, device="mps")
+
+
+def test_traces_carry_how_right_the_attention_of_their_model_is():
+    model = small_translator()
+    assert "attention_measured" not in model.translate("two dogs").trace.extras
+    model.metrics = {"attention_measured": "Error rate 0.1 on 7 sentences."}
+    assert model.translate("two dogs").trace.extras["attention_measured"] == "Error rate 0.1 on 7 sentences."
+    assert model.translate("two dogs", traces="none").trace is None

@@ -7,9 +7,12 @@ import lightning.pytorch as lightning
 import pytest
 import torch
 from rich.console import Console
+from small_runs import small_recipe, watch_losses
 from torch import nn
 
+from regard.systems.run import train
 from regard.training import progress
+from regard.training.divergence import StopWhenDiverged
 from regard.training.progress import TrainingBar
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
@@ -110,3 +113,22 @@ def test_a_reward_is_shown_beside_the_loss(monkeypatch):
     bar = TrainingBar("valid_bleu", "captions", Console(file=written))
     bar.on_train_epoch_end(lightning.Trainer(logger=False, max_epochs=3), Scripted([], []))
     assert written.getvalue() == "Epoch 1/3: reward 0.250\n"
+
+
+def test_a_run_that_is_resumed_within_an_epoch_has_a_bar_and_its_best_score(tmp_path, monkeypatch):
+    recipe = small_recipe("turing-machine", tmp_path / "data")
+    losses: dict[int, float] = {}
+    with monkeypatch.context() as patch:
+        patch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses, stop_at=6))
+        with pytest.raises(MemoryError):
+            train(recipe, out=tmp_path / "run", progress=True)
+    bar = TrainingBar("valid_log_likelihood", "tapes", Console(file=StringIO(), force_terminal=True, width=160))
+    monkeypatch.setattr("regard.training.fit.TrainingBar", lambda score, unit: bar)
+    begun = []
+    begin = TrainingBar.on_train_epoch_start
+    monkeypatch.setattr(
+        TrainingBar, "on_train_epoch_start", lambda *given: begun.append(bar._metrics()) or begin(*given)
+    )
+    train(out=tmp_path / "run", resume=True, progress=True)
+    assert len(begun) == 1, "the rest of the second epoch"
+    assert begun[0].startswith("best log_likelihood -")

@@ -1,125 +1,187 @@
-"""A run that is interrupted and resumed gives the parameters that it would have given without the interruption."""
+"""A run that is killed or interrupted, and resumed, is what it would have been: bit by bit, for every system."""
 
+import os
 import signal
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
+from small_runs import SYSTEMS, comparable, same_parameters, small_recipe, watch_losses
 
-from regard.systems.run import read_recipe, train
-from regard.systems.translation.experiment import TranslationTask
+from regard.files import checksum
+from regard.systems.run import train
 from regard.training import checkpoints
+from regard.training.checkpoint_files import read_checkpoint, step_files
+from regard.training.divergence import StopWhenDiverged
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
-WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-PAIRS = [(" ".join(WORDS[i % 7 : i % 7 + 1 + i % 3]), " ".join(WORDS[i % 5 : i % 5 + 2])) for i in range(60)]
-KINDS = {
-    "rnnsearch": {},
-    "average": {"average_decay": 0.9},
-    "plateau": {"schedule": "plateau", "warmup": 0.1},
-    "hard": {"average_decay": 0.9, "patience": 3},
-}
-
 
 @pytest.fixture(scope="module")
-def recipe_of(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data") / "pairs.tsv"
-    path.write_text("".join(f"{i} {source}\t{target}\n" for i, (source, target) in enumerate(PAIRS)))
-
-    def make(kind: str, **options):
-        data = {"pairs": str(path), "vocabulary": 60, "held_out": 4}
-        model = {"embedding": 8, "hidden": 8, "align": "hard" if kind == "hard" else "softmax"}
-        training = {"epochs": 3, "max_tokens": 40, "learning_rate": 0.01} | KINDS[kind] | options
-        return read_recipe(None, {"data": data, "model": model, "train": training})
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def whole_run(recipe_of, tmp_path_factory):
-    """A run without interruption, trained once for each kind, and its folder."""
+def whole_run(tmp_path_factory):
+    """A run without interruption, trained once for each kind: the result, its losses and its folder."""
 
     @cache
     def run(kind: str):
-        folder = tmp_path_factory.mktemp(kind)
-        return train(recipe_of(kind), out=folder, progress=False), folder
+        folder, losses = tmp_path_factory.mktemp(kind.replace(" ", "-")), {}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses))
+            trained = train(small_recipe(kind, folder / "data"), out=folder / "run", progress=False)
+        return trained, losses, folder
 
     return run
 
 
-def interrupt_at(step: int, monkeypatch) -> None:
-    """As if Ctrl-C were pressed while this step is computed."""
-    training_step = TranslationTask.training_step
-
-    def interrupted(self, batch, index):
-        if self.global_step == step:
-            monkeypatch.setattr(TranslationTask, "training_step", training_step)
-            signal.raise_signal(signal.SIGINT)
-        return training_step(self, batch, index)
-
-    monkeypatch.setattr(TranslationTask, "training_step", interrupted)
+def newest(run):
+    return read_checkpoint(step_files(run / "checkpoints")[0])
 
 
-def last(folder):
-    return torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)
+def kill_and_resume(kind, steps, data, out, monkeypatch):
+    """Train, die after these numbers of updates, and go on each time: the result and all losses."""
+    losses: dict[int, float] = {}
+    original = StopWhenDiverged.on_train_batch_end
+    for step in steps:
+        monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses, stop_at=step))
+        with pytest.raises(MemoryError, match="killed"):
+            train(small_recipe(kind, data), out=out, resume=True, progress=False)
+        monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", original)
+        assert sorted(losses) == list(range(1, step + 1))
+    monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses))
+    return train(out=out, resume=True, progress=False), losses
 
 
-def assert_same(first, second) -> None:
-    assert first.keys() == second.keys()
-    for name, value in first.items():
-        assert torch.equal(value, second[name]), name
-
-
-@pytest.mark.parametrize("when", ["begin", "middle", "end"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_interrupted_and_resumed_is_as_if_never_interrupted(kind, when, recipe_of, whole_run, tmp_path, monkeypatch):
-    recipe = recipe_of(kind)
-    whole, folder = whole_run(kind)
-    an_epoch = whole.metrics["steps"] // 3
-    assert an_epoch >= 6
-    step = an_epoch + {"begin": 0, "middle": an_epoch // 2, "end": an_epoch - 1}[when]
-    interrupt_at(step, monkeypatch)
-    stopped = train(recipe, out=tmp_path / "parts", progress=False)
-    assert stopped.metrics["steps"] == step + 1
-    assert (whole.interrupted, stopped.interrupted) == (False, True)
-    resumed = train(recipe, out=tmp_path / "parts", resume=True, progress=False)
-    assert not resumed.interrupted
-    assert resumed.metrics | {"tokens/s": 0} == whole.metrics | {"tokens/s": 0}
-    assert_same(whole.model.to("cpu").state_dict(), resumed.model.to("cpu").state_dict())
-    first, second = last(folder), last(tmp_path / "parts")
-    assert_same(first["state_dict"], second["state_dict"])
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_every_system_goes_on_exactly_where_it_was_killed(kind, whole_run, tmp_path, monkeypatch):
+    whole, losses, folder = whole_run(kind)
+    steps = whole.metrics["steps"]
+    assert steps >= 6
+    # A captioner logs some metrics only at the beginning: they have to survive being killed twice.
+    when = [steps // 2 + 1, steps - 1] if kind == "captioner" else [steps // 2 + 1]
+    resumed, again = kill_and_resume(kind, when, folder / "data", tmp_path / "run", monkeypatch)
+    assert again == losses
+    assert comparable(resumed.metrics) == comparable(whole.metrics)
+    assert same_parameters(whole.model, resumed.model)
+    first, second = newest(folder / "run"), newest(tmp_path / "run")
+    assert same_parameters(first["state_dict"], second["state_dict"])
     for name in ("epoch", "global_step", "plateau", "lr_schedulers"):
         assert first[name] == second[name], name
+    assert torch.equal(first["random"]["cpu"], second["random"]["cpu"])
 
 
-def test_a_run_that_is_killed_goes_on_from_its_checkpoint_within_the_epoch(recipe_of, tmp_path, monkeypatch):
-    recipe = recipe_of("rnnsearch", checkpoint_minutes=1e-9)
+ANOTHER = """
+import sys
+from pathlib import Path
+import torch
+from small_runs import SYSTEMS, small_recipe
+from regard.files import checksum
+from regard.systems.run import train
+
+torch.set_num_threads(1)
+for kind in SYSTEMS:
+    place = Path(sys.argv[1]) / kind.replace(" ", "-")
+    workers = {"workers": 2} if kind == "translator" else {}
+    trained = train(small_recipe(kind, place / "data", **workers), out=place / "run", progress=False)
+    print(kind, checksum(trained.folder / "model.safetensors"), sep=",", flush=True)
+"""
+
+
+def test_another_process_trains_the_same_models_with_any_number_of_workers(whole_run, tmp_path):
+    """With another order of sets, and, where there are workers, two of them."""
+    other = "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
+    path = os.pathsep.join([str(Path(__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-W", "ignore", "-c", ANOTHER, str(tmp_path)]
+    environment = os.environ | {"PYTHONHASHSEED": other, "PYTHONPATH": path}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    found = dict(line.split(",") for line in said.splitlines())
+    assert found == {kind: checksum(whole_run(kind)[0].folder / "model.safetensors") for kind in SYSTEMS}
+
+
+@pytest.mark.parametrize("when", ["before the first update", "at the end of an epoch", "in the last update"])
+def test_a_run_goes_on_from_any_moment(when, whole_run, tmp_path, monkeypatch):
+    whole, losses, folder = whole_run("translator")
+    steps = whole.metrics["steps"]
+    step = {"before the first update": 0, "at the end of an epoch": steps // 2, "in the last update": steps - 1}[when]
+    resumed, again = kill_and_resume("translator", [step], folder / "data", tmp_path / "run", monkeypatch)
+    assert again == losses
+    assert comparable(resumed.metrics) == comparable(whole.metrics)
+    assert same_parameters(whole.model, resumed.model)
+
+
+def test_a_run_that_stopped_early_and_was_killed_before_it_was_saved_stays_stopped(tmp_path, monkeypatch):
+    options = {"epochs": 9, "patience": 1, "learning_rate": 1e-12, "average_decay": 0.0}
+    recipe = small_recipe("translator", tmp_path / "data", **options)
     whole = train(recipe, out=tmp_path / "whole", progress=False)
-    an_epoch = whole.metrics["steps"] // 3
-    training_step = TranslationTask.training_step
-
-    def killed(self, batch, index):
-        if self.global_step == an_epoch + 3:
-            raise MemoryError("killed")
-        return training_step(self, batch, index)
-
-    monkeypatch.setattr(TranslationTask, "training_step", killed)
-    with pytest.raises(MemoryError, match="killed"):
-        train(recipe, out=tmp_path / "parts", progress=False)
-    monkeypatch.setattr(TranslationTask, "training_step", training_step)
-    assert last(tmp_path / "parts")["global_step"] == an_epoch + 3
-    resumed = train(recipe, out=tmp_path / "parts", resume=True, progress=False)
-    assert_same(whole.model.to("cpu").state_dict(), resumed.model.to("cpu").state_dict())
+    assert whole.metrics["epochs"] == 2
+    with monkeypatch.context() as patch:
+        patch.setattr("regard.training.run._tested", lambda *_: (_ for _ in ()).throw(MemoryError("killed")))
+        with pytest.raises(MemoryError, match="killed"):
+            train(recipe, out=tmp_path / "parts", progress=False)
+    resumed = train(out=tmp_path / "parts", resume=True, progress=False)
+    assert comparable(resumed.metrics) == comparable(whole.metrics)
+    assert same_parameters(whole.model, resumed.model)
+    patient = train(out=tmp_path / "parts", resume=True, train={"patience": 3}, progress=False)
+    assert patient.metrics["epochs"] == 4, "the new patience counts from the best validation on"
 
 
-def test_within_an_epoch_a_checkpoint_is_written_only_when_it_is_due(recipe_of, tmp_path, monkeypatch):
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("at_end", [False, True], ids=["within an epoch", "at its end"])
+def test_a_signal_saves_the_run_and_it_goes_on(signum, at_end, whole_run, tmp_path, monkeypatch, capsys):
+    whole, _, folder = whole_run("translator")
+    step = whole.metrics["steps"] // 2 - (0 if at_end else 1)
+    out, original = tmp_path / "run", StopWhenDiverged.on_train_batch_end
+
+    def interrupted(self, trainer, pl_module, outputs, batch, batch_idx):
+        if trainer.global_step == step:
+            signal.raise_signal(signum)
+        original(self, trainer, pl_module, outputs, batch, batch_idx)
+
+    monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    stopped = train(small_recipe("translator", folder / "data"), out=out, progress=False)
+    assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    assert (stopped.signum, stopped.interrupted, whole.interrupted) == (signum, True, False)
+    assert stopped.metrics["steps"] == step
+    assert "stopping after this batch" in capsys.readouterr().err
+    assert (out / "model" / "model.safetensors").is_file()
+    resumed = train(out=out, resume=True, progress=False)
+    assert not resumed.interrupted
+    assert comparable(resumed.metrics) == comparable(whole.metrics)
+    assert same_parameters(whole.model, resumed.model)
+
+
+@pytest.mark.parametrize(("signum", "ends"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_a_second_signal_ends_everything_at_once(signum, ends, whole_run, tmp_path, monkeypatch, capsys):
+    whole, _, folder = whole_run("translator")
+    original = StopWhenDiverged.on_train_batch_end
+
+    def interrupted(self, trainer, pl_module, outputs, batch, batch_idx):
+        if trainer.global_step == 3:
+            signal.raise_signal(signum)
+            signal.raise_signal(signum)
+        original(self, trainer, pl_module, outputs, batch, batch_idx)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
+        with pytest.raises(ends) as ended:
+            train(small_recipe("translator", folder / "data"), out=tmp_path / "run", progress=False)
+    assert ends is KeyboardInterrupt or ended.value.code == 143
+    assert f"step-2.ckpt. To go on: regard train --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "model").exists()
+    assert same_parameters(whole.model, train(out=tmp_path / "run", resume=True, progress=False).model)
+
+
+def test_within_an_epoch_a_checkpoint_is_written_only_when_it_is_due(tmp_path, monkeypatch):
     written = []
-    write = checkpoints.KeepLast._write
+    write = checkpoints.KeepNewest.write
     monkeypatch.setattr(
-        checkpoints.KeepLast,
-        "_write",
+        checkpoints.KeepNewest,
+        "write",
         lambda self, trainer: written.append(trainer.global_step) or write(self, trainer),
     )
-    steps = train(recipe_of("rnnsearch"), out=tmp_path / "run", progress=False).metrics["steps"]
-    assert written == [steps // 3, 2 * steps // 3, steps]
+    recipe = small_recipe("turing-machine", tmp_path, checkpoint_minutes=30.0, keep_checkpoints=1)
+    steps = train(recipe, out=tmp_path / "run", progress=False).metrics["steps"]
+    assert written == [0, steps // 2, steps]
+    assert [file.name for file in step_files(tmp_path / "run" / "checkpoints")] == [f"step-{steps}.ckpt"]

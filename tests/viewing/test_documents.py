@@ -1,6 +1,8 @@
 """Views of documents: sentence bars and shaded words, in the terminal and as figures."""
 
 import io
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import regard
 from regard.errors import OptionError
 from regard.trace import Axis, Map, Series, Trace
 from regard.viewing.document_figures import MAX_FIGURE_SENTENCES, shaded_sentences, word_weight_figure
+from regard.viewing.static_tables import MAX_ROWS, static_table
 
 
 def trace_of(sentences: list[list[tuple[str, float]]], weights: list[float]) -> Trace:
@@ -97,3 +100,51 @@ def test_the_distribution_of_a_word_by_class():
     assert titles == ["negative: 2 times, mean 0.150", "positive: 1 times, mean 0.900"]
     with pytest.raises(OptionError, match="'good' does not occur"):
         word_weight_figure({}, "good")
+
+
+def test_the_page_holds_everything_and_escapes_every_word(tmp_path):
+    evil = "<script>alert(1)</script>"
+    trace = trace_of([[(evil, 0.9), ('"long"', 0.1)], [("i", 0.2), ("loved", 0.8)]], [0.04, 0.96])
+    page = regard.view(trace).save(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert evil not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert re.search(r"<th>0.96</th><td>.*>loved<", page), "without scripts, a table shows the shaded words"
+    assert '"raw": true' not in page
+    raw = regard.view(trace).save(tmp_path / "b.html", raw=True).read_text(encoding="utf-8")
+    assert "{&quot;raw&quot;: true}" in raw
+    with pytest.raises(OptionError, match="no option 'cells'"):
+        regard.view(trace).save(tmp_path / "a.html", cells=True)
+
+
+def test_the_table_of_a_long_document_has_its_strongest_sentences():
+    count = MAX_ROWS + 7
+    weights = np.arange(count, dtype=float)
+    trace = trace_of([[(f"w{number}", 1.0)] for number in range(count)], (weights / weights.sum()).tolist())
+    table = static_table(trace)
+    assert table.count("<tr>") == MAX_ROWS
+    assert f"The {MAX_ROWS} most attended of {count:,} sentences." in table
+    assert ">w6<" not in table
+    assert ">w7<" in table
+
+
+def test_sentences_that_were_not_read_are_in_the_heading(trace):
+    cut = replace(trace, extras={"probability": 0.75, "sentences_left_out": 1200})
+    assert "positive 0.750 (1,200 sentences not read)" in printed(regard.view(cut).terminal(colour=False))
+
+
+def test_right_to_left_sentences_are_laid_out_from_the_right():
+    places = {}
+    for words in (["long", "word"], ["\u0633\u0644\u0627\u0645", "\u062f\u0648\u0633\u062a"]):
+        axes = regard.view(trace_of([[(word, 0.5) for word in words]], [1.0])).figure().axes[0]
+        found = {text.get_text(): text.get_position()[0] for text in axes.texts}
+        places[words[0]] = [found[word] for word in words]
+    (first, second), (right, left) = places.values()
+    assert first < second
+    assert right > left > second
+
+
+def test_letters_that_the_fonts_lack_are_one_warning(tmp_path):
+    trace = trace_of([[("\u4f60\u597d", 1.0), ("\U0001f600", 0.0)]], [1.0])
+    with pytest.warns(UserWarning, match="fonts lack 3 letters") as caught:
+        regard.view(trace).save(tmp_path / "a.png")
+    assert len(caught) == 1

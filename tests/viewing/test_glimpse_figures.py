@@ -68,6 +68,31 @@ def test_a_patch_is_the_mean_of_its_pixels():
     assert np.array_equal(patch.images[0].get_array()[:, :, 0], pixels[10:20, 10:20])
 
 
+def test_a_window_over_the_edge_is_drawn_black_outside_of_the_image():
+    """A window of 10 pixels around the upper left corner, of 20 pixels at the right edge, and one around everything."""
+    trace = trace_of(count=1, scales=3)
+    cut = ((0, 0, 0.125, 0.125), (0.75, 0.25, 1, 0.75), (0, 0, 1, 1))
+    boxes = tuple(Box("glimpses", 0, *edges) for edges in cut)
+    trace = replace(trace, boxes=boxes, extras={"glimpse_size": 10})
+    _, corner, side, _ = (axes.images[0].get_array()[:, :, 0] for axes in view(trace).figure().axes if axes.images)
+    pixels = (np.arange(1600).reshape(40, 40) % 255).astype(np.uint8)
+    assert np.array_equal(corner[5:, 5:], pixels[:5, :5])
+    assert not corner[:5].any()
+    assert not corner[:, :5].any()
+    assert side.shape == (10, 10)
+    assert not side[:, 5:].any(), "10 of its 20 columns are outside"
+    assert side[:, :5].any(1).all()
+
+
+def test_glimpses_of_one_place_share_a_label():
+    trace = trace_of(count=5)
+    x, y = (0.5, 0.1, 0.11, 0.1, 0.9), (0.5, 0.1, 0.1, 0.11, 0.1)
+    trace = replace(trace, series=(Series("x", "glimpses", x), Series("y", "glimpses", y)))
+    assert [text.get_text() for text in view(trace).figure().axes[0].texts] == ["1", "2-4", "5"]
+    trace = replace(trace, series=(Series("x", "glimpses", (0.5, 0.1, 0.9, 0.1, 0.9)), Series("y", "glimpses", y)))
+    assert [text.get_text() for text in view(trace).figure().axes[0].texts] == ["1", "2,4", "3,5"]
+
+
 def test_only_the_most_probable_of_many_classes_are_drawn():
     figure = view(trace_of(count=1, classes=16)).figure()
     assert len(figure.axes[-1].patches) == 10
@@ -90,7 +115,7 @@ def test_files_are_written_and_notebooks_served(tmp_path):
     shown = view(trace_of(image=False))
     for name in ("a.png", "a.svg", "a.pdf"):
         assert shown.save(tmp_path / name).stat().st_size > 1000
-    assert shown._repr_png_().startswith(b"\x89PNG")
+    assert shown._repr_html_().startswith("<attention-view")
     with pytest.raises(OptionError, match=r"saved as .png, .svg, .pdf"):
         shown.save(tmp_path / "a.gif")
 

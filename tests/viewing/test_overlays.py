@@ -202,7 +202,7 @@ def test_a_trace_of_an_image_is_viewed_from_the_command_line(tmp_path):
 
     assert "[star]" in view()
     for name in ("a.png", "a.gif"):
-        assert name in view("--cells", "--out", str(tmp_path / name))
+        assert name in view("--cells", "--output", str(tmp_path / name))
         assert (tmp_path / name).stat().st_size > 1000
 
 

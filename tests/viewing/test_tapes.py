@@ -10,6 +10,9 @@ from regard.trace import Axis, Map, Series, Trace
 from regard.viewing.view import view_class
 from regard.viewing.views.tape import TapeView
 
+WRITE, READ = "where write head 1 is", "where read head 1 is"
+FULL = "how full each slot is (root mean square)"
+
 
 def axis(name: str, kind: str, size: int) -> Axis:
     return Axis(name, kind, tuple(str(number + 1) for number in range(size)))
@@ -30,6 +33,7 @@ def a_tape(steps: int = 5, slots: int = 11, *, wrong: bool = True, memory: bool 
         maps = [Map("read 1", "steps", "slots", heads), Map("write 1", "steps", "slots", heads), *maps]
         maps += [Map(name, "steps", "features", np.full((steps, 4), -0.5)) for name in ("reads 1", "adds 1")]
         maps.append(Map("memory", "slots", "features", np.linspace(-1, 1, 4 * slots).reshape(slots, 4)))
+        maps.append(Map("slot sizes", "steps", "slots", np.maximum.accumulate(heads) if steps else heads))
     else:
         maps = [Map("attention", "steps", "steps", np.tril(np.ones((steps, steps)))), *maps]
     scored = (np.arange(steps) >= 3).astype(int)
@@ -54,12 +58,25 @@ def test_the_kind_tape_has_its_view():
 
 def test_a_figure_has_every_panel_with_time_from_left_to_right():
     drawn = panels(a_tape())
-    assert list(drawn) == ["input", "output", "adds 1", "write 1", "memory", "reads 1", "read 1"]
+    assert list(drawn) == [
+        "input", "output", "what write head 1 adds", WRITE, "what read head 1 reads", READ, FULL, "memory at the end",
+    ]  # fmt: skip
     assert drawn["input"].images[0].get_array().shape == (3, 5)
-    used = drawn["write 1"].images[0]
+    used = drawn[WRITE].images[0]
     assert used.get_array().tolist() == np.eye(5).tolist(), "slots 3 to 7, the others are not used"
     assert used.get_extent() == [0.5, 5.5, 7.5, 2.5]
-    assert drawn["memory"].images[0].get_array().shape == (5, 4)
+    assert drawn[FULL].images[0].get_array().tolist() == np.triu(np.ones((5, 5))).tolist()
+    assert drawn["memory at the end"].images[0].get_array().shape == (5, 4)
+
+
+def test_what_a_write_head_adds_is_drawn_as_it_reaches_the_memory():
+    trace = a_tape(steps=4)
+    heads = np.eye(11)[:4] * np.array([[1], [0.5], [0.1], [1]])
+    maps = [Map(each.name, each.rows, each.columns, heads) if each.name == "write 1" else each for each in trace.maps]
+    drawn = panels(Trace("tape", trace.axes, tuple(maps), trace.series))
+    added, read = (drawn[f"what {head}"].images[0].get_array() for head in ("write head 1 adds", "read head 1 reads"))
+    np.testing.assert_allclose(added, np.tile([-0.5, -0.25, -0.05, -0.5], (4, 1)), rtol=1e-6)
+    np.testing.assert_allclose(read, -0.5)
 
 
 def test_heads_that_cross_the_end_of_the_circle_are_drawn_in_one_piece():
@@ -67,7 +84,7 @@ def test_heads_that_cross_the_end_of_the_circle_are_drawn_in_one_piece():
     trace = a_tape(steps=4)
     heads = np.roll(np.eye(11)[2:6], 7, axis=1)
     maps = [Map(each.name, each.rows, each.columns, heads) if each.columns == "slots" else each for each in trace.maps]
-    axes = panels(Trace("tape", trace.axes, tuple(maps), trace.series))["read 1"]
+    axes = panels(Trace("tape", trace.axes, tuple(maps), trace.series))[READ]
     assert axes.images[0].get_array().tolist() == np.eye(4).tolist()
     label = axes.yaxis.get_major_formatter()
     assert [label(row, 0) for row in (10, 11, 12, 13)] == ["10", "11", "1", "2"]
@@ -95,10 +112,8 @@ def test_attention_over_the_inputs_is_a_tape_too():
 
 def test_the_terminal_has_every_panel_and_fits():
     lines = printed(a_tape(), colour=False)
-    assert [line for line in lines if line[:1].isalpha()] == [
-        "input", "output", "adds 1", "write 1", "reads 1", "read 1", "memory",
-    ]  # fmt: skip
-    start = lines.index("write 1") + 1
+    assert [line for line in lines if line[:1].isalpha()] == ["input", "output", WRITE, READ, FULL, "memory at the end"]
+    start = lines.index(WRITE) + 1
     assert lines[start : start + 5] == ["   3 █", "      █", "       █", "        █", "         █"]
     long = printed(a_tape(steps=300, slots=400), width=60)
     assert max(map(len, long)) <= 60

@@ -1,5 +1,6 @@
 """One entrance to all views: the kind of a trace decides, and files, terminals and notebooks are served."""
 
+import io
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -61,10 +62,11 @@ def test_a_figure_shows_the_main_map_or_the_selected_one():
     heads = view(TEXT).figure(style="heat_maps")
     assert [axes.get_title() for axes in heads.axes if axes.get_title()] == ["head 1", "head 2"]
     assert view(TEXT).figure(style="lines").axes[0].collections
-    with pytest.raises(OptionError, match="no style 'cloud'; choose from heat_map, heat_maps, lines"):
-        view(TEXT).figure(style="cloud")
-    with pytest.raises(OptionError, match="no map with head=3"):
-        view(TEXT).figure(head=3)
+    for draw in (view(TEXT).figure, view(TEXT).page):
+        with pytest.raises(OptionError, match="no style 'cloud'; choose from heat_map, heat_maps, lines"):
+            draw(style="cloud")
+        with pytest.raises(OptionError, match="no map with head=3"):
+            draw(head=3)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +75,12 @@ def test_a_figure_shows_the_main_map_or_the_selected_one():
         (TEXT, ".png", b"\x89PNG"),
         (TEXT, ".SVG", b"<?xml"),
         (TEXT, ".pdf", b"%PDF"),
+        (TEXT, ".html", b"<!DOCTYPE html>"),
         (CAPTION, ".png", b"\x89PNG"),
         (CAPTION, ".svg", b"<?xml"),
         (CAPTION, ".pdf", b"%PDF"),
         (CAPTION, ".gif", b"GIF8"),
+        (CAPTION, ".html", b"<!DOCTYPE html>"),
     ],
 )
 def test_the_suffix_decides_the_format(tmp_path, trace, suffix, magic):
@@ -86,9 +90,9 @@ def test_the_suffix_decides_the_format(tmp_path, trace, suffix, magic):
 
 
 def test_an_unknown_suffix_is_refused_before_anything_is_drawn(tmp_path):
-    with pytest.raises(OptionError, match=r"saved as \.png, \.svg, \.pdf, by the suffix; got 'a\.gif'"):
+    with pytest.raises(OptionError, match=r"saved as \.png, \.svg, \.pdf, \.html, by the suffix; got 'a\.gif'"):
         view(TEXT).save(tmp_path / "a.gif")
-    with pytest.raises(OptionError, match=r"saved as \.png, \.svg, \.pdf, \.gif, by the suffix; got 'a'"):
+    with pytest.raises(OptionError, match=r"saved as \.png, \.svg, \.pdf, \.html, \.gif, by the suffix; got 'a'"):
         view(CAPTION).save(tmp_path / "a")
     assert not list(tmp_path.iterdir())
 
@@ -128,7 +132,8 @@ def test_rich_prints_a_view():
 
 def test_a_notebook_displays_a_view():
     for trace in (TEXT, CAPTION):
-        assert view(trace)._repr_png_().startswith(b"\x89PNG")
+        assert trace._repr_html_() == view(trace)._repr_html_()
+        assert view(trace)._repr_html_().startswith("<attention-view")
         assert len(repr(view(trace))) < 120
 
 
@@ -160,3 +165,17 @@ def test_every_public_name_is_there():
         assert getattr(viewing, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'heatmap'"):
         _ = viewing.heatmap
+
+
+def test_a_view_says_how_right_the_attention_is(tmp_path):
+    plain = Trace.from_weights(["a"], ["b"], [[1.0]])
+    measured = Trace.from_weights(["a"], ["b"], [[1.0]], attention_measured="Error rate 0.1 on 7 sentences.")
+    assert view(plain).measured is None
+    for trace, count in ((plain, 0), (measured, 1)):
+        console = Console(width=60, record=True, file=io.StringIO())
+        view(trace).show(console)
+        console.print(view(trace))
+        assert console.export_text().count("Error rate 0.1 on 7 sentences.") == 2 * count
+        for style in ("heat_map", "lines"):
+            text = view(trace).save(tmp_path / f"{style}.svg", style=style).read_text()
+            assert ("Error rate 0.1 on 7 sentences." in text) == bool(count)

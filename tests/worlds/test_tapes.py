@@ -29,9 +29,18 @@ def test_a_copy_is_due_after_the_mark():
 
 def test_copies_are_repeated_and_then_an_end_mark_is_due():
     tapes = RepeatCopy(bits=2, max_repeats=4).write(Drawn(ROWS[None, :2], torch.tensor([2])))
-    assert tapes.inputs[0, :3].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0.5]]
+    scaled = (2 - 2.5) / math.sqrt(1.25)
+    torch.testing.assert_close(tapes.inputs[0, :3], torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, scaled]]))
     assert not tapes.inputs[0, 3:].any()
     assert tapes.targets[0][tapes.scored].int().tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+def test_numbers_of_copies_have_mean_0_and_variance_1():
+    task = RepeatCopy(bits=2, max_repeats=7)
+    numbers = torch.stack([task.write(task.draw(1, 1, seeded(1), repeats=n)).inputs[0, 1, -1] for n in range(1, 8)])
+    torch.testing.assert_close(numbers.mean(), torch.tensor(0.0))
+    torch.testing.assert_close(numbers.var(correction=0), torch.tensor(1.0))
+    assert RepeatCopy(max_repeats=1).sample(1, 1, seeded(1)).inputs[0, 1, -1] == 0, "one number has no variance"
 
 
 def test_the_item_after_the_one_asked_for_is_due():

@@ -3,9 +3,10 @@
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import TextIO
+from typing import Any
 
 from cyclopts import App, CycloptsError
 
@@ -20,6 +21,7 @@ OWN = {
     "view": "regard.cli.view:view",
     "models": "regard.cli.listings:models",
     "recipes": "regard.cli.listings:recipes",
+    "serve": "regard.cli.serve:serve",
     "bench": "regard.cli.bench:bench",
 }
 """The commands that are the same for all systems; each system adds its own."""
@@ -47,6 +49,23 @@ def build_app() -> App:
     return app
 
 
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Write regard's own warnings as its errors are written, without the place in the code."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def written(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, RegardWarning):
+                sys.stderr.write(f"regard: {message}\n")
+            else:
+                show(message, category, *place, **more)
+
+        warnings.showwarning = written
+        warnings.simplefilter("always", RegardWarning)
+        yield
+
+
 def main(tokens: Sequence[str] | None = None) -> None:
     """Run the command line; without `tokens`, with the arguments of the process.
 
@@ -61,9 +80,7 @@ def main(tokens: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that cannot show a letter is no reason to stop.
         sys.stdout.reconfigure(errors="backslashreplace")
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", RegardWarning)
-        warnings.showwarning = _show_warning
+    with _warnings_in_one_line():
         sys.exit(_run(words, debug=debug))
 
 
@@ -83,7 +100,7 @@ def _run(words: list[str], *, debug: bool) -> int:
         if debug:
             raise
         sys.stderr.write(f"regard: {_explained(error)}\n")
-        return 2
+        return error.status if isinstance(error, RegardError) else 2
     except Exception as error:
         if debug:
             raise
@@ -101,18 +118,3 @@ def _explained(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, RegardError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     return str(error)
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Write a warning of regard as one line, and others as Python does."""
-    if issubclass(category, RegardWarning):
-        sys.stderr.write(f"regard: {message}\n")
-    else:
-        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))

@@ -2,12 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.errors import OptionError
+from regard.errors import OptionError, TrainingError
 from regard.systems.output import say
+from regard.training.settings import Devices
+
+if TYPE_CHECKING:
+    from regard.training.run_folder import RunFolder
 
 
 def train(
@@ -18,12 +22,14 @@ def train(
     out: Annotated[Path, Parameter(alias="-o")] = Path("regard-run"),
     start_from: Annotated[str | None, Parameter(name="--from")] = None,
     resume: bool = False,
+    overwrite: bool = False,
+    devices: Annotated[Devices | None, Parameter(name="*")] = None,
     **overrides: dict[str, str],
 ) -> None:
     """Train a translator on your own two text files, or whatever a recipe says.
 
     Any field of a recipe can be set: --model.score dot --train.epochs 5. `regard recipes --fields SYSTEM` lists them.
-    Ctrl-C ends the training early and saves the model.
+    Ctrl-C ends the training early and saves the model; `regard train --resume --out FOLDER` goes on with it.
 
     Parameters
     ----------
@@ -38,16 +44,21 @@ def train(
     start_from
         A shipped model or a model folder to continue from, with its vocabulary or classes.
     resume
-        Continue from the last checkpoint in the folder.
+        Go on with the run in the folder, which knows its recipe; some fields may be changed, such as --train.epochs.
+    overwrite
+        Replace the run in the folder.
     overrides
         Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
     """
     from regard.config import parse_values
     from regard.systems.families import family
     from regard.systems.run import train as run
+    from regard.training.processes import check_devices, environment, is_first_process
     from regard.training.recipes import TABLES, read_raw
+    from regard.training.run_folder import RunFolder
 
-    raw = read_raw(None if recipe is None else Path(recipe))
+    stored = out / "recipe.toml"
+    raw = read_raw(Path(recipe) if recipe is not None else stored if resume and stored.is_file() else None)
     found = family(raw.system, raw.place)
     experiment = found.load_experiment()
     tables = {"data": experiment.Data, "model": found.load_system().Config, "train": experiment.Train}
@@ -58,11 +69,29 @@ def train(
         fields[table] = parse_values(tables[table], texts, f"--{table}.")
     files = {"source": source, "target": target}
     fields["data"] |= {name: str(path) for name, path in files.items() if path is not None}
-    trained = run(recipe, out=out, **fields, start_from=start_from, resume=resume)  # type: ignore[arg-type]
+    given: dict[str, Any] = {table: values for table, values in fields.items() if values}
+    devices = devices or Devices()
+    check_devices(devices)
+    if devices.devices > 1 and devices.nodes == 1 and environment(devices) is None:
+        sys.exit(_launch(devices.devices, RunFolder(out)))
+    options: dict[str, Any] = {"start_from": start_from, "resume": resume, "overwrite": overwrite, "devices": devices}
+    trained = run(recipe, out=out, **given, **options)
+    if not is_first_process():
+        sys.exit(128 + trained.signum if trained.interrupted else 0)
     headline = (form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
     scores = ", ".join(headline)
     if trained.interrupted:
-        say(f"Interrupted. The model so far is in {trained.folder}; the same command with --resume continues.")
-        sys.exit(130)
+        say(f"Interrupted. The best model so far is in {trained.folder}. To go on: {RunFolder(out).resume_command}")
+        sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
     say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")
+
+
+def _launch(count: int, folder: "RunFolder") -> int:
+    """Run this command in several processes, and give its exit status."""
+    from regard.training.launch import launch
+
+    try:
+        return launch([sys.executable, "-m", "regard", *sys.argv[1:]], count)
+    except TrainingError as error:
+        raise TrainingError(f"{error} To go on: {folder.resume_command} --devices {count}") from error

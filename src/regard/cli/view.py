@@ -40,26 +40,30 @@ def demo(
 def view(
     trace: Path,
     *,
-    out: Annotated[Path | None, Parameter(alias="-o")] = None,
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
     line: int = 1,
     layer: int | None = None,
     head: int | None = None,
+    style: str | None = None,
     cells: bool = False,
 ) -> None:
-    """Show a trace, what a model attended to: a heat map, or a caption word by word over its image.
+    """Show a trace, what a model attended to: in the terminal, as a figure, or as a page to explore.
 
     Parameters
     ----------
     trace
         A file that Trace.save wrote, or the JSON output of a command (regard translate --json > FILE).
-    out
-        Save a figure here (.png, .svg or .pdf; of a caption also .gif) instead of drawing in the terminal.
+    output
+        Save to this file instead of drawing in the terminal: .html is a page to explore, .png, .svg and .pdf are
+        figures, .gif is an animation of a caption.
     line
         Which line of a JSON output to show, counted from 1.
     layer
         Show the attention of this layer, counted from 1, where the trace has all layers.
     head
         Show the attention of this head, counted from 1.
+    style
+        heat_map, heat_maps (all heads side by side) or lines; of a reading also word_by_word.
     cells
         Over an image, draw the weights cell by cell instead of as a smooth overlay.
     """
@@ -68,14 +72,12 @@ def view(
     from regard.viewing.view import view as make_view
 
     shown = make_view(_read(trace, line))
-    options: dict[str, Any] = {name: value for name, value in (("layer", layer), ("head", head)) if value is not None}
-    if cells:
-        options["cells"] = True
-    if out is None:
-        console = Console()
-        console.print(shown.terminal(width=console.width, colour=console.color_system is not None, **options))
+    given = {"layer": layer, "head": head, "style": style, "cells": cells or None}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if output is None:
+        shown.show(Console(), **options)
     else:
-        sys.stderr.write(f"Wrote {shown.save(out, **options)}\n")
+        sys.stderr.write(f"Wrote {shown.save(output, **options)}\n")
 
 
 def _read(path: Path, line: int) -> "Trace":

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Sampler
 from regard.errors import DataError, OptionError, ShapeError
 
 
-class CostBatches(Sampler[list[int]]):
+class CostBatches(Sampler[list[Any]]):
     """Batches of indices whose padded size is bounded, each example once per epoch: a batch_sampler of a DataLoader.
 
     An example has one or more sizes, such as the padded lengths of source and target, or 1 for images of equal size.
@@ -26,12 +26,10 @@ class CostBatches(Sampler[list[int]]):
     little is spent on padding. Without it, examples of all sizes are mixed, and each counts as the largest.
     With `shuffle`, examples of equal sizes change places in each epoch, and so do the batches. The seed and the epoch
     decide the order; the number of batches is the same in every epoch. Call `set_epoch` before each epoch.
+    With `with_epoch`, a batch has pairs (epoch, index), for examples that are drawn anew in each epoch.
 
-    With several ranks, rank r takes batches r, r + num_ranks, r + 2 num_ranks, ... of the common order. All ranks have
-    the same number of batches, and each example is in exactly one batch of one rank: nothing is repeated or dropped.
-    To make this possible, the batches with the most examples are split in two until their number is a multiple of
-    `num_ranks`. Where nearly every batch has one example, so that there are too few to split, the smallest ones are
-    merged instead; only these may cost more than `max_cost`.
+    Several processes share the batches, with nothing repeated and nothing dropped: after `divide`, each takes a part of
+    every batch, and after `deal`, each takes some of the batches.
     """
 
     def __init__(
@@ -42,29 +40,53 @@ class CostBatches(Sampler[list[int]]):
         shuffle: bool,
         seed: int,
         bucket: bool = True,
-        rank: int = 0,
-        num_ranks: int = 1,
+        with_epoch: bool = False,
     ) -> None:
         if max_cost < 1:
             raise OptionError(f"max_cost must be 1 or more; got {max_cost}.")
-        if not 0 <= rank < num_ranks:
-            raise OptionError(f"rank must be from 0 to num_ranks - 1; got rank={rank}, num_ranks={num_ranks}.")
         sizes = np.ascontiguousarray(sizes, dtype=np.int64)
         if sizes.ndim != 2 or not sizes.shape[1]:
             raise ShapeError(f"sizes must be (n, k), with k sizes for each of n examples; got {sizes.shape}.")
-        if len(sizes) < num_ranks:
-            ranks = f" for {num_ranks} ranks" if num_ranks > 1 else ""
-            raise DataError(f"There are too few examples to make batches of: {len(sizes)}{ranks}.")
+        if not len(sizes):
+            raise DataError("There are no examples to make batches of.")
         if not bucket:
             sizes = np.full_like(sizes, sizes.max(0))
-        self._keys = _sort_keys(sizes)
-        self._shuffle, self._seed, self._rank, self._num_ranks = shuffle, seed, rank, num_ranks
+        self._keys, self._with_epoch = _sort_keys(sizes), with_epoch
+        self._shuffle, self._seed = shuffle, seed
         costs = sizes.max(1)[np.lexsort(self._keys)]
         # Only examples of equal sizes change places, so the boundaries hold for every epoch.
-        self._bounds = _share(_boundaries(costs, max_cost), num_ranks)
-        options = f"{max_cost} {shuffle} {num_ranks}"
-        self._fingerprint = hashlib.sha256(options.encode() + sizes.tobytes()).hexdigest()
+        self._bounds = _boundaries(costs, max_cost)
+        self._fingerprint = hashlib.sha256(f"{max_cost} {shuffle}".encode() + sizes.tobytes()).hexdigest()
         self._epoch = self._position = self._resume_at = 0
+        self._part, self._deal = slice(None), slice(None)
+        self._empty: set[int] = set()
+
+    def divide(self, rank: int, num_ranks: int) -> None:
+        """From now on, give only part `rank` of `num_ranks` of every batch: examples rank, rank + num_ranks, ...
+
+        The order of the batches and their number stay the same, so that a training can be resumed by another number of
+        processes. A batch with fewer examples than ranks has no part for some; these are given its first example, which
+        only `stands_in`, so that all ranks have the same number of batches.
+        """
+        _check_rank(rank, num_ranks)
+        self._part = slice(rank, None, num_ranks)
+
+    def deal(self, rank: int, num_ranks: int) -> None:
+        """From now on, give only batches rank, rank + num_ranks, ... of the common order.
+
+        All ranks have the same number of batches. To make this possible, the batches with the most examples are split
+        in two until their number is a multiple of `num_ranks`. Where there are too few examples to split, the smallest
+        batches are merged instead, and only these may cost more than `max_cost`. Where there are fewer examples than
+        ranks, each rank is given all of them.
+        """
+        _check_rank(rank, num_ranks)
+        if len(self._keys[0]) >= num_ranks:
+            self._bounds = _share(self._bounds, num_ranks)
+            self._deal = slice(rank, None, num_ranks)
+
+    def stands_in(self, number: int) -> bool:
+        """Whether a batch of the current pass has no example for this rank, so that it gives that of another rank."""
+        return number in self._empty
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of an epoch. A loaded position is kept if it is of the same epoch."""
@@ -77,12 +99,16 @@ class CostBatches(Sampler[list[int]]):
         return self
 
     def __len__(self) -> int:
-        return (len(self._bounds) - 1) // self._num_ranks
+        return len(range(len(self._bounds) - 1)[self._deal])
 
-    def __iter__(self) -> Iterator[list[int]]:
+    def __iter__(self) -> Iterator[list[Any]]:
         start, self._resume_at = self._resume_at, 0
         self._position = start
-        return self._run(self._order(), start)
+        return self._run(self._order(self._epoch), start)
+
+    def batch(self, epoch: int, number: int) -> list[int]:
+        """The indices in a batch, counted from 0 in the order of an epoch."""
+        return next(islice(self._order(epoch), number, None))
 
     @property
     def start(self) -> int:
@@ -101,7 +127,7 @@ class CostBatches(Sampler[list[int]]):
         """Continue at a saved position in the next pass; later passes start from the first batch again."""
         if state["fingerprint"] != self._fingerprint or state["seed"] != self._seed:
             raise DataError(
-                "This state belongs to other batches: the examples, max_cost, shuffle, num_ranks or seed have changed "
+                "This state belongs to other batches: the examples, max_cost, shuffle or seed have changed "
                 f"(the seed was {state['seed']} and is {self._seed}). Resume with the same settings, or start again."
             )
         if not 0 <= state["position"] <= len(self):
@@ -109,19 +135,25 @@ class CostBatches(Sampler[list[int]]):
         self._epoch = state["epoch"]
         self._position = self._resume_at = state["position"]
 
-    def _run(self, batches: Iterator[list[int]], start: int) -> Iterator[list[int]]:
-        for number, batch in enumerate(batches):
+    def _run(self, batches: Iterator[list[int]], start: int) -> Iterator[list[Any]]:
+        epoch = self._epoch
+        self._empty.clear()
+        for number, whole in enumerate(batches):
             if number >= start:
                 self._position = number + 1
-                yield batch
+                if not (batch := whole[self._part]):
+                    batch = whole[:1]
+                    self._empty.add(number)
+                yield [(epoch, index) for index in batch] if self._with_epoch else batch
 
-    def _order(self) -> Iterator[list[int]]:
-        random = np.random.default_rng((self._seed, self._epoch))
-        num_examples, num_batches = len(self._keys[0]), len(self._bounds) - 1
+    def _order(self, epoch: int) -> Iterator[list[int]]:
+        random = np.random.default_rng((self._seed, epoch))
+        num_examples = len(self._keys[0])
         mixed = random.permutation(num_examples) if self._shuffle else np.arange(num_examples)
         examples = mixed[np.lexsort([key[mixed] for key in self._keys])]
+        num_batches = len(self._bounds) - 1
         batches = random.permutation(num_batches) if self._shuffle else np.arange(num_batches)
-        mine = batches[self._rank :: self._num_ranks]
+        mine = batches[self._deal]
         return (examples[self._bounds[batch] : self._bounds[batch + 1]].tolist() for batch in mine)
 
 
@@ -129,14 +161,36 @@ class BatchLoader(DataLoader[Any]):
     """A DataLoader over CostBatches that knows its position in the epoch, which Lightning stores in checkpoints.
 
     Workers may fetch ahead: the position counts the batches that were handed out. The loader draws no numbers from
-    torch's default generator, so that creating one in the middle of an epoch changes nothing.
+    torch's default generator, so that creating one in the middle of an epoch changes nothing. Processes that train
+    together divide each batch, unless `divisible` is False: each of them then takes all batches as they are.
     """
 
     def __init__(
-        self, examples: Any, batches: CostBatches, *, collate_fn: Callable[[Any], Any], **options: Any
+        self,
+        examples: Any,
+        batches: CostBatches,
+        *,
+        collate_fn: Callable[[Any], Any],
+        divisible: bool = True,
+        **options: Any,
     ) -> None:
         super().__init__(examples, batch_sampler=batches, collate_fn=collate_fn, generator=torch.Generator(), **options)
-        self._batches, self._done = batches, 0
+        self._batches, self._divisible, self._done = batches, divisible, 0
+
+    def divide(self, rank: int, num_ranks: int) -> None:
+        """Give only the part of each batch that this process learns from; see `CostBatches.divide`."""
+        if self._divisible:
+            self._batches.divide(rank, num_ranks)
+
+    def deal(self, rank: int, num_ranks: int) -> None:
+        """Give only some of the batches; see `CostBatches.deal`."""
+        if self._divisible:
+            self._batches.deal(rank, num_ranks)
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether the batch that was handed out last is that of another process, and is not to be learned from."""
+        return self._batches.stands_in(self._done - 1)
 
     # DataLoader promises its own type of iterator, which no caller needs.
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
@@ -178,6 +232,11 @@ def _boundaries(costs: Int[np.ndarray, "n"], max_cost: int) -> list[int]:
         fitting = np.count_nonzero(largest * np.arange(1, len(largest) + 1) <= max_cost)
         bounds.append(start + max(1, int(fitting)))
     return bounds
+
+
+def _check_rank(rank: int, num_ranks: int) -> None:
+    if not 0 <= rank < num_ranks:
+        raise OptionError(f"rank must be from 0 to num_ranks - 1; got rank={rank}, num_ranks={num_ranks}.")
 
 
 def _share(bounds: list[int], num_ranks: int) -> list[int]:

@@ -66,26 +66,9 @@ class CaptionExamples:
         indices = torch.from_numpy(self.indices[numbers])
         return CaptionBatch(self.images.take(indices), target, indices)
 
-    def loader(
-        self,
-        *,
-        max_tokens: int,
-        shuffle: bool,
-        bucket: bool = True,
-        seed: int = 0,
-        rank: int = 0,
-        num_ranks: int = 1,
-    ) -> BatchLoader:
+    def loader(self, *, max_tokens: int, shuffle: bool, bucket: bool = True, seed: int = 0) -> BatchLoader:
         """Batches of at most `max_tokens` padded ids, of similar lengths with `bucket`; resumable (see CostBatches)."""
-        batches = CostBatches(
-            self.sizes,
-            max_cost=max_tokens,
-            shuffle=shuffle,
-            seed=seed,
-            bucket=bucket,
-            rank=rank,
-            num_ranks=num_ranks,
-        )
+        batches = CostBatches(self.sizes, max_cost=max_tokens, shuffle=shuffle, seed=seed, bucket=bucket)
         return BatchLoader(range(len(self)), batches, collate_fn=self.batch)
 
 

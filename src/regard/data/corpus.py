@@ -3,65 +3,45 @@
 import json
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack, contextmanager
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain, compress, islice
 from pathlib import Path
-from typing import IO, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from jaxtyping import Int, UInt
 
-from regard.data.progress import progress_bar
+from regard.data.corpus_draft import SIDES, CorpusDraft, Report
 from regard.data.tokenizer import Tokenizer
+from regard.data.word_links import LinkArray
 from regard.errors import DataError, OptionError
-from regard.files import replacing, write_text
+from regard.files import building, checksum, write_text
 
-FORMAT = 1
-SIDES = ("source", "target")
-CHUNK = 4096
-"""Number of pairs encoded at a time: enough to use all cores with little memory."""
+FORMAT = 2
 
 Ids = UInt[np.ndarray, "_"]
-
-
-@dataclass(frozen=True)
-class Report:
-    """How many of the pairs that were read were kept, and why others were left out."""
-
-    kept: int
-    empty: int
-    """Pairs left out because a side has no words."""
-    over_long: int
-    """Pairs left out because a side has more than `max_length` ids."""
-    longest: int
-    """Number of ids of the longest side of all pairs that were read, whether kept or not."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.kept} kept, {self.empty} empty, {self.over_long} over-long; the longest side has {self.longest} ids"
-        )
 
 
 class Corpus:
     """Pairs of source and target ids, without START and END; `corpus[i]` is a pair of arrays.
 
     A corpus is a folder of raw little-endian arrays, (source, target).(ids, offsets), and meta.json, which is
-    written last: a folder that has it is complete. Pickling a corpus, as loaders do for their workers, copies only its
-    path.
+    written last: a folder that has it is complete. Word links of the pairs, if there are any, are stored in the same
+    way. Pickling a corpus, as loaders do for their workers, copies only its path.
     """
 
     def __init__(self, ids: Sequence[np.ndarray], offsets: Sequence[np.ndarray], report: Report, folder: Path) -> None:
-        self._ids = tuple(ids)
-        self._offsets = tuple(offsets)
+        self._ids = tuple(ids[:2])
+        self._offsets = tuple(offsets[:2])
+        self._links = (ids[2], offsets[2]) if len(ids) > 2 else None
         self.report = report
         self.folder = folder
 
     @classmethod
     def build(
         cls,
-        pairs: Iterable[tuple[str, str]],
+        pairs: Iterable[tuple[str, str]] | Iterable[tuple[str, str, LinkArray]],
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         folder: str | os.PathLike[str],
@@ -69,41 +49,74 @@ class Corpus:
         max_length: int = 200,
         progress: bool = True,
         fingerprint: str | None = None,
+        linked: bool = False,
+        split: bool = False,
     ) -> "Corpus":
         """Encode sentence pairs into a folder, a few thousand at a time, and replace a corpus that is already there.
+
+        With `linked`, each pair comes with the links between its words, which are those of `text.split()` or, with
+        `split`, those of `split_words`.
 
         `fingerprint` identifies the pairs. If it is given and the folder holds a complete corpus that was built with
         the same fingerprint, tokenizers and `max_length`, that corpus is opened and the pairs are not read.
 
         No sentence is truncated: a pair with an empty side, or a side of more than `max_length` ids, is left out and
-        counted in `report`. An interrupted build leaves nothing that opens as a corpus.
+        counted in `report`. An interrupted build leaves nothing that opens as a corpus, and with a fingerprint the next
+        one goes on where it stopped; a damaged corpus is built again. Where another process is building the same
+        corpus, wait for it.
         """
         if max_length < 1:
             raise OptionError(f"max_length must be 1 or more; got {max_length}.")
         tokenizers = (source_tokenizer, target_tokenizer)
         folder = Path(folder)
-        settings = {"max_length": max_length, "fingerprint": fingerprint}
-        if fingerprint is not None and (corpus := cls._reuse(folder, tokenizers, settings)) is not None:
-            return corpus
-        with ExitStack() as stack:
-            writers = [stack.enter_context(_writer(folder, *side)) for side in zip(SIDES, tokenizers, strict=True)]
-            report = _encode(pairs, writers, max_length, progress)
-            if not report.kept:
-                raise DataError(f"No pair is left for {folder}: {report} (max_length is {max_length}).")
-            # The arrays are replaced when this block ends; until the new meta.json is there, nothing opens.
-            (folder / "meta.json").unlink(missing_ok=True)
+        settings = {"max_length": max_length, "fingerprint": fingerprint, "linked": linked, "split": split}
+        with building(folder):
+            if fingerprint is not None and (corpus := cls._reuse(folder, tokenizers, settings)) is not None:
+                return corpus
+            cls._write(pairs, tokenizers, folder, settings, progress)
+        return cls.open(folder, verify=False)
+
+    @classmethod
+    def _write(
+        cls,
+        pairs: Iterable[tuple[str, str]] | Iterable[tuple[str, str, LinkArray]],
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        folder: Path,
+        settings: Mapping[str, Any],
+        progress: bool,
+    ) -> None:
+        hashes = [tokenizer.vocabulary_hash for tokenizer in tokenizers]
+        identity = None if settings["fingerprint"] is None else [settings, hashes]
+        draft = CorpusDraft(folder / ".draft", tokenizers, settings, identity)
+        state = draft.write(pairs, progress=progress)
+        if not state.report.kept:
+            shutil.rmtree(draft.folder)
+            max_length = settings["max_length"]
+            raise DataError(f"No pair is left for {folder}: {state.report} (max_length is {max_length}).")
+        # Until the new meta.json is there, nothing opens.
+        (folder / "meta.json").unlink(missing_ok=True)
+        sums = {}
+        for name in _files(linked=settings["linked"]):
+            (draft.folder / name).replace(folder / name)
+            sums[name] = checksum(folder / name)
+        sides = zip(SIDES, draft.dtypes, state.totals, hashes, strict=False)
         meta = {
             "regard_corpus": FORMAT,
             **settings,
-            "report": asdict(report),
-            "sides": {side: writer.describe() for side, writer in zip(SIDES, writers, strict=True)},
+            "report": asdict(state.report),
+            "sides": {side: asdict(_Side(dtype.str, total, sha)) for side, dtype, total, sha in sides},
+            "links": state.totals[2] if settings["linked"] else 0,
+            "sha256": sums,
         }
         write_text(folder / "meta.json", json.dumps(meta, indent=2) + "\n")
-        return cls.open(folder)
+        shutil.rmtree(draft.folder)
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], *tokenizers: Tokenizer) -> "Corpus":
-        """Open the corpus in a folder. With the source and target tokenizers, check that it was built with these."""
+    def open(cls, folder: str | os.PathLike[str], *tokenizers: Tokenizer, verify: bool = True) -> "Corpus":
+        """Open the corpus in a folder. With the source and target tokenizers, check that it was built with these.
+
+        With `verify`, also check that its files are those that were written.
+        """
         folder = Path(folder)
         try:
             meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
@@ -132,6 +145,14 @@ class Corpus:
             ids.append(_map(folder / f"{side}.ids", described.dtype, described.ids))
             offsets.append(_map(folder / f"{side}.offsets", "<i8", report.kept + 1))
             _check_offsets(folder / f"{side}.offsets", offsets[-1], described.ids)
+        if meta.get("linked"):
+            ids.append(_map(folder / "links.ids", "<u2", 2 * meta["links"]).reshape(-1, 2))
+            offsets.append(_map(folder / "links.offsets", "<i8", report.kept + 1))
+        for name in _files(linked=bool(meta.get("linked"))) if verify else ():
+            if checksum(folder / name) != meta.get("sha256", {}).get(name):
+                raise DataError(
+                    f"{folder / name} is damaged: it has another SHA-256 than meta.json states. Build the corpus again."
+                )
         return cls(ids, offsets, report, folder)
 
     @classmethod
@@ -164,6 +185,13 @@ class Corpus:
         )
         return source, target
 
+    def links(self, number: int) -> LinkArray:
+        """The word links of a pair; none in a corpus that was built without links."""
+        if self._links is None:
+            return np.zeros((0, 2), np.int64)
+        links, offsets = self._links
+        return np.asarray(links[offsets[number] : offsets[number + 1]], dtype=np.int64)
+
     def __iter__(self) -> Iterator[tuple[Ids, Ids]]:
         return (self[number] for number in range(len(self)))
 
@@ -171,7 +199,17 @@ class Corpus:
         return f"Corpus({self.report}; in {self.folder})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Corpus.open, (self.folder,)
+        return _open_again, (self.folder,)
+
+
+def _files(*, linked: bool) -> list[str]:
+    """The names of the arrays of a corpus."""
+    return [f"{part}.{kind}" for part in (*SIDES, *(["links"] if linked else [])) for kind in ("ids", "offsets")]
+
+
+def _open_again(folder: Path) -> Corpus:
+    """Open a corpus in a worker; it was verified when it was opened first."""
+    return Corpus.open(folder, verify=False)
 
 
 @dataclass(frozen=True)
@@ -181,58 +219,6 @@ class _Side:
     dtype: str
     ids: int
     vocabulary_hash: str
-
-
-class _Writer:
-    """Writes the ids and offsets of one side of a corpus."""
-
-    def __init__(self, tokenizer: Tokenizer, ids: IO[bytes], offsets: IO[bytes]) -> None:
-        self.tokenizer = tokenizer
-        self._dtype = np.dtype("<u2" if len(tokenizer) <= 2**16 else "<u4")
-        self._ids, self._offsets, self._total = ids, offsets, 0
-        self._offsets.write(np.zeros(1, "<i8").tobytes())
-
-    def write(self, sentences: Sequence[list[int]]) -> None:
-        ends = self._total + np.cumsum([len(sentence) for sentence in sentences], dtype="<i8")
-        self._ids.write(np.fromiter(chain.from_iterable(sentences), self._dtype).tobytes())
-        self._offsets.write(ends.tobytes())
-        self._total = int(ends[-1])
-
-    def describe(self) -> dict[str, str | int]:
-        return asdict(_Side(self._dtype.str, self._total, self.tokenizer.vocabulary_hash))
-
-
-@contextmanager
-def _writer(folder: Path, side: str, tokenizer: Tokenizer) -> Iterator[_Writer]:
-    """Write one side under temporary names, and put it in place if the block ends without an error."""
-    with (
-        replacing(folder / f"{side}.ids") as ids_path,
-        replacing(folder / f"{side}.offsets") as offsets_path,
-        ids_path.open("wb") as ids,
-        offsets_path.open("wb") as offsets,
-    ):
-        yield _Writer(tokenizer, ids, offsets)
-
-
-def _encode(pairs: Iterable[tuple[str, str]], writers: Sequence[_Writer], max_length: int, progress: bool) -> Report:
-    kept = empty = over_long = longest = 0
-    remaining = iter(pairs)
-    total = len(pairs) if isinstance(pairs, Sized) else None
-    with progress_bar("encoding", total, "pairs", enabled=progress) as advance:
-        while chunk := list(islice(remaining, CHUNK)):
-            texts = zip(*chunk, strict=True)
-            sides = [writer.tokenizer.encode_batch(side) for writer, side in zip(writers, texts, strict=True)]
-            lengths = np.array([[len(sentence) for sentence in side] for side in sides])
-            shortest, widest = lengths.min(0), lengths.max(0)
-            keep = (shortest > 0) & (widest <= max_length)
-            kept, empty = kept + int(keep.sum()), empty + int((shortest == 0).sum())
-            over_long += int(((shortest > 0) & (widest > max_length)).sum())
-            longest = max(longest, int(widest.max()))
-            if keep.any():
-                for writer, side in zip(writers, sides, strict=True):
-                    writer.write(list(compress(side, keep)))
-            advance(len(chunk))
-    return Report(kept, empty, over_long, longest)
 
 
 def _map(path: Path, dtype: str, count: int) -> np.ndarray:

@@ -55,7 +55,10 @@ class BadRows:
         """Count a bad row; `reason` names the file, the line and what is wrong."""
         self.count += 1
         if not self.skip:
-            raise DataError(f"{reason} Correct it, or skip such rows with skip_bad (--data.skip_bad true).")
+            raise DataError(
+                f"{reason} Correct it, or skip such rows with skip_bad (regard train: --data.skip-bad true; regard "
+                "evaluate: --skip-bad true)."
+            )
         if len(self.reasons) < MAX_REPORTED_ROWS:
             self.reasons.append(reason)
 

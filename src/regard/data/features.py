@@ -1,7 +1,8 @@
 """Image features, computed once by an encoder and stored on disk in a memory-mapped array."""
 
 import os
-import shutil
+import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,18 +19,24 @@ from regard.data.feature_files import (
     FAILED,
     FORMAT,
     PENDING,
+    SUMS,
     StorePlan,
+    damaged_rows,
     hash_names,
+    hash_steps,
     map_state,
+    map_sums,
     read_json,
     read_plan,
     read_steps,
+    torn,
     write_json,
 )
 from regard.data.image_tensors import ImageTensors
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
-from regard.errors import DataError, NonFiniteError, OptionError, ShapeError
+from regard.errors import DataError, NonFiniteError, OptionError, RegardWarning, ShapeError
+from regard.files import building
 
 # How far the features of the probe image may differ from those of the first run: devices round differently.
 _TOLERANCE = 0.02
@@ -41,10 +48,10 @@ Prepare = Callable[[Image.Image], UInt8[np.ndarray, "h w 3"]]
 class FeatureStore:
     """Features of images by name, float16 (cells, features) each: `store["a.jpg"]`, `store.batch(names)`.
 
-    A store is a folder with features.f16 (a memory-mapped array), state.u8 (which rows are done), names.json,
-    failed.json, probe.npy and meta.json. Quantized to half the size, features.i8 holds integers from -127 to 127, and
-    steps.npy the quantization step of each feature. Pickling a store, as loaders do for their workers, copies only its
-    path.
+    A store is a folder with features.f16 (a memory-mapped array), state.u8 (which rows are done), sums.u4 (the CRC-32
+    of each row), names.json, failed.json, probe.npy and meta.json. Quantized to half the size, features.i8 holds
+    integers from -127 to 127, and steps.npy the quantization step of each feature. Pickling a store, as loaders do for
+    their workers, copies only its path.
     """
 
     def __init__(self, folder: Path, plan: StorePlan, names: Sequence[str], state: UInt8[np.ndarray, "n"]) -> None:
@@ -74,6 +81,9 @@ class FeatureStore:
     ) -> "FeatureStore":
         """Encode the images with these names, `batch` at a time, and continue an interrupted build where it stopped.
 
+        Where another process is building the same store, wait for it. Rows whose features were damaged are encoded
+        again, and a store whose files are torn is built anew.
+
         `prepare` turns an image into uint8 pixels of a fixed shape, `encode` turns a batch of these into an array or
         tensor (b, cells, features), and `encoder` describes the encoder in words. With `steps`, features are quantized
         to one byte each, a multiple from -127 to 127 of the step. A folder that was started with another encoder, other
@@ -86,37 +96,41 @@ class FeatureStore:
                 f"batch={batch}, workers={workers}."
             )
         names, folder = list(dict.fromkeys(names)), Path(folder)
+        _check_steps(steps)
         probe = _encode(encode, np.stack([prepare(_probe(tall)) for tall in (False, True)]), "The probe image")
         kind = "float16" if steps is None else "int8"
         cells, features = probe.shape[1:]
-        plan = StorePlan(encoder, repr(prepare), hash_names(names), len(names), cells, features, kind)
-        if (folder / "meta.json").is_file():
-            _check(folder, plan, probe)
-        else:
-            _start(folder, plan, names, probe, steps)
-        _fill(folder, plan, names, _Encoding(images, encode, prepare, batch, workers), progress)
-        return cls.open(folder)
+        steps_hash = "" if steps is None else hash_steps(steps)
+        plan = StorePlan(encoder, repr(prepare), hash_names(names), len(names), cells, features, kind, steps_hash)
+        if steps is not None and np.shape(steps) != (features,):
+            raise OptionError(f"steps must be above 0, one for each of {features} features; got {np.shape(steps)}.")
+        with building(folder):
+            if not _continues(folder, plan, probe):
+                _start(folder, plan, names, probe, steps)
+            _fill(folder, plan, names, _Encoding(images, encode, prepare, batch, workers), progress)
+        return cls.open(folder, verify=False)
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> "FeatureStore":
-        """Open the store in a folder; it must be complete."""
+    def open(cls, folder: str | os.PathLike[str], *, verify: bool = True) -> "FeatureStore":
+        """Open the store in a folder; it must be complete, and with `verify` its features those that were written."""
         folder = Path(folder)
         plan = read_plan(folder)
+        if reason := torn(folder, plan):
+            raise DataError(f"{reason}. Build the store again.")
         state = map_state(folder, plan, "r")
         if missing := int((state == PENDING).sum()):
             raise DataError(
                 f"{folder} has the features of {plan.count - missing} of {plan.count} images. Build it again: it "
                 "continues where it stopped."
             )
-        size = (folder / plan.file).stat().st_size
-        if size != plan.size:
-            raise DataError(
-                f"{folder / plan.file} has {size} bytes, but meta.json states {plan.size}. Build the store again."
-            )
         names = read_json(folder / "names.json")
-        if not isinstance(names, list) or hash_names(list(map(str, names))) != plan.names_hash:
-            raise DataError(f"{folder / 'names.json'} has changed since the store was built. Build the store again.")
-        return cls(folder, plan, names, state)
+        store = cls(folder, plan, names, state)
+        if verify and (damaged := damaged_rows(store._features, state, map_sums(folder, plan, "r"))):
+            raise DataError(
+                f"{folder / plan.file} is damaged: the features of {len(damaged)} images, such as "
+                f"{names[damaged[0]]}, are not those that were written. Build the store again: it encodes these images."
+            )
+        return store
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -157,13 +171,18 @@ class FeatureStore:
         return f"FeatureStore({len(self)} images of {cells} x {features} by {self.encoder}{failed}; in {self.folder})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FeatureStore.open, (self.folder,)
+        return _open_again, (self.folder,)
 
     def _row(self, name: str) -> int:
         if name not in self._rows:
             reason = self.failed.get(name, f"it is not one of the {len(self)} images.")
             raise DataError(f"{self.folder} has no features of {name}: {reason}")
         return self._rows[name]
+
+
+def _open_again(folder: Path) -> FeatureStore:
+    """Open a store in a worker; it was verified when it was opened first."""
+    return FeatureStore.open(folder, verify=False)
 
 
 @dataclass(frozen=True)
@@ -200,6 +219,8 @@ def _fill(folder: Path, plan: StorePlan, names: Sequence[str], encoding: _Encodi
     state = map_state(folder, plan, "r+")
     steps = read_steps(folder) if plan.kind == "int8" else None
     features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="r+", shape=plan.shape)
+    sums = map_sums(folder, plan, "r+")
+    state[damaged_rows(features, state, sums)] = PENDING
     rows = {name: row for row, name in enumerate(names)}
     pending = [name for name in names if state[rows[name]] != DONE]
     report = ImageReport()
@@ -215,6 +236,8 @@ def _fill(folder: Path, plan: StorePlan, names: Sequence[str], encoding: _Encodi
                 features[good] = encoded if steps is None else np.clip(np.rint(encoded / steps), -127, 127)
             # A row is marked as done only when it is on disk, so that a kill never leaves a marked but empty row.
             features.flush()
+            sums[good] = [zlib.crc32(features[row].data) for row in good]
+            sums.flush()
             state[good] = DONE
             state[[rows[name] for name in batch if name in report.bad]] = FAILED
             state.flush()
@@ -230,17 +253,18 @@ def _start(
     steps: Float[np.ndarray, "features"] | None,
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    if plan.size > (free := shutil.disk_usage(folder).free):
-        raise DataError(f"{plan.count} images need {plan.size:,} bytes in {folder}, but only {free:,} are free.")
+    (folder / "meta.json").unlink(missing_ok=True)
     if steps is not None:
-        if np.shape(steps) != (plan.features,) or not (np.asarray(steps) > 0).all():
-            raise OptionError(
-                f"steps must be above 0, one for each of {plan.features} features; got {np.shape(steps)}."
-            )
         np.save(folder / "steps.npy", np.asarray(steps, dtype=np.float32))
-    for name, length in ((plan.file, plan.size), ("state.u8", plan.count)):
-        with (folder / name).open("wb") as stream:
-            stream.truncate(length)
+    for name, length in ((plan.file, plan.size), ("state.u8", plan.count), (SUMS, 4 * plan.count)):
+        try:
+            with (folder / name).open("wb") as stream:
+                # Reserved now, since a write to mapped memory that finds the disk full would kill the process.
+                os.posix_fallocate(stream.fileno(), 0, length)
+        except OSError as error:
+            raise DataError(
+                f"{plan.count} images need {plan.size:,} bytes in {folder}, which cannot be written: {error.strerror}."
+            ) from error
     np.save(folder / "probe.npy", probe)
     write_json(folder / "names.json", names)
     write_json(folder / "failed.json", {})
@@ -248,13 +272,27 @@ def _start(
     write_json(folder / "meta.json", {"regard_features": FORMAT, **plan.__dict__})
 
 
-def _check(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cells features"]) -> None:
-    """Check that the store in a folder was started with the same encoder, preparation and names."""
-    started = read_plan(folder)
+def _check_steps(steps: Float[np.ndarray, "features"] | None) -> None:
+    if steps is not None and not (np.asarray(steps) > 0).all():
+        raise OptionError(f"steps must be above 0; the smallest is {np.min(steps)}.")
+
+
+def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cells features"]) -> bool:
+    """Whether the folder holds a store of this plan that can be continued; one of another plan is refused."""
+    if not (folder / "meta.json").is_file():
+        return False
+    try:
+        started = read_plan(folder)
+    except DataError as error:
+        warnings.warn(f"{error} It is built anew.", RegardWarning, stacklevel=3)
+        return False
     for name, ours in plan.__dict__.items():
         if (theirs := getattr(started, name)) != ours:
             what = "another list of images" if name == "names_hash" else f"{name} {theirs!r}, not {ours!r}"
             raise DataError(f"{folder} was started with {what}. Choose another folder, or remove this one.")
+    if reason := torn(folder, plan):
+        warnings.warn(f"{reason}: the store is built anew.", RegardWarning, stacklevel=3)
+        return False
     before = np.load(folder / "probe.npy", allow_pickle=False).astype(np.float64)
     difference = float(np.abs(probe.astype(np.float64) - before).max())
     if difference > _TOLERANCE * max(float(np.abs(before).max()), 1e-3):
@@ -262,6 +300,7 @@ def _check(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cells fe
             f"{folder} was started with another encoder or preparation than {plan.encoder!r}: the features of a probe "
             f"image differ by up to {difference:.3g}. Choose another folder, or remove this one."
         )
+    return True
 
 
 def _encode(encode: Callable[[Pixels], Any], pixels: Pixels, label: str) -> Float16[np.ndarray, "b cells features"]:

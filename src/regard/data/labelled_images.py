@@ -62,12 +62,10 @@ class LabelledImages:
         chosen = torch.tensor(indices).to(self.images.device, non_blocking=True)
         return self.images[chosen], self.labels[chosen]
 
-    def loader(
-        self, *, batch_size: int, shuffle: bool, seed: int = 0, rank: int = 0, num_ranks: int = 1
-    ) -> BatchLoader:
+    def loader(self, *, batch_size: int, shuffle: bool, seed: int = 0) -> BatchLoader:
         """Batches of images and labels, in an order that the seed decides; resumable (see CostBatches)."""
         sizes = np.ones((len(self), 1), dtype=np.int64)
-        batches = CostBatches(sizes, max_cost=batch_size, shuffle=shuffle, seed=seed, rank=rank, num_ranks=num_ranks)
+        batches = CostBatches(sizes, max_cost=batch_size, shuffle=shuffle, seed=seed)
         return BatchLoader(range(len(self)), batches, collate_fn=self.take)
 
     def hold_out(self, count: int) -> tuple["LabelledImages", "LabelledImages"]:

@@ -1,5 +1,6 @@
 """Tokenizers that turn text into ids and back: byte-pair encoding (Sennrich et al. 2016, section 3.2) or words."""
 
+import bisect
 import functools
 import hashlib
 import json
@@ -7,14 +8,15 @@ import operator
 import os
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
+from random import Random
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
+from regard.data.merge_dropout import MergeDropout
 from regard.data.text import well_formed
 from regard.errors import DataError, OptionError
 from regard.files import write_text
@@ -43,9 +45,10 @@ SPLIT = "|".join(
 )
 """Merges never cross these boundaries: words, punctuation, after a French elision, before an English contraction."""
 
+_SPLITTER = pre_tokenizers.Split(tokenizers.Regex(SPLIT), behavior="isolated")
+
 Ids: TypeAlias = Iterable[SupportsIndex]
 """Integers, or an array or tensor of integers."""
-Result = TypeVar("Result")
 
 
 class Tokenizer:
@@ -57,7 +60,6 @@ class Tokenizer:
 
     def __init__(self, engine: tokenizers.Tokenizer, *, lowercase: bool = False) -> None:
         self._engine = engine
-        self._with_dropout: dict[float, tokenizers.Tokenizer] = {}
         self.kind: Literal["bpe", "word"] = "bpe" if isinstance(engine.model, models.BPE) else "word"
         self.lowercase = lowercase
         vocabulary = engine.get_vocab(with_added_tokens=False)
@@ -98,7 +100,7 @@ class Tokenizer:
             model = models.WordLevel({}, unk_token=SPECIALS[UNKNOWN])
             trainer = trainers.WordLevelTrainer(special_tokens=specials, **options)
         engine = tokenizers.Tokenizer(model)
-        engine.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(SPLIT), behavior="isolated")
+        engine.pre_tokenizer = _SPLITTER
         lines = filter(None, (_normalise(text, lowercase) for text in texts))
         first = next(lines, None)
         if first is None:
@@ -115,28 +117,32 @@ class Tokenizer:
             )
         return trained
 
-    def encode(self, text: str, *, dropout: float = 0.0) -> list[int]:
+    def encode(self, text: str, *, dropout: float = 0.0, random: Random | None = None) -> list[int]:
         """Return the ids of a text; `dropout` is the probability to skip a merge (Provilkov et al. 2020, section 3).
 
-        The dropout uses the library's own random generator, which cannot be seeded: two runs with dropout differ.
+        Which merges are skipped depends on `random` alone; without it, on a new seed in every call.
         """
+        if dropout:
+            return self._encode_with_dropout(text, dropout, random or Random())  # noqa: S311 - not for secrets
         line = _normalise(text, self.lowercase)
-        if not dropout:
-            return self._ids(line, self._engine.encode(line, add_special_tokens=False))
-        engine = self._engine_with(dropout)
-        return self._ids(line, _with_own_generator(lambda: engine.encode(line, add_special_tokens=False)))
+        return self._ids(line, self._engine.encode(line, add_special_tokens=False))
 
-    def encode_batch(self, texts: Sequence[str], *, dropout: float = 0.0) -> list[list[int]]:
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode many texts at once, on all cores."""
         lines = [_normalise(text, self.lowercase) for text in texts]
-        engine = self._engine_with(dropout) if dropout else self._engine
         # Computing offsets takes time, and only word tokenizers need them.
-        run = engine.encode_batch_fast if self.kind == "bpe" else engine.encode_batch
-        if dropout:
-            encodings = _with_own_generator(lambda: run(lines, add_special_tokens=False))
-        else:
-            encodings = run(lines, add_special_tokens=False)
+        run = self._engine.encode_batch_fast if self.kind == "bpe" else self._engine.encode_batch
+        encodings = run(lines, add_special_tokens=False)
         return [self._ids(line, encoding) for line, encoding in zip(lines, encodings, strict=True)]
+
+    def check_dropout(self, dropout: float) -> None:
+        """Raise an OptionError where this tokenizer cannot skip merges with this probability."""
+        if not 0 <= dropout <= 1:
+            raise OptionError(f"dropout must be a probability between 0 and 1; got {dropout}.")
+        if dropout and self.kind != "bpe":
+            raise OptionError(
+                f"dropout={dropout} skips merges, which only a tokenizer of kind='bpe' has; this one is of kind='word'."
+            )
 
     def decode(self, ids: Ids) -> str:
         """Return the text of the ids; PAD, START and END are skipped, and UNKNOWN is written as ⁇.
@@ -174,8 +180,13 @@ class Tokenizer:
             found.append((start, end))
         return found
 
-    def word_index(self, ids: Ids) -> list[int]:
-        """Return for each id the index of its word in `text.split()`, and -1 for PAD, START and END."""
+    def word_index(self, ids: Ids, *, split: bool = False) -> list[int]:
+        """Return for each id the index of its word in `text.split()`, and -1 for PAD, START and END.
+
+        With `split`, words are counted as in `split_words`, where punctuation, l' and 's are words of their own.
+        """
+        if split:
+            return self._split_index(ids)
         index: list[int] = []
         word, filled = 0, False
         for number in _numbers(ids):
@@ -242,19 +253,24 @@ class Tokenizer:
             raise DataError(f"its first pieces are {tokenizer._pieces[: len(SPECIALS)]}, not {list(SPECIALS)}.")
         return tokenizer
 
-    def _engine_with(self, dropout: float) -> tokenizers.Tokenizer:
-        """Return a copy of the engine that drops merges; encoding without dropout in other threads is not affected."""
-        if not 0 <= dropout <= 1:
-            raise OptionError(f"dropout must be a probability between 0 and 1; got {dropout}.")
-        if self.kind != "bpe":
-            raise OptionError(
-                f"dropout={dropout} skips merges, which only a tokenizer of kind='bpe' has; this one is of kind='word'."
-            )
-        if dropout not in self._with_dropout:
-            fields = json.loads(self._engine.to_str())
-            fields["model"]["dropout"] = dropout
-            self._with_dropout[dropout] = tokenizers.Tokenizer.from_str(json.dumps(fields))
-        return self._with_dropout[dropout]
+    def _encode_with_dropout(self, text: str, dropout: float, random: Random) -> list[int]:
+        self.check_dropout(dropout)
+        words = self._engine.pre_tokenizer.pre_tokenize_str(_normalise(text, self.lowercase))
+        return [number for word, _ in words for number in self._merge_dropout(word, dropout, random)]
+
+    @functools.cached_property
+    def _merge_dropout(self) -> MergeDropout:
+        model = json.loads(self._engine.to_str())["model"]
+        return MergeDropout(model["vocab"], model["merges"], UNKNOWN)
+
+    def _split_index(self, ids: Ids) -> list[int]:
+        texts = [self._text(number) for number in _numbers(ids)]
+        starts = [start for _, (start, _) in _SPLITTER.pre_tokenize_str("".join(texts))]
+        index, place = [], 0
+        for text in texts:
+            index.append(bisect.bisect_right(starts, place) - 1 if text else -1)
+            place += len(text)
+        return index
 
     def _ids(self, line: str, encoding: tokenizers.Encoding) -> list[int]:
         ids: list[int] = encoding.ids
@@ -281,6 +297,11 @@ class Tokenizer:
         return UNKNOWN_MARK if self.kind == "word" and number == INNER_UNKNOWN else piece
 
 
+def split_words(text: str) -> list[str]:
+    """Split a text where no piece may cross: into words, punctuation marks, elided articles (l') and clitics ('s)."""
+    return [unit.strip(" ") for unit, _ in _SPLITTER.pre_tokenize_str(_normalise(text, lowercase=False))]
+
+
 def _numbers(ids: Ids) -> Iterable[int]:
     numbers: Iterable[int] = ids.tolist() if hasattr(ids, "tolist") else map(operator.index, ids)
     return numbers
@@ -291,20 +312,3 @@ def _normalise(text: str, lowercase: bool) -> str:
     text = well_formed(text)
     text = text.lower() if lowercase else text
     return unicodedata.normalize("NFC", "".join(" " + word for word in text.split()))
-
-
-_PARENT_PROCESS = os.getpid()
-
-
-def _with_own_generator(encode: Callable[[], Result]) -> Result:
-    """Run an encoding with dropout so that forked processes drop different merges.
-
-    The library keeps a random generator for each thread, and a forked process inherits its state: all workers of a
-    loader would drop the same merges in every epoch. A thread that is started after the fork has its own generator.
-    """
-    return encode() if os.getpid() == _PARENT_PROCESS else _thread(os.getpid()).submit(encode).result()
-
-
-@functools.cache
-def _thread(process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix=f"dropout-{process}")

@@ -23,6 +23,8 @@ _PIECES = re.compile(
     r"|\.{2,}|[^\w\s]",
     re.IGNORECASE,
 )
+_AFTER_SPACE = re.compile(rf" (n't\b|'{_CLITICS}|[.,;:!?%)\]}}]+(?= |$))", re.IGNORECASE)
+_BEFORE_SPACE = re.compile(r"((?:^| )[$#(\[{]) ")
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'"})
 _IS_NUMBER = re.compile(r"[-+]?\d(?:[\d.,/:]*\d)?")
 
@@ -30,6 +32,12 @@ _IS_NUMBER = re.compile(r"[-+]?\d(?:[\d.,/:]*\d)?")
 def split_words(text: str) -> list[str]:
     """Split text into words and punctuation as treebanks do: did|n't, it|'s, and a final full stop by itself."""
     return _PIECES.findall(text.translate(_APOSTROPHES))
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Join words to text, the other way round: didn't, it's, and no space before a full stop."""
+    text = " ".join(words)
+    return _BEFORE_SPACE.sub(r"\1", _AFTER_SPACE.sub(r"\1", text))
 
 
 class Vocabulary:

@@ -8,7 +8,7 @@ pass are one graph each.
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -109,10 +109,20 @@ class GraphedLoop:
         return GraphedLoop, ()
 
     def __call__(
-        self, module: nn.Module, loop: Loop, inputs: Sequence[Tensor], parameters: Mapping[str, Tensor]
+        self,
+        module: nn.Module,
+        loop: Loop,
+        inputs: Sequence[Tensor],
+        parameters: Mapping[str, Tensor],
+        *,
+        variant: Hashable = None,
     ) -> tuple[Tensor, ...]:
-        """Compute loop(*inputs), with gradients for the inputs and for these parameters of the module."""
-        key = (*map(_signature, inputs), *(part.data_ptr() for part in parameters.values()), _autocast_dtype())
+        """Compute loop(*inputs), with gradients for the inputs and for these parameters of the module.
+
+        `variant` tells loops apart that take the same inputs and return different outputs.
+        """
+        places = (part.data_ptr() for part in parameters.values())
+        key = (*map(_signature, inputs), *places, _autocast_dtype(), variant)
         self._seen[key] += 1
         if self._waiting() is not None or self._seen[key] == 1:
             return loop(*inputs)

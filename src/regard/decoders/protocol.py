@@ -48,7 +48,7 @@ class Unrolled:
     overlap: Float[Tensor, "b m"] | None = None
     """Coverage: how much of the attention of each step falls on keys that were attended to before."""
     gates: Float[Tensor, "b m"] | None = None
-    """Show, Attend and Tell: the gate on the context of each step."""
+    """Captions: the share of the image in the context of each step."""
     chances: Float[Tensor, "b m n"] | None = None
     """Show, Attend and Tell with hard attention: the distributions from which keys were chosen."""
     self_maps: tuple[Float[Tensor, "b h m m"], ...] = ()

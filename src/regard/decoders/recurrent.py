@@ -107,9 +107,8 @@ class RecurrentDecoder(Decoder):
     ) -> Unrolled:
         """Predict after each token of the target; weights="all" is the same as True, since there is one attention."""
         embedded = self.dropout(self.embedding(target))
-        pieces, steps = self.unroll(
-            self.advance, self.project(embedded), self.start(encoded), weights=bool(weights), soft=soft
-        )
+        state = self.start(encoded)
+        pieces, steps = self.unroll(self.advance, self.project(embedded), state, weights=bool(weights), soft=soft)
         return unrolled(self.features(embedded, *pieces), steps)
 
     def source_mask(self, state: RecurrentState) -> Bool[Tensor, "b n"] | None:
@@ -126,10 +125,14 @@ class RecurrentDecoder(Decoder):
         soft: Soft = False,
     ) -> tuple[tuple[Float[Tensor, "b m _"], ...], list[Attended | None]]:
         """Run the body for all steps; return its pieces, stacked along the steps, and the attention of each step."""
-        if inputs.is_cuda and inputs.requires_grad and not weights and self._can_record(state):
-            # Only softmax attention is recorded, and it has no use for `soft`.
+        if not (inputs.is_cuda and inputs.requires_grad and self._can_record(state)):
+            return self._loop(body, inputs, state, weights=weights, soft=soft)
+        # Only softmax attention is recorded, and it has no use for `soft`.
+        if not weights or self.attention is None or state.memory is None:
             return self._recorded(body, inputs, state), []
-        return self._loop(body, inputs, state, weights=weights, soft=soft)
+        # The kernels of the loop return no weights; they are computed from the queries of all steps at once.
+        *pieces, queries = self._recorded(body, inputs, state, queries=True)
+        return tuple(pieces), [self.attention(queries, state.memory, weights=True)]
 
     def _loop(
         self, body: Body, inputs: Tensor, state: RecurrentState, *, weights: bool, soft: Soft
@@ -148,8 +151,10 @@ class RecurrentDecoder(Decoder):
             self.attention is not None and self.attention.in_steps(state.memory) is not None
         )
 
-    def _recorded(self, body: Body, inputs: Tensor, state: RecurrentState) -> tuple[Tensor, ...]:
-        """Run the loop as CUDA graphs, with its sizes rounded up."""
+    def _recorded(
+        self, body: Body, inputs: Tensor, state: RecurrentState, *, queries: bool = False
+    ) -> tuple[Tensor, ...]:
+        """Run the loop as CUDA graphs, with its sizes rounded up; the last piece are the queries if asked for."""
         (batch, length, _), memory, attention = inputs.shape, state.memory, self.attention
         rows = round_up(batch, ROW_MULTIPLE)
         tensors = [pad_axes(inputs, rows, round_up(length, STEP_MULTIPLE))]
@@ -167,11 +172,14 @@ class RecurrentDecoder(Decoder):
                 keys, values, mask = rest
                 own = Memory(keys, values, mask.unsqueeze(1))
                 here = replace(here, memory=own, read=attention.in_steps(own))
-            return self._loop(body, inputs, here, weights=False, soft=False)[0]
+            pieces, steps = self._loop(body, inputs, here, weights=False, soft=False)
+            asked = [step.extras["query"] for step in steps if step is not None] if queries else []
+            return (*pieces, torch.cat(asked, dim=1)) if asked else pieces
 
         outside = ("embedding.", "output.")
         parameters = {name: part for name, part in self.named_parameters() if not name.startswith(outside)}
-        return tuple(piece[:batch, :length] for piece in self._graphed_loop(self, loop, tensors, parameters))
+        outputs = self._graphed_loop(self, loop, tensors, parameters, variant=queries)
+        return tuple(piece[:batch, :length] for piece in outputs)
 
     def look(
         self,
@@ -187,7 +195,7 @@ class RecurrentDecoder(Decoder):
             raise TypeError(f"This {type(self).__name__} has no attention.")
         if state.read is not None and override is None and not weights:
             context = state.read(query)
-            return context, state, Attended(context.unsqueeze(1))
+            return context, state, Attended(context.unsqueeze(1), extras={"query": query.unsqueeze(1)})
         attended = self.attention(
             query.unsqueeze(1), state.memory, weights=weights, state=state.align_state, override=override, soft=soft
         )

@@ -1,5 +1,7 @@
 """A reader that is self-attention (Vaswani et al. 2017), left to right or both ways."""
 
+import math
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -105,7 +107,8 @@ class SelfAttentionReader(nn.Module):
 
     def _positioned(self, words: Tensor, first: int) -> Tensor:
         positions = sinusoids(words.shape[1], self.dim, first=first, device=words.device)
-        positioned: Tensor = self.dropout(self.enter(words) + positions)
+        # Scaled as by Vaswani et al. 2017, section 3.4: otherwise a word is hard to see beside its position.
+        positioned: Tensor = self.dropout(math.sqrt(self.dim) * self.enter(words) + positions)
         return positioned
 
 

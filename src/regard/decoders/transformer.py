@@ -28,9 +28,10 @@ class TransformerState:
 class TransformerDecoder(Decoder):
     """Layers of causal self-attention, attention to the source, and feed-forward network.
 
-    A step reports the mean over the heads of one layer's attention to the source, with the heads themselves in
-    extras["heads"]. That layer is `shown_layer`, counted from 0; by default it is the second to last, which shows the
-    clearest alignment (Garg et al. 2019). `forward` with weights="all" returns the maps of all layers and heads.
+    A step reports one layer's attention to the source: of `shown_head`, or by default the mean over the heads, with the
+    heads themselves in extras["heads"]. The layer is `shown_layer`; by default it is the second to last, which shows
+    the clearest alignment (Garg et al. 2019). Both are counted from 0. `forward` with weights="all" returns the maps of
+    all layers and heads.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class TransformerDecoder(Decoder):
         dropout: float,
         prenorm: bool,
         shown_layer: int | None = None,
+        shown_head: int | None = None,
     ) -> None:
         super().__init__()
         dim = embedding.embedding_dim
@@ -55,6 +57,7 @@ class TransformerDecoder(Decoder):
         )
         self.norm = nn.LayerNorm(dim) if prenorm else nn.Identity()
         self.shown_layer = max(0, num_layers - 2) if shown_layer is None else shown_layer
+        self.shown_head = shown_head
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Return the state before the first token; the source is projected for each layer here, once."""
@@ -111,7 +114,8 @@ class TransformerDecoder(Decoder):
                 f"shown_layer must be a layer of this decoder, 0 to {len(self.layers) - 1}; got {self.shown_layer}."
             )
         if shown.weights is not None:
-            shown = Attended(shown.context, shown.weights.mean(1), extras={"heads": shown.weights})
+            reported = shown.weights.mean(1) if self.shown_head is None else shown.weights[:, self.shown_head]
+            shown = Attended(shown.context, reported, extras={"heads": shown.weights})
         state = replace(state, seen=tuple(seen), length=state.length + tokens.shape[1])
         return self.norm(features), state, shown, maps
 

@@ -1,4 +1,4 @@
-"""The demonstration: attention as a look-up, with every score, in translation, and in captions of images."""
+"""The demonstration: attention as a look-up, with every score, and in every shipped system."""
 
 import os
 from pathlib import Path
@@ -24,6 +24,10 @@ def run(
         raise OptionError(f"minutes must be a number above 0; got {minutes}.")
     from regard.demo.attention import show_look_ups, show_scores
     from regard.demo.captioning import find_photograph, show_captions
+    from regard.demo.documents import show_documents
+    from regard.demo.glimpses import show_glimpses
+    from regard.demo.memory import show_tape
+    from regard.demo.reading import show_reading
     from regard.demo.translation import show_babel, show_pretrained
 
     # First, so that a file that cannot be opened is reported before a minute of training.
@@ -35,7 +39,11 @@ def run(
     files = show_scores(console, folder)
     files += show_babel(console, folder, minutes=minutes)
     files += show_pretrained(console, folder)
+    files += show_reading(console, folder)
     files += show_captions(console, folder, image)
+    files += show_documents(console, folder)
+    files += show_tape(console, folder)
+    files += show_glimpses(console, folder)
     console.rule("[bold]Files")
     for file in files:
         console.print(f"Wrote {file}", soft_wrap=True, markup=False)

@@ -12,7 +12,7 @@ from rich.table import Table
 import regard
 from regard.metrics.alignment import GoldAlignment
 from regard.metrics.translation import corpus_bleu
-from regard.systems.translation.evaluation import align_words, alignment_error
+from regard.systems.translation.alignment import align_words, alignment_error
 from regard.systems.translation.model import Translator
 from regard.trace import Trace
 from regard.viewing import terminal

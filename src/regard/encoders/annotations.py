@@ -45,13 +45,18 @@ class Frozen:
     """A pretrained network that is not trained further: it is not a part of a model, and is loaded on first use.
 
     The name is efficientnet_lite0 (parameters of its package) or `timm:NAME` (parameters that timm downloads).
-    `drop_last_layers` removes layers at the end of efficientnet_lite0.
+    `drop_last_layers` removes layers at the end of efficientnet_lite0. `coarse_stride` is that of ImageEncoder.
     """
 
-    def __init__(self, name: str, stride: int, *, drop_last_layers: int = 0) -> None:
+    def __init__(self, name: str, stride: int, *, coarse_stride: int = 0, drop_last_layers: int = 0) -> None:
         if name != "efficientnet_lite0" and not name.startswith("timm:"):
             raise OptionError(f"A pretrained network is efficientnet_lite0 or timm:NAME; got {name!r}.")
-        self.name, self.stride, self.drop_last_layers = name, stride, drop_last_layers
+        self.name, self.stride, self.coarse_stride, self.drop_last_layers = (
+            name,
+            stride,
+            coarse_stride,
+            drop_last_layers,
+        )
         # By device, so that threads on different devices do not move each other's network.
         self._loaded: dict[torch.device, tuple[ImageEncoder, Tensor, Tensor]] = {}
 
@@ -67,7 +72,8 @@ class Frozen:
 
     def __repr__(self) -> str:
         without = f" without its last {self.drop_last_layers}" if self.drop_last_layers else ""
-        return f"{self.name} at stride {self.stride}{without}"
+        coarse = f" and {self.coarse_stride}" if self.coarse_stride else ""
+        return f"{self.name} at stride {self.stride}{coarse}{without}"
 
     def _load(self, device: torch.device) -> tuple[ImageEncoder, Tensor, Tensor]:
         """Load the network, and the mean and standard deviation of the pixels that it was trained on."""
@@ -81,7 +87,7 @@ class Frozen:
             about = timm_net.model.pretrained_cfg
             mean, deviation = (255 * torch.tensor(about[part]).view(3, 1, 1) for part in ("mean", "std"))
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        encoder = ImageEncoder(net, self.stride).eval().requires_grad_(False)
+        encoder = ImageEncoder(net, self.stride, coarse_stride=self.coarse_stride).eval().requires_grad_(False)
         return encoder.to(device), mean.to(device), deviation.to(device)
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
@@ -26,9 +27,17 @@ class ConvNet(nn.Module):
 
     def maps(self, images: Images, stride: int) -> Float[Tensor, "b d gh gw"]:
         """Compute the deepest maps at a stride, where one cell stands for stride x stride pixels."""
-        for layer in list(self.features)[: self._depth(stride)]:
+        return self.all_maps(images, (stride,))[0]
+
+    def all_maps(self, images: Images, strides: Sequence[int]) -> list[Float[Tensor, "b d _ _"]]:
+        """Compute the deepest maps at each of several strides, in one pass."""
+        depths = [self._depth(stride) for stride in strides]
+        found = {}
+        for number, layer in enumerate(list(self.features)[: max(depths)], 1):
             images = layer(images)
-        return images
+            if number in depths:
+                found[number] = images
+        return [found[depth] for depth in depths]
 
     def channels(self, stride: int) -> int:
         """Return the number of maps at a stride."""
@@ -59,15 +68,20 @@ class ImageEncoder(nn.Module):
     """A network as an encoder: each cell of its map is a state, row by row; the mean state is the summary.
 
     With VGG at stride 16, an image of 224 x 224 has 196 states of 512 features (Xu et al. 2015, section 3.1.1).
+    `coarse_stride` adds to each cell what deeper maps, at a larger stride, have at its place: fine cells then know what
+    they are a part of.
     """
 
-    def __init__(self, net: ConvNet, stride: int) -> None:
+    def __init__(self, net: ConvNet, stride: int, *, coarse_stride: int = 0) -> None:
         super().__init__()
-        self.net, self.stride, self.dim = net, stride, net.channels(stride)
+        self.net, self.strides = net, (stride, coarse_stride) if coarse_stride else (stride,)
+        self.dim = sum(net.channels(one) for one in self.strides)
 
     def forward(self, images: Images) -> Encoded:
         """Encode images; all cells exist."""
-        states = self.net.maps(images, self.stride).flatten(2).mT
+        fine, *coarse = self.net.all_maps(images, self.strides)
+        spread = [functional.interpolate(maps, size=fine.shape[2:], mode="bilinear") for maps in coarse]
+        states = torch.cat([fine, *spread], dim=1).flatten(2).mT
         mask = torch.ones(len(states), 1, states.shape[1], dtype=torch.bool, device=states.device)
         return Encoded(states, mask, states.mean(1))
 

@@ -19,3 +19,14 @@ def by_columns(model: Model) -> Model:
         if isinstance(layer, nn.Linear) and layer.weight.device.type == "cpu":
             layer.weight.data = layer.weight.mT.contiguous().mT
     return model
+
+
+@torch.no_grad()
+def by_rows(model: Model) -> Model:
+    """Store all parameters in torch's default layout, as a new model has them; return the model.
+
+    A product can round differently in another layout, so that trainings of equal parameters would differ.
+    """
+    for parameter in model.parameters():
+        parameter.data = parameter.data.contiguous()
+    return model

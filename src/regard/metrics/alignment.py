@@ -18,7 +18,7 @@ Link = tuple[int, int]
 Links = AbstractSet[Link]
 
 METHODS = ("argmax", "threshold", "both")
-JOINS = ("intersection", "union", "grow-diag")
+JOINS = ("intersection", "union", "grow-diag", "grow-diag-final-and")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
     """Combine the links of two models, one for each direction; both are given as (source, target).
 
     "grow-diag" starts from the intersection and repeatedly adds neighbouring links (diagonal ones included) of the
-    union whose source word or target word has no link yet (Koehn et al. 2003, section 4.1).
+    union whose source word or target word has no link yet (Koehn et al. 2003, section 4.1). "grow-diag-final-and" then
+    adds links, first of `forward`, then of `backward`, of which neither word has a link yet.
     """
     if how not in JOINS:
         raise OptionError(f"how must be one of {', '.join(JOINS)}; got {how!r}.")
@@ -144,6 +145,12 @@ def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
                 sources.add(link[0])
                 targets.add(link[1])
                 queue.append(link)
+    if how == "grow-diag-final-and":
+        for link in (*sorted(forward), *sorted(backward)):
+            if link[0] not in sources and link[1] not in targets:
+                joined.add(link)
+                sources.add(link[0])
+                targets.add(link[1])
     return joined
 
 

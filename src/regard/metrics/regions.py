@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 
 from regard.errors import OptionError
 from regard.metrics.attention import attention_correctness, entropy, map_variation, pointing_game
+from regard.metrics.intervals import Interval, clustered_mean
 
 Map = Float[np.ndarray, "_ _"]
 Mask = Bool[np.ndarray, "_ _"]
@@ -46,6 +47,95 @@ class RegionScores:
     """Fraction of cells that are gold, averaged over words with gold: the score of attending at random."""
     words: int
     """Number of words with gold."""
+
+
+@dataclass(frozen=True)
+class PhraseMaps:
+    """The maps of a caption, and its phrases whose regions are known."""
+
+    weights: Map
+    """(words, cells)."""
+    words: Sequence[int]
+    """The last word of each phrase, a row of `weights`."""
+    covers: Map
+    """(phrases, cells): the fraction of each cell that lies inside the boxes of a phrase."""
+
+
+@dataclass(frozen=True)
+class PhraseScores:
+    """How often the last word of a phrase attends to what the phrase names, beside three controls.
+
+    Intervals are 95 % bootstrap intervals over captions.
+    """
+
+    pointing: Interval
+    """Fraction of phrases whose strongest cell lies inside their boxes, at least by half of its area."""
+    mass: Interval
+    """Weight inside the boxes; cells that lie inside in part count in part."""
+    pointing_center: Interval
+    """`pointing` of a model that always looks at the middle of the image."""
+    mass_center: Interval
+    """`mass` of a model that always looks at the middle of the image."""
+    pointing_shuffled: float
+    """`pointing` if every phrase has the map of a random word of its caption."""
+    mass_shuffled: float
+    """`mass` if every phrase has the map of a random word of its caption."""
+    pointing_random: float
+    """`pointing` of a random cell."""
+    mass_random: float
+    """`mass` of uniform weights."""
+    phrases: int
+    captions: int
+
+
+def phrase_scores(captions: Sequence[PhraseMaps], grid: tuple[int, int]) -> PhraseScores:
+    """Measure the attention of phrases against the boxes of what they name."""
+    captions = [caption for caption in captions if len(caption.words)]
+    if not captions:
+        raise OptionError("No phrase has a box, so there is nothing to score.")
+    middle = _middle(grid)
+    counts = [len(caption.words) for caption in captions]
+
+    def mean(values: Callable[[PhraseMaps], np.ndarray]) -> Interval:
+        return clustered_mean([float(values(caption).sum()) for caption in captions], counts)
+
+    return PhraseScores(
+        pointing=mean(lambda one: _points(one.weights[list(one.words)], one.covers)),
+        mass=mean(lambda one: (_shares(one.weights[list(one.words)]) * one.covers).sum(-1)),
+        pointing_center=mean(lambda one: (one.covers >= 0.5) @ middle),
+        mass_center=mean(lambda one: one.covers @ middle),
+        pointing_shuffled=mean(lambda one: _pointed(one).mean(-1)).mean,
+        mass_shuffled=mean(lambda one: (one.covers @ _shares(one.weights).T).mean(-1)).mean,
+        pointing_random=mean(lambda one: (one.covers >= 0.5).mean(-1)).mean,
+        mass_random=mean(lambda one: one.covers.mean(-1)).mean,
+        phrases=sum(counts),
+        captions=len(captions),
+    )
+
+
+def _points(weights: Map, covers: Map) -> np.ndarray:
+    """Whether the strongest cell of each row is covered at least by half."""
+    return np.asarray(np.take_along_axis(covers, weights.argmax(-1)[:, None], -1)[:, 0] >= 0.5)
+
+
+def _pointed(one: PhraseMaps) -> np.ndarray:
+    """(phrases, words): whether the strongest cell of each word is covered by the boxes of each phrase."""
+    return one.covers[:, one.weights.argmax(-1)] >= 0.5
+
+
+def _shares(weights: Map) -> np.ndarray:
+    """Weights that sum to 1, where a model did not attend to the image alone."""
+    return np.asarray(weights / np.maximum(weights.sum(-1, keepdims=True), 1e-12))
+
+
+def _middle(grid: tuple[int, int]) -> np.ndarray:
+    """Weights on the middle cell, or evenly on the middle cells where a side is even."""
+    sides = []
+    for size in grid:
+        side = np.zeros(size)
+        side[[(size - 1) // 2, size // 2]] = 1
+        sides.append(side / side.sum())
+    return np.asarray(np.outer(*sides).reshape(-1))
 
 
 def map_scores(weights: Sequence[Map]) -> MapScores:

@@ -31,11 +31,16 @@ class Family:
     compare: str = ""
     """The function (reports) -> rich renderable that compares several models; "" for none."""
     commands: dict[str, str] = field(default_factory=dict)
-    """Its own commands: name -> import path of the function."""
+    """Its own commands, first that of its verb: name -> import path of the function."""
     example: str = ""
     """A command that tries a trained model; {model} stands for its folder."""
     headline: dict[str, str] = field(default_factory=dict)
     """The metrics to show first, in order: name in metrics.json -> how it is written, such as "BLEU {:.1f}"."""
+
+    @property
+    def verb(self) -> str:
+        """What a model of this family does, the first of its commands: translate, caption, ..."""
+        return next(iter(self.commands))
 
     def load_system(self) -> "type[System]":
         """Import the System class."""

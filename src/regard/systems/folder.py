@@ -7,27 +7,31 @@ folder that regard wrote.
 import json
 import os
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import nn
 
 from regard import __version__
 from regard.config import Checked, from_values, nearest_hint, own_parts
-from regard.errors import DataError, ModelError, OptionError
-from regard.files import replacing_folder, write_text
+from regard.errors import DataError, ModelError, OptionError, RegardError, RegardWarning, TrainingError
+from regard.files import checksum, replacing_folder, write_text
+from regard.systems.parameters import (
+    Store,
+    fill,
+    no_larger_than,
+    read_parameters,
+    stored_shapes,
+    write_parameters,
+)
 from regard.systems.pretrained import PRETRAINED
+from regard.training.checkpoint_files import BEST, read_checkpoint, step_files
 
 CONFIG, PARAMETERS, METRICS, CARD = "config.json", "model.safetensors", "metrics.json", "MODEL_CARD.md"
-
-
-SCALE = ":factor"
-"""Ends the name of the tensor that the rows of an int8 matrix are multiplied by."""
 
 
 class Labels(tuple[str, ...]):
@@ -50,46 +54,47 @@ class Labels(tuple[str, ...]):
 
 @dataclass(frozen=True)
 class Saved:
-    """The contents of a model folder."""
+    """A model folder, whose config and assets have been read; the parameters are read when a model is filled."""
 
-    folder: Path
+    path: Path
+    """The folder, or a checkpoint in the folder of its run."""
     config: Any
     assets: dict[str, Any]
-    tensors: dict[str, Tensor]
     metrics: dict[str, Any]
     card: str
 
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Refuse a config in this block that asks for a model far larger than the parameters."""
+        if self.path.is_file():
+            yield
+            return
+        with no_larger_than(list(stored_shapes(self.path / PARAMETERS).values()), str(self.path / CONFIG)):
+            yield
+
     def fill(self, model: nn.Module) -> None:
         """Copy the parameters into a model, in the precision that the model has."""
-        state = model.state_dict()
-        tied = _first_names(state)
+        if self.path.is_dir():
+            fill(model, read_parameters(self.path / PARAMETERS), str(self.path))
+            return
         try:
-            tensors = _widened(self.tensors)
-        except ModelError as error:
-            raise ModelError(f"{self.folder / PARAMETERS}: {error}") from error
-        missing = sorted({tied[name] for name in state} - set(tensors))
-        unknown = sorted(set(tensors) - set(state))
-        if missing or unknown:
-            raise ModelError(
-                f"The parameters of {self.folder} do not fit its config: {len(missing)} missing {missing[:3]}, "
-                f"{len(unknown)} unknown {unknown[:3]}."
-            )
-        with torch.no_grad():
-            for name, tensor in tensors.items():
-                if state[name].shape != tensor.shape:
-                    raise ModelError(
-                        f"{self.folder}: {name} is {tuple(tensor.shape)}; the config asks for "
-                        f"{tuple(state[name].shape)}."
-                    )
-                state[name].copy_(tensor)
+            state = read_checkpoint(self.path)["state_dict"]
+        except TrainingError as error:
+            raise ModelError(str(error)) from error
+        own = {name.removeprefix("model."): tensor for name, tensor in state.items() if name.startswith("model.")}
+        fill(model, own, str(self.path))
 
 
 def find_model(name: str | os.PathLike[str]) -> Path:
-    """The folder of a model: a shipped one by its name, a saved one by its folder, or the run folder that holds it."""
-    folder = Path(name)
-    if folder.is_dir():
-        is_run = not (folder / CONFIG).is_file() and (folder / "model" / CONFIG).is_file()
-        return folder / "model" if is_run else folder
+    """Where a model is: a shipped one by its name, a saved one by its folder, a run by its folder, or a checkpoint.
+
+    Of a run that has not been finished, the best checkpoint is taken, or else the newest.
+    """
+    path = Path(name)
+    if path.is_file() and path.suffix == ".ckpt":
+        return path
+    if path.is_dir():
+        return path if (path / CONFIG).is_file() else _model_of_run(path)
     if (PRETRAINED / name / CONFIG).is_file():
         return PRETRAINED / name
     names = sorted(path.parent.name for path in PRETRAINED.glob(f"*/{CONFIG}"))
@@ -97,9 +102,23 @@ def find_model(name: str | os.PathLike[str]) -> Path:
     raise ModelError(f"There is no folder and no shipped model named {str(name)!r}.{hint}")
 
 
-def kind_of(folder: Path) -> str:
-    """The kind of system that a model folder holds."""
-    if not (folder / CONFIG).is_file() or not (folder / PARAMETERS).is_file():
+def _model_of_run(folder: Path) -> Path:
+    if (folder / "model" / CONFIG).is_file():
+        return folder / "model"
+    checkpoints = folder / "checkpoints"
+    found = [path for path in (checkpoints / BEST, *step_files(checkpoints)) if path.is_file()]
+    if not found:
+        return folder
+    warnings.warn(f"{folder} has no finished model; {found[0].name} is used.", RegardWarning, stacklevel=3)
+    return found[0]
+
+
+def kind_of(path: Path) -> str:
+    """The kind of system that a model folder or a checkpoint holds."""
+    folder = _folder(path)
+    if path.is_file() and not (folder / CONFIG).is_file():
+        raise ModelError(f"{path} needs {folder / CONFIG} beside it, which `regard train` writes.")
+    if path.is_dir() and not ((folder / CONFIG).is_file() and (folder / PARAMETERS).is_file()):
         raise ModelError(
             f"{folder} is not a model folder: it needs {CONFIG} and {PARAMETERS}, which `regard train` writes."
         )
@@ -107,36 +126,25 @@ def kind_of(folder: Path) -> str:
 
 
 def read_model(
-    folder: Path, kind: str, config_class: type[Checked], assets: Mapping[str, type[Any]], *, trust: bool
+    path: Path, kind: str, config_class: type[Checked], assets: Mapping[str, type[Any]], *, trust: bool
 ) -> Saved:
-    """Read what `write_model` wrote, and check that it is of the given kind."""
-    found = kind_of(folder)
+    """Read what `write_model` wrote, and check that it is of the given kind, whole, and of a known version."""
+    found, folder = kind_of(path), _folder(path)
     if found != kind:
-        raise ModelError(f"{folder} holds {_a(found)}, not {_a(kind)}.")
+        raise ModelError(f"{path} holds {_a(found)}, not {_a(kind)}.")
     stored = _read_config(folder)
-    config = from_values(config_class, stored["config"], str(folder / CONFIG))
-    if (own := own_parts(config)) and not trust:
-        named = ", ".join(f"{name} = {path!r}" for name, path in own.items())
-        raise OptionError(f"{folder} uses {named}: loading it runs that code. Pass trust=True if you trust it.")
-    try:
-        tensors = load_file(folder / PARAMETERS)
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{folder / PARAMETERS} is damaged: {error}.") from error
-    loaded: dict[str, Any] = {}
-    files = stored["assets"]
-    for name, asset_class in assets.items():
-        if not _is_file_name(files.get(name)):
-            raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files}.")
-        same = next((loaded[other] for other in loaded if files[other] == files[name]), None)
-        try:
-            loaded[name] = asset_class.load(folder / files[name]) if same is None else same
-        except DataError as error:
-            raise ModelError(str(error)) from error
+    with _noticing_newer(folder, stored["version"]):
+        config = from_values(config_class, stored["config"], str(folder / CONFIG))
+        if (own := own_parts(config)) and not trust:
+            named = ", ".join(f"{name} = {path!r}" for name, path in own.items())
+            raise OptionError(f"{folder} uses {named}: loading it runs that code. Pass trust=True if you trust it.")
+        _check_sums(folder, stored["sha256"])
+        loaded = _read_assets(folder, stored["assets"], assets)
     metrics = _read_json(folder / METRICS) if (folder / METRICS).is_file() else {}
     if not isinstance(metrics, dict):
         raise ModelError(f"{folder / METRICS} must be a table of scores; got {str(metrics)[:80]}.")
     card = _read_text(folder / CARD) if (folder / CARD).is_file() else ""
-    return Saved(folder, config, loaded, tensors, metrics, card)
+    return Saved(path, config, loaded, metrics, card)
 
 
 def write_model(
@@ -148,26 +156,74 @@ def write_model(
     assets: Mapping[str, Any],
     metrics: Mapping[str, Any],
     card: str,
-    store: Literal["float32", "float16", "int8"],
+    store: Store,
 ) -> None:
     """Write a model folder; as int8, each row of a matrix is stored as integers from -127 to 127 and one scale."""
-    if store not in ("float32", "float16", "int8"):
-        raise OptionError(f"store must be one of float32, float16, int8; got {store!r}.")
     with replacing_folder(folder, refuse=refuse_to_replace) as draft:
-        files: dict[str, str] = {}
-        for name, asset in assets.items():
-            same = [other for other, written in assets.items() if written is asset]
-            files[name] = f"{same[0] if len(same) == 1 else _shared_name(same)}.json"
-            if name == same[0]:
-                asset.save(draft / files[name])
-        stored = {"system": kind, "version": __version__, "config": config.to_dict(), "assets": files}
-        write_text(draft / CONFIG, json.dumps(stored, indent=2) + "\n")
+        write_parameters(draft / PARAMETERS, model, store)
+        write_config(draft, kind=kind, config=config, assets=assets)
         write_text(draft / METRICS, json.dumps(dict(metrics), indent=2) + "\n")
         write_text(draft / CARD, card or f"# {_a(kind).capitalize()}\n\nThis model has no card yet.\n")
-        state = model.state_dict()
-        first = set(_first_names(state).values())
-        kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
-        save_file(_narrowed(kept, store), draft / PARAMETERS)
+
+
+def write_config(folder: Path, *, kind: str, config: Checked, assets: Mapping[str, Any]) -> None:
+    """Write the assets of a model, and config.json with the checksums of all that it consists of."""
+    files: dict[str, str] = {}
+    for name, asset in assets.items():
+        same = [other for other, written in assets.items() if written is asset]
+        files[name] = f"{same[0] if len(same) == 1 else _shared_name(same)}.json"
+        if name == same[0]:
+            asset.save(folder / files[name])
+    parts = sorted({*files.values(), *([PARAMETERS] if (folder / PARAMETERS).is_file() else [])})
+    stored = {
+        "system": kind,
+        "version": __version__,
+        "config": config.to_dict(),
+        "assets": files,
+        "sha256": {name: checksum(folder / name) for name in parts},
+    }
+    write_text(folder / CONFIG, json.dumps(stored, indent=2) + "\n")
+
+
+def _folder(path: Path) -> Path:
+    """The folder with the config of a model folder, or of a checkpoint."""
+    return path.parent if path.is_file() else path
+
+
+@contextmanager
+def _noticing_newer(folder: Path, version: str) -> Iterator[None]:
+    """Say that a model was written by a newer version of regard, most of all where it cannot be read."""
+    first, second = (tuple(map(int, re.findall(r"\d+", each)[:3])) for each in (version, __version__))
+    if first <= second:
+        yield
+        return
+    newer = f"{folder} was written by regard {version}, and this is {__version__}: upgrade regard if it does not work."
+    try:
+        yield
+    except RegardError as error:
+        raise type(error)(f"{error} {newer}") from error
+    warnings.warn(newer, RegardWarning, stacklevel=6)
+
+
+def _check_sums(folder: Path, sums: Mapping[str, str]) -> None:
+    for name, stated in sums.items():
+        if not (folder / name).is_file():
+            raise ModelError(f"{folder} lacks {name}, which its {CONFIG} names.")
+        if checksum(folder / name) != stated:
+            raise ModelError(f"{folder / name} is damaged: it has another SHA-256 than {CONFIG} states.")
+
+
+def _read_assets(folder: Path, files: Mapping[str, Any], assets: Mapping[str, type[Any]]) -> dict[str, Any]:
+    loaded: dict[str, Any] = {}
+    for name, asset_class in assets.items():
+        if not _is_file_name(files.get(name)):
+            raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files}.")
+        same = next((loaded[other] for other in loaded if files[other] == files[name]), None)
+        try:
+            loaded[name] = asset_class.load(folder / files[name]) if same is None else same
+        except DataError as error:
+            raise ModelError(str(error)) from error
+    return loaded
 
 
 def refuse_to_replace(folder: Path) -> str:
@@ -192,17 +248,21 @@ def _shared_name(names: list[str]) -> str:
 
 def _read_config(folder: Path) -> dict[str, Any]:
     stored = _read_json(folder / CONFIG)
+    wrong = f"{folder / CONFIG} is not the config of a regard model"
     try:
-        parts = {"system": stored["system"], "config": stored["config"], "assets": stored.get("assets", {})}
+        parts = {name: stored[name] for name in ("system", "config")}
+        parts |= {name: stored.get(name, {}) for name in ("assets", "sha256")}
+        parts["version"] = stored.get("version", __version__)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{folder / CONFIG} is not the config of a regard model: {error!r}.") from error
+        raise ModelError(f"{wrong}: {error!r}.") from error
     if not isinstance(parts["system"], str) or not parts["system"]:
-        raise ModelError(
-            f"{folder / CONFIG} is not the config of a regard model: system must be a name such as translator; got "
-            f"{str(parts['system'])[:80]!r}."
-        )
-    if not all(isinstance(parts[name], dict) for name in ("config", "assets")):
-        raise ModelError(f"{folder / CONFIG} is not the config of a regard model: config and assets must be tables.")
+        raise ModelError(f"{wrong}: system must be a name such as translator; got {str(parts['system'])[:80]!r}.")
+    if not all(isinstance(parts[name], dict) for name in ("config", "assets", "sha256")):
+        raise ModelError(f"{wrong}: config, assets and sha256 must be tables.")
+    if not isinstance(parts["version"], str) or not re.fullmatch(r"\d{1,9}(\.\w{1,20})*", parts["version"]):
+        raise ModelError(f"{wrong}: version must be such as {__version__}; got {str(parts['version'])[:80]!r}.")
+    if not all(_is_file_name(name) for name in parts["sha256"]):
+        raise ModelError(f"{wrong}: sha256 must name files of the folder; got {str(parts['sha256'])[:80]}.")
     return parts
 
 
@@ -227,43 +287,3 @@ def _is_file_name(name: Any) -> bool:
 
 def _a(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-
-
-def _narrowed(tensors: Mapping[str, Tensor], store: str) -> dict[str, Tensor]:
-    if store == "float32":
-        return dict(tensors)
-    narrow: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        if store == "int8" and tensor.ndim == 2:
-            scale = tensor.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
-            narrow[name] = (tensor / scale).round().to(torch.int8)
-            narrow[name + SCALE] = scale
-        elif not tensor.is_floating_point():
-            narrow[name] = tensor
-        else:
-            narrow[name] = tensor.half()
-    return narrow
-
-
-def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    for name, tensor in tensors.items():
-        scale = tensors.get(name + SCALE)
-        if tensor.dtype == torch.int8 and scale is None:
-            raise ModelError(f"The int8 matrix {name!r} has no scale: the parameters are damaged.")
-        if scale is not None and scale.shape != (tensor.shape[0], 1):
-            raise ModelError(
-                f"The scale of the int8 matrix {name!r} is {tuple(scale.shape)}; it must be {(tensor.shape[0], 1)}: "
-                "the parameters are damaged."
-            )
-    # A scale without a matrix keeps its name, so that it is reported as unknown.
-    return {
-        name: tensor.float() * tensors[name + SCALE] if name + SCALE in tensors else tensor.float()
-        for name, tensor in tensors.items()
-        if name.removesuffix(SCALE) == name or name.removesuffix(SCALE) not in tensors
-    }
-
-
-def _first_names(state: Mapping[str, Tensor]) -> dict[str, str]:
-    """For each name the first name with the same storage: tied parameters are stored once."""
-    first: dict[tuple[int, torch.Size], str] = {}
-    return {name: first.setdefault((tensor.data_ptr(), tensor.shape), name) for name, tensor in state.items()}

@@ -4,13 +4,14 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, runtime_checkable
 
 from regard.errors import OptionError
 
 if TYPE_CHECKING:
-    from regard.systems.system import Result
+    from regard.systems.system import Result, System
 
 
 @runtime_checkable
@@ -28,6 +29,10 @@ PIPE = "The standard input"
 """What errors call it."""
 TERMINAL = "-"
 """What `--show` takes to draw in the terminal instead of saving a file."""
+PIPE_WINDOW = 64
+"""Lines of a pipe that are read before the first are answered."""
+FILE_WINDOW = 1024
+"""Lines of a file that are read before the first are answered: inputs of like cost are put together among these."""
 
 
 def say(text: str, out: Writer | None = None) -> None:
@@ -35,19 +40,25 @@ def say(text: str, out: Writer | None = None) -> None:
     (out or sys.stdout).write(text + "\n")
 
 
-def read_texts(texts: Sequence[str], file: Path | None, pipe: TextIO) -> Iterable[str]:
-    """The texts to process: the arguments, the lines of a file, or those of a pipe, which are read in the same way."""
-    from regard.data.text import decode_lines, read_lines
+def read_texts(texts: Sequence[str], files: Sequence[str], pipe: TextIO) -> Iterable[str]:
+    """The lines to process: the arguments, those of the files that `--input` names, or those of a pipe.
 
-    if texts and file is not None:
-        raise OptionError("Give texts or a file, not both.")
+    The lines of a pipe are decoded as those of a file are.
+    """
+    from regard.data.text import decode_lines, read_lines
+    from regard.jobs.inputs import find_inputs
+
     if texts:
         return texts
-    return read_lines(file) if file is not None else decode_lines(pipe.buffer, PIPE)
+    if not files:
+        return decode_lines(pipe.buffer, PIPE)
+    # Outputs are not named here, so that files of one name in several folders may be read.
+    found = (file for name in files for file in find_inputs([name]))
+    return chain.from_iterable(read_lines(file.path) for file in found)
 
 
 @contextmanager
-def writing(output: Path | None) -> Iterator[Writer]:
+def writing(output: str | None) -> Iterator[Writer]:
     """The standard output, or a file that appears under its name when it is complete."""
     if output is None:
         yield sys.stdout
@@ -61,6 +72,14 @@ def writing(output: Path | None) -> Iterator[Writer]:
 def write_json(result: "Result", out: Writer, **more: Any) -> None:
     """Write a result as one line of JSON; `more` comes before its own fields."""
     say(json.dumps(more | result.to_dict(), ensure_ascii=False), out)
+
+
+def result_text(model: "System", given: Any, result: "Result | None", options: Any, *, as_json: bool) -> str:
+    """What is written for an input: the text of its result, or JSON; of a blank line, an empty line or null."""
+    if as_json:
+        before = {"image": str(given)} if isinstance(given, Path) else {}
+        return json.dumps(None if result is None else before | result.to_dict(), ensure_ascii=False)
+    return "" if result is None else model.as_text(result, options)
 
 
 def check_show(show: str | None, count: int) -> None:
@@ -78,9 +97,6 @@ def show_result(result: "Result", show: str, *, model: str, **options: Any) -> N
     if result.trace is None:
         raise OptionError(f"{model} has no attention to show.")
     if show == TERMINAL:
-        console = Console()
-        console.print(
-            view(result.trace).terminal(width=console.width, colour=console.color_system is not None, **options)
-        )
+        view(result.trace).show(Console(), **options)
     else:
         say(f"Wrote {view(result.trace).save(show, **options)}", sys.stderr)

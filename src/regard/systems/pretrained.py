@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from regard.systems.glimpses.model import Glimpser
     from regard.systems.images.model import ImageClassifier
     from regard.systems.memory.model import TuringMachine
+    from regard.systems.reading.model import Reader
     from regard.systems.translation.model import Translator
 
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
@@ -85,6 +86,12 @@ def load(
 def load(
     name: Literal["tape-copy", "tape-recall"], *, device: "str | torch.device | None" = None, trust: bool = False
 ) -> "TuringMachine": ...
+
+
+@overload
+def load(
+    name: Literal["reader-en"], *, device: "str | torch.device | None" = None, trust: bool = False
+) -> "Reader": ...
 
 
 @overload

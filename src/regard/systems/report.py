@@ -5,6 +5,7 @@ import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,13 @@ class Report:
         lines = [json.dumps(output, ensure_ascii=False) + "\n" for output in self.outputs]
         return write_text(path, "".join(lines))
 
+    def _repr_html_(self) -> str:
+        """The report as a notebook displays it."""
+        scores = [{"score": name, "value": str(each), "": each.note} for name, each in self.scores.items()]
+        tables = [html_table(scores), *(html_table(rows, title=title) for title, rows in self.tables.items())]
+        notes = [f"<p>{escape(note)}</p>" for note in self.notes]
+        return "".join([f"<p><b>{escape(self.model)}</b>: {escape(self.title)}</p>", *tables, *notes])
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         yield f"{self.model}: {self.title}"
         grid = Table.grid(padding=(0, 2))
@@ -111,6 +119,15 @@ def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
     for row in rows:
         table.add_row(*(_cell(row.get(name)) for name in columns))
     return table
+
+
+def html_table(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> str:
+    """Rows of plain values as an HTML table."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
+    lines = ["".join(f"<td>{escape(_cell(row.get(name)))}</td>" for name in columns) for row in rows]
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    return f"<table>{caption}<tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 def _cell(value: Any) -> str:

@@ -1,18 +1,22 @@
 """Training and evaluating by name: what `regard.train`, `regard.evaluate` and their commands do."""
 
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.config import from_values
-from regard.errors import OptionError
+from regard.errors import DataError, OptionError
 from regard.systems.families import family, resolve
 from regard.systems.folder import refuse_to_replace
 from regard.systems.pretrained import load
 from regard.systems.report import Report
 from regard.systems.system import System
-from regard.training.recipes import RawRecipe, Recipe, read_raw, with_values
+from regard.training.recipes import RawRecipe, Recipe, read_raw, recipe_usage, with_values
+from regard.training.settings import Devices
 
 if TYPE_CHECKING:
     from regard.training.experiment import Trained
@@ -49,34 +53,104 @@ def train(
     train: Mapping[str, Any] | None = None,
     start_from: str | os.PathLike[str] | System | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool = True,
+    devices: Devices | int = 1,
 ) -> "Trained[Any]":
-    """Train what a recipe says into the folder `out`: the model, logs/, checkpoints/ and recipe.toml.
+    """Train what a recipe says into the folder `out`: the model, logs/, checkpoints/, recipe.toml and run.json.
 
     `recipe` is a TOML file, the name of a packaged recipe, or a Recipe; without one, a translator is trained. `data`,
     `model` and `train` replace fields of its tables: train("babel-en-fr", train={"epochs": 5}). `start_from` continues
-    from a trained model, given by name, folder or object, with its tokenizers or classes. `resume` continues from the
-    last checkpoint in `out`. Ctrl-C ends the training early and saves the model. A run that was interrupted and resumed
-    gives, on a CPU, the same parameters as one without the interruption; not so with BPE dropout, whose draws cannot be
-    repeated, or with a time limit.
-    """
-    from regard.training.run import run  # Lightning takes seconds to import, and evaluating needs none of it
+    from a trained model, given by name, folder or object, with its tokenizers or classes.
 
+    `resume` goes on with the run in `out`, for which nothing else is needed; or starts one where there is none. Fields
+    that are given must be those of the run, except for some of [train], such as `epochs`. A folder that holds a run is
+    replaced only with `overwrite`. Ctrl-C or SIGTERM ends the training early and saves the model. A run that was
+    interrupted or killed, and resumed, gives, on a CPU, the same parameters as one without the interruption; not so
+    with a time limit.
+
+    `devices` says how many GPUs, or processes on a CPU, train together (see `Devices`). They divide each batch of the
+    recipe, so that their number changes how long a training takes, and little else. A script that asks for several is
+    started with torchrun.
+    """
     overrides = {
         name: values for name, values in (("data", data), ("model", model), ("train", train)) if values is not None
     }
-    if isinstance(recipe, Recipe):
-        if overrides:
-            raise OptionError("A Recipe is complete; replace its fields with dataclasses.replace instead of keywords.")
-        checked = recipe
-    else:
-        checked = read_recipe(recipe, overrides)
-    base = None
-    if start_from is not None:
-        loaded = start_from if isinstance(start_from, System) else load(start_from, device="cpu")
-        checked, base = _adapted(loaded, checked)
-    experiment = family(checked.system).load_experiment()(checked, Path(out), progress=progress)
-    return run(experiment, start_from=base, resume=resume, refuse=refuse_to_replace)
+    if isinstance(recipe, Recipe) and overrides:
+        raise OptionError("A Recipe is complete; replace its fields with dataclasses.replace instead of keywords.")
+    if resume and overwrite:
+        raise OptionError("Give resume to go on with the run in the folder, or overwrite to replace it; not both.")
+    from regard.systems.resume import resumed_plan
+    from regard.training.processes import first_process_first, from_first, is_first_process, joined
+    from regard.training.run import run  # Lightning takes seconds to import, and evaluating needs none of it
+    from regard.training.run_folder import RunFolder
+
+    folder = RunFolder(out)
+    joint = Devices(devices) if isinstance(devices, int) else devices
+    progress = progress and is_first_process()
+    with joined(joint):
+        goes_on = from_first(lambda: resume and folder.holds_run)
+        if resume and not goes_on and recipe is None and "data" not in overrides:
+            raise DataError(
+                f"{folder.path} holds no run to resume. Say what to train, or give the folder of a run: --out."
+            )
+        if not goes_on:
+            plan = _new_plan(recipe, overrides, start_from)
+            folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
+        with folder.locked():
+            with first_process_first():
+                if goes_on:
+                    plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
+                else:
+                    folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
+            experiment = family(plan.recipe.system).load_experiment()(plan.recipe, folder.path, progress=progress)
+            with _explaining(recipe, data):
+                return run(experiment, folder, start_from=plan.model, base=plan.base, resume=goes_on, devices=joint)
+
+
+@contextmanager
+def _explaining(recipe: str | os.PathLike[str] | Recipe | None, data: Mapping[str, Any] | None) -> Iterator[None]:
+    """Add how a packaged recipe is used to errors of data that were not given."""
+    try:
+        yield
+    except (DataError, OptionError) as error:
+        usage = "" if data or recipe is None or isinstance(recipe, Recipe) else recipe_usage(recipe)
+        if not usage:
+            raise
+        raise type(error)(f"{error} The recipe is used like this: {usage}") from error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be trained."""
+
+    recipe: Recipe
+    model: System | None = None
+    """The model to train; None for a new one."""
+    base: str = ""
+    """The trained model that it started from."""
+
+
+def _new_plan(
+    recipe: str | os.PathLike[str] | Recipe | None,
+    overrides: Mapping[str, Mapping[str, Any]],
+    start_from: str | os.PathLike[str] | System | None,
+) -> Plan:
+    checked = recipe if isinstance(recipe, Recipe) else read_recipe(recipe, overrides)
+    if start_from is None:
+        return Plan(checked)
+    loaded = start_from if isinstance(start_from, System) else load(start_from, device="cpu")
+    return Plan(*_adapted(loaded, checked), base=base_name(start_from))
+
+
+def base_name(model: str | os.PathLike[str] | System) -> str:
+    """How a run records the model that it starts from: its name or folder, or a checksum of its parameters."""
+    if not isinstance(model, System):
+        return str(model)
+    total = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        total.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+    return f"{type(model).__name__} with SHA-256 {total.hexdigest()}"
 
 
 def _adapted(base: System, recipe: Recipe) -> tuple[Recipe, System]:

@@ -5,8 +5,10 @@ The verb of a translator is `translate`, that of a captioner `caption`, and so o
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from html import escape
 from itertools import islice
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import torch
@@ -15,12 +17,13 @@ from torch import nn
 from regard.config import Checked, from_values
 from regard.errors import OptionError
 from regard.layers.layout import by_columns
-from regard.systems.folder import find_model, read_model, write_model
+from regard.systems.folder import find_model, read_model, write_config, write_model
+from regard.systems.parameters import Store
 from regard.trace import Trace
+from regard.viewing.view import MEASURED, view
 
 Item = TypeVar("Item")
 Loaded = TypeVar("Loaded", bound="System")
-Store = Literal["float32", "float16", "int8"]
 MAX_BATCH_COST = 64 * 128
 """Largest cost of a batch, its number of inputs times the largest of their costs: a bound on the memory it takes."""
 
@@ -48,6 +51,11 @@ class Result:
         plain = {part.name: _as_plain(getattr(self, part.name)) for part in fields(self) if part.name != "trace"}
         return plain | {"trace": None if self.trace is None else self.trace.to_dict()}
 
+    def _repr_html_(self) -> str:
+        """The result as a notebook displays it: in one line, and what was attended to."""
+        line = f"<p><code>{escape(repr(self))}</code></p>"
+        return line if self.trace is None else line + view(self.trace)._repr_html_()
+
 
 def _as_plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
@@ -73,6 +81,10 @@ class System(nn.Module):
     constructor, and a file of the model's folder."""
     max_batch: ClassVar[int] = 64
     """Most inputs in a batch."""
+    takes_images: ClassVar[bool] = False
+    """Whether inputs are images; a line of a text file of inputs then names one."""
+    json_input: ClassVar[Literal["text", "pair", "rows"]] = "text"
+    """What an input that is no image is in JSON: a text; or also a pair of texts, or rows of numbers."""
 
     def __init__(self, config: Checked) -> None:
         super().__init__()
@@ -107,8 +119,15 @@ class System(nn.Module):
             with torch.inference_mode():
                 batch = self.predict([inputs[place] for place in places], options)
             for place, result in zip(places, batch, strict=True):
-                results[place] = result
+                results[place] = self._with_measure(result)
         return results
+
+    def _with_measure(self, result: Any) -> Any:
+        """The result, whose trace says how right the attention of this model is, where its metrics say so."""
+        measured, trace = self.metrics.get(MEASURED), getattr(result, "trace", None)
+        if not measured or trace is None:
+            return result
+        return replace(result, trace=replace(trace, extras={**trace.extras, MEASURED: str(measured)}))
 
     def stream(self, inputs: Iterable[Any], *, read_ahead: int = 256, **options: Any) -> Iterator[Any]:
         """A result for each input, in order, from an iterable of any length; `read_ahead` inputs are read at a time."""
@@ -116,6 +135,26 @@ class System(nn.Module):
             raise OptionError(f"read_ahead must be 1 or more; got {read_ahead}.")
         checked = self.options(options)
         return (result for group in in_groups(inputs, read_ahead) for result in self.answer(group, checked))
+
+    def parse(self, line: str, options: Any) -> Any:
+        """The input that a line of a text file stands for; None where it stands for none."""
+        if self.takes_images:
+            return Path(line) if line.strip() else None
+        return line
+
+    def as_text(self, result: Any, options: Any) -> str:
+        """A result as commands print it: one line, or a line with its score for each of several alternatives."""
+        if getattr(options, "nbest", 1) == 1:
+            return str(result.text)
+        return "\n".join(f"{one.score:.4f}\t{one.text}" for one in (result, *result.alternatives))
+
+    def stream_lines(self, lines: Iterable[str], *, read_ahead: int = 256, **options: Any) -> Iterator[tuple[Any, Any]]:
+        """For each line of text its input and its result, in order; both are None where a line holds no input."""
+        checked = self.options(options)
+        for group in in_groups(lines, read_ahead):
+            inputs = [self.parse(line, checked) for line in group]
+            results = iter(self.answer([one for one in inputs if one is not None], checked))
+            yield from ((one, None if one is None else next(results)) for one in inputs)
 
     @classmethod
     def options(cls, keywords: Mapping[str, Any]) -> Any:
@@ -140,11 +179,18 @@ class System(nn.Module):
             self,
             kind=self.kind,
             config=self.config,
-            assets={name: getattr(self, name) for name in self.assets},
+            assets=self._assets(),
             metrics=self.metrics if metrics is None else metrics,
             card=self.card if card is None else card,
             store=store,
         )
+
+    def save_config(self, folder: Path) -> None:
+        """Write config.json and the assets alone, beside checkpoints, which hold the parameters."""
+        write_config(folder, kind=self.kind, config=self.config, assets=self._assets())
+
+    def _assets(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.assets}
 
     @classmethod
     def load(
@@ -154,14 +200,15 @@ class System(nn.Module):
         device: str | torch.device | None = None,
         trust: bool = False,
     ) -> Loaded:
-        """Load a shipped model by its name or a saved model from its folder, in evaluation mode.
+        """Load a shipped model by its name, or a model from its folder, from a run or from a checkpoint.
 
-        It goes to the GPU when there is one, unless `device` says otherwise. A model with custom parts
-        (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
+        The model is in evaluation mode. It goes to the GPU when there is one, unless `device` says otherwise. A model
+        with custom parts (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
         """
         chosen = choose_device(device)
         saved = read_model(find_model(name), cls.kind, cls.Config, cls.assets, trust=trust)
-        model = cls(saved.config, **saved.assets)
+        with saved.building():
+            model = cls(saved.config, **saved.assets)
         saved.fill(model)
         model.metrics, model.card = saved.metrics, saved.card
         return by_columns(model.to(chosen).eval())

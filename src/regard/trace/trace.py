@@ -17,6 +17,7 @@ from regard.files import write_text
 from regard.trace.data_uri import check_data_uri, to_data_uri
 from regard.trace.elements import VERSION, Axis, Box, Map, Series, to_array
 from regard.trace.reading import constructor_arguments, parse
+from regard.trace.transformers_output import axes_and_maps
 
 Element = TypeVar("Element", Axis, Map)
 
@@ -126,6 +127,20 @@ class Trace:
         uri = None if image is None else to_data_uri(image)
         return cls("caption", (cells_axis, words_axis), maps, series, image=uri, extras=extras)
 
+    @classmethod
+    def from_transformers(
+        cls, output: Any, inputs: Any, tokenizer: Any = None, *, target: Any = None, example: int = 0
+    ) -> "Trace":
+        """Build a trace from the attention of a Hugging Face model: every layer and head, after their mean.
+
+        `output` is what the model or its `generate` returned with `output_attentions=True`, or a tuple of one (batch,
+        heads, rows, columns) tensor per layer. `inputs` is what the model was given, with its attention mask, or ids,
+        or tokens as text; ids need the `tokenizer`. A model with an encoder and a decoder also needs `target`: the
+        labels, or the ids that `generate` returned. `example` is the number of the example in the batch.
+        """
+        axes, maps = axes_and_maps(output, inputs, tokenizer, target, example)
+        return cls("text", axes, maps)
+
     @property
     def main(self) -> Map:
         """The map that views draw first."""
@@ -226,6 +241,12 @@ class Trace:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(axis)} {axis.name}" for axis in self.axes)
         return f"Trace({self.kind!r}: {sizes}; {_summary(self.maps)})"
+
+    def _repr_html_(self) -> str:
+        # Through the public name, since views stand above traces in the order of imports.
+        import regard
+
+        return regard.view(self)._repr_html_()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only mapping cannot be pickled.

@@ -1,37 +1,37 @@
 """Fitting with Lightning: callbacks, checkpoints and logs."""
 
 import logging
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as lightning
 import torch
-from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
+from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
 
 from regard.data.batches import BatchLoader, CostBatches
+from regard.errors import OptionError, RegardWarning, TrainingError
 from regard.kernels.dot_product import disable_cudnn_attention
+from regard.training import processes
 from regard.training.averaging import RunningAverage
-from regard.training.checkpoints import KeepLast
+from regard.training.checkpoint_files import BEST, newest_checkpoint, read_checkpoint, step_files
+from regard.training.checkpoints import KeepBest, KeepNewest, WholeCheckpoints
+from regard.training.divergence import StopWhenDiverged
+from regard.training.interruption import Interruption
+from regard.training.processes import environment, is_first_process
 from regard.training.progress import TrainingBar
-from regard.training.settings import TrainSettings
+from regard.training.run_folder import RunFolder
+from regard.training.settings import Devices, TrainSettings
 from regard.training.task import Task
 
-
-@dataclass(frozen=True)
-class Fitted:
-    """How fitting ended: its metrics (last losses, best score, epochs, steps), and whether it was interrupted."""
-
-    metrics: dict[str, Any]
-    interrupted: bool
+TOLERATED_IN_HALF_PRECISION = 100
+"""Losses in a row that may overflow in float16: the scale of the gradients is then lowered, and the update left out."""
 
 
 def prepare(settings: TrainSettings) -> None:
@@ -43,47 +43,64 @@ def prepare(settings: TrainSettings) -> None:
 def fit(
     task: Task,
     loaders: tuple[BatchLoader, BatchLoader],
-    folder: Path,
+    folder: RunFolder,
     *,
     score: str,
     half_precision_on_gpu: bool,
-    resume: bool,
     progress: bool,
+    interruption: Interruption,
+    devices: Devices,
     hyperparameters: Mapping[str, Any] | None = None,
-) -> Fitted:
+) -> dict[str, Any]:
     """Train the task on the first loader, validate on the second, and leave it with the parameters of the best score.
 
-    `score` is the name of a validation metric; higher is better. With `resume`, training continues from the last
-    checkpoint of the folder, or starts where there is none. `half_precision_on_gpu` decides what precision "auto"
-    means. `hyperparameters` are logged.
+    Returns its metrics: the last losses, the best score, epochs, steps. Training continues from the newest checkpoint
+    of the folder, or starts where there is none. `score` is the name of a validation metric; higher is better.
+    `half_precision_on_gpu` decides what precision "auto" means. `hyperparameters` are logged.
     """
     disable_cudnn_attention()
-    best = ModelCheckpoint(folder / "checkpoints", "best", monitor=score, mode="max", enable_version_counter=False)
-    stop = _StopWhenInterrupted()
-    callbacks: list[Callback] = [best, stop]
-    trainer = _trainer(
-        task.settings,
-        folder,
-        callbacks,
-        score,
-        task.unit,
-        half_precision_on_gpu=half_precision_on_gpu,
-        progress=progress,
-    )
-    last = folder / "checkpoints" / "last.ckpt"
-    _keep_earlier_log(folder / "logs")
+    found = newest_checkpoint(folder.checkpoints)
+    resumed: dict[str, Any] = {} if found is None else found[1]
+    if resumed and progress:
+        sys.stderr.write(f"Resuming after {resumed['global_step']} updates.\n")
+    callbacks = _callbacks(task, folder, score, interruption, progress=progress)
+    trainer = _trainer(task, folder, callbacks, devices, half_precision_on_gpu=half_precision_on_gpu)
+    if devices.count > 1:
+        loaders[0].divide(processes.rank(), devices.count)
+        loaders[1].deal(processes.rank(), devices.count)
+    if resumed and not resumed["global_step"]:
+        # Lightning would take a checkpoint of the beginning for one in the middle of an epoch.
+        task.load_state_dict(resumed["state_dict"])
+        task.on_load_checkpoint(resumed)
+        found = None
+    if is_first_process():
+        _keep_earlier_log(folder.logs)
     with _without_needless_warnings(), _matmul_precision():
         for logger in trainer.loggers:
             logger.log_hyperparams(dict(hyperparameters or {}))
-        trainer.fit(task, *loaders, ckpt_path=last if resume and last.is_file() else None, weights_only=True)
-    if best.best_model_path:
-        state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
-        task.load_state_dict(state)
-    metrics: dict[str, Any] = {name: float(value) for name, value in trainer.callback_metrics.items()}
-    if best.best_model_score is not None:
-        metrics[score] = float(best.best_model_score)
-    metrics |= {"epochs": trainer.current_epoch, "steps": trainer.global_step, "seed": task.settings.seed}
-    return Fitted(metrics, stop.interrupted)
+        with interruption.deferred():
+            trainer.fit(task, *loaders, ckpt_path=None if found is None else found[0], weights_only=True)
+    metrics: dict[str, Any] = task.metrics()
+    metrics |= _take_best(task, folder.checkpoints, score)
+    # `processed`, because `trainer.current_epoch` does not count the last epoch of a run that is resumed at its end.
+    epochs = trainer.fit_loop.epoch_progress.current.processed  # type: ignore[attr-defined]
+    metrics |= {"epochs": epochs, "steps": trainer.global_step, "seed": task.settings.seed}
+    return metrics
+
+
+def _take_best(task: Task, checkpoints: Path, score: str) -> dict[str, float]:
+    """Load the parameters of the best score, and return it; without a validation, load the newest parameters."""
+    best = checkpoints / BEST
+    if best.is_file():
+        try:
+            content = read_checkpoint(best)
+            task.load_state_dict(content["state_dict"])
+            return {score: content["metrics"][score]}
+        except TrainingError as error:
+            message = f"{error} The newest parameters are used instead of the best."
+            warnings.warn(message, RegardWarning, stacklevel=2)
+    task.load_state_dict(read_checkpoint(step_files(checkpoints)[0])["state_dict"])
+    return {}
 
 
 @contextmanager
@@ -105,7 +122,9 @@ def _without_needless_warnings() -> Iterator[None]:
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
         warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
         warnings.filterwarnings("ignore", message=".*log_every_n_steps.*")
-        # The log of an earlier run is kept under another name, and its checkpoints are meant to be overwritten.
+        # Of processes that train together, a Task logs what it has already averaged over them.
+        warnings.filterwarnings("ignore", message=".*sync_dist=True.*")
+        # The log of an earlier run is kept under another name, and its checkpoints are meant to be there.
         warnings.filterwarnings("ignore", message=".*Previous log files in this directory will be deleted.*")
         warnings.filterwarnings("ignore", message=".*Checkpoint directory .* exists and is not empty.*")
         yield
@@ -127,67 +146,81 @@ class _NewOrderEachEpoch(Callback):
             loader.batch_sampler.set_epoch(trainer.current_epoch)
 
 
-class _StopWhenInterrupted(Callback):
-    """Ctrl-C ends the training after this batch, so that the model is saved; a second Ctrl-C ends it at once."""
+class _StopEarly(EarlyStopping):
+    """Early stopping with the patience of the settings, whatever it was before, and that stays stopped when resumed."""
 
-    def __init__(self) -> None:
-        self.interrupted = False
-        self._before: Any = None
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict | {"patience": self.patience})
 
     def on_fit_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Handle Ctrl-C, where Python allows it: in the main thread."""
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, lambda *_: self._stop(trainer))
-
-    def teardown(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, stage: str) -> None:
-        """Restore the handler of Ctrl-C."""
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
-
-    def _stop(self, trainer: lightning.Trainer) -> None:
-        if self.interrupted:
-            raise KeyboardInterrupt
-        self.interrupted = trainer.should_stop = True
-        sys.stderr.write("\nStopping after this batch; the model will be saved. Press Ctrl-C again to stop at once.\n")
+        if self.wait_count >= self.patience:
+            trainer.should_stop = True
 
 
-def _trainer(
-    settings: TrainSettings,
-    folder: Path,
-    callbacks: list[Callback],
-    score: str,
-    unit: str,
-    *,
-    half_precision_on_gpu: bool,
-    progress: bool,
-) -> lightning.Trainer:
-    on_gpu = torch.cuda.is_available()
-    precision: Any = settings.precision
-    if precision == "auto":
-        precision = "bf16-mixed" if on_gpu and half_precision_on_gpu else "32-true"
+def _callbacks(
+    task: Task, folder: RunFolder, score: str, interruption: Interruption, *, progress: bool
+) -> list[Callback]:
+    settings = task.settings
+    half = settings.precision == "16-mixed"
+    diverged = StopWhenDiverged(max(task.tolerated_losses, TOLERATED_IN_HALF_PRECISION if half else 0))
     # `save_last` of a ModelCheckpoint that monitors a score is written only when the score improves.
-    last = KeepLast(folder / "checkpoints" / "last.ckpt", minutes=settings.checkpoint_minutes)
-    callbacks = [*callbacks, last, _NewOrderEachEpoch(), LearningRateMonitor("step")]
+    newest = KeepNewest(
+        folder.checkpoints,
+        minutes=settings.checkpoint_minutes,
+        keep=settings.keep_checkpoints,
+        check=diverged.check,
+        interruption=interruption,
+    )
+    best = KeepBest(folder.checkpoints, score)
+    callbacks: list[Callback] = [best, newest, diverged, _NewOrderEachEpoch(), LearningRateMonitor("step")]
     if progress:
-        callbacks.append(TrainingBar(score, unit))
+        callbacks.append(TrainingBar(score, task.unit))
     if settings.average_decay:
         callbacks.append(RunningAverage(settings.average_decay))
     if settings.patience:
-        callbacks.append(EarlyStopping(score, mode="max", patience=settings.patience))
+        callbacks.append(_StopEarly(score, mode="max", patience=settings.patience))
+    return callbacks
+
+
+def _trainer(
+    task: Task, folder: RunFolder, callbacks: list[Callback], devices: Devices, *, half_precision_on_gpu: bool
+) -> lightning.Trainer:
+    settings, on_gpu = task.settings, torch.cuda.is_available()
+    precision: Any = settings.precision
+    if precision == "auto":
+        precision = "bf16-mixed" if on_gpu and half_precision_on_gpu else "32-true"
+    logs = folder.logs
+    started_by = environment(devices) if devices.count > 1 else None
     return lightning.Trainer(
         accelerator="gpu" if on_gpu else "cpu",
-        devices=1,
+        devices=devices.devices,
+        num_nodes=devices.nodes,
+        strategy=_strategy(task, devices),
+        sync_batchnorm=on_gpu and devices.count > 1,
         precision=precision,
         max_epochs=settings.epochs,
         max_time=timedelta(minutes=settings.minutes) if settings.minutes else None,
         gradient_clip_val=settings.gradient_clip,
         check_val_every_n_epoch=settings.validate_every,
         callbacks=callbacks,
-        logger=[CSVLogger(folder, "logs", ""), TensorBoardLogger(folder, "logs", "", default_hp_metric=False)],
+        plugins=[WholeCheckpoints(), *([] if started_by is None else [started_by])],
+        logger=[
+            CSVLogger(logs.parent, logs.name, ""),
+            TensorBoardLogger(logs.parent, logs.name, "", default_hp_metric=False),
+        ],
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,
         num_sanity_val_steps=0,
         log_every_n_steps=20,
     )
+
+
+def _strategy(task: Task, devices: Devices) -> Strategy | str:
+    if devices.strategy == "fsdp":
+        if task.settings.average_decay:
+            raise OptionError("strategy 'fsdp' cannot average parameters: set --train.average_decay 0, or use 'ddp'.")
+        return FSDPStrategy(state_dict_type="full")
+    if devices.count == 1:
+        return "auto"
+    return DDPStrategy(find_unused_parameters=task.has_unused_parameters)

@@ -30,6 +30,14 @@ class TrainingBar(Callback):
         self._best: float | None = None
         self._shown: dict[str, str] = {}
 
+    def state_dict(self) -> dict[str, Any]:
+        """The best score so far, for a resumed training."""
+        return {"best": self._best}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the best score so far."""
+        self._best = state_dict["best"]
+
     def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Open the bar, where there is a terminal to draw it on."""
         if self.console.is_terminal:
@@ -50,6 +58,9 @@ class TrainingBar(Callback):
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Advance the bar; the metrics are read now and then."""
+        if self._bar is None:
+            # Resumed within an epoch, whose start is not reported again.
+            self.on_train_epoch_start(trainer, pl_module)
         if self._progress is None or self._bar is None:
             return
         now = time.perf_counter()

@@ -3,6 +3,7 @@
 The line `system = ...` says what a recipe trains; without it, a translator.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -80,6 +81,12 @@ def recipe_names() -> list[str]:
 def recipe_summary(name: str) -> str:
     """What a packaged recipe trains: the comment in its first line."""
     return find_recipe(name).read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+
+
+def recipe_usage(name: str | os.PathLike[str]) -> str:
+    """The command that trains a packaged recipe on data, a comment at its top; empty if it needs no data."""
+    lines = find_recipe(Path(name)).read_text(encoding="utf-8").splitlines()
+    return next((line[2:] for line in lines if line.startswith("# regard train ") and "--data." in line), "")
 
 
 def find_recipe(name: str | Path) -> Path:

@@ -1,7 +1,7 @@
 """The [train] fields that every system has; each system's own table extends them."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -15,6 +15,11 @@ Precision = Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
 @dataclass(frozen=True)
 class TrainSettings(Checked):
     """How to train."""
+
+    changeable: ClassVar[frozenset[str]] = frozenset(
+        {"epochs", "minutes", "learning_rate", "patience", "checkpoint_minutes", "keep_checkpoints"}
+    )
+    """The fields that a resumed run may change."""
 
     epochs: PositiveInt = 20
     """Maximum number of epochs."""
@@ -43,6 +48,8 @@ class TrainSettings(Checked):
     """Validations without a better score after which training stops; 0 to never stop early."""
     checkpoint_minutes: NonNegativeFloat = 30.0
     """Minutes between checkpoints within an epoch, for --resume; 0 for one after each epoch only."""
+    keep_checkpoints: PositiveInt = 2
+    """How many of the newest checkpoints are kept; with two or more, a damaged one costs little."""
     precision: Precision = "auto"
     """Precision of the arithmetic; auto chooses bfloat16 on a GPU for the systems that tolerate it."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 1
@@ -52,3 +59,21 @@ class TrainSettings(Checked):
         """Rules between the fields."""
         if self.schedule == "inverse_sqrt" and not self.warmup:
             raise OptionError("schedule 'inverse_sqrt' needs a warmup above 0; got warmup 0.0.")
+
+
+@dataclass(frozen=True)
+class Devices(Checked):
+    """What to train on. It is no part of a recipe: processes that train together divide the batches of the recipe."""
+
+    devices: PositiveInt = 1
+    """GPUs of each machine that train together or, on machines without GPUs, processes."""
+    nodes: PositiveInt = 1
+    """Machines that train together; the command is then started on each of them with torchrun, or by SLURM (srun)."""
+    strategy: Literal["ddp", "fsdp"] = "ddp"
+    """With several devices: ddp keeps a copy of the model on each, fsdp spreads its parameters over GPUs, for models
+    that are too large for one."""
+
+    @property
+    def count(self) -> int:
+        """How many processes train together."""
+        return self.devices * self.nodes

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -13,7 +14,7 @@ from rich.text import Text
 from regard.errors import OptionError
 from regard.trace import Trace
 from regard.viewing.scale import Colour, ink_on
-from regard.viewing.words import isolated, printable, shortened
+from regard.viewing.words import isolated, printable, right_to_left, shortened
 
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
@@ -29,6 +30,11 @@ _SENTENCE: Colour = (203, 24, 29)
 _WORD: Colour = (33, 113, 181)
 _LETTER_INCHES, _LINE_INCHES = 0.0755, 0.24
 _BAR_INCHES = 1.3
+# Of 16 colours the nearest to a paler shade is white, which would stand out.
+_PALEST = 0.15
+_BARS = "Bar: weight of the sentence."
+_SHADES = "Shade: weight of the word in its sentence x square root of the sentence's weight."
+_RAW_SHADES = "Shade: weight of the word in its sentence."
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ def shaded_sentences(trace: Trace, *, raw: bool = False) -> list[ShadedSentence]
 
 def document_terminal(trace: Trace, *, width: int = 80, colour: bool = True, raw: bool = False) -> Group:
     """The document for a terminal; without `colour`, the strongest words stand between marks."""
-    sentences, note = _strongest(shaded_sentences(trace, raw=raw), MAX_TERMINAL_SENTENCES)
+    sentences, note = strongest_sentences(shaded_sentences(trace, raw=raw), MAX_TERMINAL_SENTENCES)
     largest = max((sentence.weight for sentence in sentences), default=1.0) or 1.0
     table = Table.grid(padding=(0, 1))
     table.add_column(justify="right", no_wrap=True)
@@ -84,11 +90,15 @@ def document_terminal(trace: Trace, *, width: int = 80, colour: bool = True, raw
             shown = isolated(shortened(word, _MAX_WORD))
             if colour:
                 background = _blend(_WORD, shade)
-                text.append(shown, style=_style(background) if shade > 0.05 else "")
+                text.append(shown, style=_style(background) if shade > _PALEST else "")
             else:
                 text.append(f"▓{shown}▓" if shade > 0.66 else f"▒{shown}▒" if shade > 0.33 else shown)
         table.add_row(f"{sentence.weight:.2f}", Text(bar, style="red" if colour else ""), text)
-    parts: list[Any] = [Text(_heading(trace), style="bold"), table, *([Text(note, style="dim")] if note else [])]
+    parts: list[Any] = [
+        Text(document_heading(trace), style="bold"),
+        table,
+        *([Text(note, style="dim")] if note else []),
+    ]
     return Group(*parts)
 
 
@@ -98,12 +108,13 @@ def document_figure(trace: Trace, *, raw: bool = False, title: str | None = None
 
     from regard.viewing.figures import InlineFigure, add_title
 
-    sentences, note = _strongest(shaded_sentences(trace, raw=raw), MAX_FIGURE_SENTENCES)
+    sentences, note = strongest_sentences(shaded_sentences(trace, raw=raw), MAX_FIGURE_SENTENCES)
     lines = [_wrapped(sentence.words) for sentence in sentences]
-    height = sum(map(len, lines)) + 0.35 * len(lines) + (1 if note else 0)
-    size = _BAR_INCHES + _LINE_LETTERS * _LETTER_INCHES + 0.3, height * _LINE_INCHES + 0.7
+    notes = [*([note] if note else []), f"{_BARS}  {_RAW_SHADES if raw else _SHADES}"]
+    height = sum(map(len, lines)) + 0.35 * len(lines) + len(notes) + 0.3
+    size = _BAR_INCHES + _LINE_LETTERS * _LETTER_INCHES + 0.3, height * _LINE_INCHES + 0.55
     figure = InlineFigure(figsize=size)
-    axes = figure.add_axes((0.01, 0.01, 0.98, 1 - 0.6 / size[1]))
+    axes = figure.add_axes((0.01, 0.01, 0.98, 1 - 0.5 / size[1]))
     axes.set_xlim(-_BAR_INCHES / _LETTER_INCHES, _LINE_LETTERS + 2)
     axes.set_ylim(height, 0)
     axes.axis("off")
@@ -116,16 +127,17 @@ def document_figure(trace: Trace, *, raw: bool = False, title: str | None = None
         for row in rows:
             for x, word, shade in row:
                 background = _blend(_WORD, shade)
-                box = Rectangle((x - 0.3, y + 0.06), len(word) + 0.6, 0.86, color=_fractions(background), lw=0)
+                box = Rectangle((x - 0.3, y + 0.06), cell_len(word) + 0.6, 0.86, color=_fractions(background), lw=0)
                 axes.add_patch(box)
                 ink = _fractions(ink_on(background))
                 options: dict[str, Any] = {"va": "center", "fontsize": 9, "family": "monospace", "parse_math": False}
                 axes.text(x, y + 0.5, word, color=ink, **options)
             y += 1
         y += 0.35
-    if note:
-        axes.text(0, y + 0.5, note, va="center", fontsize=8, color="0.4")
-    add_title(figure, title or _heading(trace), fontsize=11)
+    for text in notes:
+        y += 1
+        axes.text(0, y - 0.3, text, va="center", fontsize=8, color="0.35")
+    add_title(figure, title or document_heading(trace), fontsize=11)
     return figure
 
 
@@ -150,7 +162,8 @@ def word_weight_figure(weights: Mapping[str, Sequence[float]], word: str, *, bin
     return figure
 
 
-def _strongest(sentences: list[ShadedSentence], limit: int) -> tuple[list[ShadedSentence], str]:
+def strongest_sentences(sentences: list[ShadedSentence], limit: int) -> tuple[list[ShadedSentence], str]:
+    """All sentences or, of more than `limit`, the most attended ones in their order, and a note that says so."""
     if len(sentences) <= limit:
         return sentences, ""
     chosen = sorted(sorted(sentences, key=lambda each: -each.weight)[:limit], key=lambda each: each.number)
@@ -158,23 +171,26 @@ def _strongest(sentences: list[ShadedSentence], limit: int) -> tuple[list[Shaded
 
 
 def _wrapped(words: Sequence[tuple[str, float]]) -> list[list[tuple[int, str, float]]]:
-    """Words in lines of at most _LINE_LETTERS letters, each with its place in the line."""
+    """Words in lines of at most _LINE_LETTERS columns, each with its place; right to left where the script is."""
     rows: list[list[tuple[int, str, float]]] = [[]]
     x = 0
+    mirrored = right_to_left(word for word, _ in words)
     for word, shade in words:
-        shown = shortened(word, _MAX_WORD)
-        if x and x + len(shown) > _LINE_LETTERS:
+        shown = shortened(word, _MAX_WORD, cell_len)
+        size = cell_len(shown)
+        if x and x + size > _LINE_LETTERS:
             rows.append([])
             x = 0
-        rows[-1].append((x, shown, shade))
-        x += len(shown) + 1
+        rows[-1].append((_LINE_LETTERS - x - size if mirrored else x, shown, shade))
+        x += size + 1
     return rows
 
 
-def _heading(trace: Trace) -> str:
-    probability = trace.extras.get("probability")
+def document_heading(trace: Trace) -> str:
+    """The label with its probability, and how many sentences were not read."""
+    probability, left_out = trace.extras.get("probability"), trace.extras.get("sentences_left_out")
     shown = f" {probability:.3f}" if isinstance(probability, float) else ""
-    return f"{printable(trace.target[0])}{shown}"
+    return f"{printable(trace.target[0])}{shown}{f' ({left_out:,} sentences not read)' if left_out else ''}"
 
 
 def _bar_size(width: int) -> int:

@@ -3,8 +3,11 @@
 import base64
 import io
 import os
+import re
 import threading
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +25,13 @@ from regard.viewing.words import printable, right_to_left, shortened
 FORMATS = (".png", ".svg", ".pdf")
 MAX_LETTERS = 28
 """Letters of a label before it is cut."""
+NOTE_INCHES = 0.22
 _DPI = 150
 _INCHES_PER_LETTER = 0.085
 # The same figure gives the same bytes: ids from a fixed salt, no date. Text in SVG stays text.
 _SETTINGS: dict[Any, str] = {"svg.hashsalt": "regard", "svg.fonttype": "none"}
 _METADATA: dict[str, dict[str, str | None]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+_MISSING = re.compile(r"Glyph (\d+) .* missing from font")
 # matplotlib's settings are global: one figure is saved at a time.
 _SETTINGS_LOCK = threading.Lock()
 
@@ -68,9 +73,28 @@ def save(figure: Figure | Animation, path: str | os.PathLike[str]) -> Path:
         raise OptionError(f"{kind} is saved as {', '.join(allowed)}; got {path.name!r}.")
     if not isinstance(figure, Figure):
         return write_bytes(path, figure.gif)
-    with replacing(path) as draft, _SETTINGS_LOCK, matplotlib.rc_context(_SETTINGS):
+    with replacing(path) as draft, _SETTINGS_LOCK, matplotlib.rc_context(_SETTINGS), _one_warning(path):
         figure.savefig(draft, format=suffix[1:], dpi=_DPI, metadata=_METADATA[suffix])
     return path
+
+
+@contextmanager
+def _one_warning(path: Path) -> Iterator[None]:
+    """Replace matplotlib's warnings about each missing letter by one that says what to do."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    missing = {found[1] for each in caught if (found := _MISSING.match(str(each.message)))}
+    for each in caught:
+        if not _MISSING.match(str(each.message)):
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    if missing:
+        letters = "".join(chr(int(number)) for number in sorted(missing, key=int)[:12])
+        warnings.warn(
+            f"matplotlib's fonts lack {len(missing)} letters, which are boxes in {path}: {letters}. The terminal and "
+            "an .html file show them.",
+            stacklevel=4,
+        )
 
 
 def label_inches(words: Sequence[str]) -> float:
@@ -93,6 +117,29 @@ def add_title(figure: Figure, title: str | None, **options: float | int) -> None
     """A title over the whole figure, if there is one."""
     if title:
         figure.suptitle(printable(title), **({"fontsize": 12, "fontweight": "bold", "parse_math": False} | options))
+
+
+def add_note(figure: InlineFigure, note: str | None) -> InlineFigure:
+    """Write a line in small letters below the figure, if there is one; return the figure."""
+    if note:
+        if figure.get_layout_engine() is None:
+            _make_room_below(figure, NOTE_INCHES)
+        figure.supxlabel(printable(note), fontsize=7, color="0.35", parse_math=False)
+    return figure
+
+
+def _make_room_below(figure: InlineFigure, inches: float) -> None:
+    """Make a figure taller, and move what it holds up."""
+    height = figure.get_figheight()
+    taller = height + inches
+    figure.set_figheight(taller)
+    for axes in figure.axes:
+        place = axes.get_position()
+        axes.set_position(
+            (place.x0, (place.y0 * height + inches) / taller, place.width, place.height * height / taller)
+        )
+    for text in figure.texts:
+        text.set_y((text.get_position()[1] * height + inches) / taller)
 
 
 def check_drawable(trace: Trace) -> None:

@@ -1,5 +1,6 @@
 """Glimpses of an image: the path over it, what each glimpse saw at each scale, and the belief after it."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +27,9 @@ _INK, _QUIET, _PATH, _BAR = "#1c1c1c", "#6a6a6a", "#ffb000", "#0072B2"
 _MARK = "bold black on rgb(255,176,0)"
 _BLANK = 205
 _SHADES = " ░▒▓█"
-# Inches: the image, a patch, the panel of the belief, the space between.
+# Inches: the smallest image, a patch, the panel of the belief, the space between; and between two labels of the path.
 _IMAGE, _PATCH, _BELIEF, _SPACE = 3.0, 0.85, 1.1, 0.12
+_LABEL = 0.16
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +54,11 @@ def glimpse_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
     parts = _parts(trace)
     count, scales = len(parts.points), len(parts.boxes[0])
     step = _PATCH + _SPACE
-    left = _IMAGE + 4 * _SPACE
+    # The image is as high as the column of a glimpse beside it.
+    side = max(_IMAGE, scales * step + 0.05 + _BELIEF)
+    left = side + 4 * _SPACE
     width = left + count * step + _SPACE
-    height = max(_IMAGE + 0.6, scales * step + _BELIEF + 0.9) + (0.3 if title else 0)
+    height = side + 0.85 + (0.3 if title else 0)
     top = height - (0.6 if title else 0.3)
     figure = InlineFigure(figsize=(width, height))
 
@@ -62,13 +66,13 @@ def glimpse_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
         """Axes at so many inches from the left and below the top."""
         return figure.add_axes((x / width, (top - y - high) / height, wide / width, high / height))
 
-    _draw_path(axes(_SPACE, 0.0, _IMAGE, _IMAGE), parts)
+    _draw_path(axes(_SPACE, 0.0, side, side), parts, apart=_LABEL / side)
     names = _best_classes(parts)
     for number in range(count):
         x = left + number * step
-        for scale, box in enumerate(parts.boxes[number]):
+        for scale in range(scales):
             panel = axes(x, scale * step, _PATCH, _PATCH)
-            panel.imshow(_patch(parts, box), interpolation="nearest")
+            panel.imshow(_patch(parts, number, scale), interpolation="nearest")
             panel.set_axis_off()
             if scale == 0:
                 panel.set_title(str(number + 1), fontsize=9, color=_INK, pad=3)
@@ -134,35 +138,65 @@ def _edges(parts: _Parts, box: Box) -> tuple[float, float, float, float]:
     return box.left * width, box.top * height, box.right * width, box.bottom * height
 
 
-def _patch(parts: _Parts, box: Box) -> Pixels:
-    """What a window saw: cut from the image and made as coarse as the retina is."""
-    left, top, right, bottom = (round(edge) for edge in _edges(parts, box))
+def _patch(parts: _Parts, number: int, scale: int) -> Pixels:
+    """What a window saw: cut from the image, black outside of it, and made as coarse as the retina is."""
+    left, top, right, bottom = _edges(parts, parts.boxes[number][scale])
+    (width, height), (x, y), full = parts.image.size, parts.points[number], parts.patch_size * 2**scale
+    left, right = _uncut(left, right, width, full, x * width)
+    top, bottom = _uncut(top, bottom, height, full, y * height)
     cut = parts.image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
-    longest = max(cut.size)
-    scale = min(1.0, parts.patch_size / longest)
-    small = cut.resize([max(1, round(length * scale)) for length in cut.size], Image.Resampling.BOX)
+    smaller = min(1.0, parts.patch_size / max(cut.size))
+    small = cut.resize([max(1, round(length * smaller)) for length in cut.size], Image.Resampling.BOX)
     return np.asarray(small.convert("RGB"), dtype=np.uint8)
 
 
-def _draw_path(axes: Axes, parts: _Parts) -> None:
+def _uncut(low: float, high: float, extent: int, full: int, centre: float) -> tuple[int, int]:
+    """Where a window of `full` pixels begins and ends that the edges of the image have cut to [low, high]."""
+    start, end = round(low), round(high)
+    at_start, at_end = start <= 0, end >= extent
+    if end - start >= full or not (at_start or at_end):
+        return start, end
+    if at_start and at_end:
+        start = round(centre - full / 2)
+    elif at_start:
+        start = end - full
+    return start, start + full
+
+
+def _draw_path(axes: Axes, parts: _Parts, *, apart: float) -> None:
+    """The image, the finest windows and the numbered path; labels nearer than a fraction `apart` of the image join."""
     width, height = parts.image.size
     axes.imshow(np.asarray(parts.image), interpolation="nearest", extent=(0, width, height, 0))
     axes.set_axis_off()
     points = [(x * width, y * height) for x, y in parts.points]
     axes.plot([x for x, _ in points], [y for _, y in points], color=_PATH, linewidth=1.4, alpha=0.9)
-    for number, ((x, y), boxes) in enumerate(zip(points, parts.boxes, strict=True), 1):
+    for number, boxes in enumerate(parts.boxes, 1):
         left, top, right, bottom = _edges(parts, boxes[0])
         last = number == len(points)
         frame = Rectangle(
             (left, top), right - left, bottom - top, fill=False, edgecolor=_PATH, linewidth=1.8 if last else 0.9
         )
         axes.add_patch(frame)
+    for (x, y), numbers in _labels(points, apart * max(width, height)).items():
         axes.annotate(
-            str(number), (x, y), ha="center", va="center", fontsize=7, color=_INK,
-            bbox={"boxstyle": "circle,pad=0.15", "facecolor": _PATH, "edgecolor": "none"},
+            numbers, (x, y), ha="center", va="center", fontsize=7, color=_INK,
+            bbox={"boxstyle": "round,pad=0.2,rounding_size=0.6", "facecolor": _PATH, "edgecolor": "none"},
         )  # fmt: skip
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
+
+
+def _labels(points: list[tuple[float, float]], apart: float) -> dict[tuple[float, float], str]:
+    """A label for each point; points that are too near to be labelled apart share one, such as 2-4."""
+    groups: dict[tuple[float, float], list[int]] = {}
+    for number, point in enumerate(points, 1):
+        near = (each for each in groups if math.dist(each, point) < apart)
+        groups.setdefault(next(near, point), []).append(number)
+    labels = {}
+    for point, numbers in groups.items():
+        is_run = len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1
+        labels[point] = f"{numbers[0]}-{numbers[-1]}" if is_run else ",".join(map(str, numbers))
+    return labels
 
 
 def _draw_belief(axes: Axes, belief: Any, classes: list[int], labels: list[str], *, name_them: bool) -> None:

@@ -40,17 +40,20 @@ class _Panel:
     """1 where an output bit is wrong."""
     bounded: bool = True
     """Whether its numbers are from 0 to 1."""
+    is_vectors: bool = False
+    """Whether its rows are features of what a head reads or adds, which have no meaning one by one."""
 
 
 def tape_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
-    """Input, output, and for each head what it wrote or read and where it was; beside them the memory at the end.
+    """Input, output, for each head what it wrote or read and where it was, and the memory over time and at the end.
 
-    Wrong bits of the output are crossed out. Slots that no head used are not drawn.
+    What a head adds is drawn as it reaches the slot where most of it is added. The memory over time shows the root mean
+    square of each slot. Wrong bits of the output are crossed out. Slots that no head used are not drawn.
     """
     panels, memory = _panels(trace)
     steps = panels[0].values.shape[1]
     wide = min(14.0, max(4.5, 0.13 * steps))
-    heights = [min(2.6, max(0.45, 0.11 * len(panel.values))) for panel in panels]
+    heights = [min(2.6, max(0.45, (0.065 if panel.is_vectors else 0.1) * len(panel.values))) for panel in panels]
     beside = 0.0 if memory is None else min(4.0, max(1.2, 0.11 * memory.values.shape[1]))
     size = (wide + beside + 1.2, sum(heights) + 0.28 * len(panels) + (0.8 if title else 0.5))
     figure = InlineFigure(figsize=size, layout="constrained")
@@ -60,8 +63,9 @@ def tape_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
     for row, panel in enumerate(panels):
         axes = figure.add_subplot(grid[row, 0], sharex=above)
         above = above or axes
-        _draw(axes, panel, last=row == len(panels) - 1)
-        if memory is not None and panel.name == "write 1":
+        last = row == len(panels) - 1
+        _draw(axes, panel, last=last)
+        if memory is not None and last:
             _draw(figure.add_subplot(grid[row, 1]), memory, last=True, across="feature")
     add_title(figure, title)
     return figure
@@ -70,11 +74,13 @@ def tape_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
 def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text:
     """The same panels for a terminal, a character for each step; without `colour`, in five shades.
 
-    A tape longer than the terminal is wide is reduced: each character shows the largest number of its steps.
+    What the heads read and added is left out. A tape longer than the terminal is wide is reduced: each character shows
+    the largest number of its steps.
     """
     panels, memory = _panels(trace)
     room = max(10, width - 6)
     lines: list[Text] = []
+    panels = [panel for panel in panels if not panel.is_vectors]
     for panel in panels if memory is None else [*panels, memory]:
         values, (down, across) = reduced(panel.values, _MAX_TERMINAL_ROWS, room)
         wrong = None if panel.wrong is None else reduced(panel.wrong, _MAX_TERMINAL_ROWS, room)[0]
@@ -115,12 +121,18 @@ def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
     first, count = _used([maps[name] for name in (*writes, *reads)])
     used = (first + np.arange(count)) % slots
     for name in (*writes, *reads):
-        head = name.split()[-1]
-        vectors = f"{'adds' if name in writes else 'reads'} {head}"
+        kind, number = name.split()
+        vectors = f"{'adds' if kind == 'write' else 'reads'} {number}"
         if vectors in maps:
-            panels.append(_Panel(vectors, maps[vectors].T, bounded=False))
-        panels.append(_Panel(name, maps[name].T[used], first=first + 1, circle=slots))
-    return panels, _Panel("memory", maps["memory"][used], first=first + 1, circle=slots, bounded=False)
+            # A write head that is nowhere in particular adds next to nothing, whatever its vector is.
+            reach = maps[name].max(1, keepdims=True) if kind == "write" else 1
+            title = f"what {kind} head {number} {vectors.split()[0]}"
+            panels.append(_Panel(title, (maps[vectors] * reach).T, bounded=False, is_vectors=True))
+        panels.append(_Panel(f"where {kind} head {number} is", maps[name].T[used], first=first + 1, circle=slots))
+    if "slot sizes" in maps:
+        title = "how full each slot is (root mean square)"
+        panels.append(_Panel(title, maps["slot sizes"].T[used], first=first + 1, circle=slots, bounded=False))
+    return panels, _Panel("memory at the end", maps["memory"][used], first=first + 1, circle=slots, bounded=False)
 
 
 def _used(weights: list[Float[np.ndarray, "t n"]]) -> tuple[int, int]:

@@ -92,7 +92,7 @@ def test_what_is_wrong_is_explained(album, tmp_path):
         ([image, image, *model, "--show", figure], "is for one input; got 2"),
         ([image, "--model", album / "silent", "--show", figure], f"caption of {image} has no words"),
         ([image, "--model", album / "plain", "--show", figure], "has no attention to show"),
-        ([image, *model, "--show", tmp_path / "words.bmp"], ".png, .svg, .pdf, .gif"),
+        ([image, *model, "--show", tmp_path / "words.bmp"], ".png, .svg, .pdf, .html, .gif"),
         ([tmp_path / "none.png", *model], "There is no image"),
         ([album / "captions.tsv", *model], "is not an image"),
         ([image, *model, "--beam", 0], "from 1 to 1000; got 0"),

@@ -8,8 +8,8 @@ from PIL import Image
 from regard.data.features import FeatureStore
 from regard.data.images import Images, Whole
 from regard.errors import DataError, OptionError
+from regard.systems.captioning.assembly import CaptionerConfig
 from regard.systems.captioning.data import CaptionData, build_store, read_splits
-from regard.systems.captioning.model import CaptionerConfig
 from regard.systems.run import read_recipe, train
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")

@@ -13,7 +13,8 @@ from regard.data.captions import read_captions
 from regard.data.images import Images
 from regard.errors import DataError, OptionError
 from regard.search.options import Search
-from regard.systems.captioning.evaluation import decode, forced_maps, to_score
+from regard.systems.captioning.evaluation import decode
+from regard.systems.captioning.photographs import forced_maps, to_score
 
 COLOURS = ["red", "green", "blue"]
 
@@ -57,6 +58,37 @@ def test_a_captioner_is_scored_on_files(album):
     captions = [one.text for one in model.caption([f"{album['images']}/{c}.png" for c in COLOURS], beam=2)]
     assert [output["text"] for output in report.outputs] == captions
     json.dumps(report.to_dict())
+
+
+def test_the_attention_of_phrases_is_scored_against_boxes(album, tmp_path):
+    model = small_captioner()
+    # All of the image, which is 60 x 40 pixels and so 500 x 333 in the table.
+    rows = [f"{colour}\t1\t4\t{colour} wall\t1\t1\t500\t334" for colour in COLOURS]
+    regions = write_lines(tmp_path / "regions.tsv", rows)
+    report = regard.evaluate(model, **album, regions=str(regions), beam=1, meteor=False)
+    assert report["pointing"] == report["mass"] == pytest.approx(100)
+    assert report["phrases"] == 3
+    # The left half: what the last word of "the red wall" attends to there.
+    halves = write_lines(tmp_path / "halves.tsv", [row.replace("500", "250") for row in rows])
+    report = regard.evaluate(model, **album, regions=str(halves), beam=1, meteor=False)
+    pixels = model.prepare([Image.open(f"{album['images']}/{colour}.png") for colour in COLOURS])
+    maps = [table[2].reshape(8, 8) for table in forced_maps(model, pixels, [f"the {c} wall" for c in COLOURS])]
+    assert report["mass"] == pytest.approx(100 * sum(table[:, :4].sum() for table in maps) / 3, abs=1e-4)
+    assert report["pointing"] == pytest.approx(100 * sum(table.argmax() % 8 < 4 for table in maps) / 3)
+    assert "always the middle 50.0" in report.scores["pointing"].note
+
+
+def test_a_model_that_sees_the_centre_has_the_boxes_of_the_centre():
+    config = small_captioner(resize="center_crop").config
+    assert config.seen([(0.25, 0.0, 0.75, 1.0)], (80, 40)) == [(0.0, 0.0, 1.0, 1.0)]
+    assert config.seen([(0.0, 0.25, 1.0, 0.5)], (40, 80)) == [(0.0, 0.0, 1.0, 0.5)]
+    assert small_captioner().config.seen([(0.25, 0.0, 0.75, 1.0)], (80, 40)) == [(0.25, 0.0, 0.75, 1.0)]
+
+
+def test_regions_of_other_images_are_refused(album, tmp_path):
+    regions = write_lines(tmp_path / "regions.tsv", ["other\t0\t0\ta wall\t1\t1\t2\t2"])
+    with pytest.raises(DataError, match="None of the images has a box"):
+        regard.evaluate(small_captioner(), **album, regions=str(regions), beam=1, meteor=False)
 
 
 def test_the_images_of_the_split_are_scored(tmp_path, album):

@@ -7,7 +7,8 @@ from regard.data.tokenizer import PAD, START, Tokenizer
 from regard.metrics.captions import caption_words, cider_d
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.assembly import CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.captioning.self_critical import Critic, repeated, self_critical_loss
 from regard.systems.run import read_recipe, train
 

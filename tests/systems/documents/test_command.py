@@ -1,6 +1,8 @@
 """regard classify: texts, files and pipes in, labels with their sentences out."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from command_line import refused, regard
@@ -17,9 +19,11 @@ def model(tmp_path_factory):
 
 
 def test_a_text_is_classified_with_what_carried_it(model):
-    first, *carriers = regard("classify", "--model", model, TEXT, check=True).stdout.splitlines()
+    first, others, *carriers = regard("classify", "--model", model, TEXT, check=True).stdout.splitlines()
     result = small_document_classifier().classify(TEXT)
+    (other,) = [label for label in result.probabilities if label != result.label]
     assert first == f"{result.label} {result.probability:.3f}"
+    assert others == f"  other classes: {other} {result.probabilities[other]:.3f}"
     assert len(carriers) == 2
     strongest = max(result.sentences, key=lambda each: each.weight)
     assert strongest.text in carriers[0]
@@ -30,8 +34,12 @@ def test_files_lines_and_pipes(model, tmp_path):
     (tmp_path / "b.txt").write_text("one\n", encoding="utf-8")
     said = regard("classify", "-m", model, "--file", tmp_path / "a.txt", tmp_path / "b.txt", check=True).stdout
     assert len(said.splitlines()) == 2
-    said = regard("classify", "-m", model, "--file", tmp_path / "a.txt", "--lines", check=True).stdout
-    assert len(said.splitlines()) == 2
+    said = regard("classify", "-m", model, "--input", tmp_path / "a.txt", check=True).stdout
+    first, blank, last = said.splitlines()
+    assert first == regard("classify", "-m", model, TEXT, check=True).stdout.splitlines()[0]
+    assert blank == ""
+    assert last
+    assert said == regard("classify", "-m", model, "--lines", input=f"{TEXT}\n\nMore of it.\n", check=True).stdout
     piped = regard("classify", "-m", model, input=TEXT, check=True).stdout
     assert piped == regard("classify", "-m", model, TEXT, check=True).stdout
 
@@ -41,11 +49,26 @@ def test_json_and_views(model, tmp_path):
     result = json.loads(line)
     assert set(result) >= {"label", "probability", "probabilities", "sentences", "trace"}
     assert result["trace"]["kind"] == "document"
-    assert "▓" in regard("classify", "-m", model, TEXT, "--show", "-", check=True).stdout
+    shown = regard("classify", "-m", model, TEXT, "--show", "-", check=True).stdout
+    assert "▓" in shown
+    assert shown.count(f"{result['label']} {result['probability']:.3f}") == 1
+    regard("classify", "-m", model, TEXT, "--show", tmp_path / "a.html", check=True)
+    assert ">loved<" in (tmp_path / "a.html").read_text()
     regard("classify", "-m", model, TEXT, "--show", tmp_path / "a.svg", "--raw", check=True)
     assert "loved" in (tmp_path / "a.svg").read_text()
     regard("classify", "-m", model, TEXT, "--json", "--no-weights", "-o", tmp_path / "a.json", check=True)
     assert json.loads((tmp_path / "a.json").read_text())["trace"] is None
+
+
+def test_lines_are_classified_as_they_arrive(model):
+    """An endless pipe gives results before its end."""
+    command = [sys.executable, "-m", "regard", "classify", "-m", str(model), "--lines", "--json", "--no-weights"]
+    lines = "".join(f"{TEXT} {number}\n" for number in range(600))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        running.stdin.write(lines)
+        running.stdin.flush()
+        assert json.loads(running.stdout.readline())["label"]
+        running.kill()
 
 
 def test_mistakes_are_explained(model, tmp_path):
@@ -53,6 +76,7 @@ def test_mistakes_are_explained(model, tmp_path):
     assert "not both" in refused("classify", "-m", model, TEXT, "--file", tmp_path / "a.txt")
     assert "There is no file" in refused("classify", "-m", model, "--file", tmp_path / "a.txt")
     assert "--show needs the weights" in refused("classify", "-m", model, TEXT, "--show", "-", "--no-weights")
+    assert "is for one document" in refused("classify", "-m", model, "--lines", "--show", tmp_path / "a.png")
     assert "is for one input; got 2" in refused("classify", "-m", model, TEXT, "x", "--show", tmp_path / "a.png")
 
 

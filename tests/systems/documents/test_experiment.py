@@ -42,7 +42,9 @@ def test_the_world_of_reviews_is_learned_and_tested(trained):
     assert trained.metrics["train_unknown_percent"] == 0
     report = regard.evaluate(trained.folder, world="reviews", count=60)
     assert report["accuracy"] == pytest.approx(trained.metrics["test_accuracy"])
-    assert report["decisive sentence"] >= 70
+    assert report["decisive sentence"] >= 75
+    other = regard.evaluate(trained.folder, world="reviews", count=60, split="valid")
+    assert other["accuracy"] == pytest.approx(trained.metrics["valid_accuracy"])
 
 
 def write_rows(path, count, seed):
@@ -135,6 +137,14 @@ def test_batches_are_bounded_in_words_and_documents():
     assert sum(len(batch) for batch in batches) == 200
     assert max(len(batch) for batch in batches) <= 6
     assert max(len(batch.words) for batch in batches) <= 400
+
+
+def test_documents_that_are_cut_are_counted():
+    model = small_document_classifier(max_sentences=4)
+    documents = world_documents("train", 30)
+    encoded = encode_documents(model, documents)
+    assert encoded.left_out == sum(len(document.sentences) > 4 for document in documents) > 0
+    assert encoded.document_lengths.max() == 4
 
 
 def test_word_vectors_are_copied_and_missing_ones_counted(tmp_path):

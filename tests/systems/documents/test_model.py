@@ -13,12 +13,14 @@ import regard
 from regard.attention import mask
 from regard.attention.attend import attend
 from regard.data.documents import Document
+from regard.data.sentences import split_sentences
 from regard.errors import DataError, OptionError
 from regard.systems.documents.batch import DocumentBatch, Packing
 from regard.systems.documents.model import DocumentClassifier, cut_points
 from regard.systems.documents.pooling import Pooling
 
 POOLS = ["attention", "average", "max"]
+CLASSIFIERS = {tokens: small_document_classifier(tokens=tokens) for tokens in ("word", "bpe")}
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=11))
@@ -68,10 +70,10 @@ def test_gradients_of_pooling(pool):
         assert torch.autograd.gradcheck(lambda x: pooling(x, owners, 3)[0], states)
 
 
-@pytest.mark.parametrize("pool", POOLS)
-def test_a_batch_equals_its_documents_one_by_one(pool):
+@pytest.mark.parametrize(("pool", "read"), [*((pool, "states") for pool in POOLS), ("attention", "sentences")])
+def test_a_batch_equals_its_documents_one_by_one(pool, read):
     """Neither longer sentences nor longer documents beside it change a result."""
-    model = small_document_classifier(pool=pool)
+    model = small_document_classifier(pool=pool, read=read)
     texts = [
         "I loved it.",
         "A. " * 23 + "The film was fine. " * 5,
@@ -153,6 +155,18 @@ def test_any_script_and_one_word_documents(text):
     assert result.sentences
 
 
+@given(st.lists(st.text(max_size=6), min_size=1, max_size=4), st.sampled_from(["word", "bpe"]))
+@settings(deadline=None, max_examples=60)
+def test_the_words_of_a_text_are_kept_whatever_they_are(parts, tokens):
+    text = " ".join([*parts, "fine"])
+    found = CLASSIFIERS[tokens].encode(text)
+    assert [word for words in found.words for word in words] == [
+        word for sentence in split_sentences(text) for word in sentence.split()
+    ]
+    for words, owners in zip(found.words, found.owners, strict=True):
+        assert set(owners) == set(range(len(words)))
+
+
 @pytest.mark.parametrize("text", ["", "   \n\t ", "<br />"])
 def test_an_empty_document_is_a_clear_error(text):
     with pytest.raises(DataError, match="needs at least one word"):
@@ -183,6 +197,19 @@ def test_overridden_weights_are_used():
         torch.testing.assert_close(same.logits, plain.logits)
         other = model(batch, sentence_weights=torch.tensor([0.0, 1.0]))
     assert not torch.allclose(other.logits, plain.logits)
+
+
+def test_a_document_vector_is_read_from_states_or_from_the_sentences_themselves():
+    """With all weight on one sentence, its state still carries what the other one says."""
+    first, second = DocumentBatch.from_ids([[[5, 6, 7], [8]]]), DocumentBatch.from_ids([[[5, 6, 7], [9, 5]]])
+    only = torch.tensor([1.0, 0.0])
+    for read, equal in (("states", False), ("sentences", True)):
+        model = small_document_classifier(read=read)
+        with torch.no_grad():
+            logits = [model(batch, sentence_weights=only).logits for batch in (first, second)]
+        assert torch.allclose(*logits, atol=1e-6) is equal
+    with pytest.raises(OptionError, match="needs attention"):
+        small_document_classifier(read="sentences", pool="max")
 
 
 def test_words_are_hidden_in_training_only():

@@ -1,6 +1,4 @@
-"""Training glimpse models: REINFORCE points the right way, a policy is learned, and a resumed run is the same."""
-
-import signal
+"""Training glimpse models: REINFORCE points the right way, and a policy is learned."""
 
 import pytest
 import torch
@@ -113,25 +111,6 @@ def test_the_noise_falls_from_the_first_to_that_of_the_model(monkeypatch):
     for done, expected in ((0.0, 0.25), (0.5, 0.15), (1.0, 0.05)):
         monkeypatch.setattr(task, "fraction_done", lambda step, done=done: done)
         assert task._noise() == pytest.approx(expected)
-
-
-def test_interrupted_and_resumed_is_as_if_never_interrupted(tmp_path, monkeypatch):
-    recipe = recipe_of({"pieces": 1, "distortion": 0.2}, training={"average_decay": 0.9})
-    whole = train(recipe, out=tmp_path / "whole", progress=False)
-    training_step = GlimpseTask.training_step
-
-    def interrupted(self, batch, index):
-        if self.global_step == 3:
-            monkeypatch.setattr(GlimpseTask, "training_step", training_step)
-            signal.raise_signal(signal.SIGINT)
-        return training_step(self, batch, index)
-
-    monkeypatch.setattr(GlimpseTask, "training_step", interrupted)
-    assert train(recipe, out=tmp_path / "parts", progress=False).interrupted
-    resumed = train(recipe, out=tmp_path / "parts", resume=True, progress=False)
-    assert resumed.metrics["test_error"] == whole.metrics["test_error"]
-    first, second = whole.model.to("cpu").state_dict(), resumed.model.to("cpu").state_dict()
-    assert all(torch.equal(parameter, second[name]) for name, parameter in first.items())
 
 
 def test_a_learned_policy_beats_random_locations_by_ten_points(tmp_path):

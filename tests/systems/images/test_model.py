@@ -114,7 +114,12 @@ def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
     with pytest.raises(ModelError, match="en-fr holds a translator, not an image-classifier"):
         ImageClassifier.load("en-fr")
     digits.save(tmp_path / "m")
+    stored = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "labels.json").write_text('{"no": "list"}')
+    with pytest.raises(ModelError, match=r"labels.json is damaged: it has another SHA-256"):
+        load(tmp_path / "m")
+    del stored["sha256"]  # a folder written by hand
+    (tmp_path / "m" / "config.json").write_text(json.dumps(stored))
     with pytest.raises(ModelError, match="must be a list of the names of classes"):
         load(tmp_path / "m")
     (tmp_path / "m" / "labels.json").write_text('["zero", "one"]')

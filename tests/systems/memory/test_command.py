@@ -56,10 +56,10 @@ def test_json_has_the_trace(model, capsys):
 def test_heads_are_shown_in_the_terminal_and_as_a_figure(model, capsys, tmp_path):
     assert run("tape", model, "--length", "4", "--show", "-") == 0
     out = capsys.readouterr().out
-    for panel in ("input", "output", "adds 1", "write 1", "reads 1", "read 1", "memory"):
+    for panel in ("input", "output", "where write head 1 is", "where read head 1 is", "memory at the end"):
         assert panel in out.splitlines()
     assert run("tape", model, "--length", "4", "--show", str(tmp_path / "tape.svg")) == 0
-    assert "write 1" in (tmp_path / "tape.svg").read_text()
+    assert "where write head 1 is" in (tmp_path / "tape.svg").read_text()
 
 
 def test_mistakes_end_with_one_line(model, capsys, tmp_path):

@@ -1,13 +1,14 @@
 """Scores of memory machines: bits per sequence, exact sequences, and a table over lengths."""
 
 import math
+from collections import Counter
 
 import pytest
 import torch
 
 import regard
 from regard.errors import OptionError
-from regard.systems.memory.evaluation import score_tapes, tapes_of_all_lengths, tapes_of_length
+from regard.systems.memory.evaluation import MAX_TAPES, score_tapes, tapes_of_all_lengths, tapes_of_length
 from regard.systems.memory.model import TuringMachine, TuringMachineConfig
 from regard.worlds.tapes import Copy, NGrams, RepeatCopy, Tapes
 
@@ -60,8 +61,10 @@ def test_test_tapes_repeat_and_cover_all_lengths():
     again = tapes_of_all_lengths(task, 10, seed=5)
     assert all(torch.equal(one.inputs, two.inputs) for one, two in zip(tapes, again, strict=True))
     assert [len(each.inputs) for each in tapes_of_length(task, 3, 250, seed=1)] == [100, 100, 50]
-    repeats = {each.inputs.shape[1] for each in tapes_of_length(RepeatCopy(), 3, 100, seed=1)}
-    assert len(repeats) > 3, "another number of copies in each batch"
+    repeated = tapes_of_length(RepeatCopy(max_repeats=4), 3, 450, seed=1)
+    steps = Counter(tapes.inputs.shape[1] for tapes in repeated for _ in tapes.inputs)
+    assert steps == {3 + 1 + 3 * copies + 1: 113 for copies in range(1, 5)}, "as many of each number of copies"
+    assert max(len(tapes.inputs) for tapes in repeated) == MAX_TAPES
 
 
 def test_ngrams_are_compared_with_the_best_possible():

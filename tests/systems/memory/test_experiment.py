@@ -1,15 +1,17 @@
 """How a memory machine learns: new tapes in every update, the same ones for the same seed, longer ones later."""
 
 import math
+from collections import Counter
 
 import pytest
 import torch
 
 import regard
 from regard.errors import OptionError
-from regard.systems.memory.experiment import TapeData, TapeTask, TapeTrain, bit_loss, clip_finite
+from regard.systems.memory.experiment import TapeData, TapeExperiment, TapeTask, TapeTrain, bit_loss, clip_finite
 from regard.systems.memory.model import TuringMachine, TuringMachineConfig
-from regard.worlds.tapes import TASKS, Copy, Recall, Tapes
+from regard.systems.run import read_recipe
+from regard.worlds.tapes import TASKS, Copy, Recall, RepeatCopy, Tapes
 
 SMALL = {"hidden": 20, "slots": 6, "width": 6}
 TINY = {"bits": 2, "max_length": 3, "valid_tapes": 30}
@@ -48,8 +50,15 @@ def test_training_goes_on_from_a_machine_with_longer_tapes(trained, tmp_path):
     assert regard.load(longer.folder, device="cpu").task == Copy(bits=2, max_length=5)
     with pytest.raises(OptionError, match="trained for copy with 2 bits, and this recipe asks for copy with 3"):
         regard.train(
-            recipe(tmp_path), out=out, data={"bits": 3}, train=brief, start_from=trained.folder, progress=False
+            recipe(tmp_path),
+            out=out,
+            data={"bits": 3},
+            train=brief,
+            start_from=trained.folder,
+            overwrite=True,
+            progress=False,
         )
+    assert regard.load(out, device="cpu").task.max_length == 5, "a run is replaced only when another one begins"
 
 
 def a_task(task=None, **settings) -> TapeTask:
@@ -74,9 +83,18 @@ def test_an_update_always_sees_the_same_tapes():
 
 def test_a_curriculum_makes_tapes_longer():
     task = a_task(curriculum=0.5)
-    assert [task.longest(step) for step in (0, 10, 30, 50, 99)] == [1, 2, 4, 6, 6]
-    assert a_task().longest(0) == 6
-    assert all(task.tapes(0).inputs.shape[1] == 3 for _ in range(3))
+    assert [task.longest(step, 1, 6) for step in (0, 10, 30, 50, 99)] == [1, 2, 4, 6, 6]
+    assert task.longest(0, 0, 6) == 1, "tapes without bits teach nothing"
+    assert a_task().longest(0, 1, 6) == 6
+    assert task.tapes(0).inputs.shape[1] == 3
+
+
+def test_a_curriculum_also_begins_with_few_copies():
+    task = a_task(RepeatCopy(bits=2, max_length=4, max_repeats=8), curriculum=0.5)
+    assert task.tapes(0).inputs.shape[1] == 1 + 1 + 1 + 1
+    steps = [task.tapes(step).inputs.shape[1] for step in range(10, 20)]
+    assert max(steps) <= 2 + 1 + 2 * 4 + 1
+    assert max(task.tapes(step).inputs.shape[1] for step in range(50, 100)) > 20
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -117,6 +135,21 @@ def test_both_optimizers_have_their_settings():
     assert isinstance(adam, torch.optim.AdamW)
     assert isinstance(rmsprop, torch.optim.RMSprop)
     assert rmsprop.defaults["momentum"] == 0.8
+
+
+def test_longer_tapes_can_decide_which_machine_is_kept(tmp_path):
+    chosen = {"data": TINY | {"valid_lengths": [5, 0]}, "model": SMALL}
+    experiment = TapeExperiment(read_recipe(recipe(tmp_path), chosen), tmp_path, progress=False)
+    splits = experiment.read()
+    counted = Counter(len(tapes.scored) // 2 for tapes in splits.valid for _ in tapes.inputs)
+    assert counted == {0: 30, 1: 10, 2: 10, 3: 10, 5: 30}
+    experiment.build(splits)
+    chosen["data"]["valid_lengths"] = [7]
+    experiment = TapeExperiment(read_recipe(recipe(tmp_path), chosen), tmp_path, progress=False)
+    with pytest.raises(OptionError, match=r"valid_lengths: copy of 7 vectors needs a memory of 7 slots or more"):
+        experiment.build(experiment.read())
+    with pytest.raises(OptionError, match="shortest sequence of recall has 2 items; got 1"):
+        TapeData(task="recall", valid_lengths=(1,))
 
 
 def test_fields_that_a_task_does_not_have_are_refused(tmp_path):

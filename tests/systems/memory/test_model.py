@@ -78,6 +78,10 @@ def test_each_task_has_its_rows_and_options():
     assert recall.tape(rows, query=2).target == ((0, 1), (0, 1))
     with pytest.raises(OptionError, match="query must be from 1 to 2, an item that another one follows; got 3"):
         recall.tape(rows, query=3)
+    with pytest.raises(OptionError, match="repeats is for a machine of repeat-copy; this one is of recall"):
+        recall.tape(rows, repeats=2)
+    with pytest.raises(OptionError, match="query is for a machine of recall; this one is of copy"):
+        machine().tape("101", query=1)
     with pytest.raises(OptionError, match="Items of recall have 2 rows each; got 5 rows"):
         recall.tape("10 01 11 00 01")
     with pytest.raises(OptionError, match="The shortest sequence of recall has 2 items; got 1"):
@@ -119,6 +123,9 @@ def test_the_trace_has_the_whole_story():
     assert trace.map("output").weights.shape == trace.map("target").weights.shape == (7, 3)
     assert trace.map("adds 1").weights.shape == trace.map("reads 2").weights.shape == (7, 4)
     assert trace.map("memory").weights.shape == (9, 4)
+    at_last = np.sqrt(np.square(trace.map("memory").weights).mean(1))
+    assert trace.map("slot sizes").weights.shape == (7, 9)
+    np.testing.assert_allclose(trace.map("slot sizes").weights[-1], at_last, rtol=1e-5)
     np.testing.assert_allclose(trace.map("read 2").weights.sum(1), 1, rtol=1e-5)
     assert trace.values("scored") == (0, 0, 0, 0, 1, 1, 1)
     assert model.tape("101 001 111", traces=False).trace is None

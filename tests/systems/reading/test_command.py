@@ -23,9 +23,16 @@ def test_a_language_model_prints_perplexity_and_bits(folders):
     assert [each.split("/")[0] for each in words.split()] == ["The", "cat", "sat", "."]
 
 
+def test_unknown_words_are_marked(folders):
+    done = regard("read", "--model", folders / "lstmn_model", "the zebra sat", check=True)
+    assert [each.split("/")[0] for each in done.stdout.split()[1:]] == ["the", "zebra(unknown)", "sat"]
+
+
 def test_lines_of_a_pipe_are_labelled_in_order(folders):
-    done = regard("read", "--model", folders / "lstmn_classifier", input="\n".join(TEXTS), check=True)
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    done = regard("read", "--model", folders / "lstmn_classifier", input="\n\n".join(TEXTS), check=True)
+    lines = done.stdout.splitlines()
+    assert lines[1::2] == [""] * (len(TEXTS) - 1), "a blank line stays blank"
+    rows = [line.split("\t") for line in lines[::2]]
     assert [row[2] for row in rows] == TEXTS
     assert {row[0] for row in rows} <= {"bad", "good"}
 
@@ -34,10 +41,10 @@ def test_tags_and_pairs(folders, tmp_path):
     tagged = regard("read", "--model", folders / "tagger", "the cat", check=True).stdout.split()
     assert [each.partition("/")[0] for each in tagged] == ["the", "cat"]
     one = regard("read", "--model", folders / "deep", *PAIRS[0], check=True).stdout
-    (tmp_path / "pairs.tsv").write_text("".join(f"{premise}\t{text}\n" for premise, text in PAIRS))
-    many = regard("read", "--model", folders / "deep", "--file", tmp_path / "pairs.tsv", check=True).stdout
+    (tmp_path / "pairs.tsv").write_text("".join(f"{premise}\t{text}\n\n" for premise, text in PAIRS))
+    many = regard("read", "--model", folders / "deep", "--input", tmp_path / "pairs.tsv", check=True).stdout
     assert many.splitlines()[0] == one.strip()
-    assert len(many.splitlines()) == len(PAIRS)
+    assert [bool(line) for line in many.splitlines()] == [True, False] * len(PAIRS)
 
 
 def test_text_is_generated(folders):
@@ -63,6 +70,8 @@ def test_attention_is_shown_and_saved(folders, tmp_path):
 
 def test_mistakes_are_explained(folders):
     assert "PREMISE HYPOTHESIS; got 1" in refused("read", "--model", folders / "deep", "one")
-    assert "Line 1 should be premise<TAB>hypothesis" in refused("read", "--model", folders / "deep", input="one\n")
+    assert "A line should be premise<TAB>hypothesis; got 'one'" in refused(
+        "read", "--model", folders / "deep", input="one\n"
+    )
     assert "only for language models" in refused("read", "--model", folders / "tagger", "--generate", "the")
     assert "is for one input; got 2" in refused("read", "--model", folders / "tagger", "a", "b", "--show", "x.png")

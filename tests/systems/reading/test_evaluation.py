@@ -11,7 +11,7 @@ from small_readers import PAIRS, TEXTS, small_reader
 import regard
 from regard.errors import OptionError
 from regard.systems.reading.evaluation import antecedent_scores
-from regard.systems.reading.model import Reading
+from regard.systems.reading.result import Reading
 from regard.trace import Axis, Map, Trace
 from regard.worlds.stories import stories
 
@@ -52,6 +52,9 @@ def test_files_of_each_task_are_evaluated(tmp_path):
     (tmp_path / "tagged.txt").write_text("the\t-\ncat\tNOUN\n")
     model = regard.evaluate(small_reader("lstm_model"), file=str(tmp_path / "lines.txt"))
     assert model["bits per word"] == pytest.approx(np.log2(model["perplexity"]))
+    (tmp_path / "written.txt").write_text("The cat sat on the mat.\n\nIt slept\nthe mat\n" + f"{TEXTS[3]}\n")
+    written = regard.evaluate(small_reader("lstm_model"), file=str(tmp_path / "written.txt"))
+    assert written["perplexity"] == pytest.approx(model["perplexity"]), "text is split as the vocabulary knows it"
     for kind, name in {"lstmn_classifier": "labelled", "deep": "pairs"}.items():
         report = regard.evaluate(small_reader(kind), file=str(tmp_path / f"{name}.txt"))
         right = sum(output["answer"] == output["label"][0] for output in report.outputs)

@@ -1,6 +1,7 @@
 """Readers of every task: batches, results, saving, generating, and errors."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from small_readers import KINDS, PAIRS, TEXTS, small_reader
 import regard
 from regard.data.vocabulary import Vocabulary
 from regard.errors import ModelError, OptionError
-from regard.systems.reading.model import Reader, ReaderConfig
+from regard.systems.reading.config import ReaderConfig
+from regard.systems.reading.model import Reader
 
 
 def inputs(reader):
@@ -84,7 +86,7 @@ def test_traces_have_all_layers_and_heads_on_request():
 
 
 def test_pairs_show_what_the_hypothesis_attended_to_in_the_premise():
-    for kind in ("deep", "shallow"):
+    for kind in ("deep", "shallow", "aligned"):
         trace = small_reader(kind).read(PAIRS[0], traces="all").trace
         assert trace.main.name == "between"
         assert (trace.main.rows, trace.main.columns) == ("words", "premise")
@@ -111,22 +113,52 @@ def test_text_is_split_as_the_vocabulary_knows_it():
 def test_generated_text_continues_what_is_given():
     reader = small_reader("lstmn_model")
     reading = reader.generate("The cat", beam=3, nbest=2, max_length=4)
-    assert reading.words[:2] == ("the", "cat")
+    assert reading.words[:2] == ("The", "cat")
     assert len(reading.words) <= 6
+    assert reader.generate("Zebras sat", max_length=2).text.startswith("Zebras sat")
     assert "<unk>" not in reading.text
     assert len(reading.alternatives) == 1
     assert reading.score >= reading.alternatives[0].score
     assert reading.trace.weights.shape == (len(reading.words),) * 2
     samples = [reader.generate(sample=True, seed=seed, max_length=5).text for seed in (1, 1, 2)]
     assert samples[0] == samples[1] != samples[2]
-    both = reader.generate(["the", ""], beam=2, max_length=3)
-    assert both[0].words[0] == "the"
-    assert both[1].words
+    prompts = ["the cat sat on the mat", "the", "", "a"]
+    together = reader.generate(prompts, beam=2, max_length=3)
+    assert [said(each) for each in together] == [said(reader.generate(each, beam=2, max_length=3)) for each in prompts]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_word_is_a_sentence_and_emoji_are_left_out(kind):
+    reader = small_reader(kind)
+
+    def given(text):
+        return (text, text) if reader.config.task == "entail" else text
+
+    one, decorated = reader.read([given("cat"), given("🙂 cat 👩‍👩‍👧!")])
+    assert one.words == decorated.words == ("cat",)
+    assert said(one) == said(decorated)
+    assert reader.read(given("🙂 ...")).words == ("🙂", "...")
+    for nothing in ("", " \t "):
+        with pytest.raises(OptionError, match="There is no word to read in"):
+            reader.read(given(nothing))
+    foreign = reader.read(given("Ένα 猫 Cat 猫"))
+    assert foreign.words == ("Ένα", "猫", "Cat", "猫")
+    assert foreign.unknown == ("Ένα", "猫")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_eight_threads_get_what_one_gets(kind):
+    reader = small_reader(kind)
+    jobs = [list(inputs(reader)), *inputs(reader)]
+    expected = [reader.read(each, traces="all") for each in jobs]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda each: reader.read(each, traces="all"), jobs * 4))
+    assert found == expected * 4, "exactly, not to rounding"
 
 
 def test_wrong_input_is_explained(as_a_user):
-    with pytest.raises(OptionError, match=r"There is no word to read in '\.\.\.'"):
-        small_reader("lstmn_model").read("...")
+    with pytest.raises(OptionError, match="There is no word to read in ' '"):
+        small_reader("lstmn_model").read(" ")
     with pytest.raises(OptionError, match=r"give \(premise, hypothesis\); got 'the cat'"):
         small_reader("deep").read("the cat")
     with pytest.raises(OptionError, match="A text to read is a string; got 7"):

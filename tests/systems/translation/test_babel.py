@@ -6,7 +6,7 @@ import pytest
 
 from regard.metrics.alignment import GoldAlignment, alignment_error_rate, diagonal
 from regard.systems.run import read_recipe, train
-from regard.systems.translation.evaluation import alignment_error
+from regard.systems.translation.alignment import alignment_error
 from regard.worlds.babel import pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*isinstance.treespec.*")

@@ -25,10 +25,10 @@ def folder(tmp_path_factory):
 def test_a_pipe_a_file_and_arguments_translate_the_same(tmp_path):
     piped = regard("translate", input="\n".join(TWO) + "\n", check=True).stdout
     assert piped == regard("translate", *TWO, check=True).stdout
-    assert piped == regard("translate", "--file", write_lines(tmp_path / "t.txt", TWO), check=True).stdout
+    assert piped == regard("translate", "--input", write_lines(tmp_path / "t.txt", TWO), check=True).stdout
     assert piped.splitlines()[0] == "Un chien court."
     out = tmp_path / "new" / "out.txt"
-    done = regard("translate", "-f", tmp_path / "t.txt", "--output", out, check=True)
+    done = regard("translate", "-i", tmp_path / "t.txt", "--output", out, check=True)
     assert done.stdout == ""
     assert out.read_text(encoding="utf-8") == piped
 
@@ -99,8 +99,8 @@ def test_what_is_wrong_is_explained(folder, tmp_path):
         (["a", "--bem", 3], "--bem"),
         (["a", "--show", tmp_path / "x.bmp"], ".png, .svg, .pdf"),
         (["a", "b", "--show", tmp_path / "x.png"], "is for one input; got 2"),
-        (["a", "-f", tmp_path / "f"], "Give texts or a file, not both"),
-        (["-f", tmp_path / "no.txt"], "no.txt"),
+        (["a", "-i", tmp_path / "f"], "Give the inputs themselves, or files of inputs with --input, not both"),
+        (["-i", tmp_path / "no.txt"], "no.txt"),
         (["a", "--device", "gpu"], "device must be such as 'cpu'"),
     ):
         message = refused(*model, *arguments)
@@ -125,6 +125,9 @@ def test_words_are_linked_line_by_line(folder, tmp_path):
     assert lines[1] == ""
     assert {link.split("-")[1] for link in lines[0].split()} == {"0", "1"}, "each target word has a link"
     assert lines[2] == "0-0"
+    out = tmp_path / "links.jsonl"
+    assert regard("align", folder / "model", *files, "--json", "-o", out, check=True).stdout == ""
+    assert [json.loads(line)["source"] for line in out.read_text().splitlines()] == [["two", "dogs"], [], ["two"]]
     assert "SOURCE and TARGET" in refused("align", folder / "model")
     assert "no attention to align words with" in refused("align", folder / "plain", *files)
 

@@ -10,7 +10,7 @@ from itertools import islice
 import pytest
 
 from regard.config import parse_values
-from regard.data import corpus as corpus_module
+from regard.data import corpus_draft
 from regard.data.corpus import Corpus
 from regard.data.splits import HashHoldOut
 from regard.data.text import read_tsv
@@ -105,7 +105,7 @@ def test_a_tokenizer_is_trained_on_an_even_sample_of_a_large_corpus(monkeypatch)
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
     monkeypatch.setattr(data_module, "TOKENIZER_PAIRS", 500)
-    monkeypatch.setattr(corpus_module, "CHUNK", 256)
+    monkeypatch.setattr(corpus_draft, "CHUNK", 256)
     words = [f"w{i}" for i in range(50)]
 
     def pairs(count: int):
@@ -144,7 +144,7 @@ def test_training_reports_what_was_left_out_and_uses_its_store_again(tmp_path, c
     assert (metrics["train_kept"], metrics["train_empty"], metrics["train_over_long"]) == (195, 1, 1)
     assert json.loads((tmp_path / "run" / "model" / "metrics.json").read_text())["train_over_long"] == 1
     built = (tmp_path / "run" / "corpus" / "source.ids").stat().st_mtime_ns
-    train(recipe, out=tmp_path / "run", progress=True)
+    train(recipe, out=tmp_path / "run", overwrite=True, progress=True)
     assert (tmp_path / "run" / "corpus" / "source.ids").stat().st_mtime_ns == built
     assert "Training pairs: 195 kept, 1 empty, 1 over-long" in capsys.readouterr().err
     assert (tmp_path / "run" / "logs" / "metrics-1.csv").is_file(), "the log of the first run is kept"

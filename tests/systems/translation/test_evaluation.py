@@ -3,7 +3,6 @@
 import json
 import math
 
-import numpy as np
 import pytest
 import torch
 from command_line import write_lines
@@ -12,9 +11,9 @@ from small_models import small_translator
 import regard
 from regard.data.tokenizer import END, START, Tokenizer
 from regard.errors import DataError, OptionError
-from regard.metrics.alignment import GoldAlignment
 from regard.systems.report import Measure, Report
-from regard.systems.translation.evaluation import align_words, alignment_error, link_words, significance
+from regard.systems.translation.alignment import align_words
+from regard.systems.translation.evaluation import significance
 
 TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue ."]
 
@@ -50,35 +49,6 @@ def test_perplexity_is_that_of_the_forced_references(model, files):
     assert [output["reference"] for output in report.outputs] == TEXTS[::-1]
     assert [output["text"] for output in report.outputs] == [one.text for one in model.translate(TEXTS, beam=1)]
     assert sum(row["sentences"] for row in report.tables["BLEU by source length"]) == 3
-
-
-def test_words_are_aligned_by_the_attention_of_their_pieces(model):
-    pairs = [(text.split(), other.split()) for text, other in zip(TEXTS, TEXTS[::-1], strict=True)]
-    for (source, target), weights in zip(pairs, align_words(model, pairs), strict=True):
-        assert weights.shape == (len(target), len(source))
-        assert (weights.sum(1) <= 1 + 1e-5).all(), "some of the attention may be on the end"
-        assert np.isfinite(weights).all()
-
-
-def test_alignment_error_is_zero_for_the_links_of_the_model_itself(model):
-    words = [(text.split(), text.split()) for text in TEXTS]
-    links = [frozenset((int(row.argmax()), t) for t, row in enumerate(w)) for w in align_words(model, words)]
-    gold = [GoldAlignment(tuple(s), tuple(t), link, link) for (s, t), link in zip(words, links, strict=True)]
-    assert alignment_error(model, gold).error_rate == 0
-
-
-def test_links_of_both_directions_are_those_that_choose_each_other(model):
-    pairs = [(text.split(), other.split()) for text, other in zip(TEXTS, TEXTS[::-1], strict=True)]
-    turned = [(target, source) for source, target in pairs]
-    found = link_words(model, pairs, model)
-    maps = zip(align_words(model, pairs), align_words(model, turned), strict=True)
-    for links, (forward, backward) in zip(found, maps, strict=True):
-        agreed = forward * backward.T
-        for t, row in enumerate(agreed):
-            for s, weight in enumerate(row):
-                assert ((s, t) in links) == (weight == row.max() == agreed[:, s].max())
-    assert [{(s, t) for t, s in links} for links in link_words(model, turned, model)] == found
-    assert link_words(model, [([], []), ([], ["a"])], model) == [set(), set()]
 
 
 def test_what_cannot_be_measured_is_explained(model, files, tmp_path, as_a_user):

@@ -2,14 +2,20 @@
 
 import os
 
+import numpy as np
 import pytest
 import torch
+from command_line import write_lines
 
-from regard.data.pairs import TextPairs, collate
+from regard.data.corpus import Corpus
+from regard.data.pairs import GuidedPairs, TextPairs, collate
 from regard.data.tokenizer import Tokenizer
+from regard.errors import RegardError
 from regard.systems.run import read_recipe, train
+from regard.systems.translation.alignment import link_words
 from regard.systems.translation.experiment import TranslationTask, TranslationTrain
 from regard.systems.translation.model import Translator, TranslatorConfig
+from regard.training.checkpoint_files import read_checkpoint, step_files
 from regard.training.task import Plateau
 
 # Lightning's own use of torch; and workers, which ten sentences do not need.
@@ -127,10 +133,64 @@ def test_training_on_a_plateau_takes_smaller_steps_and_goes_on_with_them(tmp_pat
         "train": {"epochs": 4, "schedule": "plateau", "warmup": 0.25, "learning_rate": 1e-3},
     }
     train(read_recipe(None, overrides), out=tmp_path, progress=False)
-    kept = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
+    kept = read_checkpoint(step_files(tmp_path / "checkpoints")[0])
     # Too little is learned for any BLEU: no validation is better than the first.
     assert kept["plateau"] == {"factor": 0.125, "best": 0.0}
     assert kept["lr_schedulers"][0]["_last_lr"] == [1e-3 * 0.25]
     task = TranslationTask(Translator.load(tmp_path / "model"), read_recipe(None, overrides).train, total_steps=4)
     task.on_load_checkpoint(kept)
     assert task.plateau == Plateau(0.125, 0.0)
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize("kind", ["conditional", "luong", "transformer", "input"])
+def test_guidance_puts_the_attention_where_the_links_are(tmp_path, kind):
+    """The links are those of a mirror, which no translation would lead to."""
+    texts = [text for pair in TEN for text in pair]
+    tokenizer = Tokenizer.train(texts, kind="word", minimum_count=1)
+    mirrored = [
+        (source, target, np.array([[max(0, len(source.split()) - 1 - j), j] for j in range(len(target.split()))]))
+        for source, target in TEN
+    ]
+    corpus = Corpus.build(mirrored, tokenizer, tokenizer, tmp_path, linked=True, progress=False)
+    own = (
+        ARCHITECTURES["transformer"] | {"alignment_head": 2}
+        if kind in ("transformer", "input")
+        else ARCHITECTURES[kind]
+    )
+    if kind == "input":
+        own = own | {"alignment_step": "input"}
+    model = Translator(TranslatorConfig(embedding=32, dropout=0.0, **own), tokenizer, tokenizer)
+    task = TranslationTask(model, TranslationTrain(guidance=3.0), total_steps=100)
+    task.log = lambda *_, **__: None
+    guided = GuidedPairs(corpus, corpus, tokenizer, tokenizer)
+    batch = collate([guided[index] for index in range(10)])
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    for _ in range(60):
+        optimizer.zero_grad()
+        task._loss(batch, soft=False)[0].backward()
+        optimizer.step()
+    pairs = [(source.split(), target.split()) for source, target in TEN]
+    found = link_words(model.eval(), pairs)
+    assert found == [{tuple(link) for link in links.tolist()} for _, _, links in mirrored]
+
+
+def test_settings_of_guidance_that_would_have_no_effect_are_refused(tmp_path):
+    files = {
+        name: write_lines(tmp_path / name, [f"{text} {number}" for number in range(40)])
+        for name, text in (("source", "a"), ("target", "c"))
+    }
+    links = write_lines(tmp_path / "links", ["0-1"] * 40)
+    short = write_lines(tmp_path / "short", ["0-1"] * 39)
+    world = {"world": "babel:en-fr", "examples": 40, "held_out": 4, "tokens": "word", "joint": False}
+    data = {"held_out": 1, "tokens": "word", **{name: str(path) for name, path in files.items()}}
+    for given, model, weight, says in (
+        (data, {}, 1.0, "needs word links: give --data.alignments FILE"),
+        (data | {"alignments": str(links)}, {}, 0.0, "alignments have no effect with guidance 0"),
+        (data | {"alignments": str(short)}, {}, 1.0, "39 alignments and more training pairs"),
+        (world | {"alignments": "x"}, {}, 1.0, "alignments are for the files source and target"),
+        (world, {"architecture": "plain"}, 1.0, "this model has no attention"),
+        (world, {"align": "hard"}, 1.0, "this model has align 'hard'"),
+    ):
+        with pytest.raises(RegardError, match=says):
+            train(data=given, model=model, train={"guidance": weight}, out=tmp_path / "run", progress=False)

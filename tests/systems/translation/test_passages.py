@@ -148,7 +148,7 @@ def test_names_come_out_as_they_went_in(shipped):
     assert result.trace.axis("target").text == result.text
     row, column = result.trace.target.index("Tehran"), result.trace.source.index("Tehran")
     assert result.trace.weights[row].argmax() == column
-    assert "Tehran" not in shipped.translate("I live in Tehran.", copy=False).text
+    assert "Tehran" not in shipped.translate("I live in Tehran.", copy_unknown=False).text
     with pytest.warns(RegardWarning):
         spelled = shipped.translate("I know Szczepański.")
     assert spelled.text == "Je connais Szczepański."

@@ -30,6 +30,9 @@ class EvaluationSet(CaptionOptions):
     """Folder or archive with the images, or a store of their features."""
     split: str = ""
     """Which split of the captions to use; by default test, or valid where there is no test."""
+    regions: str = ""
+    """File with boxes around what phrases of the captions name, or the folder of Flickr30k Entities: measures whether
+    the attention lies on them."""
     world: Literal["", "scenes"] = ""
     """Instead of files, images of the generated world scenes, where it is known what each word should look at."""
     count: PositiveInt = 1000
@@ -42,6 +45,8 @@ class EvaluationSet(CaptionOptions):
         super().check()
         if bool(self.captions) != bool(self.images):
             raise OptionError("captions and images belong together; give both, or the world scenes.")
+        if self.regions and not self.captions:
+            raise OptionError("regions belong to captions and images; give all three.")
         if bool(self.captions) == bool(self.world):
             raise OptionError("Give a test set: captions and images, or the world scenes.")
 

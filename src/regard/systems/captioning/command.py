@@ -7,22 +7,27 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.captioning import CaptionOptions
-from regard.systems.output import check_show, say, show_result, write_json, writing
+from regard.systems.captioning import FAMILY, CaptionOptions
+from regard.systems.jobs import Answers, FileOptions, run_job
+from regard.systems.output import check_show, read_texts, result_text, say, show_result, writing
 
 
 def caption(
-    *images: Path,
+    *images: str,
     model: Annotated[str, Parameter(alias="-m")] = "photo-en",
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    output: Annotated[str | None, Parameter(alias="-o")] = None,
     show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     cells: bool = False,
     json: bool = False,
     device: str | None = None,
     trust: bool = False,
+    files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[CaptionOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Describe images in words, one line per image, and show where each word looked.
+
+    With --input, the images are those that text files list, one path per line. Into a folder (--output out/), they are
+    captioned by several workers; an interrupted command continues when it is run again.
 
     Parameters
     ----------
@@ -31,10 +36,10 @@ def caption(
     model
         A shipped model (`regard models` lists them) or a model folder.
     output
-        Write the captions to this file instead of the standard output.
+        Write the captions to this file instead of the standard output, or one file for each input file to a folder.
     show
         Show where each word looked: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.gif an
-        animation.
+        animation, FILE.html a page to explore.
     cells
         In --show, draw the weights cell by cell instead of as a smooth overlay.
     json
@@ -47,23 +52,22 @@ def caption(
     from regard.data.progress import track
     from regard.systems.captioning.model import Captioner
 
-    if not images:
-        raise OptionError("Name the images to caption: regard caption IMAGE ...")
-    check_show(show, len(images))
-    captioner = Captioner.load(model, device=device, trust=trust)
-    options = options or CaptionOptions()
+    files, options = files or FileOptions(), options or CaptionOptions()
     keywords = vars(options) if json or show else vars(options) | {"traces": "none"}
-    results = captioner.stream(images, read_ahead=32, **keywords)
+    check_show(show, len(images) if images else 2)
+    if files.into_folder(output, images):
+        run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Captioning")
+        return
+    if not images and not files.input:
+        raise OptionError("Name the images to caption: regard caption IMAGE ...")
+    captioner = Captioner.load(model, device=device, trust=trust)
+    results = captioner.stream_lines(read_texts(images, files.input, sys.stdin), read_ahead=32, **keywords)
     with writing(output) as out:
-        tracked = track(results, "Captioning", "images", total=len(images), enabled=output is not None)
-        for image, result in zip(images, tracked, strict=True):
-            if json:
-                write_json(result, out, image=str(image))
-            else:
-                before = f"{image}: " if len(images) > 1 else ""
-                for one in (result, *result.alternatives):
-                    say(f"{before}{one.score:.4f}\t{one.text}" if options.nbest > 1 else f"{before}{one.text}", out)
-            if show is None:
+        for image, result in track(results, "Captioning", "images", total=len(images) or None, enabled=bool(output)):
+            text = result_text(captioner, image, result, options, as_json=json)
+            before = f"{image}: " if len(images) > 1 and not json else ""
+            say("\n".join(before + line for line in text.split("\n")), out)
+            if show is None or result is None:
                 continue
             if not result.text:
                 raise OptionError(f"The caption of {image} has no words, so there is nothing to show.")
@@ -80,6 +84,7 @@ def gallery(
     limit: int = 0,
     beam: int = 5,
     device: str | None = None,
+    trust: bool = False,
 ) -> None:
     """Write a page of the best and the worst captions of a test set, graded, with where each word looked.
 
@@ -104,6 +109,8 @@ def gallery(
         Number of hypotheses that the search keeps.
     device
         cpu, cuda or cuda:N; by default the GPU when there is one.
+    trust
+        Load a model that runs somebody's own code (package.module:Name).
     """
     from regard.data.images import Images
     from regard.metrics.grades import GRADES
@@ -113,7 +120,7 @@ def gallery(
 
     if each < 1:
         raise OptionError(f"--each must be 1 or more; got {each}.")
-    captioner, opened = Captioner.load(model, device=device), Images(images)
+    captioner, opened = Captioner.load(model, device=device, trust=trust), Images(images)
     found = grade_captions(captioner, captions, opened, beam=beam, limit=limit)
     say(f"{model}: {found.report}; graded by CIDEr-D, not by people")
     counts = {name: len(found.select(name)) for name in GRADES}

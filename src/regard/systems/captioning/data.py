@@ -21,11 +21,12 @@ from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
 from regard.data.splits import Splits
 from regard.data.tokenizer import Tokenizer
-from regard.encoders.annotations import PCA, Frozen
+from regard.encoders.annotations import PCA
 from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.captions import caption_words
-from regard.systems.captioning.model import Captioner, CaptionerConfig
+from regard.systems.captioning.assembly import CaptionerConfig
+from regard.systems.captioning.model import Captioner
 from regard.systems.system import choose_device
 
 PCA_IMAGES = 1000
@@ -129,14 +130,10 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) 
         captions = captions.split_by_hash(valid=data.held_out, test=data.held_out_test)
     splits = {split: list(captions.select(split)) for split in ("train", "valid", "test")}
     store = folder / data.store if data.store else None
-    if store is None or not (store / "meta.json").is_file():
-        if store is None or not data.images:
-            raise OptionError(
-                "Captions of photographs need a store of features, and images to build it from: set both."
-            )
-        names = {split: [one.image for one in captioned] for split, captioned in splits.items()}
-        build_store(data, config, store, names, progress=progress)
-    opened = FeatureStore.open(store)
+    if store is None:
+        raise OptionError("Captions of photographs need a store of features, and images to build it from: set both.")
+    names = {split: [one.image for one in captioned] for split, captioned in splits.items()}
+    opened = _open_store(data, config, store, names, progress=progress)
     expected = config.describe_features()
     if opened.encoder != expected:
         raise OptionError(f"{store} has the features of {opened.encoder!r}; the model takes those of {expected!r}.")
@@ -157,6 +154,21 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) 
     return CaptionSplits(train, valid, test, _read_reduction(opened.folder, config))
 
 
+def _open_store(
+    data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+) -> FeatureStore:
+    """The store, which is built first where it does not exist, is incomplete or damaged, and there are images."""
+    if (store / "meta.json").is_file():
+        try:
+            return FeatureStore.open(store)
+        except DataError:
+            if not data.images:
+                raise
+    if not data.images:
+        raise OptionError("Captions of photographs need a store of features, and images to build it from: set both.")
+    return build_store(data, config, store, names, progress=progress)
+
+
 def build_store(
     data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
 ) -> FeatureStore:
@@ -169,7 +181,7 @@ def build_store(
     found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
     images = Images(*(folder / name for matches in found for name in matches))
     present = [name for split in names.values() for name in split if name in images]
-    network = Frozen(config.encoder, config.stride, drop_last_layers=config.drop_last_layers)
+    network = config.frozen()
     device = choose_device()
     prepare = PREPARATIONS[config.resize](config.image_size)
 
@@ -206,6 +218,7 @@ def write_reduction(store: Path, reduction: PCA) -> None:
 
 
 def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     if not config.pca_dim:
@@ -213,5 +226,8 @@ def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
     if not (store / REDUCTION).is_file():
         raise DataError(f"{store} lacks {REDUCTION}, by which its features were reduced. Build it anew.")
     reduction = PCA(config.feature_dim, config.pca_dim)
-    reduction.load_state_dict(load_file(store / REDUCTION))
+    try:
+        reduction.load_state_dict(load_file(store / REDUCTION))
+    except (SafetensorError, RuntimeError, OSError) as error:
+        raise DataError(f"{store / REDUCTION} cannot be used: {error}. Remove {store}, and build it anew.") from error
     return reduction

@@ -1,45 +1,44 @@
 """How good a captioner is, and how right its attention: by decoding, and where the right cells are known."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.captions import Captions, ImageCaptions, read_captions
-from regard.data.features import FeatureStore
-from regard.data.images import Images
-from regard.errors import DataError, OptionError
+from regard.data.regions import read_regions
+from regard.errors import OptionError
 from regard.metrics.captions import CaptionScores, caption_scores
-from regard.metrics.regions import MapScores, RegionScores, map_scores, region_scores
+from regard.metrics.intervals import Interval
+from regard.metrics.regions import MapScores, PhraseScores, RegionScores, map_scores, phrase_scores, region_scores
 from regard.search.options import Search
 from regard.systems.captioning import EvaluationSet
 from regard.systems.captioning.model import Captioner
+from regard.systems.captioning.photographs import BATCH, Map, Photographs, forced_maps, phrase_maps
 from regard.systems.report import Measure, Report
-
-BATCH = 100
-"""Images that are captioned together."""
-Map = Float[np.ndarray, "_ _"]
 
 
 def evaluate(model: Captioner, test_set: EvaluationSet, *, name: str = "model") -> Report:
     """Caption the images of a test set and compare with what people wrote."""
     if model.training:
         raise OptionError("This model is in training mode; call model.eval() first.")
-    regions = None
+    regions, phrases = None, None
     if test_set.world:
         captions, references, maps, regions = _on_scenes(model, test_set)
     else:
-        captions, references, maps = _on_photographs(model, test_set)
+        photographs = Photographs.open(model, test_set)
+        captions, maps = decode(model, photographs.batches(), test_set)
+        references = [list(one.captions) for one in photographs.captioned]
+        phrases = phrase_maps(model, photographs, read_regions(test_set.regions)) if test_set.regions else None
     found = caption_scores(captions, references, meteor=test_set.meteor)
     scores = _scores(found)
     if maps:
         scores |= _map_measures(map_scores(maps))
     if regions is not None:
         scores |= _region_measures(regions)
+    if phrases is not None:
+        scores |= _phrase_measures(phrase_scores(phrases, model.config.grid))
     outputs = [{"text": text, "references": list(texts)} for text, texts in zip(captions, references, strict=True)]
     return Report(name, f"{found.count} images, beam {test_set.beam}", scores, outputs=outputs)
 
@@ -58,26 +57,6 @@ def decode(model: Captioner, images: Iterable[Tensor], options: Search) -> tuple
     return captions, maps
 
 
-def forced_maps(model: Captioner, images: Tensor, captions: Sequence[str]) -> Iterator[Map]:
-    """For each image what each word of a given caption attends to, (words, cells); one-hot for hard attention."""
-    ids = model.tokenizer.encode_batch(captions)
-    for first in range(0, len(ids), BATCH):
-        batch = ids[first : first + BATCH]
-        with torch.inference_mode():
-            unrolled = model.look(model.encode(images[first : first + BATCH].to(model.device)), batch)
-        if unrolled.weights is None:
-            raise OptionError(f"A {model.config.architecture} model has no attention to look at.")
-        weights = unrolled.weights.double().cpu().numpy()
-        yield from (table[: len(words)] for table, words in zip(weights, batch, strict=True))
-
-
-def to_score(captions: Captions, available: Container[str], *, split: str = "") -> list[ImageCaptions]:
-    """The captioned images to test with: of the split, or of the first of test, valid and none that has any."""
-    present = [one for one in captions if one.image in available]
-    splits = [split] if split else ["test", "valid", ""]
-    return next((found for name in splits if (found := [one for one in present if one.split == name])), [])
-
-
 def _on_scenes(
     model: Captioner, test_set: EvaluationSet
 ) -> tuple[list[str], list[list[str]], list[Map], RegionScores | None]:
@@ -92,31 +71,6 @@ def _on_scenes(
     forced = list(forced_maps(model, pixels, [scene.caption for scene in drawn]))
     gold = [scene.gold_cells(model.config.grid) for scene in drawn]
     return captions, references, maps, region_scores(forced, gold)
-
-
-def _on_photographs(model: Captioner, test_set: EvaluationSet) -> tuple[list[str], list[list[str]], list[Map]]:
-    place = Path(test_set.images)
-    store = FeatureStore.open(place) if (place / "meta.json").is_file() else None
-    images = Images(place) if store is None else None
-    captioned = to_score(read_captions(test_set.captions), store or images or (), split=test_set.split)
-    if not captioned:
-        raise DataError(f"{place} has no images of {test_set.captions} to score on.")
-    names = [one.image for one in captioned]
-    batches = _features(model, store, names) if store is not None else _pixels(model, images, names)
-    captions, maps = decode(model, batches, test_set)
-    return captions, [list(one.captions) for one in captioned], maps
-
-
-def _features(model: Captioner, store: FeatureStore, names: Sequence[str]) -> Iterator[Tensor]:
-    if store.encoder != (expected := model.config.describe_features()):
-        raise OptionError(f"{store.folder} has the features of {store.encoder!r}; the model takes {expected!r}.")
-    for first in range(0, len(names), BATCH):
-        yield torch.from_numpy(store.batch(names[first : first + BATCH]))
-
-
-def _pixels(model: Captioner, images: Images | None, names: Sequence[str]) -> Iterator[Tensor]:
-    for first in range(0, len(names), BATCH):
-        yield model.prepare([images.open(name) for name in names[first : first + BATCH]] if images is not None else [])
 
 
 def _scores(found: CaptionScores) -> dict[str, Measure]:
@@ -135,6 +89,22 @@ def _map_measures(found: MapScores) -> dict[str, Measure]:
         "map variation": Measure(found.variation, "{:.3f}", "base-2 JS divergence between the maps of two words"),
         "entropy": Measure(found.entropy, "{:.3f}", "nats, of a map"),
         "distinct cells": Measure(found.distinct_cells, note="strongest cells in a caption"),
+    }
+
+
+def _phrase_measures(found: PhraseScores) -> dict[str, Measure]:
+    def measure(value: Interval, center: Interval, shuffled: float, random: float) -> Measure:
+        note = (
+            f"percent, {100 * value.low:.1f} to {100 * value.high:.1f}; always the middle {100 * center.mean:.1f} "
+            f"({100 * center.low:.1f} to {100 * center.high:.1f}), maps of other words {100 * shuffled:.1f}, "
+            f"random {100 * random:.1f}"
+        )
+        return Measure(100 * value.mean, "{:.1f}", note)
+
+    return {
+        "pointing": measure(found.pointing, found.pointing_center, found.pointing_shuffled, found.pointing_random),
+        "mass": measure(found.mass, found.mass_center, found.mass_shuffled, found.mass_random),
+        "phrases": Measure(float(found.phrases), "{:.0f}", f"with boxes, in {found.captions} captions"),
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,10 +13,11 @@ from regard.attention.align import Hard
 from regard.config import NonNegativeFloat, PositiveInt, Probability
 from regard.data.batches import BatchLoader
 from regard.data.captioned_images import CaptionBatch, CaptionedImages
+from regard.data.feature_files import SUMS
 from regard.data.tokenizer import PAD
 from regard.decoders.protocol import Unrolled
 from regard.errors import OptionError
-from regard.files import write_text
+from regard.files import checksum, write_text
 from regard.metrics.captions import caption_scores
 from regard.systems.captioning import CaptionOptions
 from regard.systems.captioning.data import CaptionData, CaptionSplits, check_reduction, read_splits, train_tokenizer
@@ -24,6 +26,7 @@ from regard.systems.captioning.self_critical import Critic, repeated, self_criti
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
 from regard.training.reinforce import RunningBaseline, advantage_over_others, mean_where, reinforce_loss
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
@@ -78,6 +81,7 @@ class CaptionTask(Task):
     """The steps of training and validation."""
 
     unit = "captions"
+    has_unused_parameters = True
     settings: CaptionTrain
 
     def __init__(
@@ -119,7 +123,7 @@ class CaptionTask(Task):
             loss = loss + settings.doubly_stochastic_weight * penalty
         if is_soft is not None and unrolled.log_prob is not None:
             loss = loss + self._reinforce(unrolled, nll, real & ~is_soft.unsqueeze(1))
-        self.count(len(batch), index)
+        self.count(len(batch), index, weight=real.sum())
         return loss
 
     def validation_step(self, batch: CaptionBatch, index: int) -> None:
@@ -134,8 +138,9 @@ class CaptionTask(Task):
 
     def on_validation_epoch_end(self) -> None:
         """BLEU-4, CIDEr-D and exact match of the decoded captions, each against all references of its image."""
-        places = sorted(self._predictions)
-        predictions = [self._predictions[place] for place in places]
+        found = {place: text for part in gathered(self._predictions) for place, text in part.items()}
+        places = sorted(found)
+        predictions = [found[place] for place in places]
         scores = caption_scores(predictions, [self.references[place] for place in places], meteor=False)
         self.note_validation(scores.bleu[3])
         self.log("valid_bleu", scores.bleu[3])
@@ -206,7 +211,14 @@ class CaptionExperiment(Experiment[Captioner]):
 
     Data = CaptionData
     Train = CaptionTrain
+    file_fields = ("folder", "captions", "images", "store")
     score = "valid_bleu"
+
+    def checksums(self, splits: CaptionSplits) -> dict[str, str]:
+        """Of the captions, and of the checksums that the store has of its features."""
+        data = self.recipe.data
+        paths = {"captions": data.captions, "store": data.store and f"{data.store}/{SUMS}"}
+        return {name: checksum(Path(data.folder) / path) for name, path in paths.items() if path}
 
     def read(self) -> CaptionSplits:
         """The images and captions of the recipe."""

@@ -14,8 +14,8 @@ from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words, cider_d
 from regard.metrics.grades import GRADES, grade
 from regard.systems.captioning import CaptionOptions
-from regard.systems.captioning.evaluation import to_score
 from regard.systems.captioning.model import Caption, Captioner
+from regard.systems.captioning.photographs import to_score
 
 BATCH = 32
 

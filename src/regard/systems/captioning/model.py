@@ -2,116 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import torch
 from jaxtyping import Float, Shaped
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.attention import align, score
-from regard.attention.attend import Attention
-from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt
 from regard.data.images import PREPARATIONS, ImageInput, open_image
 from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
-from regard.decoders.captions import ShowAndTell, ShowAttendTell
 from regard.decoders.protocol import Unrolled
-from regard.encoders.annotations import PCA, Annotations, Frozen, Strided
+from regard.encoders.annotations import PCA, Annotations, Strided
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
-from regard.errors import OptionError, ShapeError
-from regard.parts import build_part
+from regard.errors import ShapeError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
 from regard.systems.captioning import CaptionOptions
+from regard.systems.captioning.assembly import CaptionerConfig, build_decoder
 from regard.systems.system import Result, System
 from regard.trace import Trace
-
-LEARNED = "strided"
-"""The encoder that is trained with the decoder."""
-
-
-@dataclass(frozen=True)
-class CaptionerConfig(Checked):
-    """The parts of a captioner."""
-
-    architecture: Literal["show_attend_tell", "show_and_tell"] = "show_attend_tell"
-    """With attention before each word, or reading the image once."""
-    score: Annotated[str, Names(("additive",))] = "additive"
-    """show_attend_tell: how well a cell matches the decoder's state."""
-    align: Annotated[str, Names(("soft", "hard"))] = "soft"
-    """show_attend_tell: the weighted average of all cells, or one cell per word."""
-    temperature: NonNegativeFloat = 0.0
-    """hard: train by straight-through Gumbel-softmax at this temperature; 0 for REINFORCE."""
-    encoder: Annotated[str, Names((LEARNED, "efficientnet_lite0"), prefixes=("timm:",), own=False)] = LEARNED
-    """strided, a small network that is trained too; or a frozen one with published parameters."""
-    stride: PositiveInt = 8
-    """Pixels of the image between two cells."""
-    drop_last_layers: Count = 0
-    """efficientnet_lite0: how many of its last layers are left out."""
-    image_size: PositiveInt = 64
-    """Height and width of an image in pixels."""
-    resize: Literal["stretch", "center_crop"] = "stretch"
-    """How images are made square: stretched as a whole, or cropped to the centre."""
-    filters: tuple[PositiveInt, PositiveInt, PositiveInt] = (16, 48, 96)
-    """strided: number of feature maps after each halving."""
-    feature_dim: PositiveInt = 1280
-    """Frozen encoders: number of features of a cell."""
-    pca_dim: Count = 0
-    """Frozen encoders: number of principal components kept of these features; 0 keeps the features themselves."""
-    annotation_dim: Count = 0
-    """Features of a cell after a trained linear layer; 0 for no such layer."""
-    coordinates: bool = False
-    """Whether a cell knows its row and column."""
-    embedding: PositiveInt = 256
-    """Features of a word."""
-    hidden: PositiveInt = 512
-    """Units of the LSTM."""
-    attention_dim: PositiveInt = 256
-    """Units in which the state and the cells are compared."""
-    dropout: Fraction = 0.0
-    """Dropout of word features in training."""
-    state_dropout: Fraction = 0.0
-    """Dropout of the features of cells."""
-    output_dropout: Fraction = 0.5
-    """Dropout before the output layer."""
-
-    def check(self) -> None:
-        """Refuse sizes that do not fit together, and settings that would be ignored."""
-        if self.image_size % self.stride:
-            raise OptionError(
-                f"image_size must be a multiple of stride; got image_size {self.image_size} and stride {self.stride}."
-            )
-        if self.pca_dim > self.feature_dim:
-            raise OptionError(f"pca_dim must be at most feature_dim, {self.feature_dim}; got {self.pca_dim}.")
-        if self.is_learned and self.pca_dim:
-            raise OptionError(f"pca_dim is for frozen encoders; the encoder {LEARNED!r} is trained. Remove it.")
-        if self.is_learned and self.stride not in (2, 4, 8):
-            raise OptionError(f"The encoder {LEARNED!r} has strides 2, 4 and 8; got stride {self.stride}.")
-        if self.temperature and self.align != "hard":
-            raise OptionError(
-                f"temperature is for align 'hard'; got temperature {self.temperature} and {self.align!r}."
-            )
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Rows and columns of cells."""
-        return self.image_size // self.stride, self.image_size // self.stride
-
-    @property
-    def is_learned(self) -> bool:
-        """Whether the encoder is trained with the decoder, and so a part of the model."""
-        return self.encoder == LEARNED
-
-    def describe_features(self) -> str:
-        """The features of images in words: a model takes only features with its own description."""
-        if self.is_learned:
-            raise OptionError(f"The encoder {self.encoder!r} is trained, so its features cannot be stored.")
-        without = f" without the last {self.drop_last_layers}" if self.drop_last_layers else ""
-        components = f", {self.pca_dim} components" if self.pca_dim else ""
-        return f"{self.encoder}{without} at stride {self.stride} of {self.resize} {self.image_size}{components}"
 
 
 @dataclass(frozen=True)
@@ -137,6 +49,7 @@ class Captioner(System):
     kind = "captioner"
     Config = CaptionerConfig
     Options = CaptionOptions
+    takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer}
     max_batch = 32
     config: CaptionerConfig
@@ -151,7 +64,7 @@ class Captioner(System):
             self.network = ImageEncoder(Strided(filters=config.filters), config.stride)
             features = self.network.dim
         else:
-            self._frozen = Frozen(config.encoder, config.stride, drop_last_layers=config.drop_last_layers)
+            self._frozen = config.frozen()
             self.reduction = PCA(config.feature_dim, config.pca_dim) if config.pca_dim else None
         self.annotations = Annotations(
             features,
@@ -160,7 +73,7 @@ class Captioner(System):
             coordinates=config.coordinates,
             dropout=config.state_dropout,
         )
-        self.decoder = _build_decoder(config, self.annotations.dim, len(tokenizer))
+        self.decoder = build_decoder(config, self.annotations.dim, len(tokenizer))
 
     def encode(self, images: Shaped[Tensor, "b ..."]) -> Encoded:
         """The cells of images, from their pixels or from stored features."""
@@ -271,45 +184,6 @@ class Captioner(System):
                 )
             )
         return traces
-
-
-def _build_decoder(config: CaptionerConfig, memory_dim: int, vocabulary: int) -> ShowAttendTell | ShowAndTell:
-    embedding = nn.Embedding(vocabulary, config.embedding, padding_idx=PAD)
-    nn.init.normal_(embedding.weight, std=config.embedding**-0.5)
-    with torch.no_grad():
-        embedding.weight[PAD].zero_()
-    has_attention = config.architecture == "show_attend_tell"
-    output = nn.Linear(config.embedding if has_attention else config.hidden, vocabulary)
-    nn.init.normal_(output.weight, std=output.in_features**-0.5)
-    nn.init.zeros_(output.bias)
-    shared: dict[str, Any] = {
-        "memory_dim": memory_dim,
-        "hidden": config.hidden,
-        "output": output,
-        "dropout": config.dropout,
-        "output_dropout": config.output_dropout,
-    }
-    if not has_attention:
-        return ShowAndTell(embedding, **shared)
-    return ShowAttendTell(embedding, attention=_build_attention(config, memory_dim), **shared)
-
-
-def _build_attention(config: CaptionerConfig, memory_dim: int) -> Attention:
-    sizes = {"query_dim": config.hidden, "key_dim": memory_dim, "dim": config.attention_dim}
-    matched: Any
-    if config.score == "additive":
-        matched = score.Additive(config.hidden, memory_dim, config.attention_dim)
-    else:
-        matched = build_part(config.score, sizes)
-    aligned: Any
-    match config.align:
-        case "soft":
-            aligned = align.Softmax()
-        case "hard":
-            aligned = align.Hard(temperature=config.temperature or None)
-        case own:
-            aligned = build_part(own, sizes)
-    return Attention(matched, aligned)
 
 
 def _center(image: Any) -> Any:

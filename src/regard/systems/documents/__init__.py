@@ -32,14 +32,21 @@ class EvaluationSet(Checked):
     """Skip rows that cannot be read, and report them, instead of stopping at the first."""
     world: str = ""
     """Instead of files, documents of the generated world: reviews."""
+    split: Literal["test", "valid"] = "test"
+    """Split of the world: test, or valid to compare settings."""
     count: Count = 0
     """Number of documents; 0 for all of a file, and for 500 of the world."""
     faithfulness: Count = 0
-    """Number of documents on which to measure whether the attention explains the predictions; 0 for none."""
+    """Number of documents, evenly spaced in the test set, on which to measure whether the attention explains the
+    predictions; 0 for none."""
     rationales: bool = False
     """Compare the attention with the words that people marked (JSON lines with rationale_token_spans)."""
     shuffles: PositiveInt = 100
     """Shuffles of the permutation test."""
+    word: str = ""
+    """Show how the weight of this word is distributed in the documents of each class (Yang et al. 2016, Figure 3)."""
+    figure: str = ""
+    """Save the distributions of `word` as a figure here (.png, .svg, .pdf)."""
 
     def check(self) -> None:
         """Rules between the fields."""
@@ -47,6 +54,8 @@ class EvaluationSet(Checked):
             raise OptionError("Give the test documents (documents), or the world: reviews.")
         if self.world not in ("", "reviews"):
             raise OptionError(f"world must be reviews; got {self.world!r}.")
+        if self.figure and not self.word:
+            raise OptionError("--figure shows the weights of a word: give it as --word WORD.")
 
 
 FAMILY = Family(

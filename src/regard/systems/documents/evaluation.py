@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,16 @@ import numpy as np
 from regard.data.documents import BadRows, Document, read_documents
 from regard.errors import DataError, OptionError
 from regard.systems.documents import EvaluationSet
+from regard.systems.documents.classification import Classification
 from regard.systems.documents.data import WORLD_COUNT, cleaned, encode_documents
 from regard.systems.documents.experiment import predicted
 from regard.systems.documents.explanations import faithfulness, rationale_agreement
-from regard.systems.documents.model import Classification, DocumentClassifier
+from regard.systems.documents.model import DocumentClassifier
 from regard.systems.report import Measure, Report
+
+PUNCTUATION = ".,;:!?\"'()[]"
+HEIGHTS = " ▁▂▃▄▅▆▇█"
+HISTOGRAM_BINS = 20
 
 
 def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = "model") -> Report:
@@ -27,31 +32,33 @@ def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = 
     right = found == encoded.labels
     likely = np.take_along_axis(probabilities, encoded.labels[:, None], axis=1)
     by_class = _by_class(model, encoded.labels, found)
-    recalls = [row["F1"] for row in by_class]
     scores = {
         "accuracy": Measure(100 * float(right.mean()), note="percent"),
-        "macro F1": Measure(float(np.mean(recalls)), note="percent: the mean over the classes"),
+        "macro F1": Measure(float(np.mean([row["F1"] for row in by_class])), note="percent: the mean over the classes"),
         "log-likelihood": Measure(float(np.log(np.maximum(likely, 1e-12)).mean()), "{:.4f}", "nats per document"),
         "unknown words": Measure(encoded.unknown_percent, note="percent of the words"),
     }
     if encoded.left_out:
         notes.append(f"{encoded.left_out} documents were cut at {model.config.max_sentences} sentences.")
     if test_set.world:
-        scores |= decisive_scores(model, len(documents))
+        scores |= decisive_scores(model, len(documents), test_set.split)
     if test_set.faithfulness:
-        measured = faithfulness(model, documents[: test_set.faithfulness], shuffles=test_set.shuffles)
+        measured = faithfulness(model, _spaced(documents, test_set.faithfulness), shuffles=test_set.shuffles)
         scores |= measured.scores
         notes.append(measured.sentence)
     if test_set.rationales:
         measures, sentence = rationale_agreement(model, [each for each in documents if each.rationale])
         scores |= measures
         notes.append(sentence)
+    tables = {"By class": by_class}
+    if test_set.word:
+        tables[f"Weight of {test_set.word!r} by class"] = _word_table(model, documents, test_set, notes)
     outputs = [
         {"label": document.label, "predicted": model.labels[int(guess)], "probability": float(row.max())}
         for document, guess, row in zip(documents, found, probabilities, strict=True)
     ]
     title = f"{len(documents)} documents"
-    return Report(name, title, scores, {"By class": by_class}, outputs, notes=tuple(notes))
+    return Report(name, title, scores, tables, outputs, notes=tuple(notes))
 
 
 def read_test(model: DocumentClassifier, test_set: EvaluationSet, notes: list[str]) -> list[Document]:
@@ -59,7 +66,7 @@ def read_test(model: DocumentClassifier, test_set: EvaluationSet, notes: list[st
     if test_set.world:
         from regard.systems.documents.data import world_documents
 
-        return _named(model, world_documents("test", test_set.count or WORLD_COUNT))
+        return _named(model, world_documents(test_set.split, test_set.count or WORLD_COUNT))
     bad = BadRows(test_set.skip_bad)
     rows = read_documents(test_set.documents, format=test_set.format, columns=test_set.columns, bad=bad)
     documents = [cleaned(document, test_set.posts) for document in islice(rows, test_set.count or None)]
@@ -70,11 +77,11 @@ def read_test(model: DocumentClassifier, test_set: EvaluationSet, notes: list[st
     return _named(model, documents)
 
 
-def decisive_scores(model: DocumentClassifier, count: int) -> dict[str, Measure]:
+def decisive_scores(model: DocumentClassifier, count: int, split: str = "test") -> dict[str, Measure]:
     """How often the most attended sentence and word of generated reviews are those that decide."""
     from regard.worlds.reviews import reviews
 
-    sample = list(islice(reviews("test"), count))
+    sample = list(islice(reviews(split), count))
     results = model.classify(
         [Document(sentences=tuple(" ".join(sentence) for sentence in review.sentences)) for review in sample]
     )
@@ -97,23 +104,55 @@ def decisive_scores(model: DocumentClassifier, count: int) -> dict[str, Measure]
     }
 
 
-def word_weights(results: Iterable[Classification], word: str) -> dict[str, list[float]]:
-    """The weights of one word in its sentences, by the predicted class of the document (Yang et al. 2016, Figure 3).
+def word_weights(
+    results: Iterable[Classification], word: str, labels: Iterable[str] | None = None
+) -> dict[str, list[float]]:
+    """The weights of one word in its sentences, by the class of the document (Yang et al. 2016, Figure 3).
 
-    Case and the punctuation around a word are ignored. `viewing.document_figures.word_weight_figure` draws the result.
+    The classes are `labels`, one per result, or else the predicted ones. Case and the punctuation around a word are
+    ignored. `viewing.document_figures.word_weight_figure` draws the result.
     """
     wanted = word.lower()
     found: dict[str, list[float]] = {}
-    for result in results:
+    given = repeat(None) if labels is None else labels
+    for result, label in zip(results, given, strict=False):
         weights = [
             each.weight
             for sentence in result.sentences
             for each in sentence.words
-            if each.word.lower().strip(".,;:!?\"'()[]") == wanted
+            if each.word.lower().strip(PUNCTUATION) == wanted
         ]
         if weights:
-            found.setdefault(result.label, []).extend(weights)
-    return found
+            found.setdefault(label or result.label, []).extend(weights)
+    return dict(sorted(found.items()))
+
+
+def _word_table(
+    model: DocumentClassifier, documents: list[Document], test_set: EvaluationSet, notes: list[str]
+) -> list[dict[str, Any]]:
+    """A row for each class with the distribution of the word's weight; also drawn, where a figure is asked for."""
+    found = word_weights(model.stream(documents), test_set.word, (document.label for document in documents))
+    if not found:
+        raise OptionError(f"The word {test_set.word!r} does not occur in these documents.")
+    if test_set.figure:
+        from regard.viewing.document_figures import word_weight_figure
+        from regard.viewing.figures import save
+
+        notes.append(f"Wrote {save(word_weight_figure(found, test_set.word), test_set.figure)}")
+    edges = np.linspace(0, max(map(max, found.values())), HISTOGRAM_BINS + 1)
+    rows = []
+    for label, weights in found.items():
+        counts, _ = np.histogram(weights, bins=edges)
+        heights = np.ceil((len(HEIGHTS) - 1) * counts / counts.max()).astype(int)
+        row = {"class": label, "times": len(weights), "mean": f"{np.mean(weights):.3f}"}
+        rows.append(row | {f"weight from 0 to {edges[-1]:.2f}": "".join(HEIGHTS[height] for height in heights)})
+    return rows
+
+
+def _spaced(documents: list[Document], count: int) -> list[Document]:
+    """So many documents at equal distances: the classes of a file often stand one after the other."""
+    places = np.linspace(0, len(documents) - 1, min(count, len(documents))).round().astype(int)
+    return [documents[place] for place in places]
 
 
 def _strongest(parts: Sequence[Any]) -> int:

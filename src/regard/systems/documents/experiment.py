@@ -82,7 +82,8 @@ class DocumentTask(Task):
         loss = functional.cross_entropy(
             logits, _labels(batch), weight=self.class_weights, label_smoothing=self.settings.label_smoothing
         )
-        self.count(len(batch), index)
+        weight = None if self.class_weights is None else self.class_weights[_labels(batch)].sum()
+        self.count(len(batch), index, weight=weight)
         self.log("loss", loss.detach(), batch_size=len(batch))
         return loss
 
@@ -103,6 +104,7 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
 
     Data = DocumentData
     Train = DocumentTrain
+    file_fields = ("folder", "train", "valid", "test", "vectors")
     score = "valid_accuracy"
 
     def read(self) -> DocumentSplits:
@@ -113,14 +115,12 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
         """A new classifier, with a vocabulary and classes of the training documents, and word vectors if there are."""
         data = self.recipe.data
         model = DocumentClassifier(self.recipe.model, train_tokenizer(data, splits.train), splits.labels)
-        self._metrics: dict[str, Any] = {}
         if data.vectors:
-            start_from_vectors(model, Path(data.folder) / data.vectors, self._metrics)
+            start_from_vectors(model, Path(data.folder) / data.vectors, self.notes)
         return model
 
     def check_model(self, model: DocumentClassifier, splits: DocumentSplits) -> None:
         """The classes must be the same."""
-        self._metrics = {}
         if list(model.labels) != list(splits.labels):
             raise DataError(
                 f"The model knows the classes {list(model.labels)}, and the documents have {list(splits.labels)}."
@@ -131,12 +131,13 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
         settings = self.recipe.train
         train, valid = (encode_documents(model, part) for part in (splits.train, splits.valid))
         model.embedding.weight.requires_grad_(not settings.freeze_vectors)
-        self._metrics |= {
+        self._metrics: dict[str, Any] = self.notes | {
             "train_documents": len(train),
             "train_words": len(train.words),
             "train_documents_cut": train.left_out,
             "train_unknown_percent": train.unknown_percent,
             "valid_documents": len(valid),
+            "valid_documents_cut": valid.left_out,
             "valid_unknown_percent": valid.unknown_percent,
             "bad_rows": splits.bad.count,
         }
@@ -156,6 +157,7 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
             metrics |= {
                 "test_accuracy": 100 * float((found == test.labels).mean()),
                 "test_documents": len(test),
+                "test_documents_cut": test.left_out,
                 "test_unknown_percent": test.unknown_percent,
             }
         return metrics

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from regard.data.documents import Document
 from regard.data.tokenizer import UNKNOWN
+from regard.errors import OptionError
 from regard.metrics.faithfulness import (
     Agreement,
     Erasure,
@@ -21,7 +22,8 @@ from regard.metrics.faithfulness import (
     permutation_test,
 )
 from regard.systems.documents.batch import DocumentBatch, EncodedDocument
-from regard.systems.documents.model import DocumentClassifier, EncodedText
+from regard.systems.documents.classification import EncodedText
+from regard.systems.documents.model import DocumentClassifier
 from regard.systems.report import Measure
 
 MAX_BATCH_WORDS = 1 << 16
@@ -33,8 +35,14 @@ MAX_WORDS_LEFT_OUT = 400
 class Explained:
     """One document and its words: their importance by attention and by gradients, and predictions without some."""
 
-    def __init__(self, model: DocumentClassifier, document: Document | str) -> None:
+    def __init__(
+        self, model: DocumentClassifier, document: Document | str, on_cpu: DocumentClassifier | None = None
+    ) -> None:
+        """`on_cpu` is `cpu_copy(model)`, to be given where many documents share it."""
+        if model.training:
+            raise OptionError("This DocumentClassifier is in training mode; call model.eval() first.")
         self._model, self._text = model, model.encode(document)
+        self._on_cpu = on_cpu
         self.tokens = [word for sentence in self._text.words for word in sentence]
         self.sentences: Int[np.ndarray, "n"] = np.repeat(
             np.arange(len(self._text.words)), [len(words) for words in self._text.words]
@@ -53,8 +61,7 @@ class Explained:
 
     def gradients(self) -> Float[np.ndarray, "n"]:
         """The norm of the gradient of the predicted class's probability at each word's vector."""
-        # A copy on the CPU: cuDNN has no gradients of recurrent networks in evaluation mode.
-        model = copy.deepcopy(self._model).cpu().eval()
+        model = self._on_cpu or cpu_copy(self._model)
         batch = self._batch([self._text.ids])
         with torch.inference_mode(False), torch.enable_grad():
             vectors = model.embedding(batch.words).detach().clone().requires_grad_()
@@ -120,6 +127,11 @@ class Explained:
         return self._text
 
 
+def cpu_copy(model: DocumentClassifier) -> DocumentClassifier:
+    """The model on the CPU, for gradients: cuDNN has none of recurrent networks in evaluation mode."""
+    return model if model.device.type == "cpu" else copy.deepcopy(model).cpu()
+
+
 @dataclass(frozen=True)
 class Faithfulness:
     """Scores of faithfulness, averaged over documents, and what they say in one sentence."""
@@ -133,8 +145,9 @@ def faithfulness(model: DocumentClassifier, documents: Sequence[Document], *, sh
     erased: list[Erasure] = []
     by_gradient: list[Erasure] = []
     changes, with_gradients, with_leaving_out = [], [], []
+    on_cpu = cpu_copy(model)
     for number, document in enumerate(documents):
-        explained = Explained(model, document)
+        explained = Explained(model, document, on_cpu)
         attention, slopes = explained.attention(), explained.gradients()
         erased.append(erasure(explained.predict, explained.tokens, attention, seed=number))
         by_gradient.append(erasure(explained.predict, explained.tokens, slopes, draws=0))
@@ -161,7 +174,7 @@ def faithfulness(model: DocumentClassifier, documents: Sequence[Document], *, sh
         "tau with leave-one-out": "Kendall's tau of attention and the drop without each word",
     }
     scores = {name: interval(each, notes.get(name, "")) for name, each in values.items() if each}
-    return Faithfulness(scores, _verdict(erased))
+    return Faithfulness(scores, verdict(erased))
 
 
 def interval(values: Sequence[float], note: str = "") -> Measure:
@@ -174,8 +187,9 @@ def rationale_agreement(model: DocumentClassifier, documents: Sequence[Document]
     """How far the attention agrees with the words that people marked, beside gradients and random scores."""
     random = np.random.default_rng(0)
     found: dict[str, list[Agreement]] = {"attention": [], "gradients": [], "random": []}
+    on_cpu = cpu_copy(model)
     for document in documents:
-        explained = Explained(model, document)
+        explained = Explained(model, document, on_cpu)
         gold = np.zeros(len(explained.tokens), dtype=bool)
         for start, end in document.rationale:
             gold[start:end] = True
@@ -201,7 +215,8 @@ def rationale_agreement(model: DocumentClassifier, documents: Sequence[Document]
     return measures, _human_verdict(low, high)
 
 
-def _verdict(erased: Sequence[Erasure]) -> str:
+def verdict(erased: Sequence[Erasure]) -> str:
+    """What the drops of the probability say about the attention, in one sentence."""
     gains = [each.comprehensiveness - each.random_comprehensiveness for each in erased]
     mean, low, high = bootstrap(gains)
     span = f"{100 * mean:.1f} points of probability, 95 % interval {100 * low:.1f} to {100 * high:.1f}"

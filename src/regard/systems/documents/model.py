@@ -1,7 +1,7 @@
 """DocumentClassifier: hierarchical attention, words to sentences to documents (Yang et al. 2016)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, overload
 
 import torch
@@ -16,10 +16,16 @@ from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError
 from regard.systems.documents import ClassificationOptions
 from regard.systems.documents.batch import DocumentBatch, Packing
+from regard.systems.documents.classification import (
+    Classification,
+    EncodedText,
+    SentenceWeight,
+    document_trace,
+    weighted_sentences,
+)
 from regard.systems.documents.pooling import Pool, Pooling
 from regard.systems.folder import Labels
-from regard.systems.system import Result, System
-from regard.trace import Axis, Map, Series, Trace
+from regard.systems.system import System
 
 CHARACTERS_PER_WORD = 6
 """About how many characters a word has, its space included: what the cost of a text is estimated by."""
@@ -35,6 +41,9 @@ class DocumentClassifierConfig(Checked):
     """Size of a word's vector."""
     hidden: PositiveInt = 64
     """Units of each direction of both recurrent networks."""
+    read: Literal["states", "sentences"] = "states"
+    """What sentence attention reads: the states of the sentence network, as in the paper, which also carry what other
+    sentences say, or the sentence vectors, so that the weight of a sentence is about this very sentence."""
     attention_dim: Count = 0
     """Size of the attention's hidden layer; 0 for twice `hidden`."""
     dropout: Fraction = 0.3
@@ -48,56 +57,10 @@ class DocumentClassifierConfig(Checked):
     max_sentences: Count = 0
     """Sentences of a document that are read; those after them are left out and counted. 0 for all."""
 
-
-@dataclass(frozen=True)
-class WordWeight:
-    """A word and its attention weight within its sentence."""
-
-    word: str
-    weight: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"word": self.word, "weight": self.weight}
-
-
-@dataclass(frozen=True)
-class SentenceWeight:
-    """A sentence, its attention weight within the document, and its words."""
-
-    text: str
-    weight: float
-    words: tuple[WordWeight, ...] = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"text": self.text, "weight": self.weight, "words": [word.to_dict() for word in self.words]}
-
-
-@dataclass(frozen=True)
-class Classification(Result):
-    """The class of a document, with the sentences and words that carried it."""
-
-    label: str
-    """The most probable class."""
-    probability: float
-    probabilities: dict[str, float] = field(repr=False)
-    """The probability of each class, the most probable first."""
-    sentences: tuple[SentenceWeight, ...] = field(default=(), repr=False)
-    """The sentences in order; () where weights were not asked for."""
-    sentences_left_out: int = 0
-    """Sentences beyond `max_sentences`, which were not read."""
-
-
-@dataclass(frozen=True)
-class EncodedText:
-    """A document as its model reads it: the words and ids of each sentence."""
-
-    words: tuple[tuple[str, ...], ...]
-    ids: tuple[tuple[int, ...], ...]
-    owners: tuple[tuple[int, ...], ...]
-    """For each id the word of the sentence that it belongs to: a word may have several ids."""
-    left_out: int = 0
+    def check(self) -> None:
+        """Rules between the fields."""
+        if self.read == "sentences" and self.pool != "attention":
+            raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
 
 
 class Reading(NamedTuple):
@@ -157,8 +120,9 @@ class DocumentClassifier(System):
         sentences, words = self.word_pooling(states, by_sentence.owners, by_sentence.count, override=over_words)
         packed = self.dropout(sentences).index_select(0, by_document.places)
         states = _read(self.sentence_network, packed, by_document)
+        values = None if self.config.read == "states" else packed
         documents, shares = self.sentence_pooling(
-            states, by_document.owners, by_document.count, override=over_sentences
+            states, by_document.owners, by_document.count, values=values, override=over_sentences
         )
         logits = self.output(self.dropout(documents))
         return Reading(logits, by_sentence.restored(words), by_document.restored(shares))
@@ -184,6 +148,15 @@ class DocumentClassifier(System):
         """About the number of words of each text."""
         return [1 + len(_document(each).key) // CHARACTERS_PER_WORD for each in inputs]
 
+    def parse(self, line: str, options: ClassificationOptions) -> str | None:
+        """A document, which is in one line; a blank line holds none."""
+        return line if line.strip() else None
+
+    def as_text(self, result: Classification, options: ClassificationOptions) -> str:
+        """The class and its probability."""
+        left_out = f" ({result.sentences_left_out:,} sentences not read)" if result.sentences_left_out else ""
+        return f"{result.label} {result.probability:.3f}{left_out}"
+
     def predict(self, inputs: Sequence[str | Document], options: ClassificationOptions) -> list[Classification]:
         """The class of each document of one batch."""
         texts = [self.encode(each) for each in inputs]
@@ -200,8 +173,10 @@ class DocumentClassifier(System):
             trace = None
             if options.weights:
                 size = sum(map(len, text.ids))
-                parts = _weighted(text, words[word : word + size], sentences[sentence : sentence + len(text.ids)])
-                trace = _trace(parts, best, probabilities[best])
+                parts = weighted_sentences(
+                    text, words[word : word + size], sentences[sentence : sentence + len(text.ids)]
+                )
+                trace = document_trace(parts, probabilities, text.left_out)
                 word += size
                 sentence += len(text.ids)
             results.append(Classification(best, probabilities[best], probabilities, parts, text.left_out, trace=trace))
@@ -287,35 +262,3 @@ def _read(network: nn.GRU, inputs: Float[Tensor, "n d"], packing: Packing) -> Fl
     """The states of packed sequences, in packed order."""
     states: Tensor = network(PackedSequence(inputs, packing.rows))[0].data
     return states
-
-
-def _weighted(text: EncodedText, words: Sequence[float], sentences: Sequence[float]) -> tuple[SentenceWeight, ...]:
-    """The sentences with their weights; the weight of a word is the sum over its ids."""
-    parts, start = [], 0
-    for surface, owners, weight in zip(text.words, text.owners, sentences, strict=True):
-        sums = [0.0] * len(surface)
-        for owner, share in zip(owners, words[start : start + len(owners)], strict=True):
-            sums[owner] += share
-        start += len(owners)
-        weighted = tuple(WordWeight(word, share) for word, share in zip(surface, sums, strict=True))
-        parts.append(SentenceWeight(" ".join(surface), weight, weighted))
-    return tuple(parts)
-
-
-def _trace(sentences: Sequence[SentenceWeight], label: str, probability: float) -> Trace:
-    """Sentence weights and word weights as two maps of one row; the series "sentence" says where each word stands."""
-    words = [(number, word) for number, sentence in enumerate(sentences) for word in sentence.words]
-    return Trace(
-        "document",
-        (
-            Axis("label", "classes", (label,)),
-            Axis("sentences", "sentences", tuple(sentence.text for sentence in sentences)),
-            Axis("words", "words", tuple(word.word for _, word in words)),
-        ),
-        (
-            Map("sentences", "label", "sentences", [[sentence.weight for sentence in sentences]]),
-            Map("words", "label", "words", [[word.weight for _, word in words]]),
-        ),
-        (Series("sentence", "words", [number for number, _ in words]),),
-        extras={"probability": probability},
-    )

@@ -32,20 +32,30 @@ class Pooling(nn.Module):
         self.score = Context(1, dim, attention_dim) if pool == "attention" else None
 
     def forward(
-        self, states: States, owners: Owners, count: int, *, override: Float[Tensor, "n"] | None = None
-    ) -> Pooled:
-        """Pool the states of `count` sequences; `override` replaces the weights of attention."""
+        self,
+        states: States,
+        owners: Owners,
+        count: int,
+        *,
+        values: Float[Tensor, "n v"] | None = None,
+        override: Float[Tensor, "n"] | None = None,
+    ) -> tuple[Float[Tensor, "s v"], Float[Tensor, "n"]]:
+        """Pool the states of `count` sequences; `values` are read in place of the states that decide the weights.
+
+        `override` replaces the weights of attention.
+        """
+        values = states if values is None else values
         if override is not None:
-            return weighted_sum(states, override, owners, count), override
+            return weighted_sum(values, override, owners, count), override
         match self.pool:
             case "max":
-                return _maximum(states, owners, count)
+                return _maximum(values, owners, count)
             case "average":
                 ones = states.new_ones(len(states))
                 weights = ones / _sums(ones, owners, count)[owners]
             case _:
                 weights = softmax_by_owner(self.logits(states), owners, count)
-        return weighted_sum(states, weights, owners, count), weights
+        return weighted_sum(values, weights, owners, count), weights
 
     def logits(self, states: States) -> Float[Tensor, "n"]:
         """The score of each state, in float32."""

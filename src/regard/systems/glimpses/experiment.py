@@ -17,7 +17,7 @@ from regard.systems.glimpses.evaluation import measure
 from regard.systems.glimpses.model import Glimpser, Path
 from regard.systems.glimpses.result import Policy
 from regard.systems.system import choose_device
-from regard.training.experiment import Experiment
+from regard.training.experiment import Experiment, tensor_checksum
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 from regard.worlds.digits import DIGITS, DigitImages, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
@@ -175,6 +175,7 @@ class GlimpseExperiment(Experiment[Glimpser]):
 
     Data = GlimpseData
     Train = GlimpseTrain
+    file_fields = ("folder",)
     score = "valid_accuracy"
 
     def read(self) -> DigitSplits:
@@ -195,6 +196,10 @@ class GlimpseExperiment(Experiment[Glimpser]):
             tests.fixed(valid, num_valid, seed=_VALID_SEED).to(device),
             tests.fixed(test, num_test, seed=_TEST_SEED).to(device),
         )
+
+    def checksums(self, splits: DigitSplits) -> dict[str, str]:
+        """Of the digits to train with, and of the images to validate and test with."""
+        return {name: tensor_checksum(part.images, part.labels) for name, part in vars(splits).items()}
 
     def build(self, splits: DigitSplits) -> Glimpser:
         """A new model of the ten digits."""

@@ -43,6 +43,7 @@ class Glimpser(System):
     kind = "glimpser"
     Config = GlimpserConfig
     Options = GlimpseOptions
+    takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
     config: GlimpserConfig
 
@@ -165,6 +166,11 @@ class Glimpser(System):
     def crop(self, image: ImageInput, **options: Any) -> Image.Image:
         """Cut an image to the part that the model attends to (`Glimpses.crop_box`)."""
         return open_image(image, channels=3).crop(self.glimpse(image, **options).crop_box)
+
+    def as_text(self, result: Glimpses, options: GlimpseOptions) -> str:
+        """The class, its probability, and where the model looked."""
+        path = " ".join(f"({x:.0f},{y:.0f})" for x, y in result.path)
+        return f"{result.label} {result.probability:.3f}, looked at {path}"
 
     def predict(self, inputs: Sequence[ImageInput], options: GlimpseOptions) -> list[Glimpses]:
         """The results of one batch of images."""

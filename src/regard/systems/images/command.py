@@ -1,25 +1,29 @@
 """The command of image classifiers."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.images import RecognitionOptions
-from regard.systems.output import say, write_json
+from regard.systems.images import FAMILY, RecognitionOptions
+from regard.systems.jobs import Answers, FileOptions, run_job
+from regard.systems.output import read_texts, result_text, say, writing
 
 
 def recognize(
-    *images: Path,
+    *images: str,
     model: Annotated[str, Parameter(alias="-m")] = "digits",
+    output: Annotated[str | None, Parameter(alias="-o")] = None,
     json: bool = False,
     device: str | None = None,
     trust: bool = False,
+    files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[RecognitionOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Recognize what images show: the most probable classes, best first, one line per image.
+
+    With --input, the images are those that text files list, one path per line.
 
     Parameters
     ----------
@@ -27,6 +31,8 @@ def recognize(
         Image files.
     model
         A shipped model (`regard models` lists them) or a model folder.
+    output
+        Write the results to this file instead of the standard output, or one file for each input file to a folder.
     json
         Write one JSON object per image.
     device
@@ -36,13 +42,17 @@ def recognize(
     """
     from regard.systems.images.model import ImageClassifier
 
-    if not images:
+    files, options = files or FileOptions(), options or RecognitionOptions()
+    if files.into_folder(output, images):
+        run_job(
+            Answers(FAMILY.system, model, vars(options), json, device, trust), files, str(output), label="Recognizing"
+        )
+        return
+    if not images and not files.input:
         raise OptionError("Name the images to recognize: regard recognize IMAGE ...")
     classifier = ImageClassifier.load(model, device=device, trust=trust)
-    keywords = vars(options or RecognitionOptions())
-    for image, result in zip(images, classifier.stream(images, **keywords), strict=True):
-        if json:
-            write_json(result, sys.stdout, image=str(image))
-        else:
-            best = ", ".join(f"{one.label} {one.probability:.3f}" for one in result.predictions)
-            say(f"{image}: {best}")
+    lines = read_texts(images, files.input, sys.stdin)
+    with writing(output) as out:
+        for image, result in classifier.stream_lines(lines, **vars(options)):
+            before = f"{image}: " if images and not json else ""
+            say(before + result_text(classifier, image, result, options, as_json=json), out)

@@ -18,7 +18,7 @@ from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
 from regard.systems.images.model import ImageClassifier
 from regard.systems.system import choose_device
-from regard.training.experiment import Experiment
+from regard.training.experiment import Experiment, tensor_checksum
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
@@ -119,6 +119,7 @@ class ImageExperiment(Experiment[ImageClassifier]):
 
     Data = ImageData
     Train = ImageTrain
+    file_fields = ("folder", "test_folder")
     score = "valid_accuracy"
 
     @property
@@ -147,6 +148,11 @@ class ImageExperiment(Experiment[ImageClassifier]):
             )
         train, valid = train.hold_out(max(1, min(data.held_out, len(train) // 10)))
         return Splits(train, valid, test if len(test) else None)
+
+    def checksums(self, splits: ImageSplits) -> dict[str, str]:
+        """Of the pixels and classes of each part."""
+        parts = {name: part for name, part in vars(splits).items() if part is not None}
+        return {name: tensor_checksum(part.images, part.labels) for name, part in parts.items()}
 
     def build(self, splits: ImageSplits) -> ImageClassifier:
         """A new classifier of the classes that the images show."""

@@ -75,6 +75,7 @@ class ImageClassifier(System):
     kind = "image-classifier"
     Config = ImageClassifierConfig
     Options = RecognitionOptions
+    takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
     config: ImageClassifierConfig
     mean: Float[Tensor, "c 1 1"]
@@ -138,6 +139,10 @@ class ImageClassifier(System):
             return self.answer(images, checked)
         only: Recognition = self.answer([images], checked)[0]
         return only
+
+    def as_text(self, result: Recognition, options: RecognitionOptions) -> str:
+        """The classes with their probabilities."""
+        return ", ".join(f"{one.label} {one.probability:.3f}" for one in result.predictions)
 
     def predict(self, inputs: Sequence[ImageInput], options: RecognitionOptions) -> list[Recognition]:
         """The most probable classes of one batch of images."""

@@ -13,10 +13,10 @@ from regard.systems.families import Family
 class TapeOptions(Checked):
     """Options of `tape`."""
 
-    repeats: PositiveInt = 2
-    """repeat-copy: how many times to copy the sequence."""
-    query: PositiveInt = 1
-    """recall: which item is shown again, counted from 1; the answer is the item after it."""
+    repeats: PositiveInt | None = None
+    """repeat-copy: how many times to copy the sequence, by default 2."""
+    query: PositiveInt | None = None
+    """recall: which item is shown again, counted from 1 (the default); the answer is the item after it."""
     slots: Count = 0
     """Slots of the memory; 0 for as many as in training. A machine can use more than it was trained with."""
     traces: bool = True

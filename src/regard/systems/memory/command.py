@@ -34,7 +34,7 @@ def tape(
         Seed of the random sequence.
     show
         Show input, output, the movements of the heads and the memory: "-" draws in the terminal, FILE.png, .svg or
-        .pdf saves a figure.
+        .pdf saves a figure, FILE.html a page to explore.
     json
         Write the result as JSON, with the trace.
     device

@@ -56,10 +56,18 @@ def tapes_of_all_lengths(task: Task, count: int, *, seed: int) -> list[Tapes]:
 
 
 def tapes_of_length(task: Task, length: int, count: int, *, seed: int) -> list[Tapes]:
-    """Batches of tapes of one length; repeat-copy has another number of copies in each batch."""
+    """Batches with `count` tapes of one length, or a few more: repeat-copy has as many of each number of copies."""
     generator = torch.Generator().manual_seed(seed)
-    most = min(MAX_TAPES, math.ceil(count / 10)) if isinstance(task, RepeatCopy) else MAX_TAPES
-    return [task.sample(min(most, count - first), length, generator) for first in range(0, count, most)]
+    if isinstance(task, RepeatCopy):
+        each, numbers = math.ceil(count / task.max_repeats), range(1, task.max_repeats + 1)
+        drawn = (task.draw(part, length, generator, repeats=number) for number in numbers for part in _parts(each))
+        return [task.write(sequences) for sequences in drawn]
+    return [task.sample(part, length, generator) for part in _parts(count)]
+
+
+def _parts(count: int) -> list[int]:
+    """A number of tapes, in batches of at most MAX_TAPES."""
+    return [min(MAX_TAPES, count - first) for first in range(0, count, MAX_TAPES)]
 
 
 def evaluate(model: TuringMachine, test_set: EvaluationSet, *, name: str = "model") -> Report:

@@ -16,13 +16,15 @@ from regard.data.batches import BatchLoader, CostBatches
 from regard.data.splits import Splits
 from regard.errors import OptionError
 from regard.systems.memory import EvaluationSet
-from regard.systems.memory.evaluation import evaluate, score_tapes, tapes_of_all_lengths
+from regard.systems.memory.evaluation import evaluate, score_tapes, tapes_of_all_lengths, tapes_of_length
 from regard.systems.memory.model import TuringMachine
+from regard.training import processes
 from regard.training.experiment import Experiment
 from regard.training.settings import TrainSettings
 from regard.training.task import Task as TrainingTask
 from regard.worlds.tapes import TASKS, RepeatCopy, Tapes, Task
 
+_NOT_OF_TASK = ("task", "valid_tapes", "valid_lengths")
 VALID_SEED = 2**33
 """Seed of the tapes to validate with: beyond those of evaluations, and apart from those of training."""
 
@@ -46,17 +48,22 @@ class TapeData(Checked):
     context: PositiveInt | None = None
     """ngrams: how many of the bits before it a bit depends on, 5."""
     valid_tapes: PositiveInt = 320
-    """Number of tapes to validate with."""
+    """Number of tapes to validate with, of the lengths of the training; and of each of valid_lengths."""
+    valid_lengths: tuple[Count, ...] = ()
+    """Further lengths to validate with. The machine that is kept is the best on all of these tapes, so that one that
+    also answers longer tapes than those of the training is preferred."""
 
     def check(self) -> None:
         """Refuse what the task does not have."""
-        self.make_task()
+        task = self.make_task()
+        for length in self.valid_lengths:
+            task.check_length(length)
 
     def make_task(self) -> Task:
         """The task with these values."""
         task = TASKS[self.task]
         known = {field.name for field in fields_of(task)}
-        names = [field.name for field in fields_of(TapeData) if field.name not in ("task", "valid_tapes")]
+        names = [field.name for field in fields_of(TapeData) if field.name not in _NOT_OF_TASK]
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         if unused := [name for name in given if name not in known]:
             raise OptionError(
@@ -81,7 +88,8 @@ class TapeTrain(TrainSettings):
     momentum: Fraction = 0.9
     """rmsprop: momentum."""
     curriculum: Fraction = 0.0
-    """Fraction of the training, at its beginning, in which the longest sequences grow to max_length; 0 for none."""
+    """Fraction of the training, at its beginning, in which sequences grow to max_length, and copies to max_repeats; 0
+    for none."""
 
 
 class TapeTask(TrainingTask):
@@ -91,6 +99,7 @@ class TapeTask(TrainingTask):
     """
 
     unit = "tapes"
+    tolerated_losses = 100
     settings: TapeTrain
 
     def __init__(self, model: TuringMachine, settings: TapeTrain, total_steps: int) -> None:
@@ -100,9 +109,11 @@ class TapeTask(TrainingTask):
     def training_step(self, batch: int, index: int) -> Tensor:
         """Mean cross-entropy of the bits that count."""
         tapes = self.tapes(self.global_step)
+        part = slice(processes.rank(), None, processes.count())
+        tapes = tapes._replace(inputs=tapes.inputs[part], targets=tapes.targets[part])
         loss = bit_loss(self.model(tapes.inputs), tapes)
-        self.count(self.settings.batch_size, index)
-        self.log("loss", loss.detach(), batch_size=1)
+        self.count(len(tapes.inputs), index)
+        self.log("loss", loss.detach(), batch_size=len(tapes.inputs))
         return loss
 
     def tapes(self, step: int) -> Tapes:
@@ -110,20 +121,19 @@ class TapeTask(TrainingTask):
         settings, task = self.settings, self.model.task
         random = Random(f"{settings.seed} {step}")  # noqa: S311 - not for secrets
         generator = torch.Generator(self.model.device).manual_seed(random.getrandbits(63))
-        length = random.randint(task.min_length, self.longest(step))
+        length = random.randint(task.min_length, self.longest(step, task.min_length, task.max_length))
         if isinstance(task, RepeatCopy):
             # Drawn here: asking the GPU for a number would wait for it.
-            repeats = random.randint(1, task.max_repeats)
+            repeats = random.randint(1, self.longest(step, 1, task.max_repeats))
             return task.write(task.draw(settings.batch_size, length, generator, repeats=repeats))
         return task.sample(settings.batch_size, length, generator)
 
-    def longest(self, step: int) -> int:
-        """The length of the longest sequences of an update."""
-        task, curriculum = self.model.task, self.settings.curriculum
-        if not curriculum:
-            return task.max_length
-        grown = min(1.0, self.fraction_done(step) / curriculum)
-        return max(1, task.min_length, task.min_length + round(grown * (task.max_length - task.min_length)))
+    def longest(self, step: int, shortest: int, longest: int) -> int:
+        """The greatest length, or number of copies, in an update: it grows from `shortest` to `longest`."""
+        if not self.settings.curriculum:
+            return longest
+        grown = min(1.0, self.fraction_done(step) / self.settings.curriculum)
+        return max(1, shortest + round(grown * (longest - shortest)))
 
     def validation_step(self, batch: Tapes, index: int) -> None:
         """Bits per sequence, and how much of the answers is right."""
@@ -192,14 +202,21 @@ class TapeExperiment(Experiment[TuringMachine]):
 
     def read(self) -> Splits[Task, list[Tapes]]:
         """The task, and tapes to validate with; those to test with are drawn when testing."""
-        task = self.recipe.data.make_task()
-        valid = tapes_of_all_lengths(task, self.recipe.data.valid_tapes, seed=VALID_SEED)
+        data = self.recipe.data
+        task = data.make_task()
+        valid = tapes_of_all_lengths(task, data.valid_tapes, seed=VALID_SEED)
+        for length in data.valid_lengths:
+            valid += tapes_of_length(task, length, data.valid_tapes, seed=VALID_SEED + 2**19 + length)
         return Splits(task, valid, None)
 
     def build(self, splits: Splits[Task, list[Tapes]]) -> TuringMachine:
         """A new machine, whose memory can hold the longest sequence."""
         model = TuringMachine(self.recipe.model, splits.train)
         model.check_slots(splits.train.max_length)
+        try:
+            model.check_slots(max(self.recipe.data.valid_lengths, default=0))
+        except OptionError as error:
+            raise OptionError(f"[data] valid_lengths: {error}") from error
         return model
 
     def check_model(self, model: TuringMachine, splits: Splits[Task, list[Tapes]]) -> None:
@@ -217,6 +234,8 @@ class TapeExperiment(Experiment[TuringMachine]):
     ) -> tuple[TrainingTask, BatchLoader, BatchLoader]:
         """Numbers of updates to train with, and tapes to validate with."""
         settings = self.recipe.train
+        if settings.batch_size < processes.count():
+            raise OptionError(f"{processes.count()} processes cannot divide a batch_size of {settings.batch_size}.")
         train = _one_by_one(range(settings.epoch_updates))
         task = TapeTask(model, settings, total_steps=settings.epochs * settings.epoch_updates)
         return task, train, _one_by_one(splits.valid)
@@ -238,4 +257,4 @@ class TapeExperiment(Experiment[TuringMachine]):
 
 def _one_by_one(items: Any) -> BatchLoader:
     batches = CostBatches(np.ones((len(items), 1), dtype=np.int64), max_cost=1, shuffle=False, seed=0)
-    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0])
+    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0], divisible=False)

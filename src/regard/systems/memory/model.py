@@ -87,6 +87,7 @@ class TuringMachine(System):
     kind = "turing-machine"
     Config = TuringMachineConfig
     Options = TapeOptions
+    json_input = "rows"
     assets: ClassVar[Mapping[str, Any]] = {"task": Task}
     config: TuringMachineConfig
 
@@ -144,14 +145,24 @@ class TuringMachine(System):
         length = length_of(rows, self.task)
         self.task.check_length(length)
         self.check_slots(length, options.slots)
-        number = options.repeats if isinstance(self.task, RepeatCopy) else 0
-        if isinstance(self.task, Recall):
-            number = options.query - 1
-            if options.query >= length:
-                raise OptionError(
-                    f"query must be from 1 to {length - 1}, an item that another one follows; got {options.query}."
-                )
+        number = self._number(length, options)
         return self.task.write(Drawn(rows.unsqueeze(0), torch.tensor([number])))
+
+    def _number(self, length: int, options: TapeOptions) -> int:
+        """How many copies are asked for, or which item (from 0), as far as the task has such a number."""
+        for name, task in (("repeats", RepeatCopy), ("query", Recall)):
+            if getattr(options, name) is not None and not isinstance(self.task, task):
+                raise OptionError(
+                    f"{name} is for a machine of {task.name}; this one is of {self.task.name}. Remove it."
+                )
+        if isinstance(self.task, RepeatCopy):
+            return options.repeats or 2
+        if not isinstance(self.task, Recall):
+            return 0
+        query = options.query or 1
+        if query >= length:
+            raise OptionError(f"query must be from 1 to {length - 1}, an item that another one follows; got {query}.")
+        return query - 1
 
 
 def _build(config: TuringMachineConfig, inputs: int, outputs: int) -> TapeNetwork:
@@ -194,7 +205,7 @@ def _as_rows(tensor: Tensor) -> Rows:
 
 
 def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
-    """Where the heads were at each step, what they read and added, and what the memory holds at the end."""
+    """Where the heads were at each step, what they read and added, how the memory filled, and what it holds at last."""
     steps = Axis("steps", "steps", step_labels(tape))
     axes = [steps, _numbered("channels", "features", tape.inputs), _numbered("bits", "features", tape.targets)]
     over = "steps" if answered.memory is None else "slots"
@@ -206,6 +217,8 @@ def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
         axes += [_numbered("slots", "slots", answered.memory.mT), _numbered("features", "features", answered.memory)]
         maps += [Map(name, "steps", "features", vectors[0]) for name, vectors in answered.vectors.items()]
         maps.append(Map("memory", "slots", "features", answered.memory[0]))
+    if answered.slot_sizes is not None:
+        maps.append(Map("slot sizes", "steps", "slots", answered.slot_sizes[0]))
     series = (Series("bits lost", "steps", lost), Series("scored", "steps", tape.scored.int()))
     return Trace("tape", tuple(axes), tuple(maps), series)
 

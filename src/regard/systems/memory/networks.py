@@ -31,6 +31,8 @@ class Answered:
     """By name: what each head read, or added, in each step."""
     memory: Float[Tensor, "b n d"] | None = None
     """The memory after the last step."""
+    slot_sizes: Float[Tensor, "b t n"] | None = None
+    """The root mean square of each slot of the memory after each step."""
 
     def row(self, number: int) -> "Answered":
         """One row of the batch, as a batch of one, on the CPU."""
@@ -39,7 +41,8 @@ class Answered:
             return tensor[number : number + 1].float().cpu()
 
         weights, vectors = ({name: of(part) for name, part in each.items()} for each in (self.weights, self.vectors))
-        return Answered(of(self.logits), weights, vectors, None if self.memory is None else of(self.memory))
+        memory, sizes = (None if each is None else of(each) for each in (self.memory, self.slot_sizes))
+        return Answered(of(self.logits), weights, vectors, memory, sizes)
 
 
 class TapeNetwork(nn.Module):
@@ -100,12 +103,13 @@ class TuringNetwork(TapeNetwork):
         logits, memory = self._loop(inputs, slots=slots, record=steps)
         if not steps:
             return Answered(logits, memory=memory.slots)
-        weights, read, add = (torch.stack(part, 1) for part in zip(*steps, strict=True))
+        weights, read, add, slot_sizes = (torch.stack(part, 1) for part in zip(*steps, strict=True))
         names = [f"read {head}" for head in range(1, sizes.reads + 1)]
         names += [f"write {head}" for head in range(1, sizes.writes + 1)]
         vectors = {f"reads {head + 1}": read[:, :, head] for head in range(sizes.reads)}
         vectors |= {f"adds {head + 1}": add[:, :, head] for head in range(sizes.writes)}
-        return Answered(logits, {name: weights[:, :, head] for head, name in enumerate(names)}, vectors, memory.slots)
+        by_head = {name: weights[:, :, head] for head, name in enumerate(names)}
+        return Answered(logits, by_head, vectors, memory.slots, slot_sizes)
 
     def _logits(self, inputs: Inputs) -> tuple[Logits]:
         return (self._loop(inputs)[0],)
@@ -129,7 +133,8 @@ class TuringNetwork(TapeNetwork):
                 read, memory = accessed.read.flatten(1), accessed.state
                 features.append(torch.cat([hidden, read], -1))
                 if record is not None:
-                    record.append((memory.weights, accessed.read, accessed.instructions.add))
+                    slot_sizes = memory.content.square().mean(1).sqrt()
+                    record.append((memory.weights, accessed.read, accessed.instructions.add, slot_sizes))
         if not features:
             return inputs.new_zeros(batch, 0, self.output.out_features), memory
         return self.output(torch.stack(features, 1)), memory

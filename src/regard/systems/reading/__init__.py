@@ -34,8 +34,9 @@ class EvaluationSet(Checked):
     file: str = ""
     """Test sentences, in the format of the data that the reader is trained on."""
     format: Literal["auto", "lines", "labelled", "trees", "inference", "tagged"] = "auto"
-    """lines: plain text; labelled: label<TAB>text; trees: Stanford Sentiment Treebank; inference:
-    label<TAB>premise<TAB>hypothesis, or SNLI's JSON lines; tagged: word<TAB>tag in each line; auto: as the task has."""
+    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
+    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
+    has."""
     world: Literal["", "stories"] = ""
     """Instead of a file, sentences of the generated world stories, where it is known what each word goes back to."""
     count: PositiveInt = 1000
@@ -58,6 +59,6 @@ FAMILY = Family(
         "test_perplexity": "perplexity {:.1f}",
         "test_antecedent": "antecedent {:.1f} %",
         "test_accuracy": "{:.1f} % right",
-        "valid_accuracy": "{:.1f} % right",
+        "valid_accuracy": "{:.1f} % right in validation",
     },
 )

@@ -1,10 +1,10 @@
 """The networks of a reader, built as its config says: a language model, or what stands on top of a reader's states."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention import align, score
@@ -16,9 +16,7 @@ from regard.decoders.recurrent_readers import LSTMNReader, LSTMReader
 from regard.decoders.self_attention_reader import SelfAttentionReader
 from regard.layers.cells import uniform_
 from regard.layers.dropout import DroppedWords, LockedDropout
-
-if TYPE_CHECKING:
-    from regard.systems.reading.model import ReaderConfig
+from regard.systems.reading.config import ReaderConfig
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Judged:
 class Tagger(nn.Module):
     """A label for each word."""
 
-    def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: "ReaderConfig") -> None:
+    def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: ReaderConfig) -> None:
         super().__init__()
         self.words, self.reader, self.labels_from = words, reader, config.labels_from
         self.dropout, self.output_dropout = LockedDropout(config.dropout), nn.Dropout(config.output_dropout)
@@ -53,7 +51,7 @@ class Tagger(nn.Module):
 class SentenceClassifier(nn.Module):
     """The states of all words in one vector, then two layers with ReLU (Cheng et al. 2016, section 5.2)."""
 
-    def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: "ReaderConfig") -> None:
+    def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: ReaderConfig) -> None:
         super().__init__()
         self.words, self.reader, self.pool = words, reader, config.pool
         self.dropout = LockedDropout(config.dropout)
@@ -69,27 +67,24 @@ class PairClassifier(nn.Module):
     """Two sentences, and how the second follows from the first (Cheng et al. 2016, sections 4 and 5.3).
 
     With shallow fusion, each state of the hypothesis attends to those of the premise after it was read; with deep
-    fusion, the recurrence itself attends to the tapes of the premise. Both sentences are pooled to p and h, and
-    [p; h; |p - h|; p * h] is classified.
+    fusion, the recurrence itself attends to the tapes of the premise. With "aligned", both sentences are read alike,
+    and `Comparison` compares each word with what it attends to in the other sentence. Both sentences are then pooled
+    to p and h, and [p; h; |p - h|; p * h] is classified.
     """
 
-    def __init__(
-        self,
-        words: nn.Module,
-        premise_reader: nn.Module,
-        reader: nn.Module,
-        num_labels: int,
-        config: "ReaderConfig",
-    ) -> None:
+    def __init__(self, words: nn.Module, num_labels: int, config: ReaderConfig) -> None:
         super().__init__()
-        self.words, self.premise_reader, self.reader, self.pool = words, premise_reader, reader, config.pool
+        self.words, self.pool, self.fusion = words, config.pool, config.fusion
+        self.reader = build_reader(config, fusion=config.fusion == "deep")
+        self.premise_reader = build_reader(config) if config.fusion in ("shallow", "deep") else None
         self.dropout = LockedDropout(config.dropout)
-        dim = int(reader.dim)  # type: ignore[arg-type]
-        self.attention = self.combine = None
+        dim = int(self.reader.dim)  # type: ignore[arg-type]
+        self.attention = self.combine = self.compare = None
         if config.fusion == "shallow":
             self.attention = Attention(score.Additive(dim, dim, config.attention_dim or dim), align.softmax)
             self.combine = uniform_(nn.Linear(2 * dim, dim))
-        self.deep = config.fusion == "deep"
+        elif config.fusion == "aligned":
+            self.compare = Comparison(dim, config.output_dropout)
         self.head = _head(4 * dim, num_labels, config)
 
     def forward(
@@ -101,20 +96,70 @@ class PairClassifier(nn.Module):
         *,
         weights: bool = False,
     ) -> Judged:
-        """Read premises, then hypotheses, and classify each pair."""
-        premises = self.premise_reader(self.dropout(self.words(premise)), premise_lengths, weights=weights)
-        beside = premises if self.deep else None
-        sentences = self.reader(self.dropout(self.words(words)), lengths, beside, weights=weights)
-        states, between = sentences.states, None
+        """Read premises and hypotheses, and classify each pair."""
+        if self.premise_reader is None:
+            premises, sentences = self._read_alike(premise, premise_lengths, words, lengths, weights=weights)
+        else:
+            premises = self.premise_reader(self.dropout(self.words(premise)), premise_lengths, weights=weights)
+            beside = premises if self.fusion == "deep" else None
+            sentences = self.reader(self.dropout(self.words(words)), lengths, beside, weights=weights)
+        first, second, between = premises.states, sentences.states, None
         if self.attention is not None and self.combine is not None:
             memory = self.attention.remember(premises.states, premises.exists)
-            context, between = self.attention(states, memory, weights=weights)
-            states = torch.tanh(self.combine(torch.cat([context, states], dim=-1)))
+            context, between = self.attention(second, memory, weights=weights)
+            second = torch.tanh(self.combine(torch.cat([context, second], dim=-1)))
+        elif self.compare is not None:
+            first, _ = self.compare(premises.states, sentences.states, sentences.exists)
+            second, between = self.compare(sentences.states, premises.states, premises.exists, weights=weights)
         elif sentences.source_maps:
             between = sentences.source_maps[-1].mean(1)
-        first, second = pooled(premises.states, premise_lengths, self.pool), pooled(states, lengths, self.pool)
+        first, second = pooled(first, premise_lengths, self.pool), pooled(second, lengths, self.pool)
         joined = torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
         return Judged(self.head(joined), sentences, premises, between)
+
+    def _read_alike(
+        self, premise: Tensor, premise_lengths: Tensor, words: Tensor, lengths: Tensor, *, weights: bool
+    ) -> tuple[Sentences, Sentences]:
+        """Read both sentences in one batch: a recurrence takes as long for many sentences as for few."""
+        width = max(premise.shape[1], words.shape[1])
+        ids = torch.cat([nn.functional.pad(side, (0, width - side.shape[1]), value=PAD) for side in (premise, words)])
+        read = self.reader(self.dropout(self.words(ids)), torch.cat([premise_lengths, lengths]), weights=weights)
+        rows = len(premise)
+        return _part(read, slice(0, rows), premise.shape[1]), _part(read, slice(rows, None), words.shape[1])
+
+
+def _part(sentences: Sentences, rows: slice, length: int) -> Sentences:
+    """Some of the sentences, with as many words as the longest of them has."""
+    maps = tuple(each[rows, :, :length, :length] for each in sentences.maps)
+    exists = None if sentences.exists is None else sentences.exists[rows, :, :length]
+    return Sentences(sentences.states[rows, :length], maps, exists=exists)
+
+
+class Comparison(nn.Module):
+    """Compares each state s with what it attends to in another sentence, c: ReLU(W [s; c; s - c; s * c] + b).
+
+    The attention is the dot product, so that like words find each other from the beginning (Parikh et al. 2016; Chen
+    et al. 2017, section 3.2).
+    """
+
+    def __init__(self, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = Attention(score.Dot(), align.softmax)
+        self.layer = uniform_(nn.Linear(4 * dim, dim))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        states: Float[Tensor, "b n d"],
+        others: Float[Tensor, "b m d"],
+        exists: Bool[Tensor, "b 1 m"] | None,
+        *,
+        weights: bool = False,
+    ) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b n m"] | None]:
+        """Return the comparisons and, where asked for, the attention weights."""
+        context, found = self.attention(states, self.attention.remember(others, exists), weights=weights)
+        features = torch.cat([states, context, states - context, states * context], dim=-1)
+        return torch.relu(self.layer(self.dropout(features))), found
 
 
 def pooled(states: Float[Tensor, "b n d"], lengths: Int[Tensor, "b"], pool: str) -> Float[Tensor, "b d"]:
@@ -129,7 +174,7 @@ def pooled(states: Float[Tensor, "b n d"], lengths: Int[Tensor, "b"], pool: str)
     return (states * is_word).sum(1) / lengths.unsqueeze(1)
 
 
-def build_network(config: "ReaderConfig", num_words: int, num_labels: int) -> Any:
+def build_network(config: ReaderConfig, num_words: int, num_labels: int) -> Any:
     """The network of the config's task, for a vocabulary and a number of labels."""
     embedding = nn.Embedding(num_words, config.embedding, padding_idx=PAD)
     nn.init.normal_(embedding.weight, std=config.embedding**-0.5)
@@ -145,11 +190,10 @@ def build_network(config: "ReaderConfig", num_words: int, num_labels: int) -> An
         return Tagger(words, build_reader(config), num_labels, config)
     if config.task == "classify":
         return SentenceClassifier(words, build_reader(config), num_labels, config)
-    reader = build_reader(config, fusion=config.fusion == "deep")
-    return PairClassifier(words, build_reader(config), reader, num_labels, config)
+    return PairClassifier(words, num_labels, config)
 
 
-def build_reader(config: "ReaderConfig", *, fusion: bool = False) -> nn.Module:
+def build_reader(config: ReaderConfig, *, fusion: bool = False) -> nn.Module:
     """The reader of the config's cell, of one direction or both."""
     if config.cell == "self-attention":
         return SelfAttentionReader(
@@ -179,7 +223,7 @@ def build_reader(config: "ReaderConfig", *, fusion: bool = False) -> nn.Module:
     return BothWays(build(), build()) if config.direction == "both" else build()
 
 
-def _output(config: "ReaderConfig", embedding: nn.Embedding, num_words: int) -> nn.Module:
+def _output(config: ReaderConfig, embedding: nn.Embedding, num_words: int) -> nn.Module:
     if not config.share_embeddings:
         output = nn.Linear(config.hidden, num_words)
         nn.init.normal_(output.weight, std=config.hidden**-0.5)
@@ -195,7 +239,7 @@ def _output(config: "ReaderConfig", embedding: nn.Embedding, num_words: int) -> 
     )
 
 
-def _head(dim: int, num_labels: int, config: "ReaderConfig") -> nn.Sequential:
+def _head(dim: int, num_labels: int, config: ReaderConfig) -> nn.Sequential:
     inner = config.classifier_dim or config.hidden
     return nn.Sequential(
         nn.Dropout(config.output_dropout),

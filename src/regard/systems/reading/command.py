@@ -1,38 +1,42 @@
 """The command of readers: read sentences, or continue them."""
 
 import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.output import Writer, check_show, read_texts, say, show_result, write_json, writing
-from regard.systems.reading import ReadingOptions
-
-if TYPE_CHECKING:
-    from regard.systems.reading.model import Reading
-
-PIPE_WINDOW = 64
-"""Lines of a pipe that are read before the first are answered."""
+from regard.systems.jobs import Answers, FileOptions, run_job
+from regard.systems.output import (
+    FILE_WINDOW,
+    PIPE_WINDOW,
+    check_show,
+    read_texts,
+    result_text,
+    say,
+    show_result,
+    writing,
+)
+from regard.systems.reading import FAMILY, ReadingOptions
 
 
 def read(
     *texts: str,
-    model: Annotated[str, Parameter(alias="-m")],
-    file: Annotated[Path | None, Parameter(alias="-f")] = None,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    model: Annotated[str, Parameter(alias="-m")] = "reader-en",
+    output: Annotated[str | None, Parameter(alias="-o")] = None,
     show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     json: bool = False,
     device: str | None = None,
     trust: bool = False,
+    files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[ReadingOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Read sentences word by word: how surprising each word is, or what the sentence is labelled as.
 
-    A language model says how surprising each word is, in bits, or continues the text with --generate. A classifier
-    prints label<TAB>probability<TAB>sentence, a tagger word/label; a reader for inference takes PREMISE HYPOTHESIS.
+    A language model prints the perplexity and how surprising each word is, in bits, or continues the text with
+    --generate. A classifier prints the label, its probability and the sentence, separated by tabs, a tagger word/label;
+    a reader for inference takes PREMISE HYPOTHESIS, or lines with a premise, a tab and a hypothesis. Into a folder
+    (--output out/), files are read by several workers; an interrupted command continues when it is run again.
 
     Parameters
     ----------
@@ -40,12 +44,11 @@ def read(
         Sentences to read; for inference, a premise and a hypothesis.
     model
         A model folder, or a shipped model (`regard models` lists them).
-    file
-        A text file to read, one sentence per line; for inference premise<TAB>hypothesis.
     output
-        Write to this file instead of the standard output.
+        Write to this file instead of the standard output, or one file for each input to a folder.
     show
-        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure.
+        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
+        page to explore.
     json
         Write one JSON object per sentence, with probabilities and attention.
     device
@@ -56,47 +59,24 @@ def read(
     from regard.data.progress import track
     from regard.systems.reading.model import Reader
 
-    options = options or ReadingOptions()
+    files, options = files or FileOptions(), options or ReadingOptions()
+    keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
+    if files.into_folder(output, texts):
+        check_show(show, 2)
+        run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Reading")
+        return
     reader = Reader.load(model, device=device, trust=trust)
-    is_pair = reader.config.task == "entail"
-    if is_pair and texts:
+    if reader.config.task == "entail" and texts:
         if len(texts) != 2:
             raise OptionError(f"This reader compares two sentences, PREMISE HYPOTHESIS; got {len(texts)}.")
-        inputs: Iterable[Any] = [tuple(texts)]
-    elif options.generate and not texts and file is None:
-        inputs = [""]
-    else:
-        inputs = read_texts(texts, file, sys.stdin)
-        inputs = _pairs(inputs) if is_pair else inputs
-    check_show(show, 1 if is_pair and texts else max(1, len(texts)) if file is None else 2)
-    keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
-    results = reader.stream(inputs, read_ahead=PIPE_WINDOW if file is None else 1024, **keywords)
+        texts = ("\t".join(texts),)
+    elif options.generate and not texts and not files.input:
+        texts = ("",)
+    check_show(show, 2 if files.input else max(1, len(texts)))
+    window = FILE_WINDOW if files.input else PIPE_WINDOW
+    results = reader.stream_lines(read_texts(texts, files.input, sys.stdin), read_ahead=window, **keywords)
     with writing(output) as out:
-        for result in track(results, "Reading", "lines", enabled=output is not None):
-            if json:
-                write_json(result, out)
-            else:
-                for one in (result, *result.alternatives):
-                    _say(one, out, generated=options.generate)
-            if show is not None:
+        for text, result in track(results, "Reading", "lines", enabled=output is not None):
+            say(result_text(reader, text, result, options, as_json=json), out)
+            if show is not None and result is not None:
                 show_result(result, show, model=model)
-
-
-def _say(reading: "Reading", out: Writer, *, generated: bool) -> None:
-    if generated:
-        say(reading.text, out)
-    elif reading.surprisals:
-        words = " ".join(f"{word}/{bits:.1f}" for word, bits in zip(reading.words, reading.surprisals, strict=True))
-        say(f"{reading.perplexity:.1f}\t{words}", out)
-    elif reading.tags:
-        say(" ".join(f"{word}/{tag}" for word, tag in zip(reading.words, reading.tags, strict=True)), out)
-    elif reading.label is not None:
-        say(f"{reading.label}\t{reading.probabilities[reading.label]:.3f}\t{reading.text}", out)
-
-
-def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(lines, 1):
-        premise, tab, hypothesis = line.partition("\t")
-        if not tab:
-            raise OptionError(f"Line {number} should be premise<TAB>hypothesis; got {line[:60]!r}.")
-        yield premise, hypothesis

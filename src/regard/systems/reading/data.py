@@ -1,6 +1,6 @@
 """What a reader learns from: plain text, labelled sentences, pairs of sentences, tagged words, or a generated world."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -53,8 +53,9 @@ class ReadingData(Checked):
     test: str = ""
     """Test sentences, scored when training has ended."""
     format: Format = "auto"
-    """lines: plain text; labelled: label<TAB>text; trees: Stanford Sentiment Treebank; inference:
-    label<TAB>premise<TAB>hypothesis, or SNLI's JSON lines; tagged: word<TAB>tag in each line; auto: as the task has."""
+    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
+    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
+    has."""
     world: Literal["", "stories"] = ""
     """Or a generated world; stories is for the task tag."""
     examples: PositiveInt = 30_000
@@ -113,24 +114,31 @@ def read_splits(data: ReadingData, task: str, direction: str) -> ReadingSplits:
     return Splits(kept, held_valid if valid is None else valid, test)
 
 
-def read_examples(path: str | Path, task: str, data: ReadingData, *, phrases: bool = False) -> Iterator[Example]:
-    """The examples of a file, in the format of the data or else of the task; sentences without words are left out."""
+def read_examples(
+    path: str | Path,
+    task: str,
+    data: ReadingData,
+    *,
+    phrases: bool = False,
+    split: Callable[[str], list[str]] | None = None,
+) -> Iterator[Example]:
+    """The examples of a file, in the format of the data or else of the task; sentences without words are left out.
+
+    Text is split by `split` or, by default, as the data says.
+    """
     chosen = FORMATS[task][0] if data.format == "auto" else data.format
     if chosen not in FORMATS[task]:
         raise OptionError(f"The task {task} reads the format {' or '.join(FORMATS[task])}; got format {chosen!r}.")
-
-    def split(text: str) -> tuple[str, ...]:
-        return tuple(text.split() if data.split == "spaces" else split_words(text))
-
+    cut = split or (str.split if data.split == "spaces" else split_words)
     found: Iterable[Example]
     match chosen:
         case "lines":
-            found = (Example((split(line),)) for line in read_lines(path))
+            found = (Example((tuple(cut(line)),)) for line in read_lines(path))
         case "labelled":
-            found = (Example((split(each.texts[0]),), (each.label,)) for each in read_labelled(path))
+            found = (Example((tuple(cut(each.texts[0])),), (each.label,)) for each in read_labelled(path))
         case "inference":
             pairs = read_inference(path)
-            found = (Example((split(each.texts[0]), split(each.texts[1])), (each.label,)) for each in pairs)
+            found = (Example((tuple(cut(each.texts[0])), tuple(cut(each.texts[1]))), (each.label,)) for each in pairs)
         case "tagged":
             found = (Example((words,), tags) for words, tags in read_tagged(path))
         case _:

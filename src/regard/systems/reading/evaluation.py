@@ -12,7 +12,8 @@ import torch
 from regard.errors import OptionError
 from regard.systems.reading import EvaluationSet
 from regard.systems.reading.data import Example, ReadingData, read_examples
-from regard.systems.reading.model import Reader, Reading
+from regard.systems.reading.model import Reader
+from regard.systems.reading.result import Reading
 from regard.systems.report import Measure, Report
 from regard.systems.system import batches_by_cost
 from regard.worlds.stories import NONE, Story, stories
@@ -39,8 +40,8 @@ def evaluate(model: Reader, test_set: EvaluationSet, *, name: str = "model") -> 
     """Read the sentences of a test set."""
     if test_set.world:
         return _evaluate_world(model, test_set.count, name)
-    data = ReadingData(format=test_set.format, split="spaces" if model.config.task == "language-model" else "words")
-    examples = list(read_examples(test_set.file, model.config.task, data))
+    data = ReadingData(format=test_set.format)
+    examples = list(read_examples(test_set.file, model.config.task, data, split=model.vocabulary.split))
     if not examples:
         raise OptionError(f"There are no sentences in {test_set.file}.")
     title = f"{len(examples)} sentences"

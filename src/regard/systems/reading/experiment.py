@@ -1,44 +1,32 @@
 """How a reader learns: cross-entropy of the next word, or of the labels."""
 
 import math
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
 from regard.attention import mask
 from regard.config import Count, NonNegativeFloat
 from regard.data.batches import BatchLoader, CostBatches
-from regard.data.padding import pad
 from regard.data.tokenizer import UNKNOWN
-from regard.data.vocabulary import Vocabulary
 from regard.data.word_vectors import read_vectors
 from regard.errors import DataError, OptionError
-from regard.systems.reading.data import (
-    Example,
-    ReadingData,
-    ReadingSplits,
-    build_vocabulary,
-    labels_of,
-    read_splits,
-)
+from regard.systems.reading.batches import IGNORED, Examples, ReadingBatch
+from regard.systems.reading.data import ReadingData, ReadingSplits, build_vocabulary, labels_of, read_splits
 from regard.systems.reading.evaluation import accuracy, antecedent_scores, model_perplexity
 from regard.systems.reading.model import Reader, with_end
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
 BATCHES_PER_EPOCH = 400
 """How many batches an epoch should have, where max_tokens is chosen automatically."""
-IGNORED = -1
-"""The target of padding."""
 
 
 @dataclass(frozen=True)
@@ -56,63 +44,6 @@ class ReadingTrain(TrainSettings):
     4.7)."""
     slowness_penalty: NonNegativeFloat = 0.0
     """language-model: weight of the mean square of the difference between neighbouring states (the same section)."""
-
-
-@dataclass(frozen=True, eq=False)
-class ReadingBatch:
-    """Padded sentences and what is to be said of them; the lengths stay on the CPU."""
-
-    sentences: tuple[Int[Tensor, "b n"], ...]
-    lengths: tuple[Int[Tensor, "b"], ...]
-    targets: Int[Tensor, "b ..."] | None
-    """One label per sentence, (b,), or per word, (b, n); None for language models."""
-
-    def __len__(self) -> int:
-        return len(self.sentences[0])
-
-    def to(self, device: torch.device | str, *, non_blocking: bool = True) -> "ReadingBatch":
-        """Move the batch to a device."""
-        non_blocking = non_blocking and torch.device(device).type == "cuda"
-        moved = tuple(each.to(device, non_blocking=non_blocking) for each in self.sentences)
-        targets = None if self.targets is None else self.targets.to(device, non_blocking=non_blocking)
-        return ReadingBatch(moved, self.lengths, targets)
-
-
-class Examples:
-    """Examples as ids, kept in memory: indexable, with `sizes` for CostBatches, and collated to a ReadingBatch."""
-
-    def __init__(
-        self, examples: Sequence[Example], vocabulary: Vocabulary, labels: Sequence[str], *, per_word: bool
-    ) -> None:
-        self.per_word = per_word
-        numbers = {label: number for number, label in enumerate(labels)}
-        unknown = {label for example in examples for label in example.labels} - numbers.keys()
-        # Validation sentences may have tags that the training sentences do not have; nobody can predict them.
-        self._targets = [[numbers.get(label, IGNORED) for label in example.labels] for example in examples]
-        if unknown and not per_word:
-            raise DataError(f"Labels must occur in the training data; {sorted(unknown)[0]!r} does not.")
-        self._ids = [
-            tuple(np.array(vocabulary.encode(words), dtype=np.int32) for words in example.sentences)
-            for example in examples
-        ]
-        self.sizes = np.array([[len(each) + 1 for each in sides] for sides in self._ids], dtype=np.int64)
-        self.counts = Counter(number for targets in self._targets for number in targets)
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __getitem__(self, place: int) -> tuple[tuple[np.ndarray, ...], list[int]]:
-        return self._ids[place], self._targets[place]
-
-    def collate(self, examples: Sequence[tuple[tuple[np.ndarray, ...], list[int]]]) -> ReadingBatch:
-        """Pad examples to a batch."""
-        sides = [pad(rows) for rows in zip(*(ids for ids, _ in examples), strict=True)]
-        sentences, lengths = zip(*sides, strict=True)
-        targets = [targets for _, targets in examples]
-        if not targets[0]:
-            return ReadingBatch(sentences, lengths, None)
-        padded, _ = pad(targets, value=IGNORED)
-        return ReadingBatch(sentences, lengths, padded if self.per_word else padded[:, 0])
 
 
 class ReadingTask(Task):
@@ -133,7 +64,7 @@ class ReadingTask(Task):
     def training_step(self, batch: ReadingBatch, index: int) -> Tensor:
         """Cross-entropy of the words or labels."""
         loss, nll, _ = self._loss(batch)
-        self.count(int(batch.lengths[-1].sum()), index)
+        self.count(int(batch.lengths[-1].sum()), index, weight=float(len(nll)))
         self.log("loss", nll.detach().mean(), batch_size=len(nll))
         return loss
 
@@ -146,14 +77,15 @@ class ReadingTask(Task):
 
     def on_validation_epoch_end(self) -> None:
         """Perplexity of a language model, accuracy of the others."""
-        mean = self._nll / max(1, self._count)
+        nll, right, count = (sum(parts) for parts in zip(*gathered((self._nll, self._right, self._count)), strict=True))
+        mean = nll / max(1, count)
         self.log("valid_loss", mean)
         if self.model.config.task == "language-model":
             self.log("valid_perplexity", math.exp(min(mean, 50.0)))
             self.log("valid_log_prob", -mean)
             self.note_validation(-mean)
         else:
-            accuracy = 100 * self._right / max(1, self._count)
+            accuracy = 100 * right / max(1, count)
             self.log("valid_accuracy", accuracy)
             self.note_validation(accuracy)
         self._nll, self._right, self._count = 0.0, 0.0, 0
@@ -210,6 +142,7 @@ class ReadingExperiment(Experiment[Reader]):
 
     Data = ReadingData
     Train = ReadingTrain
+    file_fields = ("folder", "train", "valid", "test", "vectors")
 
     @property
     def score(self) -> str:  # type: ignore[override]
@@ -225,16 +158,14 @@ class ReadingExperiment(Experiment[Reader]):
         data, config = self.recipe.data, self.recipe.model
         vocabulary = build_vocabulary(data, splits.train)
         model = Reader(config, vocabulary, labels_of(splits.train))
-        self._coverage: float | None = None
         if data.vectors:
-            self._coverage = fill_words(model, data.vectors)
+            self.notes["vector_coverage"] = fill_words(model, data.vectors)
         elif self.recipe.train.freeze_words:
             raise OptionError("freeze_words keeps learned word vectors as they are; give some with --data.vectors.")
         return model
 
     def check_model(self, model: Reader, splits: ReadingSplits) -> None:
         """The labels must be the same."""
-        self._coverage = None
         found = labels_of(splits.train)
         if list(model.labels) != found:
             raise DataError(f"The model knows the labels {list(model.labels)[:8]}, and the data has {found[:8]}.")
@@ -264,9 +195,7 @@ class ReadingExperiment(Experiment[Reader]):
 
     def test(self, model: Reader, splits: ReadingSplits) -> dict[str, Any]:
         """Perplexity, accuracy, and in the world stories how often the antecedent is attended to first."""
-        metrics: dict[str, Any] = dict(self._counts) | {"vocabulary": len(model.vocabulary)}
-        if self._coverage is not None:
-            metrics["vector_coverage"] = self._coverage
+        metrics: dict[str, Any] = self.notes | self._counts | {"vocabulary": len(model.vocabulary)}
         if splits.test is None:
             return metrics
         metrics["test_sentences"] = len(splits.test)

@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, overload
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, ClassVar, overload
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.config import Checked, Count, Fraction, PositiveInt, fields_of
 from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
-from regard.data.vocabulary import Vocabulary
+from regard.data.vocabulary import Vocabulary, join_words, split_words
 from regard.decoders.readers import Sentences
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
@@ -20,131 +20,15 @@ from regard.search.search import search
 from regard.systems.folder import Labels
 from regard.systems.reading import ReadingOptions
 from regard.systems.reading.assembly import Judged, build_network
+from regard.systems.reading.config import ReaderConfig
+from regard.systems.reading.result import Reading
 from regard.systems.reading.traces import pair_trace, sentence_trace
-from regard.systems.system import Result, System
+from regard.systems.system import System
 
 ReadingInput = str | tuple[str, str]
 """A sentence or, for inference, a premise and a hypothesis."""
-RECURRENT = ("lstm", "lstmn")
-_USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
-    "attention_dim": ("cell", ("lstmn",)),
-    "span": ("cell", ("lstmn", "self-attention")),
-    "attend_to": ("cell", ("self-attention",)),
-    "skip": ("cell", RECURRENT),
-    "recurrent_dropout": ("cell", RECURRENT),
-    "heads": ("cell", ("self-attention",)),
-    "feedforward_dim": ("cell", ("self-attention",)),
-    "share_embeddings": ("task", ("language-model",)),
-    "look_back": ("direction", ("both",)),
-    "labels_from": ("task", ("tag",)),
-    "pool": ("task", ("classify", "entail")),
-    "classifier_dim": ("task", ("classify", "entail")),
-    "fusion": ("task", ("entail",)),
-}
-
-
-@dataclass(frozen=True)
-class ReaderConfig(Checked):
-    """The parts of a reader."""
-
-    task: Literal["language-model", "classify", "entail", "tag"] = "language-model"
-    """language-model: predict the next word; classify: label a sentence; entail: label how a second sentence follows
-    from a first; tag: label each word."""
-    cell: Literal["lstm", "lstmn", "self-attention"] = "lstmn"
-    """lstm (no attention), lstmn (an LSTM that attends to its past, Cheng et al. 2016), or self-attention."""
-    direction: Literal["forward", "both"] = "forward"
-    """forward reads from left to right; both also sees the words that follow, which a language model must not."""
-    embedding: PositiveInt = 150
-    """Features of a word."""
-    hidden: PositiveInt = 300
-    """Units of a layer, in each direction."""
-    layers: PositiveInt = 1
-    """Number of layers."""
-    skip: bool = False
-    """lstm, lstmn: the words enter every layer, not only the first."""
-    attention_dim: Count = 0
-    """lstmn: units of the attention; 0 for as many as `hidden`."""
-    span: Count = 0
-    """lstmn, self-attention: how far away a word can attend, in words; 0 for all."""
-    attend_to: Literal["states", "words"] = "states"
-    """self-attention: what the upper layers attend to: the states of the layer below, as usual, or the words
-    themselves, so that the weights say which words were used."""
-    heads: PositiveInt = 1
-    """self-attention: number of heads."""
-    feedforward_dim: Count = 0
-    """self-attention: units of the feed-forward networks; 0 for four times `hidden`."""
-    look_back: bool = False
-    """self-attention, both ways: the last layer attends to earlier words only."""
-    labels_from: Literal["states", "attended"] = "states"
-    """tag: what the label of a word is computed from: its state, or (self-attention) only what it attended to in the
-    last layer. With attend_to "words" a label is then a weighted vote of other words."""
-    fusion: Literal["none", "shallow", "deep"] = "none"
-    """entail: how the second sentence attends to the first: not at all, after it was read, or while it is read
-    (lstmn)."""
-    pool: Literal["mean", "max", "last"] = "mean"
-    """classify, entail: how the states of a sentence become one vector."""
-    classifier_dim: Count = 0
-    """classify, entail: units of the layer before the labels; 0 for as many as `hidden`."""
-    share_embeddings: bool = False
-    """language-model: the output layer uses the embedding of the words."""
-    word_dropout: Fraction = 0.0
-    """Probability that a word of the vocabulary is dropped from a batch in training."""
-    dropout: Fraction = 0.0
-    """Dropout of word features, the same for all words of a sentence."""
-    layer_dropout: Fraction = 0.0
-    """Dropout between layers; self-attention: of every sublayer."""
-    recurrent_dropout: Fraction = 0.0
-    """lstm, lstmn: dropout of the recurrent parameters (Merity et al. 2018)."""
-    output_dropout: Fraction = 0.0
-    """Dropout before the output layers."""
-
-    def check(self) -> None:
-        """Refuse settings that the task or the cell would ignore, and sizes that do not fit together."""
-        defaults = {each.name: each.default for each in fields_of(ReaderConfig)}
-        for name, (decider, users) in _USED_BY.items():
-            chosen, value = getattr(self, decider), getattr(self, name)
-            if chosen not in users and value != defaults[name]:
-                raise OptionError(
-                    f"{name} is for the {decider} {' or '.join(users)}, and {chosen} would ignore it; got {name} "
-                    f"{value!r}. Remove it."
-                )
-        if self.task == "language-model" and self.direction == "both":
-            raise OptionError("A language model reads forward: it must not see the words that it predicts.")
-        if self.fusion == "deep" and (self.cell != "lstmn" or self.direction == "both"):
-            raise OptionError(
-                f"Deep fusion is part of a forward lstmn; got cell {self.cell!r}, direction {self.direction!r}. Use "
-                "fusion 'shallow'."
-            )
-        if (self.labels_from == "attended" or self.look_back) and self.cell != "self-attention":
-            raise OptionError(
-                f"labels_from 'attended' and look_back are for the cell self-attention; got cell {self.cell!r}."
-            )
-        if self.cell == "self-attention" and self.hidden % self.heads:
-            raise OptionError(f"hidden must be a multiple of heads; got hidden {self.hidden} and heads {self.heads}.")
-
-
-@dataclass(frozen=True)
-class Reading(Result):
-    """A sentence as it was read."""
-
-    text: str
-    words: tuple[str, ...] = field(repr=False)
-    premise: str | None = None
-    """Inference: the sentence that this one was compared with."""
-    surprisals: tuple[float, ...] = field(default=(), repr=False)
-    """Language models: -log2 p of each word given those before it, in bits."""
-    perplexity: float | None = None
-    """Language models: 2 to the mean surprisal of the words and of the end of the sentence."""
-    label: str | None = None
-    """Classifiers: the most probable label."""
-    probabilities: dict[str, float] = field(default_factory=dict, repr=False)
-    """Classifiers: the probability of each label."""
-    tags: tuple[str, ...] = field(default=(), repr=False)
-    """Taggers: the most probable label of each word."""
-    score: float | None = None
-    """Generated text: mean log-probability of a word, or what else the search ranked by."""
-    alternatives: tuple["Reading", ...] = field(default=(), repr=False)
-    """Generated text: the next best, or further samples, where `nbest` asked for them."""
+DEFAULT_LENGTH = 60
+"""Most words that are generated where the options name no limit."""
 
 
 class Classes(Labels):
@@ -167,6 +51,7 @@ class Reader(System):
     kind = "reader"
     Config = ReaderConfig
     Options = ReadingOptions
+    json_input = "pair"
     assets: ClassVar[Mapping[str, Any]] = {"vocabulary": Vocabulary, "labels": Classes}
     config: ReaderConfig
 
@@ -206,8 +91,21 @@ class Reader(System):
         return found
 
     def costs(self, inputs: Sequence[ReadingInput]) -> list[int]:
-        """The number of words; of a generated text, the most that it can have."""
+        """The number of words and the end of the sentence; of a pair, of its longer side."""
         return [max(len(side.split()) for side in _sides(text)) + 1 for text in inputs]
+
+    def parse(self, line: str, options: ReadingOptions) -> ReadingInput | None:
+        """A sentence, or premise<TAB>hypothesis; a blank line holds none, but a text may be generated from nothing."""
+        if self.config.task != "entail":
+            return line if line.strip() or options.generate else None
+        premise, tab, hypothesis = line.partition("\t")
+        if line.strip() and not tab:
+            raise OptionError(f"A line should be premise<TAB>hypothesis; got {line[:60]!r}.")
+        return (premise, hypothesis) if tab else None
+
+    def as_text(self, result: Reading, options: ReadingOptions) -> str:
+        """A line for the reading and for each alternative."""
+        return "\n".join(one.line(generated=options.generate) for one in (result, *result.alternatives))
 
     def predict(self, inputs: Sequence[ReadingInput], options: ReadingOptions) -> list[Reading]:
         """Read one batch."""
@@ -218,15 +116,17 @@ class Reader(System):
         match self.config.task:
             case "language-model":
                 texts = [str(text) for text in inputs]
-                return self._generated(texts, options) if options.generate else self._modelled(texts, options)
+                if options.generate:
+                    return self._generated(texts, options)
+                return self._modelled(texts, [self.split(text) for text in texts], options)
             case "entail":
                 return self._compared([(text[0], text[1]) for text in inputs], options)
             case _:
                 return self._judged([str(text) for text in inputs], options)
 
     def split(self, text: str) -> list[str]:
-        """The words of a text, of which there must be some."""
-        words = self.vocabulary.split(text)
+        """The words of a text, of which there must be some; unknown marks count where there is nothing else."""
+        words = self.vocabulary.split(text) or split_words(text)
         if not words:
             raise OptionError(f"There is no word to read in {text!r}.")
         return words
@@ -243,8 +143,7 @@ class Reader(System):
         targets = with_end(ids, lengths)
         return -log_probs.gather(-1, targets.unsqueeze(-1)).squeeze(-1) / math.log(2), predicted.sentences
 
-    def _modelled(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
-        words = [self.split(text) for text in texts]
+    def _modelled(self, texts: Sequence[str], words: Sequence[Sequence[str]], options: ReadingOptions) -> list[Reading]:
         ids, lengths = self.padded(words)
         bits, sentences = self.surprisals(ids, lengths, weights=options.traces != "none")
         readings = []
@@ -253,6 +152,7 @@ class Reader(System):
             reading = Reading(
                 text,
                 tuple(each),
+                self._unknown(each),
                 surprisals=tuple(own[:-1].tolist()),
                 perplexity=2 ** float(own.mean()),
                 trace=sentence_trace(sentences, row, text, each, options.traces, surprisals=own[:-1].tolist()),
@@ -261,32 +161,42 @@ class Reader(System):
         return readings
 
     def _generated(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
-        prompts = [self.vocabulary.encode(self.vocabulary.split(text)) for text in texts]
-        limits = [len(prompt) + (60 if options.max_length is None else options.max_length) for prompt in prompts]
-        rules = replace(options, max_length=None).rules(
-            start=START, end=END, banned=(PAD, UNKNOWN), max_length=max(limits)
-        )
+        """Continue texts; those with equally many words together, since all of a search stop at one length."""
+        prompts = [self.vocabulary.split(text) for text in texts]
+        places = sorted(range(len(texts)), key=lambda place: len(prompts[place]))
+        found: dict[int, Reading] = {}
+        for length, group in groupby(places, key=lambda place: len(prompts[place])):
+            together = list(group)
+            found |= zip(
+                together, self._continued([prompts[place] for place in together], length, options), strict=True
+            )
+        return [found[place] for place in range(len(texts))]
+
+    def _continued(self, prompts: Sequence[list[str]], length: int, options: ReadingOptions) -> list[Reading]:
+        limit = length + (DEFAULT_LENGTH if options.max_length is None else options.max_length)
+        rules = replace(options, max_length=None).rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=limit)
         rules = replace(rules, min_length=max(rules.min_length, 1))
         found = search(
             self.network,
             self.network.begin(),
-            rows=len(texts),
+            rows=len(prompts),
             device=self.device,
             rules=rules,
             options=options,
-            prefixes=prompts if any(prompts) else None,
-            limits=limits,
+            prefixes=[self.vocabulary.encode(prompt) for prompt in prompts] if length else None,
         )
-        best = self._reread([each[0] for each in found], options)
-        others = [self._reread(each[1:], options) for each in found]
-        return [replace(one, alternatives=tuple(more)) for one, more in zip(best, others, strict=True)]
+        readings = []
+        for prompt, hypotheses in zip(prompts, found, strict=True):
+            best, *others = self._reread(prompt, hypotheses, options)
+            readings.append(replace(best, alternatives=tuple(others)))
+        return readings
 
-    def _reread(self, hypotheses: Sequence[Hypothesis], options: ReadingOptions) -> list[Reading]:
-        """Generated texts, read again for what each word attended to."""
-        if not hypotheses:
-            return []
-        texts = [" ".join(self.vocabulary.decode(each.tokens)) for each in hypotheses]
-        readings = self._modelled(texts, options)
+    def _reread(
+        self, prompt: Sequence[str], hypotheses: Sequence[Hypothesis], options: ReadingOptions
+    ) -> list[Reading]:
+        """Generated texts, read again for what each word attended to; the words of the prompt stay as they are."""
+        words = [[*prompt, *self.vocabulary.decode(each.tokens[len(prompt) :])] for each in hypotheses]
+        readings = self._modelled([join_words(each) for each in words], words, options)
         return [replace(reading, score=each.score) for reading, each in zip(readings, hypotheses, strict=True)]
 
     def _judged(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
@@ -299,9 +209,10 @@ class Reader(System):
             trace = sentence_trace(judged.sentences, row, text, each, options.traces)
             if self.config.task == "tag":
                 tags = tuple(self.labels[number] for number in logits[row, : len(each)].argmax(-1).tolist())
-                readings.append(Reading(text, tuple(each), tags=tags, trace=trace))
+                readings.append(Reading(text, tuple(each), self._unknown(each), tags=tags, trace=trace))
             else:
-                readings.append(Reading(text, tuple(each), **self._decided(logits[row]), trace=trace))
+                decided = self._decided(logits[row])
+                readings.append(Reading(text, tuple(each), self._unknown(each), **decided, trace=trace))
         return readings
 
     def _compared(self, pairs: Sequence[tuple[str, str]], options: ReadingOptions) -> list[Reading]:
@@ -312,12 +223,16 @@ class Reader(System):
             Reading(
                 text,
                 tuple(words[row]),
+                self._unknown([*premises[row], *words[row]]),
                 premise=premise,
                 **self._decided(logits[row]),
                 trace=pair_trace(judged, row, (premise, text), (premises[row], words[row]), options.traces),
             )
             for row, (premise, text) in enumerate(pairs)
         ]
+
+    def _unknown(self, words: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for word in words if word not in self.vocabulary))
 
     def _decided(self, logits: Float[Tensor, "k"]) -> dict[str, Any]:
         values = logits.softmax(-1).tolist()

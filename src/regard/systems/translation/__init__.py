@@ -8,7 +8,11 @@ from regard.errors import OptionError
 from regard.search.options import Search
 from regard.systems.families import Family
 
-AS_READ = {"split": False, "copy": False, "recase": False}
+Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
+"""How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
+MAX_TOKENS = 1000
+"""Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
+AS_READ = {"split": False, "copy_unknown": False, "recase": False}
 """Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
 
 
@@ -24,7 +28,7 @@ class TranslationOptions(Search):
     split: bool | None = None
     """Translate a text sentence by sentence and join the translations; the length limits then hold for each sentence.
     None does as the model's config says."""
-    copy: bool = True
+    copy_unknown: bool = True
     """Copy what a vocabulary of subwords cannot spell, such as emoji, and names that would come out wrong."""
     recase: bool = True
     """Read a sentence in capitals in lower case where the model understands that better, and answer in capitals."""
@@ -69,6 +73,7 @@ FAMILY = Family(
     commands={
         "translate": "regard.systems.translation.command:translate",
         "align": "regard.systems.translation.command:align",
+        "align-corpus": "regard.systems.translation.command:align_corpus",
     },
     example="regard translate --model {model} 'A sentence.'",
     headline={"test_bleu": "BLEU {:.1f}"},

@@ -74,6 +74,8 @@ def build_decoder(config: "TranslatorConfig", memory_dim: int, embedding: nn.Emb
             output=output,
             dropout=config.dropout,
             prenorm=config.prenorm,
+            shown_layer=config.alignment_layer - 1 if config.alignment_layer else None,
+            shown_head=config.alignment_head - 1 if config.alignment_head else None,
         )
     has_attention = config.architecture in ("rnnsearch", "luong")
     sizes: dict[str, Any] = {

@@ -4,28 +4,38 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from regard.errors import OptionError
-from regard.systems.output import check_show, read_texts, say, show_result, write_json, writing
-from regard.systems.translation import TranslationOptions
-
-PIPE_WINDOW = 64
-"""Lines of a pipe that are read before the first are answered."""
+from regard.systems.jobs import Answers, FileOptions, run_job
+from regard.systems.output import (
+    FILE_WINDOW,
+    PIPE_WINDOW,
+    check_show,
+    read_texts,
+    result_text,
+    say,
+    show_result,
+    writing,
+)
+from regard.systems.translation import FAMILY, MAX_TOKENS, Symmetrize, TranslationOptions
 
 
 def translate(
     *texts: str,
     model: Annotated[str, Parameter(alias="-m")] = "en-fr",
-    file: Annotated[Path | None, Parameter(alias="-f")] = None,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    output: Annotated[str | None, Parameter(alias="-o")] = None,
     show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     json: bool = False,
     device: str | None = None,
     trust: bool = False,
+    files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[TranslationOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Translate texts, a file, or the lines of a pipe, in order.
+    """Translate texts, files, or the lines of a pipe, in order.
+
+    Into a folder (--output out/), files are translated by several workers; an interrupted command continues when it is
+    run again.
 
     Parameters
     ----------
@@ -33,12 +43,11 @@ def translate(
         Sentences to translate.
     model
         A shipped model (`regard models` lists them) or a model folder.
-    file
-        A text file to translate, one sentence per line.
     output
-        Write the translations to this file instead of the standard output.
+        Write the translations to this file instead of the standard output, or one file for each input to a folder.
     show
-        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure.
+        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
+        page to explore.
     json
         Write one JSON object per sentence, with scores, alternatives and attention.
     device
@@ -49,24 +58,23 @@ def translate(
     from regard.data.progress import track
     from regard.systems.translation.model import Translator
 
-    options = options or TranslationOptions()
-    translator = Translator.load(model, device=device, trust=trust)
-    interactive = not texts and file is None and sys.stdin.isatty()
-    check_show(show, len(texts) if texts else 2)
-    window = 1 if interactive else PIPE_WINDOW if file is None else 1024
+    files, options = files or FileOptions(), options or TranslationOptions()
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
-    results = translator.stream(read_texts(texts, file, sys.stdin), read_ahead=window, **keywords)
-    long_work = output is not None or (file is not None and not sys.stdout.isatty())
+    check_show(show, len(texts) if texts else 2)
+    if files.into_folder(output, texts):
+        run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Translating")
+        return
+    translator = Translator.load(model, device=device, trust=trust)
+    is_pipe = not texts and not files.input
+    interactive = is_pipe and sys.stdin.isatty()
+    window = 1 if interactive else PIPE_WINDOW if not files.input else FILE_WINDOW
+    lines = read_texts(texts, files.input, sys.stdin)
+    long_work = output is not None or (bool(files.input) and not sys.stdout.isatty())
+    results = translator.stream_lines(lines, read_ahead=window, **keywords)
     with writing(output) as out:
-        for result in track(results, "Translating", "lines", enabled=long_work):
-            if json:
-                write_json(result, out)
-            elif options.nbest > 1:
-                for one in (result, *result.alternatives):
-                    say(f"{one.score:.4f}\t{one.text}", out)
-            else:
-                say(result.text, out)
-            if out is sys.stdout and (interactive or file is None):
+        for text, result in track(results, "Translating", "lines", enabled=long_work):
+            say(result_text(translator, text, result, options, as_json=json), out)
+            if out is sys.stdout and not files.input:
                 out.flush()
             if show is not None:
                 show_result(result, show, model=model)
@@ -78,14 +86,20 @@ def align(
     target: Path | None = None,
     *,
     reverse: str | None = None,
+    symmetrize: Symmetrize = "mutual",
+    threshold: Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))] = 0.0,
+    output: Annotated[str | None, Parameter(alias="-o")] = None,
+    json: bool = False,
     gold: Path | None = None,
     device: str | None = None,
     trust: bool = False,
+    files: Annotated[FileOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Link the words of sentence pairs by the attention of a translator, or measure how right such links are.
 
     Writes a line for each pair, such as 0-0 1-2 2-1: source word 1 is linked with target word 2. Words are separated by
-    whitespace and counted from 0.
+    whitespace and counted from 0. A pair with an empty side has an empty line. With --input, files have lines with a
+    source sentence, a tab and its translation; into a folder (--output out/), several workers align them.
 
     Parameters
     ----------
@@ -96,7 +110,16 @@ def align(
     target
         Their translations, line by line.
     reverse
-        A model of the other direction: only links on which both agree are kept, which are more often right.
+        A model of the other direction: links on which both agree are more often right.
+    symmetrize
+        How the two directions are combined: mutual (words that choose each other in the mean of both maps),
+        intersection, union, grow-diag or grow-diag-final-and of their links.
+    threshold
+        Leave out links with a smaller attention weight.
+    output
+        Write the links to this file instead of the standard output, or one file for each input to a folder.
+    json
+        Write a JSON object for each pair: source and target words, links, and the attention weight of each link.
     gold
         Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): prints the error rate.
     device
@@ -105,20 +128,92 @@ def align(
         Load a model that runs somebody's own code (package.module:Name).
     """
     from regard.data.gold_alignments import read_gold
+    from regard.data.progress import track
     from regard.data.text import read_pairs
-    from regard.systems.system import in_groups
-    from regard.systems.translation.evaluation import alignment_error, link_words
+    from regard.systems.translation.alignment import align_stream, alignment_error
+    from regard.systems.translation.links import Links, split_pair
     from regard.systems.translation.model import Translator
 
-    if (source is None or target is None) == (gold is None):
-        raise OptionError("Give the files SOURCE and TARGET to link their words, or --gold FILE to measure.")
+    files, both = files or FileOptions(), [path for path in (source, target) if path is not None]
+    if len(both) == 1 or sum((bool(both), gold is not None, bool(files.input))) != 1:
+        raise OptionError("Give the files SOURCE and TARGET or --input FILE to link words, or --gold FILE to measure.")
+    if reverse is None and symmetrize != "mutual":
+        raise OptionError(f"--symmetrize {symmetrize} combines two directions: give --reverse MODEL.")
+    if files.into_folder(output, both):
+        links = Links(model, reverse, symmetrize, threshold, json, device, trust)
+        run_job(links, files, str(output), label="Aligning")
+        return
     forward = Translator.load(model, device=device, trust=trust)
     backward = None if reverse is None else Translator.load(reverse, device=device, trust=trust)
     if gold is not None:
-        error = alignment_error(forward, read_gold(gold), backward)
+        error = alignment_error(forward, read_gold(gold), backward, symmetrize=symmetrize, threshold=threshold)
         say(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")
-    elif source is not None and target is not None:
-        for group in in_groups(read_pairs(source, target), 64):
-            words = [(before.split(), after.split()) for before, after in group]
-            for links in link_words(forward, words, backward):
-                say(" ".join(f"{i}-{j}" for i, j in sorted(links)))
+        return
+    pairs = read_pairs(*both) if both else map(split_pair, read_texts((), files.input, sys.stdin))
+    aligned = align_stream(forward, pairs, backward, symmetrize=symmetrize, threshold=threshold)
+    skipped = 0
+    with writing(output) as out:
+        for pair in track(aligned, "Aligning", "pairs", enabled=output is not None or not sys.stdout.isatty()):
+            say(pair.to_json() if json else pair.to_text(), out)
+            skipped += pair.is_too_long
+    if skipped:
+        sys.stderr.write(f"{skipped} pairs have more than {MAX_TOKENS} tokens on a side; they have no links.\n")
+
+
+def align_corpus(
+    source: Path,
+    target: Path,
+    *,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("alignment"),
+    rounds: Annotated[int, Parameter(validator=validators.Number(gte=0))] = 1,
+    links: Path | None = None,
+    recipe: str = "aligner",
+    minutes: Annotated[float, Parameter(validator=validators.Number(gte=0))] = 0.0,
+    symmetrize: Symmetrize = "mutual",
+    gold: Path | None = None,
+) -> None:
+    """Learn to align the words of a parallel corpus from the corpus alone, and write the links.
+
+    Round 0 takes a few minutes on a CPU: two hidden Markov models, one for each direction, are estimated so that they
+    agree. Each further round trains a Transformer for each direction, guided by the links of the round before, which
+    knows the context of a word and can align other text. Writes OUT/round-N/forward.links, such as 0-0 1-2.
+
+    Parameters
+    ----------
+    source
+        Source sentences, one per line.
+    target
+        Their translations, line by line.
+    out
+        Folder to write to; rounds that it already holds are not repeated.
+    rounds
+        Number of trainings; 0 for the links of the hidden Markov models alone.
+    links
+        Links of another aligner for each pair of lines, such as 0-0 1-2, which take the place of round 0.
+    recipe
+        The recipe of the Transformers: a packaged one or a TOML file.
+    minutes
+        Maximum time of each training; 0 for no limit.
+    symmetrize
+        How the two directions are combined from round 1 on.
+    gold
+        JSON lines with right links (src, tgt, sure, possible): prints the error rate after each round.
+    """
+    from regard.data.gold_alignments import read_gold
+    from regard.systems.translation import corpus_alignment
+
+    done = corpus_alignment.align_corpus(
+        source,
+        target,
+        out,
+        rounds=rounds,
+        links=links,
+        recipe=recipe,
+        tables={"train": {"minutes": minutes}} if minutes else None,
+        symmetrize=symmetrize,
+        gold=() if gold is None else read_gold(gold),
+        report=say,
+    )
+    say(f"Wrote {done[-1].links}.")
+    if rounds:
+        say(f"Align more text: regard align {done[-1].forward} SOURCE TARGET --reverse {done[-1].backward}")

@@ -4,15 +4,18 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from regard.config import Checked, Count, Fraction, PositiveInt
 from regard.data.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import file_stamp, read_dataset, read_pairs, read_tsv
 from regard.data.tokenizer import Tokenizer
+from regard.data.word_links import LinkArray, read_links
 from regard.errors import DataError, OptionError
 
 Pair = tuple[str, str]
@@ -76,6 +79,12 @@ class TranslationData(Checked):
     """Probability that a merge is left out in training (Provilkov et al. 2020)."""
     max_length: PositiveInt = 200
     """Longest sentence in tokens; longer pairs are left out and counted."""
+    alignments: str = ""
+    """Word links of the training pairs, line by line, such as `0-0 1-2` (source word - target word, counted from 0),
+    that guide the attention. A pair with an empty line is not guided."""
+    alignment_words: Literal["spaces", "split"] = "spaces"
+    """What the links count as words: what spaces separate; or split, where punctuation, l' and 's are words of their
+    own."""
 
     def check(self) -> None:
         """Rules between the fields."""
@@ -90,6 +99,8 @@ class TranslationData(Checked):
                 raise OptionError(f"{first} and {second} are two parallel files; give both.")
         if self.world:
             parse_world(self.world)
+        if self.alignments and (self.world or self.dataset):
+            raise OptionError("alignments are for the files source and target, or for pairs; the world has its own.")
 
 
 def parse_world(world: str) -> tuple[str, str]:
@@ -108,20 +119,44 @@ def parse_world(world: str) -> tuple[str, str]:
 class Stream:
     """Pairs that can be read again and again: each pass opens the files anew, so that no pair has to be kept.
 
-    `identity` says what is read: equal identities mean equal pairs. It is None where this cannot be known.
+    `identity` says what is read: equal identities mean equal pairs. It is None where this cannot be known. `links`
+    reads the word links of the pairs, where there are any.
     """
 
     def __init__(
-        self, read: Callable[[], Iterable[Pair]], identity: Any, without: frozenset[str] = frozenset()
+        self,
+        read: Callable[[], Iterable[Pair]],
+        identity: Any,
+        without: frozenset[str] = frozenset(),
+        links: Callable[[], Iterable[LinkArray]] | None = None,
     ) -> None:
-        self._read, self._identity, self._without = read, identity, without
+        self._read, self._identity, self._without, self._links = read, identity, without, links
 
     def __iter__(self) -> Iterator[Pair]:
         return (pair for pair in self._read() if pair[0] not in self._without)
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether the pairs have word links."""
+        return self._links is not None
+
+    def with_links(self) -> Iterator[tuple[str, str, LinkArray]]:
+        """Each pair with its word links."""
+        if self._links is None:
+            raise OptionError("These pairs have no word links.")
+        for number, (pair, links) in enumerate(zip_longest(self._read(), self._links())):
+            if pair is None or links is None:
+                shorter, longer = ("training pairs", "alignments") if pair is None else ("alignments", "training pairs")
+                raise DataError(
+                    f"The alignments must have as many lines as there are training pairs; there are {number} {shorter} "
+                    f"and more {longer}."
+                )
+            if pair[0] not in self._without:
+                yield *pair, links
+
     def leaving_out(self, sources: Iterable[str]) -> "Stream":
         """The stream without these source sentences."""
-        return Stream(self._read, self._identity, self._without | frozenset(sources))
+        return Stream(self._read, self._identity, self._without | frozenset(sources), self._links)
 
     @property
     def fingerprint(self) -> str | None:
@@ -177,12 +212,17 @@ def train_tokenizers(data: TranslationData, splits: TranslationSplits) -> tuple[
 
 
 def _stream(data: TranslationData) -> Stream:
+    links, stamp = None, []
+    if data.alignments:
+        place = _file(data, data.alignments)
+        links, stamp = (lambda: read_links(place)), [file_stamp(place)]
     if data.pairs:
         path = _file(data, data.pairs)
-        return Stream(lambda: read_tsv(path, data.columns), [file_stamp(path), data.columns])
+        return Stream(lambda: read_tsv(path, data.columns), [file_stamp(path), data.columns, *stamp], links=links)
     if data.source:
         source, target = _file(data, data.source), _file(data, data.target)
-        return Stream(lambda: read_pairs(source, target), [file_stamp(source), file_stamp(target)])
+        stamps = [file_stamp(source), file_stamp(target), *stamp]
+        return Stream(lambda: read_pairs(source, target), stamps, links=links)
     if data.dataset:
         return _dataset(data, data.dataset_split)
     raise OptionError(
@@ -221,8 +261,10 @@ def _filled(pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def _world(data: TranslationData) -> TranslationSplits:
-    train = world_pairs(data.world, "train", data.examples, max_words=data.max_words)
-    stream = Stream(lambda: train, hashlib.sha256(repr(train).encode()).hexdigest())
+    generated = list(islice(_generated(data.world, "train", data.max_words), data.examples))
+    train = [_as_text(pair) for pair in generated]
+    links = [np.array(sorted(pair.sure), dtype=np.int64).reshape(-1, 2) for pair in generated]
+    stream = Stream(lambda: train, hashlib.sha256(repr(train).encode()).hexdigest(), links=lambda: links)
     valid, test = (
         world_pairs(data.world, split, count, max_words=data.max_words)
         for split, count in (("valid", data.held_out), ("test", data.held_out_test))
@@ -232,7 +274,14 @@ def _world(data: TranslationData) -> TranslationSplits:
 
 def world_pairs(world: str, split: str, count: int, *, max_words: int = 20) -> Pairs:
     """Sentence pairs of the world babel."""
+    return [_as_text(pair) for pair in islice(_generated(world, split, max_words), count)]
+
+
+def _generated(world: str, split: str, max_words: int) -> Iterator[Any]:
     from regard.worlds.babel import pairs
 
-    generated = pairs(*parse_world(world), split=split, max_words=max_words)
-    return [(" ".join(pair.source), " ".join(pair.target)) for pair in islice(generated, count)]
+    return pairs(*parse_world(world), split=split, max_words=max_words)
+
+
+def _as_text(pair: Any) -> Pair:
+    return " ".join(pair.source), " ".join(pair.target)

@@ -19,25 +19,18 @@ from regard.data.padding import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, PAD, START
 from regard.errors import OptionError
-from regard.metrics.alignment import (
-    AlignmentScores,
-    GoldAlignment,
-    Link,
-    alignment_error_rate,
-    links_from_weights,
-    merge_subwords,
-)
+from regard.metrics.alignment import GoldAlignment
 from regard.metrics.attention import entropy
 from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity, translation_scores
 from regard.search.options import Search
 from regard.systems.report import Measure, Report
 from regard.systems.translation import AS_READ, EvaluationSet
+from regard.systems.translation.alignment import alignment_error
 from regard.systems.translation.data import Pairs, parse_world, world_pairs
 from regard.systems.translation.model import Translator
 
 Losses = Float[np.ndarray, "m"]
 Weights = Float[np.ndarray, "m n"]
-WordPair = tuple[Sequence[str], Sequence[str]]
 BATCH = 64
 """Sentence pairs that are decoded together when the target is given."""
 
@@ -89,38 +82,6 @@ def forced_scores(model: Translator, pairs: Pairs) -> dict[str, Measure]:
     if entropies:
         scores["entropy"] = Measure(float(np.concatenate(entropies).mean()), note="nats, of the attention")
     return scores
-
-
-def align_words(model: Translator, pairs: Sequence[WordPair]) -> Iterator[Weights]:
-    """For each (source words, target words) the attention from word to word, (target, source), the target given."""
-    texts = [(" ".join(source), " ".join(target)) for source, target in pairs]
-    for (source, target), (_, weights) in zip(texts, _forced(model, texts), strict=True):
-        if weights is None:
-            raise OptionError(f"A {model.config.architecture} model has no attention to align words with.")
-        source_words = [*model.source_tokenizer.word_index(model.source_tokenizer.encode(source)), -1]
-        target_words = [*model.target_tokenizer.word_index(model.target_tokenizer.encode(target)), -1]
-        yield merge_subwords(weights, source_words, target_words)
-
-
-def link_words(model: Translator, pairs: Sequence[WordPair], reverse: Translator | None = None) -> list[set[Link]]:
-    """For each (source words, target words) the links between them, the target given.
-
-    Each target word is linked with the source word that it attends to most. With `reverse`, a model of the other
-    direction, words are linked that choose each other in the geometric mean of both maps.
-    """
-    maps = align_words(model, pairs)
-    if reverse is None:
-        return [links_from_weights(weights) for weights in maps]
-    backward = align_words(reverse, [(target, source) for source, target in pairs])
-    return [links_from_weights(np.sqrt(one * other.T), "both") for one, other in zip(maps, backward, strict=True)]
-
-
-def alignment_error(
-    model: Translator, gold: Sequence[GoldAlignment], reverse: Translator | None = None
-) -> AlignmentScores:
-    """The alignment error rate of the attention, where the right links are known."""
-    predicted = link_words(model, [(example.source, example.target) for example in gold], reverse)
-    return alignment_error_rate(predicted, [example.sure for example in gold], [example.possible for example in gold])
 
 
 def _pairs(test_set: EvaluationSet) -> Pairs:

@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 from msgspec import Meta
@@ -10,11 +10,13 @@ from torch import Tensor
 
 from regard.attention import mask
 from regard.attention.align import Hard
+from regard.attention.guidance import guidance_loss
 from regard.config import Count, Fraction, NonNegativeFloat, PositiveInt
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
-from regard.data.pairs import Batch, DropoutCorpus, TextPairs, collate, padded_sizes
+from regard.data.pairs import Batch, DropoutCorpus, GuidedPairs, TextPairs, collate, padded_sizes
 from regard.data.tokenizer import END, PAD
+from regard.errors import OptionError
 from regard.files import write_text
 from regard.metrics.translation import corpus_bleu
 from regard.search.options import Search
@@ -23,6 +25,7 @@ from regard.systems.translation.data import TranslationData, TranslationSplits, 
 from regard.systems.translation.model import Translator
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
 from regard.training.reinforce import RunningBaseline, reinforce_loss
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
@@ -35,6 +38,7 @@ BATCHES_PER_EPOCH = 500
 class TranslationTrain(TrainSettings):
     """How to train a translator."""
 
+    changeable: ClassVar[frozenset[str]] = TrainSettings.changeable | {"workers"}
     label_smoothing: Fraction = 0.1
     max_tokens: Count = 0
     """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches."""
@@ -51,8 +55,11 @@ class TranslationTrain(TrainSettings):
     a reward."""
     coverage_weight: NonNegativeFloat = 0.0
     """coverage: weight of the penalty for attending again to the same words (See et al. 2017, equation 12)."""
+    guidance: NonNegativeFloat = 0.0
+    """Weight of the loss that pulls the attention towards word links (data.alignments, or those of the world); 0 for
+    none. Of a Transformer, it guides what model.alignment_layer and alignment_head choose."""
     workers: Annotated[int, Meta(ge=-1)] = -1
-    """Processes that prepare batches; 0 for none, -1 for two where a GPU would wait for BPE dropout."""
+    """Processes that prepare batches; 0 for none, -1 for two where a GPU would wait for BPE dropout or word links."""
 
 
 class TranslationTask(Task):
@@ -94,9 +101,11 @@ class TranslationTask(Task):
 
     def on_validation_epoch_end(self) -> None:
         """BLEU and exact match of the decoded translations."""
-        matches = zip(self._predictions, self._references, strict=True)
-        exact = sum(prediction == reference for prediction, reference in matches) / len(self._predictions)
-        bleu = corpus_bleu(self._predictions, self._references, lowercase=True).value
+        predictions = [text for part in gathered(self._predictions) for text in part]
+        references = [text for part in gathered(self._references) for text in part]
+        matches = zip(predictions, references, strict=True)
+        exact = sum(prediction == reference for prediction, reference in matches) / len(predictions)
+        bleu = corpus_bleu(predictions, references, lowercase=True).value
         self.note_validation(bleu)
         self.log("valid_bleu", bleu)
         self.log("valid_exact", exact)
@@ -107,7 +116,8 @@ class TranslationTask(Task):
         settings = self.settings
         inputs, targets = batch.target[:, :-1], batch.target[:, 1:]
         encoded = self.model.encode(batch.source, batch.source_lengths)
-        unrolled = self.model.decoder(encoded, inputs, soft=soft)
+        is_guided = batch.right is not None and settings.guidance > 0
+        unrolled = self.model.decoder(encoded, inputs, weights=is_guided, soft=soft)
         # The places of real tokens are found on the CPU: asking a GPU for them would wait for it.
         is_token = mask.padding(batch.target_lengths - 1, targets.shape[1])
         places = is_token.flatten().nonzero().squeeze(1).to(targets.device, non_blocking=targets.is_cuda)
@@ -124,6 +134,10 @@ class TranslationTask(Task):
             loss = loss - settings.entropy_weight * real(unrolled.entropy).mean()
         if unrolled.overlap is not None and settings.coverage_weight:
             loss = loss + settings.coverage_weight * real(unrolled.overlap).mean()
+        if batch.right is not None and unrolled.weights is not None:
+            guidance = guidance_loss(self.model.by_word(unrolled.weights), batch.right)
+            self.log("guidance", guidance.detach(), batch_size=len(batch))
+            loss = loss + settings.guidance * guidance
         return loss, nll.detach().mean(), len(nll)
 
 
@@ -132,6 +146,10 @@ class TranslationExperiment(Experiment[Translator]):
 
     Data = TranslationData
     Train = TranslationTrain
+    file_fields = (
+        "folder", "pairs", "source", "target", "valid_source", "valid_target", "test_source", "test_target", "dataset",
+        "alignments",
+    )  # fmt: skip
     score = "valid_bleu"
 
     @property
@@ -151,23 +169,29 @@ class TranslationExperiment(Experiment[Translator]):
         """The training pairs as ids in a store of the run folder; the store of an earlier run is used again."""
         data, settings = self.recipe.data, self.recipe.train
         tokenizers = model.source_tokenizer, model.target_tokenizer
+        is_guided, split = settings.guidance > 0, data.alignment_words == "split"
+        self._check_guidance(splits)
         corpus = Corpus.build(
-            splits.train,
+            splits.train.with_links() if is_guided else splits.train,
             *tokenizers,
             self.folder / "corpus",
             max_length=data.max_length,
             progress=self.progress,
             fingerprint=splits.train.fingerprint,
+            linked=is_guided,
+            split=split,
         )
         if self.progress:
             sys.stderr.write(f"Training pairs: {corpus.report}.\n")
         self._report = corpus.report
         dropout = data.bpe_dropout
-        examples = DropoutCorpus(corpus, *tokenizers, dropout=dropout) if dropout else corpus
+        examples: Any = DropoutCorpus(corpus, *tokenizers, dropout=dropout, seed=settings.seed) if dropout else corpus
+        if is_guided:
+            examples = GuidedPairs(examples, corpus, *tokenizers, split=split)
         valid = TextPairs(splits.valid, *tokenizers)
         sizes, valid_sizes = padded_sizes(examples.lengths), padded_sizes(valid.lengths)
         max_tokens = settings.max_tokens or _choose_max_tokens(int(sizes.max(1).sum()))
-        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed)
+        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=bool(dropout))
         valid_batches = CostBatches(valid_sizes, max_cost=max_tokens, shuffle=False, seed=0)
         train_loader = BatchLoader(examples, batches, collate_fn=collate, **self._workers())
         task = TranslationTask(model, settings, total_steps=settings.epochs * len(train_loader))
@@ -192,11 +216,23 @@ class TranslationExperiment(Experiment[Translator]):
         scores = {"test_bleu": bleu.value, "test_signature": bleu.signature, "test_sentences": len(references)}
         return counts | scores
 
+    def _check_guidance(self, splits: TranslationSplits) -> None:
+        """Refuse a weight of the guidance without links, links without a weight, and attention that has no gradient."""
+        data, model, weight = self.recipe.data, self.recipe.model, self.recipe.train.guidance
+        if weight and not splits.train.is_linked:
+            raise OptionError(f"guidance {weight} needs word links: give --data.alignments FILE, or set guidance to 0.")
+        if data.alignments and not weight:
+            raise OptionError("alignments have no effect with guidance 0: set --train.guidance, such as 0.5.")
+        if weight and (model.architecture == "plain" or model.align in ("hard", "uniform")):
+            what = "no attention" if model.architecture == "plain" else f"align {model.align!r}"
+            raise OptionError(f"guidance {weight} needs attention with a gradient; this model has {what}.")
+
     def _workers(self) -> dict[str, Any]:
         """How many processes prepare batches beside this one."""
         count = self.recipe.train.workers
         if count < 0:
-            count = 2 if self.recipe.data.bpe_dropout and torch.cuda.is_available() else 0
+            is_slow = self.recipe.data.bpe_dropout > 0 or self.recipe.train.guidance > 0
+            count = 2 if is_slow and torch.cuda.is_available() else 0
         return {"num_workers": count, "persistent_workers": True} if count else {}
 
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, overload
 
-from jaxtyping import Int
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import Checked, Count, Fraction, Names, PositiveInt, fields_of
@@ -28,22 +29,14 @@ SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot
 ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
 RECURRENT = ("plain", "rnnsearch", "luong")
 _USED_BY: dict[str, tuple[str, ...]] = {
-    "hidden": RECURRENT,
-    "encoder_hidden": RECURRENT,
-    "cell": RECURRENT,
-    "bidirectional": RECURRENT,
-    "state_dropout": RECURRENT,
-    "output_dropout": RECURRENT,
+    **dict.fromkeys(
+        ("hidden", "encoder_hidden", "cell", "bidirectional", "state_dropout", "output_dropout"), RECURRENT
+    ),
     "conditional": ("rnnsearch",),
     "input_feeding": ("luong", "plain"),
-    "score": ("rnnsearch", "luong"),
-    "align": ("rnnsearch", "luong"),
-    "window": ("rnnsearch", "luong"),
-    "coverage": ("rnnsearch", "luong"),
-    "max_positions": ("rnnsearch", "luong"),
-    "heads": ("transformer",),
-    "feedforward_dim": ("transformer",),
-    "prenorm": ("transformer",),
+    **dict.fromkeys(("score", "align", "window", "coverage", "max_positions"), ("rnnsearch", "luong")),
+    **dict.fromkeys(("heads", "feedforward_dim", "prenorm"), ("transformer",)),
+    **dict.fromkeys(("alignment_layer", "alignment_head", "alignment_step"), ("transformer",)),
 }
 
 
@@ -86,6 +79,14 @@ class TranslatorConfig(Checked):
     """transformer: units of the feed-forward networks."""
     prenorm: bool = True
     """transformer: normalise before each sublayer rather than after it."""
+    alignment_layer: Count = 0
+    """transformer: the layer of the decoder, counted from 1, whose attention to the source is reported and guided; 0
+    for the second to last."""
+    alignment_head: Count = 0
+    """transformer: the head of that layer, counted from 1; 0 for the mean of its heads."""
+    alignment_step: Literal["output", "input"] = "output"
+    """transformer: whether the attention of a word is that of the step that predicts it, or of the step that reads it,
+    when the word is known, which aligns words better (Chen et al. 2020)."""
     dropout: Fraction = 0.2
     """Dropout of word features in training (transformer: of every sublayer)."""
     state_dropout: Fraction = 0.0
@@ -124,6 +125,11 @@ class TranslatorConfig(Checked):
         if self.architecture == "transformer" and self.embedding % self.heads:
             raise OptionError(
                 f"embedding must be a multiple of heads; got embedding {self.embedding} and heads {self.heads}."
+            )
+        if self.alignment_layer > self.layers or self.alignment_head > self.heads:
+            raise OptionError(
+                f"alignment_layer and alignment_head choose one of {self.layers} layers and {self.heads} heads; got "
+                f"{self.alignment_layer} and {self.alignment_head}."
             )
         states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
         is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own
@@ -169,6 +175,16 @@ class Translator(System):
         encoded: Encoded = self.encoder(source, lengths)
         return encoded
 
+    def by_word(self, weights: Float[Tensor, "*b m n"]) -> Float[Tensor, "*b m n"]:
+        """Turn the attention of each decoding step into that of the token that the step predicts.
+
+        With alignment_step "input", the attention of a token is that of the next step, which reads it. The last step
+        keeps its own.
+        """
+        if self.config.alignment_step == "output":
+            return weights
+        return torch.cat([weights[..., 1:, :], weights[..., -1:, :]], dim=-2)
+
     def search(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], options: Search) -> list[list[Hypothesis]]:
         """The best hypotheses for each source sentence; by default at most twice as long as it and ten tokens more."""
         return self._search(self.encode(source, lengths), lengths.tolist(), options)
@@ -199,7 +215,7 @@ class Translator(System):
 
     def answer(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
         """The translations of any number of texts, in order."""
-        return Passages(self, super().answer, options).translate(inputs)
+        return [self._with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
 
     @property
     def has_attention(self) -> bool:
@@ -267,7 +283,8 @@ class Translator(System):
         if hypothesis.weights is None or len(source) == 1:
             return written
         words, word_of = text.split(), self.source_tokenizer.word_index(source[:-1])
-        for token, weights in zip(hypothesis.tokens, hypothesis.weights[:, : len(source) - 1], strict=False):
+        rows = self.by_word(hypothesis.weights)[:, : len(source) - 1]
+        for token, weights in zip(hypothesis.tokens, rows, strict=False):
             if token == UNKNOWN:
                 written = written.replace(UNKNOWN_MARK, words[word_of[int(weights.argmax())]], 1)
         return written
@@ -292,7 +309,7 @@ class Translator(System):
         history = (Axis("history", "tokens", ("<s>", *pieces[:-1])),) if more else ()
         if hypothesis.weights is None:
             raise TypeError("A trace needs attention weights.")
-        weights = hypothesis.weights[: len(pieces), : len(source)].float().cpu().numpy()
+        weights = self.by_word(hypothesis.weights[: len(pieces), : len(source)]).float().cpu().numpy()
         log_probs = Series("log_prob", "target", tuple(hypothesis.log_probs[: len(pieces)]))
         maps = (Map("cross", "target", "source", weights), *more)
         return Trace("translation", (columns, rows, *history), maps, (log_probs,))

@@ -52,7 +52,7 @@ class Passages:
         """A translation of each text."""
         tokenizer, options = self.model.source_tokenizer, self.options
         texts = [well_formed(text) for text in texts]
-        divided = [segments(text, tokenizer, split=self.split, copy=options.copy) for text in texts]
+        divided = [segments(text, tokenizer, split=self.split, copy=options.copy_unknown) for text in texts]
         results = iter(self._translate([part for parts in divided for part in parts]))
         self._report([part.given[slice(*span)] for parts in divided for part in parts for span in part.unspellable])
         return [
@@ -79,7 +79,7 @@ class Passages:
         ]
 
     def _names(self, part: Segment) -> list[Span]:
-        return find_names(part, self.model.source_tokenizer) if self.retries and self.options.copy else []
+        return find_names(part, self.model.source_tokenizer) if self.retries and self.options.copy_unknown else []
 
     def _decode(
         self, texts: Sequence[str], options: TranslationOptions, looked_at: Sequence[bool]

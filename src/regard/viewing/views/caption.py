@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class CaptionView(View):
     """A caption, word by word over its image."""
 
+    ELEMENTS = ("image", "matrix")
+    SUFFIXES = (*View.SUFFIXES, ".gif")
+
     def figure(  # type: ignore[override]
         self,
         *,
@@ -36,16 +39,15 @@ class CaptionView(View):
         return word_by_word(selected, cells=cells, overlay=overlay, columns=columns, title=title)
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
-        """Write the figure to a PNG, SVG or PDF file, or an animation to a GIF file, by the suffix of the path.
+        """Write the figure or the page, or an animation to a GIF file, by the suffix of the path.
 
         `options` are those of `figure`; for a GIF those of `caption_figures.animation`.
         """
+        if check_suffix(path, self.SUFFIXES) != ".gif":
+            return super().save(path, **options)
         from regard.viewing.caption_figures import animation
-        from regard.viewing.figures import FORMATS, save
+        from regard.viewing.figures import save
 
-        if check_suffix(path, (*FORMATS, ".gif")) != ".gif":
-            check_options(self.figure, options)
-            return save(self.figure(**options), path)
         selection = {key: options.pop(key, None) for key in ("layer", "head", "name")}
         check_options(animation, options)
         return save(animation(self._select(**selection), **options), path)

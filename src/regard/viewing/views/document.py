@@ -13,11 +13,18 @@ if TYPE_CHECKING:
 class DocumentView(View):
     """A classified document: a bar for each sentence, and its words shaded by their weight."""
 
+    ELEMENTS = ("document",)
+
     def figure(self, *, raw: bool = False, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """The document; its options are explained at `document_figures.shaded_sentences`."""
         from regard.viewing.document_figures import document_figure
 
         return document_figure(self.trace, raw=raw, title=title)
+
+    def _heading(self) -> str:
+        from regard.viewing.document_figures import document_heading
+
+        return document_heading(self.trace)
 
     def terminal(self, *, width: int = 80, colour: bool = True, raw: bool = False) -> RenderableType:  # type: ignore[override]
         """The document for a terminal of this width; without `colour`, the strongest words stand between marks."""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class GlimpseView(View):
     """The path of glimpses over an image, what each saw, and the belief after it."""
 
+    ELEMENTS = ("glimpses",)
+
     def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """The image with the path, and for each glimpse its patches and the belief (see `glimpse_figures`)."""
         from regard.viewing.glimpse_figures import glimpse_figure

@@ -1,6 +1,7 @@
 """Readings: the current word in red and the words it attends to shaded, line by line (Cheng et al. 2016, figure 1)."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import RenderableType
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 class ReadingView(View):
     """A sentence as it was read, one line per word; attention between two sentences is a heat map."""
 
-    STYLES = ("word_by_word", *View.STYLES)  # type: ignore[assignment]
+    STYLES: ClassVar[Mapping[str, str]] = {"word_by_word": "reading", **View.STYLES}
+    ELEMENTS = ("reading", *View.ELEMENTS)
 
     def figure(
         self,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class TapeView(View):
     """A memory machine at work: input, output, the movements of its heads, and its memory."""
 
+    ELEMENTS = ("tape",)
+
     def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """All panels above each other, time from left to right (see `tape_figures`)."""
         from regard.viewing.tape_figures import tape_figure

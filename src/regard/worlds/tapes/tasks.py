@@ -46,7 +46,8 @@ class Copy(Task):
 class RepeatCopy(Task):
     """Copy a sequence several times, then answer with an end mark (section 4.2).
 
-    The mark after the sequence comes with the number of copies, divided by max_repeats, on a channel of its own.
+    The mark after the sequence comes with the number of copies on a channel of its own, scaled so that the numbers of
+    the training have mean 0 and variance 1, as in the paper.
     """
 
     name: ClassVar[str] = "repeat-copy"
@@ -80,11 +81,15 @@ class RepeatCopy(Task):
         inputs, targets, scored = _blank(self, rows, length + answer + 2)
         inputs[:, :length, : self.bits] = rows
         inputs[:, length, -2] = 1
-        inputs[:, length, -1] = repeats / self.max_repeats
+        inputs[:, length, -1] = self._scaled(repeats)
         targets[:, length + 1 : -1, : self.bits] = rows.repeat(1, repeats, 1)
         targets[:, -1, -1] = 1
         scored[length + 1 :] = True
         return Tapes(inputs, targets, scored)
+
+    def _scaled(self, repeats: int) -> float:
+        """The number of copies, less the mean of 1 to max_repeats, divided by their standard deviation."""
+        return (repeats - (self.max_repeats + 1) / 2) / math.sqrt(max(1, self.max_repeats**2 - 1) / 12)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,96 @@
+"""Prepare the training files of the recipe en-fr: everyday sentences, debates of two parliaments, image captions.
+
+    python benchmarks/en_fr_data.py texts OUT fra-eng.zip europarl.tsv.xz hansards.tsv.xz train.en.gz train.fr.gz
+    regard align-corpus OUT/split.en OUT/split.fr --rounds 0 --out OUT/aligned
+    python benchmarks/en_fr_data.py links OUT
+
+The first command reads Tatoeba, Europarl and the Hansards (English<TAB>French) and Multi30k. From Tatoeba, 1,000
+English sentences are held out for validation and 2,000 for the test, as by the recipe tatoeba-en-fr; no pair that
+contains one of them, in either language, is trained on. The Hansards are put into ordinary spelling, and Tatoeba is
+used twice. It writes {train,valid,test}.{en,fr}, and the pairs that are to be aligned, the first of the training
+pairs, as split.{en,fr}, with punctuation and l' apart. The second command links their words; the third
+writes these links as train.links, with an empty line for every other pair.
+"""
+
+import argparse
+import re
+import sys
+from itertools import zip_longest
+from pathlib import Path
+
+from hansards_spelling import FrenchSpelling, restore_english
+
+from regard.data.splits import HashHoldOut
+from regard.data.text import read_lines, read_pairs, read_tsv
+from regard.data.tokenizer import split_words
+
+VALID_SENTENCES, TEST_SENTENCES = 1000, 2000
+ALIGNED_DEBATES = 60_000
+"""Pairs of Europarl to align; the others are too many for a few minutes."""
+MAX_WORDS = 60
+Pair = tuple[str, str]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    texts = commands.add_parser("texts")
+    texts.set_defaults(run=write_texts)
+    texts.add_argument("out", type=Path)
+    for name in ("tatoeba", "europarl", "hansards", "captions_en", "captions_fr"):
+        texts.add_argument(name, type=Path)
+    links = commands.add_parser("links")
+    links.set_defaults(run=write_links)
+    links.add_argument("out", type=Path)
+    arguments = parser.parse_args()
+    arguments.run(arguments)
+
+
+def write_texts(arguments: argparse.Namespace) -> None:
+    """The training, validation and test files, and the part to align."""
+    tatoeba, europarl = (list(dict.fromkeys(read_tsv(file))) for file in (arguments.tatoeba, arguments.europarl))
+    captions = list(read_pairs(arguments.captions_en, arguments.captions_fr))
+    held = HashHoldOut.from_items(tatoeba, lambda pair: pair[0], valid=VALID_SENTENCES, test=TEST_SENTENCES)
+    valid, test = held.held_out()
+    sources = {source for source, _ in (*valid, *test)}
+    held_out = {text for pair in tatoeba if pair[0] in sources for text in pair}
+    spelling = FrenchSpelling(french for _, french in (*europarl, *captions))
+    hansards = [
+        (restore_english(english), spelling.restore(french)) for english, french in read_tsv(arguments.hansards)
+    ]
+
+    def usable(pairs: list[Pair]) -> list[Pair]:
+        cleaned = [_cleaned(pair) for pair in pairs if not held_out.intersection(pair)]
+        return [pair for pair in cleaned if _is_usable(pair)]
+
+    to_align = usable([*tatoeba, *captions, *europarl[:ALIGNED_DEBATES]])
+    train = to_align + usable([*europarl[ALIGNED_DEBATES:], *hansards, *tatoeba])
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    split = [(" ".join(split_words(english)), " ".join(split_words(french))) for english, french in to_align]
+    for name, pairs in {"train": train, "valid": valid, "test": test, "split": split}.items():
+        for side, language in enumerate(("en", "fr")):
+            lines = "".join(pair[side] + "\n" for pair in pairs)
+            (arguments.out / f"{name}.{language}").write_text(lines, encoding="utf-8")
+        sys.stdout.write(f"{name}: {len(pairs)} pairs\n")
+
+
+def write_links(arguments: argparse.Namespace) -> None:
+    """train.links: the links of the pairs that were aligned, and an empty line for every other training pair."""
+    out: Path = arguments.out
+    links = read_lines(out / "aligned/round-0/forward.links")
+    lines = "".join((line or "") + "\n" for _, line in zip_longest(read_lines(out / "train.en"), links))
+    (out / "train.links").write_text(lines, encoding="utf-8")
+
+
+def _cleaned(pair: Pair) -> Pair:
+    english, french = (" ".join(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()) for text in pair)
+    return english, french
+
+
+def _is_usable(pair: Pair) -> bool:
+    """Whether a pair is free of mark-up and not too long."""
+    return all(0 < len(text.split()) <= MAX_WORDS and not re.search(r"[*<>\[\]|]", text) for text in pair)
+
+
+if __name__ == "__main__":
+    main()

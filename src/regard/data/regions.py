@@ -1,0 +1,165 @@
+"""Boxes around what the phrases of captions name: a table, or the files of Flickr30k Entities (Plummer et al. 2015)."""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+from jaxtyping import Float
+
+from regard.data.text import read_lines
+from regard.errors import DataError
+
+FLICKR_LONGER_SIDE = 500
+"""Longer side in pixels of the images of Flickr8k and Flickr30k, which their boxes refer to."""
+_COLUMNS = 8
+_MARKED = re.compile(r"\[/EN#(\d+)/\S+ ([^\]]*)\]")
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom; as fractions of the image from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase of a caption, and boxes around what it names."""
+
+    caption: int
+    """Which of the captions of its image, counted from 0."""
+    start: int
+    """Character of the caption at which the phrase begins."""
+    text: str
+    boxes: tuple[Box, ...]
+    """In pixels of an image whose longer side is `longer_side`."""
+    longer_side: float = FLICKR_LONGER_SIDE
+
+    def end_in(self, caption: str) -> int | None:
+        """The character after the phrase in the caption; None where the caption does not have the phrase."""
+        start = self.start
+        if caption[start : start + len(self.text)].lower() != self.text.lower():
+            start = caption.lower().find(self.text.lower())
+        return None if start < 0 else start + len(self.text)
+
+    def fractions(self, width: int, height: int) -> tuple[Box, ...]:
+        """The boxes as fractions of an image of this shape, at any resolution."""
+        scale = max(width, height) / self.longer_side
+        return tuple(
+            (left * scale / width, top * scale / height, right * scale / width, bottom * scale / height)
+            for left, top, right, bottom in self.boxes
+        )
+
+
+Regions = dict[str, tuple[Phrase, ...]]
+"""The phrases of images that have boxes, by the name of the image without its suffix."""
+
+
+def read_regions(path: str | os.PathLike[str]) -> Regions:
+    """Read a table of boxes (plain, .gz or .xz), or the folder of Flickr30k Entities with Annotations and Sentences.
+
+    A row of the table has: image, caption (counted from 0), character at which the phrase begins, phrase, x1, y1, x2,
+    y2. The corners are pixels of the original image, counted from 1 and inside the box. A phrase with several boxes
+    has a row for each. Phrases whose place in a caption is unknown (-1) are left out.
+    """
+    place = Path(path)
+    regions = _read_entities(place) if place.is_dir() else _read_table(place)
+    if not regions:
+        raise DataError(f"{place} has no phrase with a box.")
+    return regions
+
+
+def cover(boxes: Sequence[Box], grid: tuple[int, int]) -> Float[np.ndarray, "n"]:
+    """Which fraction of each cell of a grid lies inside of any of the boxes, row by row."""
+    rows, columns = grid
+    # Overlaps of boxes count once, so that areas are counted on a finer grid.
+    finer = 16
+    inside = np.zeros((rows * finer, columns * finer), dtype=bool)
+    ys = (np.arange(rows * finer) + 0.5) / (rows * finer)
+    xs = (np.arange(columns * finer) + 0.5) / (columns * finer)
+    for left, top, right, bottom in boxes:
+        inside |= ((ys >= top) & (ys <= bottom))[:, None] & ((xs >= left) & (xs <= right))[None]
+    covered: np.ndarray = inside.reshape(rows, finer, columns, finer).mean((1, 3)).reshape(-1)
+    return covered
+
+
+def _read_table(path: Path) -> Regions:
+    boxes: dict[tuple[str, int, int, str], list[Box]] = defaultdict(list)
+    for number, line in enumerate(read_lines(path), 1):
+        row = line.split("\t")
+        if len(row) != _COLUMNS:
+            raise DataError(
+                f"{path}, line {number}: a row has {_COLUMNS} columns, separated by tabs (image, caption, character, "
+                f"phrase, x1, y1, x2, y2); got {len(row)}."
+            )
+        try:
+            caption, start = int(row[1]), int(row[2])
+            corners = [float(text) for text in row[4:]]
+        except ValueError as error:
+            raise DataError(f"{path}, line {number}: caption, character and corners are numbers; {error}.") from error
+        if caption >= 0 and start >= 0:
+            boxes[row[0], caption, start, row[3]].append(_box(corners, f"{path}, line {number}"))
+    return _grouped(
+        (image, Phrase(caption, start, text, tuple(found))) for (image, caption, start, text), found in boxes.items()
+    )
+
+
+def _read_entities(folder: Path) -> Regions:
+    notes, sentences = folder / "Annotations", folder / "Sentences"
+    if not (notes.is_dir() and sentences.is_dir()):
+        raise DataError(f"{folder} is not Flickr30k Entities, which has the folders Annotations and Sentences.")
+
+    def phrases() -> Iterator[tuple[str, Phrase]]:
+        for path in sorted(sentences.glob("*.txt")):
+            boxes, longer_side = _read_annotation(notes / f"{path.stem}.xml")
+            for caption, line in enumerate(read_lines(path)):
+                yield from ((path.stem, phrase) for phrase in _marked(line, caption, boxes, longer_side))
+
+    return _grouped(phrases())
+
+
+def _marked(line: str, caption: int, boxes: dict[str, list[Box]], longer_side: float) -> Iterator[Phrase]:
+    """The phrases of a line such as "[/EN#1/people A man] in [/EN#2/clothing a hat] .", where they have boxes."""
+    removed = 0
+    for found in _MARKED.finditer(line):
+        entity, text = found.groups()
+        start = found.start() - removed
+        removed += len(found.group()) - len(text)
+        if entity in boxes:
+            yield Phrase(caption, start, text, tuple(boxes[entity]), longer_side)
+
+
+def _read_annotation(path: Path) -> tuple[dict[str, list[Box]], float]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        if "<!DOCTYPE" in text or "<!ENTITY" in text:
+            raise DataError(f"{path} declares a document type, which an annotation does not need.")
+        root = ElementTree.fromstring(text)  # noqa: S314  (without declarations, nothing can be expanded)
+        longer_side = max(float(root.findtext(f"size/{side}", "0")) for side in ("width", "height"))
+        boxes: dict[str, list[Box]] = defaultdict(list)
+        for thing in root.iter("object"):
+            for corners in thing.iter("bndbox"):
+                box = _box([float(corners.findtext(name, "")) for name in ("xmin", "ymin", "xmax", "ymax")], str(path))
+                for name in thing.iter("name"):
+                    boxes[name.text or ""].append(box)
+    except (OSError, UnicodeDecodeError, ElementTree.ParseError, ValueError) as error:
+        raise DataError(f"{path} is not an annotation of Flickr30k Entities: {error}.") from error
+    if longer_side <= 0:
+        raise DataError(f"{path} does not state the size of its image.")
+    return boxes, longer_side
+
+
+def _box(corners: Sequence[float], place: str) -> Box:
+    left, top, right, bottom = corners
+    if not (np.isfinite(corners).all() and 0 <= left <= right and 0 <= top <= bottom):
+        raise DataError(
+            f"{place}: a box is 0 <= x1 <= x2 and 0 <= y1 <= y2; got {', '.join(f'{x:g}' for x in corners)}."
+        )
+    return max(left - 1, 0), max(top - 1, 0), right, bottom
+
+
+def _grouped(phrases: Iterator[tuple[str, Phrase]]) -> Regions:
+    by_image: dict[str, list[Phrase]] = defaultdict(list)
+    for image, phrase in phrases:
+        by_image[image].append(phrase)
+    return {image: tuple(found) for image, found in by_image.items()}

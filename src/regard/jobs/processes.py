@@ -1,0 +1,138 @@
+"""Workers as processes of this machine: a worker that dies is replaced, and its part is answered again."""
+
+import multiprocessing
+import signal
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from regard.jobs.parts import Part
+from regard.jobs.worker import MAX_ATTEMPTS, Done, Job, Worker, gave_up
+
+
+def run_processes(job: Job, parts: Iterable[Part], workers: int) -> Generator[Done, None, None]:
+    """The parts as they are answered, in any order.
+
+    A part is read when a worker is free for it, so that memory holds one part per worker however large the files are.
+    """
+    crew: list[_Process] = []
+    waiting, unread = deque[Part](), iter(parts)
+    attempts: dict[tuple[str, int], int] = {}
+    try:
+        while True:
+            while len(crew) < workers or any(process.part is None for process in crew):
+                part = waiting.popleft() if waiting else next(unread, None)
+                if part is None:
+                    break
+                if part.is_done:
+                    yield Done(part.name, part.index, len(part.lines), part.is_last)
+                    continue
+                process = next((process for process in crew if process.part is None), None)
+                if process is None:
+                    numbers = {process.number for process in crew}
+                    process = _Process(job, min(set(range(workers)) - numbers), workers)
+                    crew.append(process)
+                process.give(part)
+            busy = {process.pipe: process for process in crew if process.part is not None}
+            if not busy:
+                return
+            for pipe in wait(list(busy)):
+                process = busy[pipe]  # type: ignore[index]
+                try:
+                    yield process.take()
+                except _DiedError as died:
+                    crew.remove(process)
+                    reason, place = _reason(died.status), (died.part.name, died.part.index)
+                    attempts[place] = attempts.get(place, 0) + 1
+                    if attempts[place] == MAX_ATTEMPTS:
+                        yield gave_up(died.part, reason)
+                    sys.stderr.write(f"regard: a worker died: {reason}. Another takes {died.part.name}.\n")
+                    waiting.append(died.part)
+    finally:
+        for process in crew:
+            process.stop()
+
+
+class _DiedError(Exception):
+    """A worker ended without an answer."""
+
+    def __init__(self, part: Part, status: int | None) -> None:
+        self.part, self.status = part, status
+
+
+class _Process:
+    """A worker in a process of its own, and the part that it is answering."""
+
+    def __init__(self, job: Job, number: int, workers: int) -> None:
+        # A forked process would share locks of torch's threads with this one, which may never be released.
+        context = multiprocessing.get_context("spawn")
+        self.number = number
+        self.part: Part | None = None
+        self.pipe, other = context.Pipe()
+        self._process: SpawnProcess = context.Process(target=_work, args=(other, job, number, workers), daemon=True)
+        with _ignoring_interrupts():
+            self._process.start()
+        # The worker has the only other end left, so that its death closes the pipe.
+        other.close()
+
+    def give(self, part: Part) -> None:
+        self.part = part
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died meanwhile, which `take` finds out
+            self.pipe.send(part)
+
+    def take(self) -> Done:
+        part, self.part = self.part, None
+        assert part is not None  # noqa: S101 - only busy workers are waited for
+        try:
+            answer: Done | Exception = self.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            self._process.join()
+            raise _DiedError(part, self._process.exitcode) from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def stop(self) -> None:
+        self.pipe.close()
+        if self.part is not None:
+            self._process.terminate()
+        self._process.join()
+
+
+def _work(pipe: Connection, job: Job, number: int, workers: int) -> None:
+    """Answer parts until the pipe is closed, also by the death of the process at its other end."""
+    worker = Worker(job, number, workers)
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            part = pipe.recv()
+            answer: Done | Exception
+            try:
+                answer = worker(part)
+            except Exception:
+                answer = RuntimeError(f"A worker failed:\n{traceback.format_exc()}")
+            pipe.send(answer)
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C, which reaches all of them: the first process ends the others."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python sets handlers only in its main thread
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _reason(status: int | None) -> str:
+    """Why a process ended, in words."""
+    if status == -signal.SIGKILL:
+        return "signal 9 ended one, as when memory is exhausted"
+    return f"one ended with status {status}" if status is None or status >= 0 else f"signal {-status} ended one"

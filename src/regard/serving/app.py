@@ -1,0 +1,113 @@
+"""The application: routes for verbs and models, health and measures, and the files of the viewer."""
+
+import mimetypes
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel
+from starlette.staticfiles import StaticFiles
+
+from regard import __version__
+from regard.serving.alignment import align_route
+from regard.serving.batching import Batcher
+from regard.serving.errors import add_handlers
+from regard.serving.measures import Measures
+from regard.serving.models import Models
+from regard.serving.security import Security
+from regard.serving.settings import MEBIBYTE, ServerSettings
+from regard.serving.verbs import Backend, verb_routes
+
+
+class ModelEntry(BaseModel):
+    """A model that can be asked for."""
+
+    name: str
+    kind: str
+    verb: str
+    """The last part of its route."""
+    summary: str
+    headline: str
+    """The scores that say most about it."""
+    mebibytes: float
+    loaded: bool
+
+
+class ModelList(BaseModel):
+    """All models."""
+
+    models: list[ModelEntry]
+
+
+class Health(BaseModel):
+    """That the server is there."""
+
+    status: str
+    version: str
+    waiting: int
+    """Inputs that wait."""
+
+
+def create_app(settings: ServerSettings | None = None, folders: Sequence[str] = ()) -> FastAPI:
+    """The server as an ASGI application; `folders` are models to serve beside those that come with regard."""
+    settings = settings or ServerSettings()
+    models = Models(folders, device=settings.device or None, memory=settings.memory * MEBIBYTE)
+    batcher = Batcher(
+        queue=settings.queue, per_client=settings.per_client, batch=settings.batch, deadline=settings.deadline
+    )
+    backend = Backend(settings, models, batcher, Measures(batcher, models))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await batcher.close()
+
+    app = FastAPI(title="regard", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
+    add_handlers(app)
+    app.include_router(_general_routes(backend))
+    app.include_router(verb_routes(backend))
+    app.include_router(align_route(backend))
+    # Some systems do not know that .js is JavaScript, and a browser refuses modules of another type.
+    mimetypes.add_type("text/javascript", ".js")
+    app.mount("/web", StaticFiles(directory=Path(str(files("regard.viewing").joinpath("web")))))
+    app.add_middleware(Security, settings=settings)
+    app.state.backend = backend
+    return app
+
+
+def _general_routes(backend: Backend) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/health", tags=["server"])
+    async def health() -> Health:
+        """Whether the server answers."""
+        return Health(status="ok", version=__version__, waiting=backend.batcher.waiting)
+
+    @router.get("/metrics", tags=["server"], response_class=PlainTextResponse)
+    async def metrics() -> Any:
+        """Counts of requests, batches and models, for Prometheus."""
+        return PlainTextResponse(backend.measures.text(), media_type="text/plain; version=0.0.4")
+
+    @router.get("/v1/models", tags=["models"])
+    async def models() -> ModelList:
+        """The models that can be asked for."""
+        loaded = backend.models.loaded
+        entries = [
+            ModelEntry(
+                name=each.name,
+                kind=each.kind,
+                verb=each.verb,
+                summary=each.summary,
+                headline=each.headline,
+                mebibytes=round(each.mebibytes, 1),
+                loaded=each.name in loaded,
+            )
+            for each in backend.models.served
+        ]
+        return ModelList(models=entries)
+
+    return router

@@ -1,0 +1,168 @@
+"""Micro-batching: what all clients ask of a model in the same way is answered together.
+
+While a batch is being answered, further inputs wait; the next batch takes all that wait for one model with one set of
+options, up to a limit. Nothing is held back on purpose, so that a single client waits for nobody.
+"""
+
+import asyncio
+import itertools
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from regard.errors import RegardError
+from regard.serving.errors import RefusedError
+
+Value = TypeVar("Value")
+RETRY_SECONDS = 1
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """What a batch needs of a model, which is a System."""
+
+    def answer(self, inputs: Sequence[Any], options: Any) -> list[Any]:
+        """The results for any number of inputs, in order."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """The inputs of one request."""
+
+    inputs: Sequence[Any]
+    future: asyncio.Future[list[Any]]
+    deadline: float
+    client: str
+
+
+@dataclass(eq=False)
+class _Line:
+    """Jobs for one model with the same options."""
+
+    model: Answering
+    options: Any
+    jobs: deque[_Job] = field(default_factory=deque)
+
+
+class Batcher:
+    """A bounded queue in front of one thread that answers batches."""
+
+    def __init__(self, *, queue: int = 256, per_client: int = 128, batch: int = 32, deadline: float = 30.0) -> None:
+        self._queue, self._per_client, self._batch, self._deadline = queue, per_client, batch, deadline
+        self._lines: dict[Any, _Line] = {}
+        self._waiting: Counter[str] = Counter()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="answering")
+        self._alone = itertools.count()
+        self._task: asyncio.Task[None] | None = None
+        self.on_batch: Callable[[int], None] = lambda size: None
+        """Called with the number of inputs of each batch."""
+
+    @property
+    def waiting(self) -> int:
+        """How many inputs wait."""
+        return self._waiting.total()
+
+    async def answer(self, model: Answering, options: Any, inputs: Sequence[Any], *, client: str = "") -> list[Any]:
+        """The results of a model, in order; a RefusedError where the queue is full or the deadline has passed."""
+        self._check_room(client, len(inputs))
+        # Random draws depend on what else is in a batch, so a seed is only worth something alone.
+        alone = next(self._alone) if getattr(options, "seed", None) is not None else None
+        line = self._lines.setdefault((id(model), options, alone), _Line(model, options))
+        job = _Job(inputs, asyncio.get_running_loop().create_future(), time.monotonic() + self._deadline, client)
+        line.jobs.append(job)
+        self._waiting[client] += len(inputs)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        return await job.future
+
+    async def run(self, function: Callable[[], Value], *, client: str = "") -> Value:
+        """Run a function in the thread that answers, after what it does now."""
+        self._check_room(client, 1)
+        self._waiting[client] += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+        finally:
+            self._waiting[client] -= 1
+
+    async def close(self) -> None:
+        """Refuse what waits, and finish what is being answered."""
+        for line in self._lines.values():
+            for job in line.jobs:
+                _refuse(job, "The server shuts down.")
+        self._lines.clear()
+        if self._task is not None:
+            await self._task
+        self._thread.shutdown()
+
+    def _check_room(self, client: str, count: int) -> None:
+        if self._waiting[client] + count > self._per_client:
+            message = (
+                f"{self._waiting[client]} of your inputs wait already, of at most {self._per_client}. Try again later."
+            )
+            raise RefusedError(429, message, retry_after=RETRY_SECONDS)
+        if self.waiting + count > self._queue:
+            raise RefusedError(
+                503, f"The server is busy: {self.waiting} inputs wait. Try again later.", retry_after=RETRY_SECONDS
+            )
+
+    async def _run(self) -> None:
+        """Answer batch after batch until nothing waits; lines take turns."""
+        while self._lines:
+            key = next(iter(self._lines))
+            line = self._lines.pop(key)
+            jobs = self._take(line)
+            if line.jobs:
+                self._lines[key] = line
+            if jobs:
+                await self._answer(line, jobs)
+
+    def _take(self, line: _Line) -> list[_Job]:
+        """The jobs of the next batch: at least one, and as many as fit; those past their deadline are refused."""
+        taken: list[_Job] = []
+        count = 0
+        while line.jobs and (not taken or count + len(line.jobs[0].inputs) <= self._batch):
+            job = line.jobs.popleft()
+            self._waiting[job.client] -= len(job.inputs)
+            if job.future.cancelled():
+                continue
+            if time.monotonic() > job.deadline:
+                _refuse(job, f"The request waited longer than {self._deadline:g} seconds. Try again later.")
+                continue
+            taken.append(job)
+            count += len(job.inputs)
+        self._waiting += Counter()  # which forgets clients for whom nothing waits
+        return taken
+
+    async def _answer(self, line: _Line, jobs: list[_Job]) -> None:
+        inputs = [each for job in jobs for each in job.inputs]
+        self.on_batch(len(inputs))
+        loop = asyncio.get_running_loop()
+        try:
+            results = await loop.run_in_executor(self._thread, line.model.answer, inputs, line.options)
+        except RegardError as error:
+            if len(jobs) == 1:
+                _fail(jobs[0], error)
+            for job in jobs if len(jobs) > 1 else ():
+                # One faulty input must not fail the requests of others.
+                await self._answer(line, [job])
+        except Exception as error:
+            for job in jobs:
+                _fail(job, error)
+        else:
+            answers = iter(results)
+            for job in jobs:
+                own = [next(answers) for _ in job.inputs]
+                if not job.future.done():
+                    job.future.set_result(own)
+
+
+def _fail(job: _Job, error: Exception) -> None:
+    if not job.future.done():
+        job.future.set_exception(error)
+
+
+def _refuse(job: _Job, message: str) -> None:
+    _fail(job, RefusedError(503, message, retry_after=RETRY_SECONDS))

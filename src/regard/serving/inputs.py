@@ -1,0 +1,40 @@
+"""From the inputs of a request to those of a model. No input is ever taken for the name of a file."""
+
+import base64
+import binascii
+from typing import Any
+
+from regard.data.images import open_image
+from regard.errors import DataError
+from regard.serving.schemas import Pair
+from regard.serving.settings import ServerSettings
+from regard.systems.system import System
+
+
+def is_one(system: type[System], given: Any) -> bool:
+    """Whether the field `input` holds one input rather than a list of them: rows of numbers are one."""
+    if not isinstance(given, list):
+        return True
+    return system.json_input == "rows" and bool(given) and all(_is_row(each) for each in given)
+
+
+def read_inputs(system: type[System], given: Any, settings: ServerSettings) -> list[Any]:
+    """The inputs of a request, decoded; what cannot be decoded is a RegardError. Takes a while for large images."""
+    listed = [given] if is_one(system, given) else given
+    return [_read(system, each, f"input {number}", settings) for number, each in enumerate(listed, 1)]
+
+
+def _read(system: type[System], given: Any, name: str, settings: ServerSettings) -> Any:
+    if isinstance(given, Pair):
+        return given.premise, given.hypothesis
+    if not system.takes_images:
+        return given
+    try:
+        content = base64.b64decode(given.partition(",")[2], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise DataError(f"The {name} is no valid data URI: {error}.") from None
+    return open_image(content, name=f"The image of {name}", max_pixels=settings.max_megapixels * 1_000_000)
+
+
+def _is_row(each: Any) -> bool:
+    return isinstance(each, list) and all(isinstance(number, int | float) for number in each)

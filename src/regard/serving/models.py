@@ -1,0 +1,114 @@
+"""The models of a server: loaded when they are first asked for, once, and unloaded when memory runs short."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.errors import ModelError, OptionError, RegardError
+from regard.serving.errors import RefusedError
+from regard.systems.families import family
+from regard.systems.folder import find_model, kind_of
+from regard.systems.pretrained import PRETRAINED, load, pretrained_models
+from regard.systems.system import System
+
+logger = logging.getLogger("regard.serving")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model that can be asked for."""
+
+    name: str
+    kind: str
+    folder: Path
+    summary: str = ""
+    headline: str = ""
+    mebibytes: float = 0.0
+
+    @property
+    def verb(self) -> str:
+        """What it does: the name of its route."""
+        return family(self.kind).verb
+
+
+class Models:
+    """Models by name: those that come with regard, and folders by their last part."""
+
+    def __init__(self, folders: Sequence[str] = (), *, device: str | None = None, memory: int = 2**31) -> None:
+        self._device, self._memory = device, memory
+        self._served = {each.name: each for each in [*_shipped(), *map(_saved, folders)]}
+        self._loaded: dict[str, System] = {}
+        self._used: dict[str, float] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    @property
+    def served(self) -> list[Served]:
+        """All models that can be asked for."""
+        return list(self._served.values())
+
+    @property
+    def loaded(self) -> dict[str, int]:
+        """The loaded models, with the bytes of their parameters."""
+        return {name: _size(model) for name, model in self._loaded.items()}
+
+    def find(self, name: str, kind: str) -> Served:
+        """The model of this name and kind; others are refused, so that no request can name a path."""
+        found = self._served.get(name)
+        if found is None or found.kind != kind:
+            names = [each.name for each in self.served if each.kind == kind]
+            raise RefusedError(404, f"There is no model {name!r} for this; choose from {', '.join(names) or 'none'}.")
+        return found
+
+    async def get(self, served: Served) -> Any:
+        """The model, loaded in a thread of its own if it is not there yet."""
+        async with self._locks.setdefault(served.name, asyncio.Lock()):
+            if served.name not in self._loaded:
+                self._loaded[served.name] = await asyncio.to_thread(self._load, served)
+                self._evict(keep=served.name)
+        self._used[served.name] = time.monotonic()
+        return self._loaded[served.name]
+
+    def _load(self, served: Served) -> System:
+        try:
+            model: System = load(served.folder, device=self._device)
+        except (RegardError, OSError) as error:
+            # The message names files of the server, which are no business of its clients.
+            logger.exception("The model %s cannot be loaded", served.name)
+            raise RefusedError(
+                503, f"The model {served.name!r} cannot be loaded; the log of the server says why."
+            ) from error
+        logger.info("Loaded %s, %.0f MiB", served.name, _size(model) / 2**20)
+        return model
+
+    def _evict(self, keep: str) -> None:
+        """Unload what was not used for longest until the rest fits; a model that answers now stays until it is done."""
+        while len(self._loaded) > 1 and sum(self.loaded.values()) > self._memory:
+            oldest = min((name for name in self._loaded if name != keep), key=lambda name: self._used.get(name, 0.0))
+            del self._loaded[oldest]
+            logger.info("Unloaded %s", oldest)
+
+
+def _shipped() -> list[Served]:
+    return [
+        Served(each.name, each.kind, PRETRAINED / each.name, each.summary, each.headline, each.mebibytes)
+        for each in pretrained_models()
+    ]
+
+
+def _saved(folder: str) -> Served:
+    found = find_model(folder)
+    path = Path(folder).resolve()
+    if not path.name:
+        raise OptionError(f"A model is served under the name of its folder; {folder!r} has none.")
+    if not found.is_dir():
+        raise ModelError(f"{folder} holds no finished model; serve the folder of one.")
+    size = sum(file.stat().st_size for file in found.iterdir() if file.is_file()) / 2**20
+    return Served(path.name, kind_of(found), found, mebibytes=size)
+
+
+def _size(model: System) -> int:
+    return sum(each.numel() * each.element_size() for each in (*model.parameters(), *model.buffers()))

@@ -1,0 +1,122 @@
+"""Who may ask, and what a browser may do with an answer: tokens, hosts, origins, sizes and headers."""
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from regard.serving.errors import error_response
+from regard.serving.settings import MEBIBYTE, ServerSettings
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+OPEN = ("/health",)
+"""Routes that need no token."""
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Security:
+    """An ASGI middleware that checks each request before it is read, and adds headers to each answer."""
+
+    def __init__(self, app: App, settings: ServerSettings) -> None:
+        self._app, self._settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                if scope["path"].startswith("/v1"):
+                    added.append((b"cache-control", b"no-store"))
+                message["headers"] = [*message.get("headers", []), *added]
+            await send(message)
+
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await error_response(*refused)(scope, receive, send_with_headers)
+            return
+        body = _LimitedBody(receive, self._settings.max_body * MEBIBYTE)
+
+        async def send_unless_too_large(message: MutableMapping[str, Any]) -> None:
+            if not body.is_too_large:
+                await send_with_headers(message)
+
+        # A route may have caught the error, and answered something else.
+        with suppress(_TooLargeError):
+            await self._app(scope, body.receive, send_unless_too_large)
+        if body.is_too_large:
+            await error_response(413, self._too_large)(scope, receive, send_with_headers)
+
+    @property
+    def _too_large(self) -> str:
+        return f"A request may have {self._settings.max_body} MiB."
+
+    def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        """Status and message of a refusal, or nothing."""
+        host = headers.get("host", "")
+        if self._settings.is_local and _name_of(host) not in (*LOCAL_NAMES, self._settings.host):
+            # A page elsewhere may give its own name the address of this machine.
+            return 403, "This server only answers to its own name; open it as localhost."
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            return 403, "Pages of other origins may not use this server."
+        if self._settings.token and scope["path"] not in OPEN and not self._has_token(headers):
+            return 401, "Send the token of this server as `Authorization: Bearer TOKEN`."
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > self._settings.max_body * MEBIBYTE:
+            return 413, self._too_large
+        return None
+
+    def _has_token(self, headers: dict[str, str]) -> bool:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        expected = self._settings.token.encode()
+        return kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), expected)
+
+
+class _TooLargeError(Exception):
+    """A body without a length that turned out to be too large."""
+
+
+class _LimitedBody:
+    """Counts what is received."""
+
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive, self._left = receive, limit
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether more was received than is allowed."""
+        return self._left < 0
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        """The next message."""
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self.is_too_large:
+            raise _TooLargeError
+        return message
+
+
+def _name_of(host: str) -> str:
+    """A host without its port."""
+    return host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host

@@ -1,0 +1,145 @@
+"""One route for each verb, generated from the systems' contract: `/v1/translate`, `/v1/caption`, ..."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from regard.errors import RegardError
+from regard.serving.batching import Batcher
+from regard.serving.errors import RefusedError, documented
+from regard.serving.inputs import read_inputs
+from regard.serving.measures import Measures
+from regard.serving.models import Models, Served
+from regard.serving.schemas import answer_model, options_of, request_model
+from regard.serving.settings import ServerSettings
+from regard.systems.families import Family, families, resolve
+from regard.systems.system import Result, System
+
+EVENTS = "text/event-stream"
+REFUSALS = (401, 403, 404, 413, 422, 429, 500, 503)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What all routes share."""
+
+    settings: ServerSettings
+    models: Models
+    batcher: Batcher
+    measures: Measures
+
+
+def verb_routes(backend: Backend) -> APIRouter:
+    """The routes of all systems."""
+    router = APIRouter(prefix="/v1")
+    for kind, each in families().items():
+        _add_route(router, kind, each, backend)
+    return router
+
+
+def _add_route(router: APIRouter, kind: str, each: Family, backend: Backend) -> None:
+    system, verb = each.load_system(), each.verb
+    names = [served.name for served in backend.models.served if served.kind == kind]
+    asked = request_model(system, verb, names, _default_model(each, names), backend.settings)
+
+    async def answer(body: asked, request: Request) -> Response:  # type: ignore[valid-type]
+        served = backend.models.find(body.model, kind)  # type: ignore[attr-defined]
+        options = options_of(system, body.options, trace=body.trace)  # type: ignore[attr-defined]
+        inputs = await asyncio.to_thread(read_inputs, system, body.input, backend.settings)  # type: ignore[attr-defined]
+        call = _Call(backend, served, options, inputs, bool(body.trace), client_of(request))  # type: ignore[attr-defined]
+        if EVENTS in request.headers.get("accept", ""):
+            return StreamingResponse(_events(call), media_type=EVENTS)
+        return JSONResponse({"model": served.name, "results": await call.answer(inputs)})
+
+    first = (system.__doc__ or "").strip().splitlines()[0] if system.__doc__ else ""
+    router.add_api_route(
+        f"/{verb}",
+        answer,
+        methods=["POST"],
+        name=verb,
+        operation_id=verb,
+        summary=verb.capitalize(),
+        description=f"{first} With `Accept: {EVENTS}`, results are sent one by one, with the progress.",
+        response_model=answer_model(system, verb),
+        responses=documented(*REFUSALS),
+        tags=["verbs"],
+    )
+
+
+def _default_model(each: Family, names: list[str]) -> Any:
+    """The default of the command, where it is served; or the first model; or none, so that a request must name one."""
+    usual = signature(resolve(each.commands[each.verb])).parameters.get("model")
+    if usual is not None and usual.default in names:
+        return usual.default
+    return names[0] if names else ...
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One request, understood."""
+
+    backend: Backend
+    served: Served
+    options: Any
+    inputs: list[Any]
+    trace: bool
+    client: str
+
+    async def answer(self, inputs: list[Any]) -> list[dict[str, Any]]:
+        """The results as plain values."""
+        started = time.monotonic()
+        status = "ok"
+        try:
+            model: System = await self.backend.models.get(self.served)
+            results = await self.backend.batcher.answer(model, self.options, inputs, client=self.client)
+            return await asyncio.to_thread(lambda: [plain(each, trace=self.trace) for each in results])
+        except BaseException as error:
+            status = str(error.status) if isinstance(error, RefusedError) else type(error).__name__
+            raise
+        finally:
+            measures, verb = self.backend.measures, self.served.verb
+            measures.requests.labels(verb, status).inc()
+            measures.seconds.labels(verb).observe(time.monotonic() - started)
+
+
+async def _events(call: _Call) -> AsyncIterator[str]:
+    """Server-sent events: the progress, each result as soon as it is there, and in the end `done` or `error`."""
+    done, count = 0, len(call.inputs)
+    size = max(1, min(8, call.backend.settings.batch))
+    yield _event("progress", {"done": 0, "of": count})
+    try:
+        for start in range(0, count, size):
+            for result in await call.answer(call.inputs[start : start + size]):
+                yield _event("result", {"number": done, "result": result})
+                done += 1
+            yield _event("progress", {"done": done, "of": count})
+    except (RefusedError, RegardError) as error:
+        yield _event("error", {"message": str(error)})
+    else:
+        yield _event("done", {"model": call.served.name})
+
+
+def plain(result: Result, *, trace: bool) -> dict[str, Any]:
+    """A result as JSON has it, with or without its trace and those of its alternatives."""
+    values = result.to_dict()
+    if not trace:
+        values["trace"] = None
+        for each in values.get("alternatives", []):
+            each["trace"] = None
+    return values
+
+
+def client_of(request: Request) -> str:
+    """Whom a request counts for: its address."""
+    return request.client.host if request.client else ""
+
+
+def _event(name: str, data: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

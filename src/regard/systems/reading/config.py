@@ -1,0 +1,104 @@
+"""What a reader is built from."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.config import Checked, Count, Fraction, PositiveInt, fields_of
+from regard.errors import OptionError
+
+RECURRENT = ("lstm", "lstmn")
+_USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
+    "attention_dim": ("cell", ("lstmn",)),
+    "span": ("cell", ("lstmn", "self-attention")),
+    "attend_to": ("cell", ("self-attention",)),
+    "skip": ("cell", RECURRENT),
+    "recurrent_dropout": ("cell", RECURRENT),
+    "heads": ("cell", ("self-attention",)),
+    "feedforward_dim": ("cell", ("self-attention",)),
+    "share_embeddings": ("task", ("language-model",)),
+    "look_back": ("direction", ("both",)),
+    "labels_from": ("task", ("tag",)),
+    "pool": ("task", ("classify", "entail")),
+    "classifier_dim": ("task", ("classify", "entail")),
+    "fusion": ("task", ("entail",)),
+}
+
+
+@dataclass(frozen=True)
+class ReaderConfig(Checked):
+    """The parts of a reader."""
+
+    task: Literal["language-model", "classify", "entail", "tag"] = "language-model"
+    """language-model: predict the next word; classify: label a sentence; entail: label how a second sentence follows
+    from a first; tag: label each word."""
+    cell: Literal["lstm", "lstmn", "self-attention"] = "lstmn"
+    """lstm (no attention), lstmn (an LSTM that attends to its past, Cheng et al. 2016), or self-attention."""
+    direction: Literal["forward", "both"] = "forward"
+    """forward reads from left to right; both also sees the words that follow, which a language model must not."""
+    embedding: PositiveInt = 150
+    """Features of a word."""
+    hidden: PositiveInt = 300
+    """Units of a layer, in each direction."""
+    layers: PositiveInt = 1
+    """Number of layers."""
+    skip: bool = False
+    """lstm, lstmn: the words enter every layer, not only the first."""
+    attention_dim: Count = 0
+    """lstmn: units of the attention; 0 for as many as `hidden`."""
+    span: Count = 0
+    """lstmn, self-attention: how far away a word can attend, in words; 0 for all."""
+    attend_to: Literal["states", "words"] = "states"
+    """self-attention: what the upper layers attend to: the states of the layer below, as usual, or the words
+    themselves, so that the weights say which words were used."""
+    heads: PositiveInt = 1
+    """self-attention: number of heads."""
+    feedforward_dim: Count = 0
+    """self-attention: units of the feed-forward networks; 0 for four times `hidden`."""
+    look_back: bool = False
+    """self-attention, both ways: the last layer attends to earlier words only."""
+    labels_from: Literal["states", "attended"] = "states"
+    """tag: what the label of a word is computed from: its state, or (self-attention) only what it attended to in the
+    last layer. With attend_to "words" a label is then a weighted vote of other words."""
+    fusion: Literal["none", "shallow", "deep", "aligned"] = "none"
+    """entail: how the sentences attend to each other: not at all; the second to the first after it was read (shallow)
+    or while it is read (deep, lstmn only); or each to the other, word by word (aligned)."""
+    pool: Literal["mean", "max", "last"] = "mean"
+    """classify, entail: how the states of a sentence become one vector."""
+    classifier_dim: Count = 0
+    """classify, entail: units of the layer before the labels; 0 for as many as `hidden`."""
+    share_embeddings: bool = False
+    """language-model: the output layer uses the embedding of the words."""
+    word_dropout: Fraction = 0.0
+    """Probability that a word of the vocabulary is dropped from a batch in training."""
+    dropout: Fraction = 0.0
+    """Dropout of word features, the same for all words of a sentence."""
+    layer_dropout: Fraction = 0.0
+    """Dropout between layers; self-attention: of every sublayer."""
+    recurrent_dropout: Fraction = 0.0
+    """lstm, lstmn: dropout of the recurrent parameters (Merity et al. 2018)."""
+    output_dropout: Fraction = 0.0
+    """Dropout before the output layers."""
+
+    def check(self) -> None:
+        """Refuse settings that the task or the cell would ignore, and sizes that do not fit together."""
+        defaults = {each.name: each.default for each in fields_of(ReaderConfig)}
+        for name, (decider, users) in _USED_BY.items():
+            chosen, value = getattr(self, decider), getattr(self, name)
+            if chosen not in users and value != defaults[name]:
+                raise OptionError(
+                    f"{name} is for the {decider} {' or '.join(users)}, and {chosen} would ignore it; got {name} "
+                    f"{value!r}. Remove it."
+                )
+        if self.task == "language-model" and self.direction == "both":
+            raise OptionError("A language model reads forward: it must not see the words that it predicts.")
+        if self.fusion == "deep" and (self.cell != "lstmn" or self.direction == "both"):
+            raise OptionError(
+                f"Deep fusion is part of a forward lstmn; got cell {self.cell!r}, direction {self.direction!r}. Use "
+                "fusion 'shallow'."
+            )
+        if (self.labels_from == "attended" or self.look_back) and self.cell != "self-attention":
+            raise OptionError(
+                f"labels_from 'attended' and look_back are for the cell self-attention; got cell {self.cell!r}."
+            )
+        if self.cell == "self-attention" and self.hidden % self.heads:
+            raise OptionError(f"hidden must be a multiple of heads; got hidden {self.hidden} and heads {self.heads}.")

@@ -1,0 +1,210 @@
+"""The attention in an output of Hugging Face Transformers, as axes and maps. Transformers itself is not imported."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from regard.errors import OptionError, ShapeError
+from regard.trace.elements import Axis, Map, to_array
+
+Layer = Float[np.ndarray, "heads _ _"]
+# From the fields of an output to the names of maps.
+_FIELDS = {
+    "cross_attentions": "cross",
+    "attentions": "self",
+    "encoder_attentions": "encoder",
+    "decoder_attentions": "decoder",
+}
+
+
+def axes_and_maps(
+    output: Any, inputs: Any, tokenizer: Any, target: Any, example: int
+) -> tuple[tuple[Axis, ...], tuple[Map, ...]]:
+    """The axes and maps of one example: first the mean of the main attention, then every layer and head."""
+    found = _attentions(output, example)
+    tokens, kept = _tokens(inputs, tokenizer, example)
+    if target is None:
+        if "self" not in found:
+            raise OptionError(
+                "This output has an encoder and a decoder: give target=, the ids of the decoder's tokens."
+            )
+        count = found["self"][0].shape[1]
+        tokens = _fitting(tokens, count, "inputs")
+        places = [place for place in kept if place < count]
+        axis = _axis("tokens", [tokens[place] for place in places])
+        return (axis,), tuple(_maps("self", axis.name, axis.name, _cut(found["self"], places, places)))
+    name = "cross" if "cross" in found else "decoder"
+    if name not in found:
+        raise OptionError("target= is for models with an encoder and a decoder; this output has self-attention only.")
+    count = found[name][0].shape[1]
+    given, _ = _tokens(target, tokenizer, example)
+    # `generate` returns what the decoder starts with, too; labels are without it.
+    start, outputs = (given[0], given[1:]) if len(given) == count + 1 else ("<s>", _fitting(given, count, "target"))
+    axes = {
+        "source": _axis("source", [tokens[place] for place in kept]),
+        "target": _axis("target", outputs),
+        "history": _axis("history", [start, *outputs[:-1]]),
+    }
+    all_outputs = list(range(count))
+    sides = {
+        "cross": ("target", "source", all_outputs, kept),
+        "encoder": ("source", "source", kept, kept),
+        "decoder": ("history", "history", all_outputs, all_outputs),
+    }
+    maps: list[Map] = []
+    for each, (rows, columns, row_places, column_places) in sides.items():
+        if each in found:
+            layers = _cut(found[each], row_places, column_places)
+            maps += _maps(each, rows, columns, layers)[0 if not maps else 1 :]
+    used = {side for each in maps for side in (each.rows, each.columns)}
+    return tuple(axis for axis in axes.values() if axis.name in used), tuple(maps)
+
+
+def plain_tokens(tokens: Sequence[str]) -> tuple[list[str], str]:
+    """Tokens without the marks of their tokenizer, and the text that they make up without special tokens.
+
+    Knows the marks of SentencePiece ("▁the"), byte-level BPE ("Ġthe") and WordPiece ("##ing").
+    """
+    ordinary = [token for token in tokens if not _is_special(token)]
+    is_bytes = any(token.startswith("Ġ") for token in ordinary)
+    is_wordpiece = any(token.startswith("##") for token in ordinary)
+    labels, text = [], ""
+    for token in tokens:
+        if _is_special(token):
+            labels.append(token)
+            continue
+        piece = _from_bytes(token) if is_bytes else token.replace("▁", " ")
+        if is_wordpiece:
+            piece = piece[2:] if piece.startswith("##") and len(piece) > 2 else f" {piece}"
+        labels.append(piece.strip(" ") or "␣")
+        text += piece
+    return labels, text.strip()
+
+
+def _attentions(output: Any, example: int) -> dict[str, list[Layer]]:
+    """For each kind of attention its layers, each (heads, rows, columns)."""
+    if isinstance(output, tuple | list) and output and _is_tensor(output[0]):
+        values: dict[str, Any] = {"self": output}
+    else:
+        fields = output if isinstance(output, Mapping) else {name: getattr(output, name, None) for name in _FIELDS}
+        values = {name: fields.get(field) for field, name in _FIELDS.items()}
+    beams = getattr(output, "beam_indices", None)
+    found = {
+        name: _layers(value, example, beams)
+        for name, value in values.items()
+        if value is not None and len(value) and value[0] is not None
+    }
+    if not found:
+        raise OptionError(
+            f"This {type(output).__name__} has no attention weights. Load the model with attn_implementation='eager' "
+            "and call it with output_attentions=True (generate also with return_dict_in_generate=True)."
+        )
+    return found
+
+
+def _layers(value: Any, example: int, beams: Any) -> list[Layer]:
+    """The layers of an output; of `generate`, which has a tuple of layers per step, joined over the steps."""
+    if _is_tensor(value[0]):
+        return [_one(layer, example) for layer in value]
+    joined = []
+    for layer in range(len(value[0])):
+        rows = []
+        for step, layers in enumerate(value):
+            row = example if beams is None else max(0, int(beams[example][step]))
+            rows.append(_one(layers[layer], row))
+        width = max(each.shape[2] for each in rows)
+        padded = [np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[2]))) for each in rows]
+        joined.append(np.concatenate(padded, axis=1))
+    return joined
+
+
+def _one(weights: Any, example: int) -> Layer:
+    table = to_array(weights, "The attention of a layer")
+    if table.ndim != 4:
+        raise ShapeError(f"The attention of a layer must be (batch, heads, rows, columns); got shape {table.shape}.")
+    if not 0 <= example < len(table):
+        raise OptionError(f"example must be from 0 to {len(table) - 1}, the size of the batch; got {example}.")
+    return np.asarray(table[example])
+
+
+def _tokens(given: Any, tokenizer: Any, example: int) -> tuple[list[str], list[int]]:
+    """The tokens of one example, and the places of those that are not padding."""
+    mask = None
+    if isinstance(given, Mapping):
+        mask, given = given.get("attention_mask"), given["input_ids"]
+    ids = given.tolist() if hasattr(given, "tolist") else list(given)
+    if ids and isinstance(ids[0], list | tuple):
+        ids = list(ids[example])
+    if ids and not isinstance(ids[0], str):
+        if tokenizer is None:
+            raise OptionError(
+                "Ids need the tokenizer that made them: Trace.from_transformers(output, inputs, tokenizer)."
+            )
+        ids = tokenizer.convert_ids_to_tokens(ids)
+    kept = list(range(len(ids)))
+    if mask is not None:
+        row = (mask.tolist() if hasattr(mask, "tolist") else list(mask))[example]
+        kept = [place for place in kept if row[place]]
+    return [str(token) for token in ids], kept
+
+
+def _fitting(tokens: list[str], count: int, name: str) -> list[str]:
+    # The last token that `generate` returns was never an input.
+    if len(tokens) not in (count, count + 1):
+        raise ShapeError(f"{name} has {len(tokens)} tokens, but the attention has {count} rows.")
+    return tokens[:count]
+
+
+def _axis(name: str, tokens: list[str]) -> Axis:
+    labels, text = plain_tokens(tokens)
+    return Axis(name, "tokens", tuple(labels), text=text)
+
+
+def _cut(layers: list[Layer], rows: list[int], columns: list[int]) -> list[Layer]:
+    height, width = layers[0].shape[1:]
+    if max(rows, default=0) >= height or max(columns, default=0) >= width:
+        raise ShapeError(
+            f"The attention is {height} x {width}, but there are {max(rows, default=0) + 1} x "
+            f"{max(columns, default=0) + 1} tokens. Give the inputs and the target of this output."
+        )
+    return [layer[:, rows][:, :, columns] for layer in layers]
+
+
+def _maps(name: str, rows: str, columns: str, layers: list[Layer]) -> list[Map]:
+    """The mean of all layers and heads, then each of them."""
+    mean = np.mean([layer.mean(0) for layer in layers], axis=0)
+    return [Map(name, rows, columns, mean)] + [
+        Map(f"{name} {number}.{head}", rows, columns, weights, number, head)
+        for number, layer in enumerate(layers, 1)
+        for head, weights in enumerate(layer, 1)
+    ]
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "shape")
+
+
+def _is_special(token: str) -> bool:
+    return (token.startswith("<") and token.endswith(">") and len(token) > 2) or token in (
+        "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]", "[BOS]", "[EOS]",
+    )  # fmt: skip
+
+
+def _from_bytes(token: str) -> str:
+    """The text of a token of byte-level BPE, which writes each byte as a printable letter; as it is where it is cut."""
+    try:
+        return bytes(_BYTES[letter] for letter in token).decode("utf-8")
+    except (KeyError, UnicodeDecodeError):
+        return token.replace("Ġ", " ")
+
+
+def _byte_letters() -> dict[str, int]:
+    """The letters of GPT-2 for bytes: printable ones stand for themselves, the others for letters from 256 on."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+_BYTES = _byte_letters()

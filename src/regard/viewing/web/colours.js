@@ -1,0 +1,84 @@
+// Colour maps that colour-blind readers can read, and ink that is legible on every colour.
+
+// Evenly spaced stops. Those of one hue begin at the paper, which is dark in a dark theme.
+const STOPS = {
+  blue: {
+    light: "f7fbff d6e6f4 abd0e6 6aaed6 3787c0 105ba4 08306b",
+    dark: "16191f 12304f 13508a 2577bf 5aa2e0 9accf5 e3f3ff",
+  },
+  grey: {
+    light: "ffffff e9e9e9 c6c6c6 959595 686868 333333 000000",
+    dark: "16191f 2c3036 4a4f57 767c85 a2a8b0 d0d4da ffffff",
+  },
+  cividis: "00224e 1a386f 434e6c 61656f 7d7c78 9b9476 bcae6c dec958 fee838",
+  viridis: "440154 472d7b 3b528b 2c728e 21918c 28ae80 5ec962 addc30 fde725",
+  magma: "000004 1d1147 51127c 832681 b73779 e75263 fc8961 fec488 fcfdbf",
+  signed: {
+    light: "2d004b 5f3a91 9990bf cfcfe5 f7f7f6 fed59f ee9b39 bd6109 7f3b08",
+    dark: "dcd2ff a794e6 6f5bb0 3c3566 16191f 57390f 9c6318 e0993f ffdba3",
+  },
+};
+
+/** The colour maps to choose from; signed numbers have their own. */
+export const PALETTES = [
+  ["blue", "blue"],
+  ["grey", "grey"],
+  ["cividis", "cividis (blue to yellow)"],
+  ["viridis", "viridis (purple to yellow)"],
+  ["magma", "magma (black to yellow)"],
+];
+
+const STEPS = 256;
+const tables = new Map();
+
+/** 256 colours of a map as bytes, three for each. */
+export function colourTable(name, theme) {
+  const key = `${name} ${theme}`;
+  if (!tables.has(key)) {
+    const stops = STOPS[name] ?? STOPS.blue;
+    tables.set(key, interpolated((typeof stops === "string" ? stops : stops[theme]).split(" ").map(bytes)));
+  }
+  return tables.get(key);
+}
+
+/** The colour at a share from 0 to 1, as [red, green, blue]. */
+export function colourAt(table, share) {
+  const place = 3 * Math.round(share * (STEPS - 1));
+  return [table[place], table[place + 1], table[place + 2]];
+}
+
+export function css([red, green, blue]) {
+  return `rgb(${red},${green},${blue})`;
+}
+
+/** Black or white, whichever is easier to read on a colour: their contrast is always 4.5 or more. */
+export function inkOn(colour) {
+  // Black and white have the same contrast with a luminance of 0.179.
+  return luminance(colour) > 0.179 ? "#000000" : "#ffffff";
+}
+
+/** Relative luminance from 0 to 1, as WCAG 2 defines it. */
+export function luminance(colour) {
+  const [red, green, blue] = colour.map((part) => {
+    const share = part / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function bytes(hex) {
+  return [0, 2, 4].map((place) => Number.parseInt(hex.slice(place, place + 2), 16));
+}
+
+function interpolated(stops) {
+  const table = new Uint8ClampedArray(3 * STEPS);
+  for (let step = 0; step < STEPS; step++) {
+    const place = (step / (STEPS - 1)) * (stops.length - 1);
+    const below = Math.min(Math.floor(place), stops.length - 2);
+    for (let part = 0; part < 3; part++) {
+      const low = stops[below][part];
+      table[3 * step + part] = low + (place - below) * (stops[below + 1][part] - low);
+    }
+  }
+  return table;
+}

@@ -1,0 +1,330 @@
+// What all elements share: a trace, options, a picture with a current place, a table, and files to save.
+//
+// An element extends AttentionElement and defines
+//   static label, static defaults   its name for people, its options
+//   static suits(trace)             whether it can show a trace
+//   picture(width)                  what is drawn, a Picture
+//   detail(place)                   nodes with the numbers of a place
+//   table()                         the numbers: {caption, columns, rows}
+//   controls()                      nodes for the bar and for the menu of options: {main, more}
+// and, where it needs them, legend(), exported(), initialPlace() and hint. A place is {row, column}: column is null for
+// a whole row, row is -1 for a whole column.
+
+import { menu } from "./controls.js";
+import { fill, html, svg } from "./dom.js";
+import { composed, copyText, download, pngFile, svgFile, tabSeparated } from "./export.js";
+import { stepped } from "./keyboard.js";
+import { Sheet, svgRoot } from "./sheet.js";
+import { upgradeProperties, whenWritten } from "./source.js";
+import { styleSheet } from "./styles.js";
+import { dataTable } from "./table.js";
+import { THEMES, themeAround, watchTheme } from "./theme.js";
+import { printable } from "./tokens.js";
+import { readTrace, Trace } from "./trace.js";
+
+const FOCUSABLE = "select, input, button, summary, .picture";
+/** Options that change what rows and columns mean, so that a pinned place would be another one. */
+const REGROUPING = ["words", "hideSpecial", "map", "layout"];
+const same = (one, other) => one?.row === other?.row && one?.column === other?.column;
+
+export class AttentionElement extends HTMLElement {
+  static label = "Attention";
+  static defaults = { scale: "map", palette: "blue", words: false, hideSpecial: false };
+  static observedAttributes = ["options", "theme"];
+
+  static suits() {
+    return true;
+  }
+
+  #trace = null;
+  #error = "";
+  #options = {};
+  #pinned;
+  #hovered = null;
+  #showsTable = false;
+  #frame = html("div", { className: "frame" });
+  #parts = null;
+  #width = 0;
+  #scheduled = false;
+  #stopWatching = null;
+  #sizes = new ResizeObserver(() => {
+    if (Math.abs(this.clientWidth - this.#width) > 1) this.refresh();
+  });
+
+  constructor() {
+    super();
+    this.attachShadow({ mode: "open" }).append(this.#frame);
+    this.shadowRoot.adoptedStyleSheets = [styleSheet()];
+  }
+
+  connectedCallback() {
+    upgradeProperties(this, ["trace", "options", "pinned"]);
+    this.#sizes.observe(this);
+    this.#stopWatching = watchTheme(() => this.refresh());
+    if (this.#trace || this.#error) this.refresh();
+    else whenWritten(this, (text) => (this.trace ??= text));
+  }
+
+  disconnectedCallback() {
+    this.#sizes.disconnect();
+    this.#stopWatching?.();
+  }
+
+  attributeChangedCallback(name, _, value) {
+    if (name === "options" && value) this.#options = { ...this.#options, ...JSON.parse(value) };
+    this.refresh();
+  }
+
+  /** The trace: assign JSON text, the parsed object, a result that has a `trace`, or a Trace. */
+  get trace() {
+    return this.#trace;
+  }
+
+  set trace(value) {
+    this.#pinned = undefined;
+    this.#hovered = null;
+    this.#error = "";
+    try {
+      const trace = value === null || value instanceof Trace ? value : readTrace(value);
+      if (trace && !this.constructor.suits(trace)) {
+        throw new Error(`A trace of kind ${trace.kind} has nothing to show as <${this.localName}>.`);
+      }
+      this.#trace = trace;
+    } catch (error) {
+      this.#trace = null;
+      this.#error = error.message;
+    }
+    this.refresh();
+  }
+
+  /** The options, defaults included. Assigning replaces those that are given. */
+  get options() {
+    return { ...this.constructor.defaults, ...this.#options };
+  }
+
+  set options(values) {
+    const before = this.options;
+    this.#options = { ...this.#options, ...values };
+    if (REGROUPING.some((name) => name in values && values[name] !== before[name])) {
+      this.#pinned = undefined;
+      this.#hovered = null;
+    }
+    this.refresh();
+  }
+
+  /** Change options as the user does: dispatches "attention-options". */
+  setOptions(values) {
+    this.options = values;
+    this.#tell("attention-options", this.options);
+  }
+
+  /** The pinned place, or null. */
+  get pinned() {
+    if (this.#pinned === undefined && this.#trace) this.#pinned = this.initialPlace();
+    return this.#pinned ?? null;
+  }
+
+  set pinned(place) {
+    this.#pinned = place && { row: place.row, column: place.column ?? null };
+    this.#showPlace();
+  }
+
+  /** The place that is shown: pointed at, or pinned. */
+  get current() {
+    return this.#hovered ?? this.pinned;
+  }
+
+  /** The theme: as the attribute `theme` says, otherwise that of the page. */
+  get theme() {
+    return THEMES[this.getAttribute("theme")] ?? themeAround(this);
+  }
+
+  /** Draw again, soon. */
+  refresh() {
+    if (this.#scheduled || !this.isConnected) return;
+    this.#scheduled = true;
+    requestAnimationFrame(() => {
+      this.#scheduled = false;
+      if (this.isConnected) this.#render();
+    });
+  }
+
+  /** How to use the picture, shown where no place is current. */
+  get hint() {
+    return "Point at a row for its numbers, click to keep it, step with the arrow keys.";
+  }
+
+  controls() {
+    return { main: [], more: [] };
+  }
+
+  /** What stands below the picture, {width, height, node}, or null. */
+  legend() {
+    return null;
+  }
+
+  /** What is pinned before anything is clicked. */
+  initialPlace() {
+    return null;
+  }
+
+  /** The JSON of what is selected. */
+  exported() {
+    return this.trace.json;
+  }
+
+  /** A picture with a `node` of its own, which finds places from events and marks them itself; null to draw SVG. */
+  customPicture() {
+    return null;
+  }
+
+  /** The picture as a complete SVG element: what is selected, with the current place marked, and the legend. */
+  toSvg() {
+    const { picture } = this.#parts;
+    const node = svg("g", {}, picture.draw(0, picture.height), this.current && picture.mark(this.current));
+    return this.composedSvg({ width: picture.width, height: picture.height, node });
+  }
+
+  composedSvg(part) {
+    const title = printable(
+      this.trace.axes
+        .map((axis) => axis.text)
+        .filter(Boolean)
+        .join(" → "),
+    ).slice(0, 160);
+    return composed([part, this.legend(part.width)].filter(Boolean), this.theme, title);
+  }
+
+  #render() {
+    this.#frame.classList.toggle("dark", this.theme.name === "dark");
+    this.#width = this.clientWidth;
+    if (this.#error) return void fill(this.#frame, html("p", { className: "error", role: "alert" }, this.#error));
+    if (!this.#trace || !this.#width) return;
+    const open = [...this.#frame.querySelectorAll("details")].findIndex((each) => each.open);
+    const focused = [...this.#frame.querySelectorAll(FOCUSABLE)].indexOf(this.shadowRoot.activeElement);
+    const scrolled = this.#parts && [this.#parts.box.scrollLeft, this.#parts.box.scrollTop];
+    this.#build(Math.max(200, this.#width - 26));
+    if (open >= 0) this.#frame.querySelectorAll("details")[open].open = true;
+    this.#frame.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
+    if (scrolled) this.#parts.box.scrollTo(...scrolled);
+    this.#showPlace();
+  }
+
+  #build(width) {
+    const custom = this.customPicture(width);
+    const picture = custom ?? this.picture(width);
+    const detail = html("div", { className: "detail", role: "status" });
+    const box = html("div", {
+      className: "picture",
+      tabIndex: 0,
+      role: "application",
+      "aria-label": `${this.constructor.label}. ${this.hint}`,
+      onkeydown: (event) => this.#onKey(event),
+      onpointermove: (event) => event.pointerType !== "touch" && this.#hover(this.#parts.sheet.at(event)),
+      onpointerleave: () => this.#hover(null),
+      onclick: (event) => this.#onClick(event),
+    });
+    if (custom) box.append(custom.node);
+    this.#parts = { picture, box, detail, sheet: custom ?? new Sheet(picture, box) };
+    const legend = this.legend(width);
+    const legendBox = legend && html("div", { className: "legend" }, svgRoot(legend.width, legend.height, legend.node));
+    fill(this.#frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
+  }
+
+  /** How right such attention is, where that was measured. */
+  #measured() {
+    const line = this.#trace.extras.attention_measured;
+    return typeof line === "string" ? html("p", { className: "measured" }, line) : null;
+  }
+
+  #table() {
+    if (!this.#showsTable) return null;
+    const box = html("div", {
+      className: "tablebox",
+      tabIndex: 0,
+      role: "region",
+      "aria-label": "Table of the numbers",
+    });
+    box.append(dataTable(this.table(), this.current));
+    return box;
+  }
+
+  #bar() {
+    const { main, more } = this.controls();
+    const toggle = () => {
+      this.#showsTable = !this.#showsTable;
+      this.refresh();
+    };
+    const table = html(
+      "button",
+      { type: "button", "aria-pressed": String(this.#showsTable), onclick: toggle },
+      "Table",
+    );
+    const save = (label, form) => html("button", { type: "button", onclick: () => this.#save(form) }, label);
+    const files = ["svg", "png", "json", "tsv"].map((form) => save(form.toUpperCase(), form));
+    const note = html("p", { className: "note" }, "Files hold what is selected. JSON and TSV hold all of its numbers.");
+    const saving = menu("Save", html("div", { className: "save" }, files), save("Copy the table", "copy"), note);
+    const end = html("div", { className: "end" }, more.length ? menu("Options", more) : null, table, saving);
+    return html("div", { className: "bar" }, main, end);
+  }
+
+  async #save(form) {
+    const name = `${this.localName}.${form}`;
+    try {
+      if (form === "svg") download(name, svgFile(this.toSvg()), "image/svg+xml");
+      else if (form === "png") download(name, await pngFile(this.toSvg()), "image/png");
+      else if (form === "json") download(name, JSON.stringify(this.exported()), "application/json");
+      else if (form === "tsv") download(name, tabSeparated(this.table()), "text/tab-separated-values");
+      else if (await copyText(tabSeparated(this.table()))) this.#say("Copied.");
+      else this.#say("The browser does not allow copying here. Save the table as TSV instead.");
+    } catch (error) {
+      this.#say(error.message);
+    }
+  }
+
+  #say(message) {
+    fill(this.#parts.detail, html("p", {}, message));
+  }
+
+  #tell(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { bubbles: true, composed: true, detail }));
+  }
+
+  #onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.composedPath()[0] !== this.#parts.box) return;
+    const { picture, sheet } = this.#parts;
+    const before = this.current;
+    let place = stepped(event.key, before, picture);
+    if (place === undefined) return;
+    event.preventDefault();
+    if (place) place = picture.settled(place, before);
+    this.#hovered = null;
+    this.#pin(place);
+    if (place) sheet.reveal(place);
+  }
+
+  #onClick(event) {
+    const place = this.#parts.sheet.at(event);
+    if (place) this.#pin(same(place, this.#pinned) ? null : place);
+  }
+
+  #hover(place) {
+    if (same(place, this.#hovered)) return;
+    this.#hovered = place;
+    this.#showPlace();
+  }
+
+  #pin(place) {
+    this.#pinned = place;
+    this.#showPlace();
+    this.#tell("attention-place", place);
+  }
+
+  #showPlace() {
+    if (!this.#parts || !this.#trace) return;
+    const { current } = this;
+    const place = current && current.row < this.#parts.picture.rows ? current : null;
+    this.#parts.sheet.mark(place);
+    fill(this.#parts.detail, place ? this.detail(place) : html("p", { className: "quiet" }, this.hint));
+  }
+}

@@ -1,0 +1,83 @@
+// Taking a picture elsewhere: SVG with real text, PNG, JSON, and a table for a spreadsheet.
+
+import { svg } from "./dom.js";
+import { FONT, text } from "./text.js";
+
+const PNG_SCALE = 2;
+const MAX_PNG_SIDE = 8192;
+
+/** A complete SVG document of parts above each other, each {width, height, node}, under an optional title. */
+export function composed(parts, theme, title = "") {
+  const margin = 12;
+  const width = Math.max(...parts.map((part) => part.width)) + 2 * margin;
+  const children = [];
+  let y = margin;
+  if (title) {
+    children.push(text(margin, y + 8, title, { size: 14, weight: "600", fill: theme.ink }));
+    y += 26;
+  }
+  for (const part of parts) {
+    children.push(svg("g", { transform: `translate(${margin} ${y})` }, part.node));
+    y += part.height + 8;
+  }
+  const size = { width: Math.ceil(width), height: Math.ceil(y + margin - 8) };
+  const root = svg("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, "font-family": FONT });
+  root.append(svg("title", {}, title || "attention"), svg("rect", { ...size, fill: theme.paper }), ...children);
+  return root;
+}
+
+/** The SVG file of a composed picture. */
+export function svgFile(root) {
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(root)}\n`;
+}
+
+/** The PNG file of a composed picture, at twice its size where that is possible, as a promise of a Blob. */
+export async function pngFile(root) {
+  const [width, height] = ["width", "height"].map((side) => Number(root.getAttribute(side)));
+  const scale = Math.min(PNG_SCALE, MAX_PNG_SIDE / Math.max(width, height));
+  const image = new Image(width, height);
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgFile(root))}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.max(1, Math.round(width * scale));
+  canvas.height = Math.max(1, Math.round(height * scale));
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve, reject) => {
+    canvas.toBlob(
+      (blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large for a PNG file."))),
+      "image/png",
+    );
+  });
+}
+
+/** A table as tab-separated text, which spreadsheets paste into cells. */
+export function tabSeparated({ columns, rows }) {
+  const line = (cells) => cells.map((cell) => String(cell).replace(/[\t\n\r]+/g, " ")).join("\t");
+  return [columns, ...rows].map(line).join("\n") + "\n";
+}
+
+/** Let the browser save a file. */
+export function download(name, content, type) {
+  const blob = content instanceof Blob ? content : new Blob([content], { type });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** Copy text; where a frame may not use the clipboard, through a selection. Resolves to whether it worked. */
+export async function copyText(string) {
+  try {
+    await navigator.clipboard.writeText(string);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = string;
+    document.body.append(area);
+    area.select();
+    const copied = document.execCommand("copy");
+    area.remove();
+    return copied;
+  }
+}

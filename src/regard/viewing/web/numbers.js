@@ -1,0 +1,133 @@
+// The numbers of one row, as text beside a picture, and the legend of the colours.
+
+import { colourAt, css } from "./colours.js";
+import { html, svg } from "./dom.js";
+import { exact, fixed, formatWeight } from "./scales.js";
+import { seriesOf, strongest } from "./selection.js";
+import { measure, text, wrapped } from "./text.js";
+import { printable } from "./tokens.js";
+
+const LISTED = 8;
+
+/** A label and its numbers as a list of pairs; `chosen` marks one of them. */
+export function numberList(heading, pairs, chosen = -1) {
+  const items = pairs.map(([label, number], place) => {
+    const value = html("data", { value: String(exact(number)) }, formatWeight(number));
+    return html("li", { className: place === chosen ? "chosen" : "" }, html("bdi", {}, printable(label)), value);
+  });
+  return [html("p", {}, heading), html("ul", { className: "chips" }, items)];
+}
+
+/** What a row attends to: its strongest inputs, and the one that is pointed at. Of a column, who attends to it. */
+export function placeNumbers(trace, selection, { row, column }) {
+  if (row < 0) return columnNumbers(selection, column);
+  const heading = [
+    html("b", {}, html("bdi", {}, printable(selection.rows.labels[row]))),
+    ` attends to`,
+    ...rowSeries(trace, selection, row),
+  ];
+  const pairs = strongest(selection, row, LISTED).filter(
+    ([place, weight]) => place === column || Math.abs(weight) >= 0.0005,
+  );
+  const start = row * selection.width;
+  let chosen = -1;
+  if (column !== null && column < selection.width) {
+    chosen = pairs.findIndex(([place]) => place === column);
+    if (chosen < 0) chosen = pairs.push([column, selection.weights[start + column]]) - 1;
+  }
+  const rest = selection.width - pairs.length;
+  const list = numberList(
+    heading,
+    pairs.map(([place, weight]) => [selection.columns.labels[place], weight]),
+    chosen,
+  );
+  if (rest > 0) {
+    const shown = pairs.reduce((sum, [, weight]) => sum + weight, 0);
+    let total = 0;
+    for (let place = start; place < start + selection.width; place++) total += selection.weights[place];
+    list[1].append(
+      html(
+        "li",
+        { className: "quiet" },
+        `${rest} ${pairs.length ? "more" : "inputs"}: ${formatWeight(total - shown)} together`,
+      ),
+    );
+  }
+  return list;
+}
+
+function columnNumbers(selection, column) {
+  const name = html("b", {}, html("bdi", {}, printable(selection.columns.labels[column])));
+  const pairs = selection.rows.labels.map((label, row) => [label, selection.weights[row * selection.width + column]]);
+  pairs.sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
+  return numberList([name, " is attended to by"], pairs.slice(0, LISTED));
+}
+
+/** The series of a row, such as " (p 0.93, gate 0.41)". */
+export function rowSeries(trace, selection, row) {
+  const shown = trace.series
+    .filter((each) => each.axis === selection.rows.axis.name && each.name !== "choice")
+    .map((each) => {
+      const value = seriesOf(trace, each.name, selection.rows)[row];
+      return each.name === "log_prob" ? `p ${fixed(Math.exp(value), 3)}` : `${each.name} ${fixed(value, 3)}`;
+    });
+  return shown.length ? [html("span", { className: "quiet" }, ` (${shown.join(", ")})`)] : [];
+}
+
+/** All weights of a selection as a table, with the series of the rows at the end. */
+export function selectionTable(trace, selection) {
+  const series = trace.series.filter((each) => each.axis === selection.rows.axis.name);
+  const values = series.map((each) => seriesOf(trace, each.name, selection.rows));
+  const rows = [];
+  for (let row = 0; row < selection.height; row++) {
+    const weights = Array.from(selection.weights.subarray(row * selection.width, (row + 1) * selection.width), exact);
+    rows.push([selection.rows.labels[row], ...weights, ...values.map((all) => exact(all[row]))]);
+  }
+  const corner = `${selection.rows.axis.name} \\ ${selection.columns.axis.name}`;
+  const columns = [corner, ...selection.columns.labels, ...series.map((each) => each.name)];
+  return { caption: `${selection.name}: each row shows what it attends to`, columns, rows };
+}
+
+/** A bar of the colours with the numbers at its ends, and what they are: {width, height, node}. */
+export function legendBar({ scale, table, theme, width, name = "weight" }) {
+  const steps = 60;
+  const [left, length] = [34, 150];
+  const bar = svg("g", { "shape-rendering": "crispEdges" });
+  for (let step = 0; step < steps; step++) {
+    const fill = css(colourAt(table, step / (steps - 1)));
+    bar.append(svg("rect", { x: left + (step * length) / steps, y: 4, width: length / steps + 0.5, height: 12, fill }));
+  }
+  const [low, high] = scale.perRow
+    ? [scale.signed ? "−max" : "0", "largest of the row"]
+    : [scale.signed ? fixed(-scale.largest, 2) : "0", fixed(scale.largest, scale.largest < 0.1 ? 3 : 2)];
+  const style = { size: 12, fill: theme.quiet };
+  const ends = [text(left - 6, 10, low, { ...style, anchor: "right" }), text(left + length + 6, 10, high, style)];
+  const frame = svg("rect", { x: left, y: 4, width: length, height: 12, fill: "none", stroke: theme.line });
+  const end = left + length + 14 + measure(high, 12);
+  const beside = end + measure(name, 12) <= width;
+  const note = legendText(name, { width: beside ? width - end : width, theme });
+  const node = svg(
+    "g",
+    {},
+    bar,
+    frame,
+    ends,
+    svg("g", { transform: beside ? `translate(${end} 1)` : "translate(0 22)" }, note.node),
+  );
+  return {
+    width: Math.ceil(beside ? end + note.width : Math.max(end, note.width)),
+    height: beside ? 20 : 22 + note.height,
+    node,
+  };
+}
+
+/** A sentence below a picture: {width, height, node}. It breaks into lines of at most `width`. */
+export function legendText(note, { width, theme }) {
+  const words = note.split(" ");
+  const lines = [];
+  for (const { index, line } of wrapped(words, width, { size: 12, padding: 0, gap: 4 }))
+    (lines[line] ??= []).push(words[index]);
+  const nodes = lines.map((line, place) => text(0, 9 + 17 * place, line.join(" "), { size: 12, fill: theme.quiet }));
+  const longest = Math.max(...lines.map((line) => measure(line.join(" "), 12)));
+  return { width: Math.ceil(longest) + 4, height: 17 * lines.length + 2, node: svg("g", {}, nodes) };
+}

@@ -1,0 +1,166 @@
+// What is selected of a trace: one map, or the mean or maximum of several heads, between tokens or whole words.
+
+import { exact, isSigned } from "./scales.js";
+import { direction, isSpecial, joined, wordGroups } from "./tokens.js";
+
+/** Maps over the same axes that differ only in layer and head: [{name, label, rows, columns, maps, layers, heads}]. */
+export function families(trace, accepts = () => true) {
+  const found = new Map();
+  for (const map of trace.maps.filter(accepts)) {
+    const numbered = map.layer !== undefined || map.head !== undefined;
+    const name = numbered ? map.name.replace(/[\s.]*\d+(\.\d+)?$/, "") || map.name : map.name;
+    const key = JSON.stringify([name, numbered, map.rows, map.columns]);
+    if (!found.has(key)) found.set(key, { name, numbered, rows: map.rows, columns: map.columns, maps: [] });
+    found.get(key).maps.push(map);
+  }
+  const all = [...found.values()];
+  for (const family of all) {
+    const twin = all.some((other) => other !== family && other.name === family.name);
+    family.label = family.numbered && twin ? `${family.name}, by head` : family.name;
+    family.layers = numbers(family.maps.map((map) => map.layer));
+    family.heads = numbers(family.maps.map((map) => map.head));
+  }
+  return all;
+}
+
+/** The family that options ask for: by its label, by the name of a map, or one that has their layer and head. */
+export function chosenFamily(all, { map, name, layer, head }) {
+  const labelled = all.find((each) => each.label === map);
+  if (labelled) return labelled;
+  const suits = (each) =>
+    (name === undefined || each.maps.some((map) => map.name === name || map.name.startsWith(`${name} `))) &&
+    (!Number.isInteger(layer) || each.layers.includes(layer)) &&
+    (!Number.isInteger(head) || each.heads.includes(head));
+  return all.find(suits) ?? all[0];
+}
+
+/**
+ * The weights that options select: {name, rows, columns, height, width, weights}. A side (rows or columns) has
+ * {axis, labels, members, direction}; `members` are the positions of the axis that each of its labels stands for.
+ */
+export function select(trace, options, accepts) {
+  const family = chosenFamily(families(trace, accepts), options);
+  if (!family) return null;
+  const { name, weights } = reduced(family, options);
+  const rows = side(trace.axis(family.rows), options);
+  const columns = side(trace.axis(family.columns), options);
+  return { name, rows, columns, ...regrouped(weights, family.maps[0].width, rows, columns, options) };
+}
+
+/** The value of a series for each label of a side: the sum of log-probabilities, the mean of anything else. */
+export function seriesOf(trace, name, oneSide) {
+  const series = trace.series.find((each) => each.name === name && each.axis === oneSide.axis.name);
+  if (!series) return undefined;
+  return oneSide.members.map((members) => {
+    const sum = members.reduce((total, place) => total + series.values[place], 0);
+    return name === "log_prob" ? sum : sum / members.length;
+  });
+}
+
+/** The trace of a selection, as version 2 JSON, with the series along its axes. */
+export function selectionTrace(trace, selection) {
+  const sides = [selection.columns, selection.rows];
+  const same = selection.rows.axis.name === selection.columns.axis.name;
+  const axes = (same ? sides.slice(0, 1) : sides).map(({ axis, labels }) => {
+    const kept = { name: axis.name, kind: axis.kind, labels };
+    if (axis.grid && labels.length === axis.labels.length) kept.grid = axis.grid;
+    if (axis.text !== undefined) kept.text = axis.text;
+    return kept;
+  });
+  const table = [];
+  for (let row = 0; row < selection.height; row++) {
+    table.push(Array.from(selection.weights.subarray(row * selection.width, (row + 1) * selection.width), exact));
+  }
+  const map = {
+    name: selection.name,
+    rows: selection.rows.axis.name,
+    columns: selection.columns.axis.name,
+    weights: table,
+  };
+  const series = [];
+  for (const each of trace.series) {
+    const oneSide = sides.find(({ axis }) => axis.name === each.axis);
+    const whole = oneSide?.members.every((members) => members.length === 1);
+    // A chosen input is an index, which means nothing for joined words.
+    if (
+      !oneSide ||
+      (each.name === "choice" && (!whole || selection.columns.labels.length !== selection.columns.axis.labels.length))
+    )
+      continue;
+    series.push({ name: each.name, axis: each.axis, values: seriesOf(trace, each.name, oneSide).map(exact) });
+  }
+  const written = { version: 2, kind: trace.kind, axes, maps: [map] };
+  if (series.length) written.series = series;
+  if (trace.image) written.image = trace.image;
+  return written;
+}
+
+/** The strongest inputs of a row, as [column, weight] pairs. */
+export function strongest(selection, row, count) {
+  const start = row * selection.width;
+  const pairs = Array.from(selection.weights.subarray(start, start + selection.width), (weight, column) => [
+    column,
+    weight,
+  ]);
+  return pairs.sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, count);
+}
+
+function numbers(all) {
+  return [...new Set(all.filter((number) => number !== undefined))].sort((one, other) => one - other);
+}
+
+function reduced(family, { layer, head }) {
+  const layers = family.layers.includes(layer) ? [layer] : null;
+  const heads = family.heads.includes(head) ? [head] : null;
+  const maps = family.maps.filter(
+    (map) => (!layers || layers.includes(map.layer)) && (!heads || heads.includes(map.head)),
+  );
+  if (maps.length === 1) return maps[0];
+  const how = head === "max" ? "max" : "mean";
+  const weights = Float32Array.from(maps[0].weights);
+  for (const map of maps.slice(1)) {
+    map.weights.forEach((weight, place) => {
+      weights[place] = how === "max" ? Math.max(weights[place], weight) : weights[place] + weight;
+    });
+  }
+  if (how === "mean") weights.forEach((weight, place) => (weights[place] = weight / maps.length));
+  const part = [layers && `layer ${layers[0]}`, heads && `head ${heads[0]}`].filter(Boolean).join(", ");
+  return { name: `${family.name}, ${how} of ${maps.length}${part ? `, ${part}` : ""}`, weights };
+}
+
+function side(axis, { words, hideSpecial }) {
+  let members = (words && wordGroups(axis)) || axis.labels.map((_, place) => [place]);
+  if (hideSpecial) members = members.filter((group) => !group.every((place) => isSpecial(axis.labels[place])));
+  const labels = members.map((group) => joined(group.map((place) => axis.labels[place])));
+  return { axis, labels, members, direction: direction(axis.text ?? labels) };
+}
+
+/**
+ * Weights between the labels of two sides. Attention to a word is the sum over its tokens, attention of a word the
+ * mean (Zenkel et al. 2019). Where inputs are hidden, each row is scaled to keep its sum.
+ */
+function regrouped(full, fullWidth, rows, columns, { hideSpecial }) {
+  const height = rows.labels.length;
+  const width = columns.labels.length;
+  const shape = { height, width };
+  if (full.length === height * width && fullWidth === width) return { ...shape, weights: full };
+  const weights = new Float32Array(height * width);
+  const keepsSum = hideSpecial && !isSigned(full);
+  rows.members.forEach((places, row) => {
+    let total = 0;
+    let kept = 0;
+    for (const place of places) {
+      for (let column = 0; column < fullWidth; column++) total += full[place * fullWidth + column] / places.length;
+      columns.members.forEach((inputs, column) => {
+        for (const input of inputs) {
+          const part = full[place * fullWidth + input] / places.length;
+          weights[row * width + column] += part;
+          kept += part;
+        }
+      });
+    }
+    if (keepsSum && kept > 0)
+      for (let column = 0; column < width; column++) weights[row * width + column] *= total / kept;
+  });
+  return { ...shape, weights };
+}

@@ -1,0 +1,152 @@
+// <attention-view>: one trace in several elements, a tab for each. `elements="matrix lines heads"` says which.
+
+import { fill, html } from "./dom.js";
+import { upgradeProperties, whenWritten } from "./source.js";
+import { styleSheet } from "./styles.js";
+import { THEMES, themeAround, watchTheme } from "./theme.js";
+import { readTrace } from "./trace.js";
+
+/** Options that an element shares with the others. */
+const SHARED = ["map", "layer", "head", "name", "scale", "palette", "words", "hideSpecial"];
+
+export class AttentionView extends HTMLElement {
+  #trace = null;
+  #error = "";
+  #chosen = null;
+  #frame = html("div", {});
+  #made = new Map();
+  #options = {};
+  #stopWatching = null;
+
+  constructor() {
+    super();
+    this.attachShadow({ mode: "open" }).append(this.#frame);
+    this.shadowRoot.adoptedStyleSheets = [styleSheet()];
+  }
+
+  connectedCallback() {
+    this.#stopWatching = watchTheme(() => this.#colour());
+    upgradeProperties(this, ["trace"]);
+    if (this.#trace || this.#error) this.#render();
+    else whenWritten(this, (text) => (this.trace ??= text));
+  }
+
+  disconnectedCallback() {
+    this.#stopWatching?.();
+  }
+
+  get trace() {
+    return this.#trace;
+  }
+
+  set trace(value) {
+    this.#made.clear();
+    this.#error = "";
+    try {
+      this.#trace = readTrace(value);
+    } catch (error) {
+      this.#trace = null;
+      this.#error = error.message;
+    }
+    if (this.isConnected) this.#render();
+  }
+
+  /** The element that is shown. */
+  get shown() {
+    return this.#made.get(this.#chosen);
+  }
+
+  /** The names of the elements that can show this trace. */
+  #names() {
+    const asked = (this.getAttribute("elements") ?? "matrix").split(/\s+/).filter(Boolean);
+    return asked.filter((name) => customElements.get(`attention-${name}`)?.suits(this.#trace));
+  }
+
+  #render() {
+    this.#colour();
+    if (this.#error)
+      return void fill(
+        this.#frame,
+        html("div", { className: "frame" }, html("p", { className: "error", role: "alert" }, this.#error)),
+      );
+    const names = this.#names();
+    if (!names.length) {
+      const message = `There is nothing to draw: this trace of kind ${this.#trace.kind} has no weights.`;
+      return void fill(
+        this.#frame,
+        html("div", { className: "frame" }, html("p", { className: "error", role: "alert" }, message)),
+      );
+    }
+    if (!names.includes(this.#chosen))
+      this.#chosen = names.includes(this.getAttribute("shown")) ? this.getAttribute("shown") : names[0];
+    const panel = html("div", { role: names.length > 1 ? "tabpanel" : null, id: "panel" }, this.#element(this.#chosen));
+    const tabs =
+      names.length > 1
+        ? html(
+            "div",
+            { className: "tabs", role: "tablist", onkeydown: (event) => this.#onKey(event, names) },
+            names.map((name) => this.#tab(name)),
+          )
+        : null;
+    fill(this.#frame, tabs, panel);
+  }
+
+  #tab(name) {
+    const selected = name === this.#chosen;
+    return html(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${name}`,
+        "aria-selected": String(selected),
+        "aria-controls": "panel",
+        tabIndex: selected ? 0 : -1,
+        onclick: () => this.#choose(name),
+      },
+      customElements.get(`attention-${name}`).label,
+    );
+  }
+
+  #onKey(event, names) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    this.#choose(names[(names.indexOf(this.#chosen) + step + names.length) % names.length]);
+    this.shadowRoot.getElementById(`tab-${this.#chosen}`).focus();
+  }
+
+  #choose(name) {
+    this.#chosen = name;
+    this.#element(name).options = this.#options;
+    this.#render();
+  }
+
+  #element(name) {
+    if (!this.#made.has(name)) {
+      const element = document.createElement(`attention-${name}`);
+      const options = this.getAttribute("options");
+      if (options) element.options = JSON.parse(options);
+      element.options = this.#options;
+      if (this.hasAttribute("theme")) element.setAttribute("theme", this.getAttribute("theme"));
+      element.addEventListener("attention-options", (event) => this.#share(event.detail));
+      element.addEventListener(
+        "attention-place",
+        (event) => event.detail && this.#share(element.optionsOf?.(event.detail) ?? {}),
+      );
+      element.trace = this.#trace;
+      this.#made.set(name, element);
+    }
+    return this.#made.get(name);
+  }
+
+  /** What is selected in one element is selected in the others too. */
+  #share(options) {
+    for (const name of SHARED) if (name in options) this.#options[name] = options[name];
+  }
+
+  #colour() {
+    const theme = THEMES[this.getAttribute("theme")] ?? themeAround(this);
+    this.#frame.className = `around ${theme.name}`;
+  }
+}

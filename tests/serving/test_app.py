@@ -1,0 +1,166 @@
+"""The server: a route for each verb, typed requests and answers, and errors that say what to do."""
+
+import base64
+import io
+import json
+
+import pytest
+from PIL import Image
+from starlette.testclient import TestClient
+
+import regard
+from regard import Trace
+from regard.serving.app import create_app
+from regard.serving.settings import ServerSettings
+from regard.systems.families import families
+
+TEXT = "He is happy."
+
+
+def data_uri(image, form="png"):
+    stream = io.BytesIO()
+    image.save(stream, form)
+    return f"data:image/{form};base64,{base64.b64encode(stream.getvalue()).decode()}"
+
+
+@pytest.fixture(scope="module")
+def client():
+    with TestClient(create_app(), base_url="http://localhost") as made:
+        yield made
+
+
+def test_there_is_a_route_for_each_verb(client):
+    document = client.get("/openapi.json").json()
+    for each in families().values():
+        assert f"/v1/{each.verb}" in document["paths"]
+    request = document["components"]["schemas"]["TranslateRequest"]["properties"]
+    assert request["model"]["default"] == "en-fr", "the same as on the command line"
+    options = document["components"]["schemas"]["TranslateOptions"]["properties"]
+    assert options["beam"]["description"].startswith("Number of hypotheses")
+    assert (options["beam"]["minimum"], options["beam"]["maximum"]) == (1, 16)
+    answer = document["components"]["schemas"]["Translation"]["properties"]
+    assert answer["score"]["type"] == "number"
+
+
+def test_answers_are_those_of_the_model(client):
+    model = regard.load("en-fr", device="cpu")
+    texts = [TEXT, "A dog is running."]
+    answer = client.post("/v1/translate", json={"input": texts, "trace": True, "options": {"beam": 3, "nbest": 2}})
+    assert answer.status_code == 200
+    expected = model.translate(texts, beam=3, nbest=2)
+    for found, one in zip(answer.json()["results"], expected, strict=True):
+        assert found["text"] == one.text
+        assert found["score"] == pytest.approx(one.score, abs=1e-5)
+        assert Trace.from_dict(found["trace"]).source == one.trace.source
+        assert [each["text"] for each in found["alternatives"]] == [each.text for each in one.alternatives]
+    without = client.post("/v1/translate", json={"input": TEXT}).json()["results"]
+    assert [each["trace"] for each in without] == [None], "traces are sent on request"
+
+
+def test_images_and_tapes_are_taken(client):
+    image = Image.new("L", (28, 28), 0)
+    found = client.post("/v1/recognize", json={"input": data_uri(image), "options": {"top": 2}}).json()
+    assert len(found["results"][0]["predictions"]) == 2
+    assert found["model"] == "digits"
+    rows = [[0, 1, 1, 0, 0, 1, 0, 1], [1, 0, 0, 1, 0, 1, 1, 0]]
+    answers = [
+        client.post("/v1/tape", json={"input": given}).json()["results"][0]["text"]
+        for given in (rows, "01100101 10010110", [rows])
+    ]
+    assert answers == ["01100101 10010110"] * 3, "rows are one input, a list of rows are several"
+
+
+def test_words_are_aligned(client):
+    answer = client.post("/v1/align", json={"source": "He is happy .", "target": "Il est heureux ."}).json()
+    assert answer["links"] == [[0, 0], [1, 1], [2, 2], [3, 3]]
+    assert Trace.from_dict(answer["trace"]).target == ("Il", "est", "heureux", ".")
+
+
+def test_results_are_streamed_with_the_progress(client):
+    body = {"input": [TEXT] * 10, "options": {"beam": 1}}
+    answer = client.post("/v1/translate", json=body, headers={"accept": "text/event-stream"})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = [dict(line.split(": ", 1) for line in each.splitlines()) for each in answer.text.strip().split("\n\n")]
+    names = [each["event"] for each in events]
+    assert names[0] == "progress"
+    assert names.count("result") == 10
+    assert names[-1] == "done"
+    assert json.loads(events[-2]["data"]) == {"done": 10, "of": 10}
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "status", "says"),
+    [
+        ("translate", {"input": TEXT, "options": {"beam": 99}}, 422, "options.beam: Input should be less than"),
+        ("translate", {"input": TEXT, "options": {"nbest": 9}}, 422, "nbest must not exceed beam"),
+        ("translate", {"input": TEXT, "options": {"baem": 1}}, 422, "options.baem: Extra inputs are not permitted"),
+        ("translate", {"input": []}, 422, "input"),
+        ("translate", {}, 422, "input: Field required"),
+        ("translate", {"input": "x" * 20_001}, 422, "at most 20000 characters"),
+        ("translate", {"input": [TEXT] * 65}, 422, "at most 64 items"),
+        (
+            "translate",
+            {"input": TEXT, "model": "/etc/passwd"},
+            422,
+            "model: Input should be 'en-de', 'en-fr' or 'fa-en'",
+        ),
+        ("translate", {"input": TEXT, "model": "digits"}, 422, "model: Input should be"),
+        (
+            "align",
+            {"source": "a", "target": "b", "model": "digits"},
+            404,
+            "no model 'digits' for this; choose from en-de",
+        ),
+        ("recognize", {"input": "/etc/passwd"}, 422, "input"),
+        ("recognize", {"input": "data:image/png;base64,AAAA"}, 422, "The image of input 1 is not an image"),
+        ("tape", {"input": "012"}, 422, ""),
+        ("align", {"source": " ", "target": "a"}, 422, "Both sentences need a word"),
+        ("nothing", {}, 404, "Not Found"),
+    ],
+)
+def test_what_cannot_be_answered_is_explained(client, route, body, status, says):
+    answer = client.post(f"/v1/{route}", json=body)
+    assert answer.status_code == status, answer.text
+    error = answer.json()["error"]
+    assert says in error["message"]
+    assert "/src/" not in error["message"]
+    assert "Traceback" not in error["message"]
+
+
+def test_health_models_and_measures(client):
+    assert client.get("/health").json()["status"] == "ok"
+    listed = {each["name"]: each for each in client.get("/v1/models").json()["models"]}
+    assert listed["en-fr"]["verb"] == "translate"
+    assert "BLEU" in listed["en-fr"]["headline"]
+    client.post("/v1/translate", json={"input": TEXT})
+    loaded = {each["name"]: each["loaded"] for each in client.get("/v1/models").json()["models"]}
+    assert loaded["en-fr"]
+    assert not loaded["fa-en"], "models are loaded when they are first asked for"
+    text = client.get("/metrics").text
+    assert 'regard_requests_total{status="ok",verb="translate"}' in text
+    assert "regard_model_bytes" in text
+    assert client.get("/web/index.js").headers["content-type"].startswith("text/javascript")
+
+
+def test_models_are_unloaded_when_memory_runs_short():
+    with TestClient(create_app(ServerSettings(memory=1)), base_url="http://localhost") as small:
+        for name in ("tape-copy", "tape-recall"):
+            small.post("/v1/tape", json={"input": "", "model": name})
+        assert len(small.app.state.backend.models.loaded) == 2
+        small.post("/v1/translate", json={"input": TEXT, "options": {"beam": 1}})
+        assert list(small.app.state.backend.models.loaded) == ["en-fr"]
+
+
+def test_a_model_folder_is_served_under_its_name(tmp_path):
+    from small_models import small_translator
+
+    small_translator().save(tmp_path / "mine")
+    with TestClient(create_app(folders=[str(tmp_path / "mine")]), base_url="http://localhost") as served:
+        answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine", "options": {"max_length": 3}})
+        assert answer.status_code == 200
+        assert answer.json()["model"] == "mine"
+        (tmp_path / "mine" / "model.safetensors").write_bytes(b"broken")
+    with TestClient(create_app(folders=[str(tmp_path / "mine")]), base_url="http://localhost") as served:
+        answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine"})
+        assert answer.status_code == 503
+        assert str(tmp_path) not in answer.text, "errors say nothing about the server's files"

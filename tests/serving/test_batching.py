@@ -1,0 +1,188 @@
+"""Requests of all clients share batches, and none of them can harm the others."""
+
+import asyncio
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
+from small_models import TEXTS, small_translator
+
+from regard.errors import OptionError
+from regard.serving.batching import Batcher
+from regard.serving.errors import RefusedError
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a model that is not one."""
+
+    seed: int | None = None
+    loud: bool = False
+
+
+class Model:
+    """Answers after `gate` is opened, and records its batches."""
+
+    def __init__(self):
+        self.batches = []
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def answer(self, inputs, options):
+        self.gate.wait(5)
+        self.batches.append(list(inputs))
+        if "bad" in inputs:
+            raise OptionError("bad is not good")
+        if "broken" in inputs:
+            raise RuntimeError("broken")
+        return [each.upper() if options.loud else each for each in inputs]
+
+
+def run(scenario, **settings):
+    async def main():
+        batcher, model = Batcher(**settings), Model()
+        try:
+            return await scenario(batcher, model), model.batches
+        finally:
+            model.gate.set()
+            await batcher.close()
+
+    return asyncio.run(main())
+
+
+async def held(batcher, model, *requests, options=None):
+    """Start requests while the model is busy with a first one, and then let it go on."""
+    model.gate.clear()
+    first = asyncio.create_task(batcher.answer(model, options or Options(), ["first"]))
+    await asyncio.sleep(0.05)
+    tasks = [asyncio.create_task(batcher.answer(model, own, inputs)) for own, inputs in requests]
+    await asyncio.sleep(0.05)
+    model.gate.set()
+    return await asyncio.gather(first, *tasks, return_exceptions=True)
+
+
+def test_what_waits_is_answered_together_and_in_order():
+    async def scenario(batcher, model):
+        return await held(batcher, model, *((Options(), [f"{n}a", f"{n}b"]) for n in range(4)))
+
+    answers, batches = run(scenario, batch=6)
+    assert answers == [["first"], *([f"{n}a", f"{n}b"] for n in range(4))]
+    assert batches == [["first"], ["0a", "0b", "1a", "1b", "2a", "2b"], ["3a", "3b"]], "as many as fit"
+
+
+def test_other_options_and_seeds_are_other_batches():
+    async def scenario(batcher, model):
+        requests = [(Options(), ["a"]), (Options(loud=True), ["b"]), (Options(), ["c"])]
+        requests += [(Options(seed=1), ["d"]), (Options(seed=1), ["e"])]
+        return await held(batcher, model, *requests)
+
+    answers, batches = run(scenario)
+    assert answers == [["first"], ["a"], ["B"], ["c"], ["d"], ["e"]]
+    assert sorted(map(sorted, batches[1:])) == [["a", "c"], ["b"], ["d"], ["e"]], "a seed is answered alone"
+
+
+def test_a_faulty_input_fails_only_its_own_request():
+    async def scenario(batcher, model):
+        return await held(batcher, model, (Options(), ["a"]), (Options(), ["bad"]), (Options(), ["c"]))
+
+    (first, a, bad, c), _ = run(scenario)
+    assert (first, a, c) == (["first"], ["a"], ["c"])
+    assert isinstance(bad, OptionError)
+
+
+def test_after_an_unexpected_error_the_next_request_is_answered():
+    async def scenario(batcher, model):
+        with pytest.raises(RuntimeError):
+            await batcher.answer(model, Options(), ["broken"])
+        return await batcher.answer(model, Options(), ["a"])
+
+    assert run(scenario)[0] == ["a"]
+
+
+def test_a_full_queue_and_a_greedy_client_are_refused():
+    async def scenario(batcher, model):
+        model.gate.clear()
+        first = asyncio.create_task(batcher.answer(model, Options(), ["first"], client="x"))
+        await asyncio.sleep(0.05)
+        waiting = [asyncio.create_task(batcher.answer(model, Options(), ["a"] * 3, client="y"))]
+        await asyncio.sleep(0.02)
+        with pytest.raises(RefusedError, match="3 of your inputs wait already, of at most 4") as greedy:
+            await batcher.answer(model, Options(), ["b"] * 2, client="y")
+        with pytest.raises(RefusedError, match="busy: 3 inputs wait") as full:
+            await batcher.answer(model, Options(), ["c"] * 3, client="z")
+        model.gate.set()
+        await asyncio.gather(first, *waiting)
+        return greedy.value.status, full.value.status, full.value.retry_after, batcher.waiting
+
+    assert run(scenario, queue=5, per_client=4)[0] == (429, 503, 1, 0)
+
+
+def test_a_request_past_its_deadline_is_refused_and_not_answered():
+    async def scenario(batcher, model):
+        model.gate.clear()
+        first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
+        await asyncio.sleep(0.02)
+        late = asyncio.create_task(batcher.answer(model, Options(), ["late"]))
+        await asyncio.sleep(0.2)
+        model.gate.set()
+        return await asyncio.gather(first, late, return_exceptions=True)
+
+    (first, late), batches = run(scenario, deadline=0.1)
+    assert first == ["first"]
+    assert late.status == 503
+    assert batches == [["first"]]
+
+
+def test_a_client_that_leaves_is_not_answered():
+    async def scenario(batcher, model):
+        model.gate.clear()
+        first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
+        await asyncio.sleep(0.02)
+        gone = asyncio.create_task(batcher.answer(model, Options(), ["gone"]))
+        await asyncio.sleep(0.02)
+        gone.cancel()
+        model.gate.set()
+        await first
+        await asyncio.sleep(0.05)
+        return batcher.waiting
+
+    waiting, batches = run(scenario)
+    assert waiting == 0
+    assert batches == [["first"]]
+
+
+def test_a_server_that_shuts_down_refuses_what_waits():
+    async def scenario(batcher, model):
+        model.gate.clear()
+        first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
+        await asyncio.sleep(0.02)
+        waiting = asyncio.create_task(batcher.answer(model, Options(), ["waiting"]))
+        await asyncio.sleep(0.02)
+        closing = asyncio.create_task(batcher.close())
+        await asyncio.sleep(0.02)
+        model.gate.set()
+        await closing
+        return await asyncio.gather(first, waiting, return_exceptions=True)
+
+    (first, waiting), _ = run(scenario)
+    assert first == ["first"]
+    assert waiting.status == 503
+
+
+def test_batches_take_a_third_of_the_time_or_less():
+    model = small_translator(hidden=128, embedding=64)
+    options = model.options({"traces": "none", "max_length": 20})
+
+    async def seconds(batch):
+        batcher = Batcher(batch=batch, queue=1000, per_client=1000, deadline=600.0)
+        await batcher.answer(model, options, TEXTS)
+        # The processor's time, which does not depend on what else the machine does.
+        start = time.process_time()
+        await asyncio.gather(*(batcher.answer(model, options, [text]) for text in TEXTS * 8))
+        taken = time.process_time() - start
+        await batcher.close()
+        return taken
+
+    alone, together = (asyncio.run(seconds(batch)) for batch in (1, 32))
+    assert together < alone / 3

@@ -1,0 +1,111 @@
+"""`regard serve` as a process: it starts, answers many clients at once, and ends as it should."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+
+import command_line
+import pytest
+
+SECONDS = float(os.environ.get("REGARD_SOAK_SECONDS", "15"))
+CLIENTS = 64
+REQUESTS = [
+    ("/v1/translate", {"input": "He is happy.", "options": {"beam": 1, "max_length": 8}}),
+    ("/v1/translate", {"input": ["A dog runs.", "The man reads."], "options": {"beam": 1, "max_length": 8}}),
+    ("/v1/tape", {"input": "01100101 10010110"}),
+    ("/v1/classify", {"input": "I loved this film. It was wonderful."}),
+    ("/v1/translate", {"input": 3}),
+]
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The process and its port."""
+    command = [sys.executable, "-m", "regard", "serve", "--port", "0", "--queue", "48", "--per-client", "1000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        found = re.search(r"models at http://127\.0\.0\.1:(\d+)/", line)
+        assert found, line + process.stderr.read()
+        yield process, int(found[1])
+        process.kill()
+
+
+def ask(port, path, body=None):
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    content = None if body is None else json.dumps(body)
+    headers = {"content-type": "application/json"}
+    connection.request("GET" if body is None else "POST", path, content, headers)
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    return answer.status, json.loads(text) if path != "/metrics" else text.decode()
+
+
+def resident(process):
+    """Memory of a process in MiB."""
+    with open(f"/proc/{process.pid}/status") as status:  # noqa: PTH123
+        return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) / 1024
+
+
+def test_many_clients_at_once_get_answers_or_are_told_to_wait(server, capsys):
+    process, port = server
+    for path, body in REQUESTS:
+        ask(port, path, body)
+    statuses, times = [], []
+    lock = threading.Lock()
+    before = resident(process)
+    end = time.monotonic() + SECONDS
+
+    def client(number):
+        turn = number
+        while time.monotonic() < end:
+            path, body = REQUESTS[turn % len(REQUESTS)]
+            start = time.monotonic()
+            status, answer = ask(port, path, body)
+            with lock:
+                statuses.append((turn % len(REQUESTS), status))
+                times.append(time.monotonic() - start)
+            if status in (429, 503):
+                assert "Try again later" in answer["error"]["message"]
+                time.sleep(0.2)
+            turn += 1
+
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        list(clients.map(client, range(CLIENTS)))
+    expected = {(4, 422)} | {(turn, status) for turn in range(4) for status in (200, 429, 503)}
+    assert set(statuses) <= expected
+    assert {(turn, 200) for turn in range(4)} <= set(statuses)
+    assert resident(process) - before < 200, "memory does not grow with the requests"
+    sizes = re.findall(
+        r'regard_batch_inputs_bucket\{le="1\.0"\} (\S+)|regard_batch_inputs_count (\S+)', ask(port, "/metrics")[1]
+    )
+    single, batches = float(sizes[0][0]), float(sizes[1][1])
+    assert single < batches, "some batches had inputs of several clients"
+    slowest = sorted(times)[int(0.99 * len(times))]
+    assert slowest < 30
+    answered = sum(status == 200 for _, status in statuses)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{len(times)} requests, {answered / SECONDS:.0f} answers a second, p99 {slowest:.2f} s\n")
+
+
+def test_it_ends_on_a_signal_after_what_it_is_doing(server):
+    process, port = server
+    waiting = ThreadPoolExecutor(1).submit(ask, port, "/v1/translate", {"input": "A dog runs over the bridge."})
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    assert waiting.result()[0] in (200, 503)
+    process.wait(20)
+    assert "Traceback" not in process.stderr.read()
+
+
+def test_what_cannot_be_served_is_explained():
+    assert "set --token" in command_line.refused("serve", "--host", "0.0.0.0")  # noqa: S104
+    assert "no folder and no shipped model" in command_line.refused("serve", "nowhere")
+    assert "port must be" in command_line.refused("serve", "--port", "99999")

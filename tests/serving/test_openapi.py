@@ -1,0 +1,44 @@
+"""What the OpenAPI document says holds: requests made from it are answered as it describes."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from regard.serving import schemas
+from regard.serving.app import create_app
+from regard.serving.settings import ServerSettings
+
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: pip install -e '.[dev]'")
+# Rules between options and the content of images are no matter of a schema: what breaks them is answered with 422.
+positive_data_acceptance = pytest.importorskip("schemathesis.specs.openapi.checks").positive_data_acceptance
+# Small enough that any request is answered at once.
+SMALL = {name: min(most, 4) for name, most in schemas.CEILINGS.items()} | {
+    "max_length": 6,
+    "min_length": 6,
+    "slots": 200,
+}
+
+
+@pytest.fixture(scope="module")
+def document():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schemas, "CEILINGS", SMALL)
+        server = ServerSettings(host="0.0.0.0", open_to_all=True, max_characters=24, max_inputs=2)  # noqa: S104
+        app = create_app(server)
+    return schemathesis.openapi.from_asgi("/openapi.json", app)
+
+
+ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "models"]
+
+
+@pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_route_answers_as_it_is_documented(document, route):
+    method = "GET" if route == "models" else "POST"
+    operation = document[f"/v1/{route}"][method]
+
+    @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=operation.as_strategy())
+    def check(case):
+        case.call_and_validate(excluded_checks=[positive_data_acceptance])
+
+    check()
