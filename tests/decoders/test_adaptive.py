@@ -9,7 +9,7 @@ def test_the_sentinel_is_one_more_key_of_the_softmax():
     encoded, target = encoder(*sources()), torch.randint(3, VOCABULARY, (len(sources()[0]), 4))
     unrolled = decoder(encoded, target, weights=True)
     state = decoder.start(encoded)
-    image = torch.tanh(decoder.bridge(encoded.summary[:, -decoder.bridge.in_features :]))[:, -HIDDEN:]
+    image = encoded.summary[:, -decoder.image_layer.in_features :]
     (hidden, cell), scored = state.cells[0], decoder.attention.score
     for step in range(4):
         word = decoder.embedding(target[:, step])

@@ -19,9 +19,10 @@ from regard.layers.cells import LSTM, uniform_
 class Adaptive(RecurrentDecoder):
     """Adaptive attention with a visual sentinel (Lu et al. 2017, section 2.4).
 
-    h_t, m_t = LSTM([E y_(t-1); v]), where h_0, m_0 and the image as a whole, v, are each tanh(W mean_i a_i). The query
-    is h_t, so the last word is known when the model looks. The sentinel s_t = sigmoid(W_y [E y_(t-1); v] + W_h h_(t-1))
-    tanh(m_t) is what the decoder knows without looking. It competes with the cells, by the same score:
+    h_t, m_t = LSTM([E y_(t-1); v]), where v = mean_i a_i is the image as a whole, and h_0 and m_0 are each tanh(W v).
+    The query is h_t, so the last word is known when the model looks. The sentinel
+    s_t = sigmoid(W_y [E y_(t-1); v] + W_h h_(t-1)) tanh(m_t) is what the decoder knows without looking. It competes
+    with the cells, by the same score:
 
         z_ti = score(h_t, a_i),   z_ts = score(h_t, s_t),   [alpha_t (1 - beta_t); beta_t] = softmax([z_t; z_ts])
         c_t = beta_t W_s s_t + (1 - beta_t) sum_i alpha_ti a_i
@@ -47,7 +48,7 @@ class Adaptive(RecurrentDecoder):
             embedding,
             summary_dim=memory_dim,
             hidden=hidden,
-            num_layers=3,  # the bridge computes h_0, m_0 and v from the mean annotation
+            num_layers=2,  # the bridge computes both h_0 and m_0 from the mean annotation
             attention=attention,
             output=output,
             dropout=dropout,
@@ -56,7 +57,7 @@ class Adaptive(RecurrentDecoder):
         gates, width = self.cell.num_gates * hidden, embedding.embedding_dim
         self.word_layer = uniform_(nn.Linear(width, gates + hidden))
         """W y for the gates, then W_y."""
-        self.image_layer = uniform_(nn.Linear(hidden, gates + hidden, bias=False))
+        self.image_layer = uniform_(nn.Linear(memory_dim, gates + hidden, bias=False))
         self.sentinel_gate = uniform_(Hoisted(hidden, hidden, bias=False))
         self.sentinel_layer = uniform_(nn.Linear(hidden, memory_dim))
         """W_s: a sentinel as one of the annotations."""
@@ -70,8 +71,14 @@ class Adaptive(RecurrentDecoder):
         return projected
 
     def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
-        """Return the state of the single layer, and what the image as a whole adds to the gates of every step."""
-        return ((hidden[0], hidden[1]), (self.image_layer(hidden[2]),))
+        """Return the state of the single layer; h_0 and m_0 both come from the mean annotation."""
+        return ((hidden[0], hidden[1]),)
+
+    def start(self, encoded: Encoded) -> RecurrentState:
+        """Return the state before the first word, with what the image as a whole adds to the gates of every step."""
+        state = super().start(encoded)
+        image = self.image_layer(encoded.summary[:, -self.image_layer.in_features :])
+        return replace(state, cells=(*state.cells, (image,)))
 
     def advance(
         self,
