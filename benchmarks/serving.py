@@ -63,7 +63,7 @@ def measure(batch: int, *, clients: int, seconds: float, model: str) -> tuple[fl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--model", default="en-fr")

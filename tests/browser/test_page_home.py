@@ -55,6 +55,18 @@ def test_navigation_keeps_the_page_loaded_and_back_leads_back(visit):
     assert page.evaluate("() => window.still")
 
 
+def test_the_keyboard_reaches_the_content_at_once(visit):
+    page = visit("/")
+    page.locator(".card").first.wait_for()
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").text_content() == "Skip to the content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").text_content() == "Translate", "the first card"
+    assert page.locator(":focus").evaluate("(node) => node.closest('.card') !== null")
+    assert "#" not in page.url
+
+
 def test_the_trust_strip_shows_the_numbers_of_the_api_and_explains_them(visit, workbench):
     page = visit("/read?text=The+dog+is+running+over+the+bridge.")
     strip = page.locator(".trust")

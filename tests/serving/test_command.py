@@ -130,3 +130,21 @@ def test_what_cannot_be_served_is_explained():
     assert "set --token" in command_line.refused("serve", "--host", "0.0.0.0")  # noqa: S104
     assert "no folder and no shipped model" in command_line.refused("serve", "nowhere")
     assert "port must be" in command_line.refused("serve", "--port", "99999")
+
+
+@pytest.mark.parametrize("has_browser", [True, False])
+def test_the_workbench_is_opened_in_the_browser_where_there_is_one(monkeypatch, has_browser):
+    opened = threading.Event()
+    addresses = []
+
+    def open_browser(address):
+        addresses.append(address)
+        opened.set()
+        return has_browser
+
+    monkeypatch.setattr("webbrowser.open", open_browser)
+    # The browser is opened while the server runs.
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: opened.wait(10) and time.sleep(0.1))
+    done = command_line.regard("serve", "--open", "--port", "0", check=True)
+    assert f"models at {addresses[0]} " in done.stdout
+    assert ("there is no browser to open here" in done.stderr) == (not has_browser)
