@@ -78,9 +78,7 @@ def beam_tree(steps: Sequence[BeamStep], outputs: Sequence[Hypothesis], *, end: 
             fate: Fate = "kept" if rank in step.kept else "pruned"
             row = None if step.weights is None else first + parent
             places[rank] = len(nodes)
-            node = BeamNode(
-                rows[parent], depth, token, step.log_probs[rank], step.totals[rank], fate, attention=row
-            )
+            node = BeamNode(rows[parent], depth, token, step.log_probs[rank], step.totals[rank], fate, attention=row)
             nodes.append(node)
         # At first, rows may stand for nothing: fewer tokens than hypotheses are possible.
         rows = [places.get(rank, 0) for rank in step.kept]

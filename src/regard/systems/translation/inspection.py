@@ -119,9 +119,7 @@ def inspect(
     return _inspection(decoder, decoder.search(checked_search(options))[0], count)
 
 
-def decode_again(
-    model: Translator, sentence: str, change: Change, *, count: int = 5, **options: Any
-) -> Redecoded:
+def decode_again(model: Translator, sentence: str, change: Change, *, count: int = 5, **options: Any) -> Redecoded:
     """Translate a sentence with and without a change, and compare words and log-probabilities.
 
     The new translation has the `count` likeliest words at each step; the original one has none, for which see `inspect`.
@@ -154,9 +152,7 @@ def force_word(model: Translator, found: Inspection, position: int, word: str | 
     return Change(prefix=(*before, *tokens))
 
 
-def move_attention(
-    model: Translator, found: Inspection, position: int, weights: Mapping[int, float]
-) -> Change:
+def move_attention(model: Translator, found: Inspection, position: int, weights: Mapping[int, float]) -> Change:
     """The change by which the step of a word attends elsewhere, and the translation is decoded again from there.
 
     `position` counts `found.words` from 0. `weights` has the weight of source words, counted from 0 in

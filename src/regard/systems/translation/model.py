@@ -249,9 +249,7 @@ class Translator(System):
         found = [best[: options.nbest] for best in self._search(encoded, lengths.tolist(), options)]
         rows = [row for row, best in enumerate(found) for _ in best]
         flat = [hypothesis for best in found for hypothesis in best]
-        traces = iter(
-            traces_of(self, [inputs[row] for row in rows], [ids[row] for row in rows], flat, options.traces)
-        )
+        traces = iter(traces_of(self, [inputs[row] for row in rows], [ids[row] for row in rows], flat, options.traces))
         results = []
         for text, source, best in zip(inputs, ids, found, strict=True):
             first, *others = [

@@ -89,9 +89,7 @@ def next_log_probs(step: Step) -> Float[Tensor, "b y"]:
 def continuing(tokenizer: Tokenizer) -> Bool[Tensor, "y"]:
     """Which pieces continue the word before them: those that begin with a letter rather than a space or a mark."""
     texts = [tokenizer.decode([token]) for token in range(len(tokenizer))]
-    return torch.tensor(
-        [_is_letter(text[:1]) and not tokenizer.begins_word(token) for token, text in enumerate(texts)]
-    )
+    return torch.tensor([_is_letter(text[:1]) and not tokenizer.begins_word(token) for token, text in enumerate(texts)])
 
 
 def split_tokens(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[range]:

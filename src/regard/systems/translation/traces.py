@@ -25,9 +25,7 @@ def traces_of(
     ]
 
 
-def _trace(
-    model: "Translator", text: str, source: list[int], hypothesis: Hypothesis, more: tuple[Map, ...]
-) -> Trace:
+def _trace(model: "Translator", text: str, source: list[int], hypothesis: Hypothesis, more: tuple[Map, ...]) -> Trace:
     end = ["</s>"] if hypothesis.finished else []
     pieces = (*model.target_tokenizer.pieces(hypothesis.tokens), *end)
     columns = Axis("source", "tokens", (*model.source_tokenizer.pieces(source[:-1]), "</s>"), text=text)
@@ -42,9 +40,7 @@ def _trace(
     return Trace("translation", (columns, rows, *history), maps, (log_probs,))
 
 
-def _all_maps(
-    model: "Translator", sources: Sequence[list[int]], found: Sequence[Hypothesis]
-) -> list[tuple[Map, ...]]:
+def _all_maps(model: "Translator", sources: Sequence[list[int]], found: Sequence[Hypothesis]) -> list[tuple[Map, ...]]:
     """Every layer's and head's attention, from one pass in which the tokens of the hypotheses are given."""
     if not model.has_heads:
         return [()] * len(found)
