@@ -27,7 +27,9 @@ def document():
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
+INSPECTION = ["translation", "translation/beam", "translation/compare", "translation/gold"]
 ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "models"]
+ROUTES += [f"inspect/{name}" for name in INSPECTION]
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell

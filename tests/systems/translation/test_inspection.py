@@ -159,7 +159,7 @@ def test_the_tree_holds_the_search(model):
 def test_a_branch_of_the_tree_has_its_own_attention(model):
     found = search_tree(model, TEXT, **LONG)
     assert found.trace(found.outputs()[0]).maps[0] == inspect(model, TEXT, **LONG).trace.maps[0]
-    pruned = [place for place, node in enumerate(found.nodes) if node.fate == "pruned" and node.depth == 4][0]
+    pruned = next(place for place, node in enumerate(found.nodes) if node.fate == "pruned" and node.depth == 4)
     steps = SentenceDecoder(model, TEXT).steps(found.tree.tokens(pruned)[:-1])
     expected = torch.cat([step.attended.weights[0] for step in steps])
     np.testing.assert_allclose(found.trace(pruned).maps[0].weights, expected.numpy(), atol=1e-5)
@@ -222,7 +222,7 @@ def test_moved_attention_changes_what_follows_and_nothing_before(model):
 @pytest.mark.parametrize("model", ["rnnsearch", "conditional", "luong", "hard"], indirect=True)
 def test_attention_that_stays_where_it_was_changes_nothing(model):
     found = inspect(model, TEXT, **LONG)
-    own = {step: row for step, row in enumerate(found.trace.maps[0].weights.tolist())}
+    own = dict(enumerate(found.trace.maps[0].weights.tolist()))
     again = decode_again(model, TEXT, Change(attention=own), **LONG)
     assert again.after.tokens == found.tokens
     assert again.after.log_prob == pytest.approx(found.log_prob, abs=1e-4)

@@ -9,8 +9,8 @@ import numpy as np
 
 from regard.data.tokenizer import END
 from regard.errors import OptionError
-from regard.metrics.alignment import AlignmentScores, GoldAlignment, alignment_error_rate, links_from_weights
-from regard.systems.translation.alignment import Link, WordMap, align_words
+from regard.metrics.alignment import AlignmentScores, GoldAlignment, Link, alignment_error_rate, links_from_weights
+from regard.systems.translation.alignment import WordMap, align_words
 from regard.systems.translation.changes import Change
 from regard.systems.translation.data import parse_world
 from regard.systems.translation.decoding import UNCHANGED, SentenceDecoder

@@ -35,6 +35,9 @@ from regard.systems.translation.segments import segments
 from regard.systems.translation.traces import traces_of
 from regard.trace import Trace
 
+MAX_WORDS = 64
+"""Words of a translation, the first ones, for which the likeliest others are found."""
+
 
 @dataclass(frozen=True)
 class InspectedWord:
@@ -47,7 +50,7 @@ class InspectedWord:
     probability: float
     """Of exactly this word after the words before it."""
     likeliest: tuple[NextWord, ...]
-    """The likeliest words at this place, best first."""
+    """The likeliest words at this place, best first; none after the first MAX_WORDS words."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def inspect(
 def decode_again(model: Translator, sentence: str, change: Change, *, count: int = 5, **options: Any) -> Redecoded:
     """Translate a sentence with and without a change, and compare words and log-probabilities.
 
-    The new translation has the `count` likeliest words at each step; the original one has none, for which see `inspect`.
+    The new translation has the `count` likeliest words at each step; the original one has none, which `inspect` has.
     """
     search = checked_search(options)
     plain, changed = SentenceDecoder(model, sentence), SentenceDecoder(model, sentence, change)
@@ -228,14 +231,15 @@ def _words(decoder: SentenceDecoder, hypothesis: Hypothesis, count: int) -> tupl
     tokens = _with_end(hypothesis.tokens, hypothesis.finished)
     steps = decoder.steps(hypothesis.tokens)
     inner = continuing(tokenizer).to(decoder.model.device)
-    words = []
+    words: list[InspectedWord] = []
     for span in split_tokens(tokenizer, tokens):
         pieces = tuple(tokens[place] for place in span)
         log_prob = sum(next_log_probs(steps[place])[0, tokens[place]].item() for place in span)
         if is_open(tokenizer, pieces[-1]):  # it is this word only if nothing continues it
             after = next_log_probs(steps[span.stop])[0]
             log_prob += after.masked_fill(inner, -torch.inf).logsumexp(0).item()
-        likeliest = likeliest_words(decoder.decoder, steps[span.start], tokenizer, count) if count else ()
+        wanted = count if len(words) < MAX_WORDS else 0
+        likeliest = likeliest_words(decoder.decoder, steps[span.start], tokenizer, wanted) if wanted else ()
         text = word_text(tokenizer, pieces)
         words.append(InspectedWord(text, pieces, span.start, math.exp(log_prob), tuple(likeliest)))
     return tuple(words)
