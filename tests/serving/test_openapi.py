@@ -27,9 +27,8 @@ def document():
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
-INSPECTION = ["translation", "translation/beam", "translation/compare", "translation/gold"]
-ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "models"]
-ROUTES += [f"inspect/{name}" for name in INSPECTION]
+ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "trust", "models"]
+ROUTES += [f"inspect/translation{name}" for name in ("", "/beam", "/compare", "/gold")]
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell

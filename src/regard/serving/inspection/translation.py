@@ -16,7 +16,7 @@ SMALLEST = -3e38
 
 def routes(backend: Backend) -> APIRouter:
     """The routes of the page."""
-    router = APIRouter(prefix="/v1/inspect/translation", tags=["inspection"], responses=documented(*REFUSALS))
+    router = APIRouter(prefix="/v1/inspect/translation", tags=["workbench"], responses=documented(*REFUSALS))
 
     async def run(function: Callable[..., Value], request: Request, *names: str) -> Value:
         models = [await backend.models.get(backend.models.find(name, "translator")) for name in names]
