@@ -50,7 +50,7 @@ def _inspected(model: Any, body: schemas.InspectRequest) -> schemas.InspectAnswe
     from regard.systems.translation.inspection import decode_again, inspect
 
     sentences, sentence = _sentence(model, body.input, body.sentence)
-    change, search = _change(body.change), body.search.model_dump()
+    change, search = _change(model, body.change), body.search.model_dump()
     difference = None
     if change.is_empty:
         before = inspect(model, sentence, count=body.words, **search)
@@ -80,7 +80,7 @@ def _tree(model: Any, body: schemas.SentenceRequest) -> schemas.TreeAnswer:
     from regard.systems.translation.search_trees import search_tree
 
     sentence = _sentence(model, body.input, body.sentence)[1]
-    found = search_tree(model, sentence, _change(body.change), **body.search.model_dump())
+    found = search_tree(model, sentence, _change(model, body.change), **body.search.model_dump())
     nodes = [
         schemas.TreeNode(
             parent=node.parent,
@@ -153,11 +153,13 @@ def _sentence(model: Any, text: str, number: int) -> tuple[list[str], str]:
     return found, found[number]
 
 
-def _change(body: schemas.ChangeBody) -> Any:
+def _change(model: Any, body: schemas.ChangeBody) -> Any:
     from regard.systems.translation.changes import Change
+    from regard.systems.translation.inspection import encode_after
 
     attention = {each.step: each.weights for each in body.attention}
-    return Change(tuple(body.prefix), attention, tuple(body.heads), body.align)
+    word = encode_after(model, body.prefix, body.word) if body.word.strip() else ()
+    return Change((*body.prefix, *word), attention, tuple(body.heads), body.align)
 
 
 def _view(model: Any, found: Any) -> schemas.TranslationView:

@@ -40,6 +40,8 @@ class ChangeBody(BaseModel):
     model_config = STRICT
     prefix: Annotated[list[Token], Field(max_length=MAX_TARGET)] = []
     """Target tokens that the translation must begin with."""
+    word: Annotated[str, Field(max_length=100)] = ""
+    """A text that follows the prefix."""
     attention: Annotated[list[StepAttention], Field(max_length=64)] = []
     heads: Annotated[list[HeadName], Field(max_length=256)] = []
     """Heads of a Transformer to remove."""
