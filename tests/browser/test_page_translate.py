@@ -113,6 +113,14 @@ def test_the_search_is_a_tree_with_attention_for_each_branch(visit, api):
     assert page.locator(".tree .node.pruned").count() == sum(each["fate"] == "pruned" for each in nodes)
     best = next(each for each in nodes if each["rank"] == 0)
     assert numbers(page, ".branch") == pytest.approx([best["total"]])
+    for form in ("JSON", "SVG"):
+        with page.expect_download() as download:
+            page.locator(".files").get_by_role("button", name=form).click()
+        content = download.value.path().read_text(encoding="utf-8")
+        if form == "JSON":
+            assert json.loads(content) == tree
+        else:
+            assert content.count("data-node=") == len(nodes)
     page.locator(".tree").press("ArrowLeft")
     parent = nodes[best["parent"]]
     assert numbers(page, ".branch") == pytest.approx([parent["total"]])

@@ -71,6 +71,7 @@ def _inspected(model: Any, body: schemas.InspectRequest) -> schemas.InspectAnswe
         sentence=body.sentence,
         heads=head_names(model),
         alignments=list(ALIGNMENTS) if has_alignment else [],
+        alignment=model.config.align,
         before=_view(model, before),
         difference=difference,
     )

@@ -142,7 +142,9 @@ class InspectAnswer(BaseModel):
     heads: list[str]
     """The heads that can be removed."""
     alignments: list[str]
-    """The alignments that can take the place of that of the model."""
+    """The alignments that can take the place of that of the model; none where it cannot be replaced."""
+    alignment: str
+    """That of the model."""
     before: TranslationView
     difference: Difference | None
     """None where nothing is changed."""

@@ -5,6 +5,7 @@ import { ask, field, select } from "/pages/parts.js";
 import { alignmentName, editedText } from "/pages/translate_change.js";
 
 const EXPLAINED = {
+  softmax: "Soft attention reads a weighted mean of all source tokens.",
   hard: "Hard attention reads only the one source token that it finds best, instead of a weighted mean of all.",
   local_m: "Local attention sees only the source tokens within three positions of the diagonal.",
   sparsemax: "Sparse attention gives most source tokens a weight of exactly 0.",
@@ -14,7 +15,7 @@ const EXPLAINED = {
 /** The panel; the second model is the same with another alignment, or another translator of this server. */
 export function comparePanel(page) {
   const { model, second } = page.state;
-  const variants = page.answer.alignments.filter((name) => name !== "softmax");
+  const variants = page.answer.alignments.filter((name) => name !== page.answer.alignment);
   const others = page.context.models.map(({ name }) => name).filter((name) => name !== model);
   const choices = [
     ...variants.map((name) => [`${model}+${name}`, `${model} with ${alignmentName(name)}`]),

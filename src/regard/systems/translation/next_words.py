@@ -27,7 +27,7 @@ class NextWord:
     text: str
     """The word, "</s>" for the end."""
     tokens: tuple[int, ...]
-    """Its pieces."""
+    """Its pieces: where several ways to write it were found, the likeliest."""
     probability: float
     """Of exactly this word: of its pieces, and of no further piece of the same word after them."""
     begins: bool
@@ -41,7 +41,7 @@ def likeliest_words(
 
     The pieces that may continue a word are followed best first: a word that has begun is at least as likely as any word
     that it can become, so that what is less likely than the words already found need not be followed. At most `width`
-    unfinished words are followed at a time.
+    unfinished words are followed at a time. A word that can be written with different pieces counts once.
     """
     inner = continuing(tokenizer).to(step.logits.device)
     log_probs, state = next_log_probs(step), step.state
@@ -75,7 +75,11 @@ def likeliest_words(
 
 
 def _ranked(words: list[NextWord], count: int) -> list[NextWord]:
-    return sorted(words, key=lambda word: word.probability, reverse=True)[:count]
+    """The likeliest words, each in its likeliest spelling."""
+    best: dict[tuple[str, bool], NextWord] = {}
+    for word in sorted(words, key=lambda word: word.probability, reverse=True):
+        best.setdefault((word.text, word.begins), word)
+    return list(best.values())[:count]
 
 
 def next_log_probs(step: Step) -> Float[Tensor, "b y"]:
