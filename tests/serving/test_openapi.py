@@ -27,19 +27,9 @@ def document():
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
-ROUTES = [
-    "translate",
-    "recognize",
-    "glimpse",
-    "classify",
-    "read",
-    "tape",
-    "align",
-    "trust",
-    "classify/without",
-    "read/expected",
-    "models",
-]
+ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "trust", "models"]
+ROUTES += [f"inspect/translation{name}" for name in ("", "/beam", "/compare", "/gold")]
+ROUTES += ["inspect/document", "inspect/reading"]
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell
