@@ -21,7 +21,7 @@ def shown(page):
 
 def answer(page, workbench, removed=()):
     body = {"model": "reviews-en", "input": TEXT, "removed": list(removed)}
-    return page.request.post(f"{workbench}/v1/inspect/document", data=body).json()
+    return page.request.post(f"{workbench}/v1/classify/without", data=body).json()
 
 
 def test_a_click_removes_a_word_or_a_sentence_and_the_probability_moves(visit, workbench):

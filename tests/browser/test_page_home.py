@@ -87,10 +87,10 @@ def test_the_trust_strip_shows_the_numbers_of_the_api_and_explains_them(visit, w
 def test_a_page_says_when_the_server_is_gone_and_tries_again(visit, workbench):
     page = visit("/document", allow="ERR_FAILED")
     page.locator(".word").first.wait_for()
-    page.route("**/v1/inspect/document", lambda route: route.abort())
+    page.route("**/v1/classify/without", lambda route: route.abort())
     page.get_by_role("button", name="Irony").click()
     page.get_by_role("alert").filter(has_text="The server does not answer").wait_for()
-    page.unroute("**/v1/inspect/document")
+    page.unroute("**/v1/classify/without")
     page.get_by_role("button", name="Try again").click()
     page.locator(".word", has_text="sequel").wait_for()
     assert page.get_by_role("alert").count() == 0

@@ -15,7 +15,7 @@ def test_words_are_stepped_through_with_their_surprisal_and_what_was_expected(vi
     page.locator(".expected li").first.wait_for()
     asked = {"model": "reader-en", "input": TEXT}
     reading = page.request.post(f"{workbench}/v1/read", data=asked).json()["results"][0]
-    expected = page.request.post(f"{workbench}/v1/inspect/reading", data=asked).json()["expected"]
+    expected = page.request.post(f"{workbench}/v1/read/expected", data=asked).json()["expected"]
 
     def check(place):
         about = page.locator(".about-word")

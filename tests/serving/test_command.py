@@ -23,7 +23,7 @@ REQUESTS = [
     ("/v1/tape", {"input": "01100101 10010110"}),
     ("/v1/classify", {"input": "I loved this film. It was wonderful."}),
     ("/v1/trust", {"verb": "tape", "input": "01100101 10010110"}),
-    ("/v1/inspect/document", {"input": "I loved this film. It was wonderful.", "removed": [1]}),
+    ("/v1/classify/without", {"input": "I loved this film. It was wonderful.", "removed": [1]}),
     ("/v1/translate", {"input": 3}),
 ]
 WRONG = len(REQUESTS) - 1

@@ -29,7 +29,7 @@ def document():
 
 ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "trust", "models"]
 ROUTES += [f"inspect/translation{name}" for name in ("", "/beam", "/compare", "/gold")]
-ROUTES += ["inspect/document", "inspect/reading"]
+ROUTES += ["classify/without", "read/expected"]
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell

@@ -47,11 +47,11 @@ class WithoutAnswer(BaseModel):
 
 
 def routes(backend: Backend) -> APIRouter:
-    """`/v1/inspect/document`, for document classifiers."""
+    """`/v1/classify/without`, for document classifiers."""
     router = APIRouter()
 
     @router.post(
-        "/v1/inspect/document", tags=["workbench"], operation_id="inspect_document", responses=documented(*REFUSALS)
+        "/v1/classify/without", tags=["workbench"], operation_id="classify_without", responses=documented(*REFUSALS)
     )
     async def without(body: WithoutRequest, request: Request) -> WithoutAnswer:
         """Classify a text without some of its words, and tell what each sentence is worth."""

@@ -37,12 +37,10 @@ class ExpectedAnswer(BaseModel):
 
 
 def routes(backend: Backend) -> APIRouter:
-    """`/v1/inspect/reading`, for language models."""
+    """`/v1/read/expected`, for language models."""
     router = APIRouter()
 
-    @router.post(
-        "/v1/inspect/reading", tags=["workbench"], operation_id="inspect_reading", responses=documented(*REFUSALS)
-    )
+    @router.post("/v1/read/expected", tags=["workbench"], operation_id="read_expected", responses=documented(*REFUSALS))
     async def expected(body: ExpectedRequest, request: Request) -> ExpectedAnswer:
         """Tell the words that a language model expects in the place of each word of a text."""
         from regard.systems.reading.inspection import expected_words

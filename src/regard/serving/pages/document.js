@@ -90,7 +90,7 @@ class DocumentPage {
     const { model, text } = this.values;
     const again = () => this.remove(removed);
     const body = { model, input: text, removed };
-    const answer = await ask(this.result, this.context, "/v1/inspect/document", body, again);
+    const answer = await ask(this.result, this.context, "/v1/classify/without", body, again);
     if (!answer || text !== this.values.text || model !== this.values.model) return false;
     this.values.removed = removed;
     state.write({ removed });

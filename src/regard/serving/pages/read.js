@@ -85,7 +85,7 @@ class ReadPage {
   /** What the model expected in the place of each word, where it is a language model. */
   async #expect(model, text) {
     const { signal } = this.context;
-    const asked = post("/v1/inspect/reading", { model, input: text, top: TOP }, { signal });
+    const asked = post("/v1/read/expected", { model, input: text, top: TOP }, { signal });
     const answer = await busy(this.about, asked, "Asking what was expected …");
     if (!answer || text !== this.values.text) return;
     this.expected = answer.expected;
