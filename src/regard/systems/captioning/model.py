@@ -126,15 +126,19 @@ class Captioner(System):
 
     def predict(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
         """The captions of one batch of images."""
-        opened = [open_image(image) for image in inputs]
-        encoded = self.encode(self.prepare(opened).to(self.device))
-        found = [best[: options.nbest] for best in self.search_encoded(encoded, options)]
+        seen = [self.seen(image) for image in inputs]
+        encoded = self.encode(self.prepare(seen).to(self.device))
+        return self.report(encoded, self.search_encoded(encoded, options), seen, options)
+
+    def report(
+        self, encoded: Encoded, hypotheses: Sequence[Sequence[Hypothesis]], seen: Sequence[Any], options: CaptionOptions
+    ) -> list[Caption]:
+        """The captions of hypotheses, with what each word attended to in the images as they were `seen`."""
+        found = [best[: options.nbest] for best in hypotheses]
         rows = [row for row, best in enumerate(found) for _ in best]
         flat = [hypothesis for best in found for hypothesis in best]
         traces: list[Trace | None] = [None] * len(flat)
         if options.traces != "none" and self.config.architecture != "show_and_tell":
-            # Overlays are drawn on what the network saw: the whole image, or its centre.
-            seen = opened if self.config.resize == "stretch" else [_center(image) for image in opened]
             traces = self._traces(encoded, rows, flat, seen)
         captions = iter(
             Caption(self.tokenizer.decode(one.tokens), one.score, one.finished, trace=trace)
@@ -145,6 +149,15 @@ class Captioner(System):
             first, *others = [next(captions) for _ in best]
             results.append(replace(first, alternatives=tuple(others)))
         return results
+
+    def seen(self, image: ImageInput) -> Any:
+        """The part of an image that the network sees, and that overlays are drawn on: all of it, or its centre."""
+        opened = open_image(image)
+        if self.config.resize == "stretch":
+            return opened
+        side = min(opened.size)
+        left, top = (opened.width - side) // 2, (opened.height - side) // 2
+        return opened.crop((left, top, left + side, top + side))
 
     def prepare(self, images: Sequence[Any]) -> Tensor:
         """Opened images as the pixels that the network takes."""
@@ -185,8 +198,3 @@ class Captioner(System):
             )
         return traces
 
-
-def _center(image: Any) -> Any:
-    side = min(image.size)
-    left, top = (image.width - side) // 2, (image.height - side) // 2
-    return image.crop((left, top, left + side, top + side))
