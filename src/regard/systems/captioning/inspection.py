@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from jaxtyping import UInt8
 from PIL import Image, ImageDraw
 from torch import Tensor
 
@@ -21,6 +22,7 @@ from regard.data.regions import Box
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
 from regard.decoders.captions import ShowAttendTell
 from regard.encoders.encoded import Encoded
+from regard.encoders.feature_maps import LayerMaps, feature_maps
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis, Ranking
 from regard.systems.captioning import CaptionOptions
@@ -145,6 +147,19 @@ def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int 
         text=text,
     )
     return Caption(text, score, len(log_probs) > words, trace=trace)
+
+
+def layer_maps(
+    model: Captioner, image: ImageInput, *, max_maps: int = 16, max_side: int = 32
+) -> tuple[UInt8[Tensor, "3 h w"], list[LayerMaps]]:
+    """The pixels that the encoder sees of an image, and the maps after each of its layers (see `feature_maps`)."""
+    _options(model, {})
+    pixels = model.prepare([model.seen(image)])
+    encoder, prepared = model.encoder(pixels.to(model.device))
+    if not hasattr(encoder.net, "features"):
+        raise OptionError(f"The encoder {model.config.encoder} is no sequence of layers whose maps can be shown.")
+    layers = [(f"features.{name}", layer) for name, layer in encoder.net.features.named_children()]
+    return pixels[0], feature_maps(layers, prepared[0], max_maps=max_maps, max_side=max_side)
 
 
 def with_gold(trace: Trace, words: Sequence[str], gold: Gold) -> Trace:

@@ -83,7 +83,7 @@ class Captioner(System):
     def cells(self, pixels: Shaped[Tensor, "b 3 h w"]) -> Float[Tensor, "b n d"]:
         """The features of each cell, from pixels from 0 to 255."""
         if self.network is not None:
-            images = ((pixels.float() - 127.5) / 64).contiguous(memory_format=torch.channels_last)
+            images = self.encoder(pixels)[1].contiguous(memory_format=torch.channels_last)
             encoded: Encoded = self.network(images)
             return encoded.states
         features = self._frozen.cells(pixels)
@@ -93,6 +93,12 @@ class Captioner(System):
                 f"{self.config.feature_dim}. Set model.feature_dim."
             )
         return features if self.reduction is None else self.reduction(features)
+
+    def encoder(self, pixels: Shaped[Tensor, "b 3 h w"]) -> tuple[ImageEncoder, Float[Tensor, "b 3 h w"]]:
+        """The convolutional network, and pixels from 0 to 255 as it takes them."""
+        if self.network is not None:
+            return self.network, (pixels.float() - 127.5) / 64
+        return self._frozen.prepared(pixels)
 
     def search(self, images: Tensor, options: Search) -> list[list[Hypothesis]]:
         """The best hypotheses for each image."""
