@@ -70,7 +70,7 @@ def family(kind: str, place: str = "") -> Family:
     if kind not in SYSTEMS:
         hint = nearest_hint(kind, SYSTEMS)
         before = f"{place}: " if place else ""
-        raise OptionError(f"{before}system must be one of {', '.join(SYSTEMS)}; got {kind!r}.{hint}")
+        raise OptionError(f"{before}system must be one of {', '.join(SYSTEMS)}; got {kind!r:.200}.{hint}")
     found: Family = resolve(SYSTEMS[kind])
     return found
 
