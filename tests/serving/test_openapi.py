@@ -28,6 +28,7 @@ def document():
 
 
 ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "models"]
+ROUTES += ["glimpse/at", "tape/random", "convolution/table", "convolution/maps", "caption/hide", "caption/look"]
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell

@@ -58,7 +58,9 @@ def feature_maps(
                 break
             if isinstance(layer, _SILENT):
                 continue
-            filters = layer.weight[:max_maps, :max_inputs].float().cpu() if isinstance(layer, nn.Conv2d) else None
+            filters = (
+                layer.weight.detach()[:max_maps, :max_inputs].float().cpu() if isinstance(layer, nn.Conv2d) else None
+            )
             maps = _smaller(current[0, :max_maps].float().cpu(), max_side)
             shape = (current.shape[1], current.shape[2], current.shape[3])
             found.append(LayerMaps(name, type(layer).__name__, shape, maps, filters))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Literal
 
 import torch
@@ -121,7 +122,8 @@ _KNOWN = {
 }
 
 
-def known_networks() -> list[KnownNetwork]:
+@cache
+def known_networks() -> tuple[KnownNetwork, ...]:
     """Networks of the literature as lists of layers, to start from."""
     found = []
     for name, (title, size) in _KNOWN.items():
@@ -130,7 +132,7 @@ def known_networks() -> list[KnownNetwork]:
             net = NETWORKS[name](10, **options)
         specs = [_spec(layer) for layer in [*net.features, *net.classifier.children()]]
         found.append(KnownNetwork(name, title, size, tuple(spec for spec in specs if spec is not None)))
-    return found
+    return tuple(found)
 
 
 def _spec(layer: nn.Module) -> LayerSpec | None:

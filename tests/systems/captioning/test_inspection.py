@@ -145,7 +145,9 @@ def test_texts_are_compared_word_by_word():
     assert compare_words("", "") == ()
 
 
-@pytest.mark.parametrize("box", [(0.5, 0.0, 0.5, 1.0), (0.0, 0.0, 1.2, 1.0), (0.9, 0.0, 0.1, 1.0), (0.0, float("nan"), 1.0, 1.0)])
+@pytest.mark.parametrize(
+    "box", [(0.5, 0.0, 0.5, 1.0), (0.0, 0.0, 1.2, 1.0), (0.9, 0.0, 0.1, 1.0), (0.0, float("nan"), 1.0, 1.0)]
+)
 def test_impossible_boxes_are_refused(box):
     with pytest.raises(OptionError, match="fractions of the image"):
         hide(Image.new("RGB", (8, 8)), [box])

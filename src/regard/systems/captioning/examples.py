@@ -47,6 +47,11 @@ class Example:
     """The boxes of each word in fractions of the image; None for a word that names nothing."""
 
     @property
+    def model(self) -> str:
+        """A shipped model for such images."""
+        return "scenes" if self.kind == "scene" else "photo-en"
+
+    @property
     def caption(self) -> str:
         """The words joined by spaces."""
         return " ".join(self.words)

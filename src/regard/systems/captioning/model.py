@@ -203,4 +203,3 @@ class Captioner(System):
                 )
             )
         return traces
-

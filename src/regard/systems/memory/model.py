@@ -205,7 +205,7 @@ def _as_rows(tensor: Tensor) -> Rows:
 
 
 def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
-    """Where the heads were at each step and why, what they read and added, how the memory filled, what it holds last."""
+    """Where the heads were and why, what they read and added, how the memory filled, and what it holds at last."""
     steps = Axis("steps", "steps", step_labels(tape))
     axes = [steps, _numbered("channels", "features", tape.inputs), _numbered("bits", "features", tape.targets)]
     over = "steps" if answered.memory is None else "slots"
