@@ -149,7 +149,7 @@ def routes(backend: Backend) -> APIRouter:
 def _all_examples() -> tuple[Any, ...]:
     from regard.systems.captioning.examples import photographs, scene_examples
 
-    return (*photographs(), *scene_examples())
+    return (*scene_examples(), *photographs())
 
 
 def _example(each: Any) -> ExampleImage:
