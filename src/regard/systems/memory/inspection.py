@@ -10,7 +10,8 @@ from regard.errors import OptionError
 from regard.systems.memory.evaluation import score_batches, tapes_of_length
 from regard.systems.memory.model import Tape, TuringMachine
 
-LONGEST = 6
+MULTIPLES = (1, 2, 3, 4, 6, 8, 10)
+LONGEST = MULTIPLES[-1]
 """Longest tapes that are asked for by default, in multiples of the longest of the training."""
 
 
@@ -49,13 +50,13 @@ def random_tape(model: TuringMachine, length: int, *, seed: int = 1, **options: 
 def length_scores(
     model: TuringMachine, lengths: Sequence[int] = (), *, per_length: int = 20, seed: int = 1
 ) -> list[LengthScore]:
-    """Measure `per_length` random tapes of each length; by default up to LONGEST times the longest of the training."""
+    """Measure `per_length` random tapes of each length; by default MULTIPLES of the longest of the training."""
     if model.training:
         raise OptionError("This TuringMachine is in training mode; call model.eval() first.")
     if per_length < 1:
         raise OptionError(f"per_length must be 1 or more; got {per_length}.")
     task = model.task
-    lengths = lengths or [multiple * task.max_length for multiple in range(1, LONGEST + 1)]
+    lengths = lengths or [multiple * task.max_length for multiple in MULTIPLES]
     for length in lengths:
         task.check_length(length)
     scores = []
