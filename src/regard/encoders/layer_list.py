@@ -10,6 +10,7 @@ from msgspec import Meta
 from torch import nn
 
 from regard.config import Checked
+from regard.encoders.image import POOL, VGG_FILTERS
 from regard.encoders.image_networks import NETWORKS
 from regard.encoders.layer_table import LayerTable, layer_table
 from regard.errors import OptionError, ShapeError
@@ -118,7 +119,6 @@ _KNOWN = {
     "lenet5": ("LeNet-5 (1998)", (1, 28, 28)),
     "alexnet": ("AlexNet (2012)", (3, 227, 227)),
     "convnetjs_cifar": ("ConvNetJS for CIFAR-10", (3, 32, 32)),
-    "vgg16": ("VGG-16 (2014)", (3, 224, 224)),
 }
 
 
@@ -132,7 +132,11 @@ def known_networks() -> tuple[KnownNetwork, ...]:
             net = NETWORKS[name](10, **options)
         specs = [_spec(layer) for layer in [*net.features, *net.classifier.children()]]
         found.append(KnownNetwork(name, title, size, tuple(spec for spec in specs if spec is not None)))
-    return tuple(found)
+    # Written out, since to create the network takes long even without memory for its parameters.
+    vgg16 = [
+        LayerSpec("max_pool", 2, 2) if count == POOL else LayerSpec("conv", 3, 1, 1, count) for count in VGG_FILTERS[16]
+    ]
+    return (*found, KnownNetwork("vgg16", "VGG-16 (2014)", (3, 224, 224), tuple(vgg16)))
 
 
 def _spec(layer: nn.Module) -> LayerSpec | None:

@@ -23,6 +23,8 @@ class RandomTapeRequest(BaseModel):
     """Length of the sequence; by default the longest of the training."""
     seed: Seed = 1
     """Seed of the sequence."""
+    slots: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Slots of the memory; 0 for as many as in training, or more where the sequence needs them."""
 
 
 class TapePart(BaseModel):
@@ -34,6 +36,8 @@ class TapePart(BaseModel):
     """Number of wrong bits."""
     bits: float
     """Bits that it takes to correct the answer."""
+    sequence: list[list[float]]
+    """The rows of the sequence."""
     trace: dict[str, Any] | None
 
 
@@ -119,8 +123,9 @@ def _random(model: Any, body: RandomTapeRequest, name: str) -> RandomTapeAnswer:
     length = task.max_length if body.length is None else body.length
     if length > longest:
         raise RefusedError(422, f"This server answers tapes of {name} of at most {longest} {task.unit}; got {length}.")
-    found = random_tape(model, length, seed=body.seed)
-    trace = None if found.trace is None else found.trace.to_dict()
+    slots = body.slots or needed_slots(model, length)
+    found = random_tape(model, length, seed=body.seed, slots=slots)
+    result = found.to_dict()
     return RandomTapeAnswer(
         model=name,
         task=task.name,
@@ -129,6 +134,6 @@ def _random(model: Any, body: RandomTapeRequest, name: str) -> RandomTapeAnswer:
         shortest=task.shortest,
         trained=[task.min_length, task.max_length],
         longest=longest,
-        slots=needed_slots(model, length),
-        result=TapePart(text=found.text, wrong=found.wrong, bits=found.bits, trace=trace),
+        slots=slots,
+        result=TapePart(**{name: result[name] for name in TapePart.model_fields}),
     )

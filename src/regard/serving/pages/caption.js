@@ -7,6 +7,7 @@ import { hiding } from "/pages/caption_hide.js";
 import { ask, button, emptyBox, field, modelPicker, section } from "/pages/parts.js";
 import { imageInput, intro, styled, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
+import { trustStrip } from "/pages/trust.js";
 
 export const title = "Caption";
 
@@ -48,6 +49,7 @@ class CaptionPage {
     this.turn = turns(context.signal);
     this.image = null;
     this.result = html("div", { className: "result" });
+    this.trust = html("section");
     this.pickerBox = html("div");
     this.input = imageInput(examples, (image) => this.take(image, true), { signal: context.signal });
     this.comparison = comparison(this);
@@ -67,6 +69,7 @@ class CaptionPage {
       ),
       this.hiding.node,
       this.own.node,
+      this.trust,
     );
   }
 
@@ -141,6 +144,7 @@ class CaptionPage {
     this.comparison.run();
     this.hiding.run();
     if (this.state.text) this.own.run();
+    trustStrip(this.trust, { verb: "caption", model: this.model, input: this.image.uri });
   }
 
   /** A caption with its view and what to know about it. */

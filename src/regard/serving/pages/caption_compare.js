@@ -47,7 +47,8 @@ export function comparison(page) {
       page.caption();
     };
     fill(chooser, field("Compare with", select(choices, page.state.other, chosen)));
-    panel.hidden = draws.hidden = !page.state.other;
+    draws.hidden = true;
+    panel.hidden = !page.state.other;
   };
   const note =
     "Soft attention averages over all cells for each word; hard attention picks one cell, and can draw it again.";

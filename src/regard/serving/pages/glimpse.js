@@ -5,6 +5,7 @@ import { get } from "/pages/api.js";
 import { ask, button, debounced, emptyBox, field, modelPicker, section } from "/pages/parts.js";
 import { imageInput, intro, styled, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
+import { trustStrip } from "/pages/trust.js";
 
 export const title = "Glimpse";
 
@@ -37,6 +38,7 @@ class GlimpsePage {
     this.result = html("div", { className: "result" });
     this.verdict = html("div", { className: "result", role: "status" });
     this.beliefs = html("div", { className: "result" });
+    this.trust = html("section");
     const take = (image) => {
       this.set({ places: [] });
       this.take(image);
@@ -65,6 +67,7 @@ class GlimpsePage {
       ),
       section("Where it looks, what it sees, what it believes", this.verdict, this.result),
       section("What your glimpse changes", this.beliefs),
+      this.trust,
     );
   }
 
@@ -106,6 +109,10 @@ class GlimpsePage {
     this.usual = usual;
     this.showPath(now);
     this.showVerdict(now, kept);
+    if (!kept.length) {
+      const options = { num_glimpses: count };
+      trustStrip(this.trust, { verb: "glimpse", model, input: this.image.uri, options });
+    }
     fill(this.beliefs, kept.length ? beliefTable(usual, now, kept) : dragHint());
   }
 

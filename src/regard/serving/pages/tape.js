@@ -1,13 +1,14 @@
 // The page Tape: a machine that writes a sequence to its memory and reads it back, at any length.
 
 import { fill, html } from "/web/dom.js";
-import { ask, button, debounced, emptyBox, field, modelPicker, section } from "/pages/parts.js";
+import { ask, button, debounced, emptyBox, field, modelPicker, section, select } from "/pages/parts.js";
 import { intro, styled, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
+import { trustStrip } from "/pages/trust.js";
 
 export const title = "Tape";
 
-const DEFAULTS = { model: "", length: 0, seed: 1, rows: "", vectors: false, allSlots: false };
+const DEFAULTS = { model: "", length: 0, seed: 1, slots: 0, rows: "", vectors: false, allSlots: false };
 
 export async function show(root, context) {
   await styled();
@@ -26,6 +27,7 @@ export async function show(root, context) {
     write(values);
   };
   const result = html("div", { className: "result" });
+  const trust = html("section");
   const turn = turns(signal);
   const slider = lengthSlider((length) => {
     set({ length, rows: "" });
@@ -37,18 +39,22 @@ export async function show(root, context) {
 
   const run = async () => {
     const asked = { models, signal: turn() };
-    const { model, length, seed, rows } = state;
+    const { model, length, seed, slots, rows } = state;
     if (rows) {
       const body = { model, input: rows, trace: true };
       const answer = await ask(result, asked, "/v1/tape", body, run);
-      if (answer) showResult(answer.results[0], `${rows.split(/\s+/).length} rows of your own.`);
+      if (!answer) return;
+      showResult(answer.results[0], `${rows.split(/\s+/).length} rows of your own.`);
+      trustStrip(trust, { verb: "tape", model, input: rows });
       return;
     }
-    const body = { model, seed, ...(length ? { length } : {}) };
+    const body = { model, seed, slots, ...(length ? { length } : {}) };
     const answer = await ask(result, asked, "/v1/tape/random", body, run);
     if (!answer) return;
     slider.set(answer);
     showResult(answer.result, described(answer));
+    const { sequence } = answer.result;
+    trustStrip(trust, { verb: "tape", model, input: sequence, options: { slots: answer.slots } });
   };
   const later = debounced(run, 250);
   const showResult = (tape, line) => {
@@ -73,6 +79,12 @@ export async function show(root, context) {
     chart.reset();
     run();
   };
+  const sizes = [[0, "as in training"], ...[64, 256, 512, 1024].map((count) => [count, String(count)])];
+  const slots = select(sizes, state.slots, (count) => {
+    set({ slots: Number(count), rows: "" });
+    own.value = "";
+    run();
+  });
   const another = button("Another sequence", () => {
     set({ seed: state.seed + 1, rows: "" });
     own.value = "";
@@ -96,18 +108,25 @@ export async function show(root, context) {
     section(
       "Sequence",
       modelPicker(models, state.model, pickModel),
-      html("div", { className: "row" }, html("div", { className: "grow" }, slider.node), another),
+      html(
+        "div",
+        { className: "row" },
+        html("div", { className: "grow" }, slider.node),
+        field("Slots of the memory", slots),
+        another,
+      ),
       ownForm,
     ),
     section("The machine at work", result),
     chart.node,
+    trust,
   );
   await run();
 }
 
 function described({ length, unit, trained, slots, task }) {
   const beyond = length > trained[1] ? `, ${(length / trained[1]).toFixed(1)} times the longest of its training` : "";
-  return `Task ${task}, ${length} ${unit}${beyond}; memory of ${slots} slots.`;
+  return `Task ${task}, ${length} ${unit}${beyond}; a memory of ${slots} slots.`;
 }
 
 /** How to read the picture. */
