@@ -9,7 +9,7 @@ from browser.showing import saved_trace, settle
 
 TEXT = "He is happy."
 PAGE = f"/translate?text={quote(TEXT)}"
-ROUTE = "/v1/inspect/translation"
+ROUTE = "/v1/translate/inspect"
 
 
 @pytest.fixture

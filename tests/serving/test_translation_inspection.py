@@ -12,7 +12,7 @@ from regard.systems.translation.inspection import decode_again, force_word, insp
 from regard.systems.translation.search_trees import search_tree
 
 TEXT = "He is happy."
-ROUTE = "/v1/inspect/translation"
+ROUTE = "/v1/translate/inspect"
 
 
 @pytest.fixture(scope="module")

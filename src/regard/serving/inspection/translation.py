@@ -1,4 +1,4 @@
-"""The routes of the Translate page: /v1/inspect/translation, and below it beam, compare and gold."""
+"""The routes of the Translate page: /v1/translate/inspect, and below it beam, compare and gold."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ SMALLEST = -3e38
 
 def routes(backend: Backend) -> APIRouter:
     """The routes of the page."""
-    router = APIRouter(prefix="/v1/inspect/translation", tags=["workbench"], responses=documented(*REFUSALS))
+    router = APIRouter(prefix="/v1/translate/inspect", tags=["workbench"], responses=documented(*REFUSALS))
 
     async def run(function: Callable[..., Value], request: Request, *names: str) -> Value:
         models = [await backend.models.get(backend.models.find(name, "translator")) for name in names]

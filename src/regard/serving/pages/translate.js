@@ -138,7 +138,7 @@ class TranslatePage {
   async load() {
     const asked = (this.asked = Symbol("request"));
     const body = { ...this.request, change: this.change };
-    const answer = await ask(this.status, this.context, "/v1/inspect/translation", body, () => this.load());
+    const answer = await ask(this.status, this.context, "/v1/translate/inspect", body, () => this.load());
     if (!answer || asked !== this.asked) return;
     this.answer = answer;
     if (this.token !== null) this.state.at = this.wordOf(this.token);

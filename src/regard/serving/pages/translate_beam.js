@@ -28,7 +28,7 @@ export function beamPanel(page) {
   const panel = html("div", { className: "beam" });
   const load = async () => {
     const body = { ...page.request, change: page.change };
-    const answer = await ask(panel, page.context, "/v1/inspect/translation/beam", body, load);
+    const answer = await ask(panel, page.context, "/v1/translate/inspect/beam", body, load);
     if (answer) new BeamTree(panel, answer).show();
   };
   load();

@@ -27,7 +27,7 @@ export function comparePanel(page) {
   const load = async (value) => {
     const [name, align = ""] = value.split("+");
     const body = { ...page.request, second: { model: name, align } };
-    const answer = await ask(result, page.context, "/v1/inspect/translation/compare", body, () => load(value));
+    const answer = await ask(result, page.context, "/v1/translate/inspect/compare", body, () => load(value));
     if (answer) fill(result, compared(answer, model, choices.find((each) => each[0] === value)[1], align));
   };
   const control = select(choices, chosen, (value) => {

@@ -16,7 +16,7 @@ export function goldPanel(page) {
   const result = html("div", {});
   const load = async () => {
     const body = { model, direction: current(), number: page.state.number };
-    const answer = await ask(result, page.context, "/v1/inspect/translation/gold", body, load);
+    const answer = await ask(result, page.context, "/v1/translate/inspect/gold", body, load);
     if (answer) fill(result, checked(answer, page.state.number));
   };
   const go = (number) => {
