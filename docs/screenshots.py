@@ -28,8 +28,8 @@ REVIEW = (
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PAGES = {
     "home": "/",
-    "translate": "/translate",
-    "caption": "/caption",
+    "translate": "/translate?text=The+man+in+the+red+jacket+is+reading+an+old+book.&at=6",
+    "caption": "/caption?image=astronaut&model=photo-en",
     "document": "/document?removed=[32]",
     "read": "/read?word=9",
     "tape": "/tape",

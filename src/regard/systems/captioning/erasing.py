@@ -57,7 +57,7 @@ def hidden_drops(
     generator = np.random.default_rng(0)
     cells = weights.shape[1]
     own = [top_mask(row, share) for row in weights for share in FRACTIONS]
-    drawn = [top_mask(generator.random(cells), share) for share in FRACTIONS for _ in range(DRAWS)]
+    drawn = [top_mask(generator.random((cells,)), share) for share in FRACTIONS for _ in range(DRAWS)]
     drops = whole - score(model, encoded, tokens, ~np.stack([*own, *drawn]))[0]
     # Each word is scored without its own cells, and without all random ones.
     attended = drops[: len(own)][np.arange(len(own)), np.repeat(np.arange(len(weights)), len(FRACTIONS))]
