@@ -21,13 +21,14 @@ class Done:
     stderr: str
 
 
-def regard(*arguments: object, input: str = "", columns: int = 80, check: bool = False) -> Done:
+def regard(*arguments: object, input: str | bytes = "", columns: int = 80, check: bool = False) -> Done:
     """Run `regard arguments...` on a terminal of so many columns; `check` asserts that it succeeds."""
+    content = input.encode() if isinstance(input, str) else input
     stdout, stderr, status = io.StringIO(), io.StringIO(), 0
     config.update("jaxtyping_disable", True)  # wrong input is to reach the errors that users see
     try:
         with (
-            mock.patch.object(sys, "stdin", io.StringIO(input)),
+            mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")),
             mock.patch.dict("os.environ", {"COLUMNS": str(columns), "NO_COLOR": "1"}),
             redirect_stdout(stdout),
             redirect_stderr(stderr),
@@ -42,7 +43,7 @@ def regard(*arguments: object, input: str = "", columns: int = 80, check: bool =
     return done
 
 
-def refused(*arguments: object, input: str = "") -> str:
+def refused(*arguments: object, input: str | bytes = "") -> str:
     """The message of a command that ends with status 2 and no traceback."""
     done = regard(*arguments, input=input)
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)

@@ -82,7 +82,7 @@ class Field:
             return _checked(value, self.kind)
         except (ValidationError, TypeError, ValueError) as error:
             near = _nearest(value, _choices(self.kind))
-            raise OptionError(f"{self.name} must be {self.allowed}; got {value!r}.{near}") from error
+            raise OptionError(f"{self.name} must be {self.allowed}; got {value!r:.200}.{near}") from error
 
     def parse(self, text: str) -> Any:
         """The value that a text of the command line stands for."""
@@ -91,7 +91,7 @@ class Field:
         except (ValidationError, ValueError) as error:
             if isinstance(error, OptionError):
                 raise
-            raise OptionError(f"{self.name} must be {self.allowed}; got {text!r}.") from error
+            raise OptionError(f"{self.name} must be {self.allowed}; got {text!r:.200}.") from error
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _refuse_unknown(values: Mapping[str, Any], known: Iterable[str], place: str)
     for key in values:
         if key not in known:
             hint = _nearest(key, known) or f" Its fields are {', '.join(known)}."
-            raise OptionError(f"{place}: there is no field {key!r}.{hint}")
+            raise OptionError(f"{place}: there is no field {key!r:.200}.{hint}")
 
 
 def _checked(value: Any, kind: Any) -> Any:
@@ -276,7 +276,7 @@ def _range(kind: Any) -> str:
 
 
 def _nearest(value: Any, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(value), list(names), n=1)
+    near = difflib.get_close_matches(str(value)[:200], list(names), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -244,7 +244,7 @@ def test_samples_follow_the_model_and_their_seed():
     logits[START] = -torch.inf
     assert ends() == pytest.approx(logits.softmax(-1)[END].item(), abs=0.03)
     assert ends() == ends()
-    assert ends(temperature=0.01) == float(logits.argmax() == END)
+    assert ends(temperature=0.01) == ends(temperature=1e-300) == float(logits.argmax() == END)
     assert ends(top_k=1) == ends(top_p=1e-6) == float(logits.argmax() == END)
 
 
@@ -336,8 +336,10 @@ def test_a_language_model_without_an_encoder_can_be_searched():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"beam": 0}, "beam must be a whole number, 1 or more; got 0"),
-        ({"nbest": 0}, "nbest must be a whole number, 1 or more; got 0"),
+        ({"beam": 0}, "beam must be a whole number from 1 to 1000; got 0"),
+        ({"beam": 10**6}, "beam must be a whole number from 1 to 1000; got 1000000"),
+        ({"nbest": 0}, "nbest must be a whole number from 1 to 1000; got 0"),
+        ({"max_length": 10**9}, "max_length .* from 0 to 100000 or none; got 1000000000"),
         ({"beam": 2, "nbest": 3}, "nbest must not exceed beam, 2.*got 3"),
         ({"temperature": 0.0}, "temperature must be a number above 0; got 0.0"),
         ({"temperature": float("nan")}, "temperature .*got nan"),
@@ -349,6 +351,7 @@ def test_a_language_model_without_an_encoder_can_be_searched():
         ({"block_ngrams": -1}, "block_ngrams must be a whole number, 0 or more; got -1"),
         ({"min_length": 5, "max_length": 3}, "min_length must not exceed max_length; got min_length=5, max_length=3"),
         ({"seed": -1}, "seed .*got -1"),
+        ({"seed": 2**70}, "seed .*got 1180591620717411303424"),
         ({"prefix": 3}, "prefix must be text.*got 3"),
     ],
 )

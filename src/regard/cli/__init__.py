@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import Any
 
 from cyclopts import App, CycloptsError
@@ -24,6 +25,7 @@ OWN = {
     "bench": "regard.cli.bench:bench",
 }
 """The commands that are the same for all systems; each system adds its own."""
+DEBUG = "--debug"
 DATA = ("get", "list", "newsgroups", "babel", "scenes")
 
 
@@ -32,7 +34,8 @@ def build_app() -> App:
     app = App(
         name="regard",
         version=__version__,
-        help="Attention models you can train, measure and look inside. Start with: regard demo",
+        help="Attention models you can train, measure and look inside. Start with: regard demo\n\n"
+        "Any command takes --debug, which shows the traceback of an error.",
     )
     for family in families().values():
         for name, path in family.commands.items():
@@ -64,22 +67,54 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def main(tokens: Sequence[str] | None = None) -> None:
-    """Run the command line; mistakes that regard can explain end with one line and status 2, not with a traceback.
+    """Run the command line; without `tokens`, with the arguments of the process.
 
-    Without `tokens`, the arguments of the process are used.
+    A mistake that regard can explain ends with one line and status 2, a fault of regard itself with one line and status
+    1. With --debug, both end with a traceback.
     """
+    words = list(sys.argv[1:] if tokens is None else tokens)
+    before = words[: words.index("--")] if "--" in words else words
+    debug = DEBUG in before
+    if debug:
+        words.remove(DEBUG)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A terminal that cannot show a letter is no reason to stop.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    with _warnings_in_one_line():
+        sys.exit(_run(words, debug=debug))
+
+
+def _run(words: list[str], *, debug: bool) -> int:
+    """Run a command, and return the status that the process ends with."""
     try:
-        with _warnings_in_one_line():
-            build_app()(tokens, exit_on_error=False)
+        build_app()(words, exit_on_error=False)
     except CycloptsError:
-        sys.exit(2)  # cyclopts has printed what is wrong
+        return 2  # cyclopts has printed what is wrong
     except BrokenPipeError:
         # The reader of a pipe has closed it, as `head` does; nothing is left to write, not even when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except (RegardError, OSError) as error:
-        sys.stderr.write(f"regard: {error}\n")
-        sys.exit(error.status if isinstance(error, RegardError) else 2)
+        return 141
     except KeyboardInterrupt:
-        sys.exit(130)
-    sys.exit(0)
+        return 130
+    except (RegardError, OSError) as error:
+        if debug:
+            raise
+        sys.stderr.write(f"regard: {_explained(error)}\n")
+        return error.status if isinstance(error, RegardError) else 2
+    except Exception as error:
+        if debug:
+            raise
+        said = " ".join(str(error).split())
+        sys.stderr.write(
+            f"regard: {type(error).__name__}: {said:.300}\nThis is a fault of regard, or of a library that it uses. "
+            "Run the same command with --debug to see where it happened.\n"
+        )
+        return 1
+    return 0
+
+
+def _explained(error: Exception) -> str:
+    """The message of an error, without the number that the system gives it."""
+    if isinstance(error, OSError) and not isinstance(error, RegardError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return str(error)

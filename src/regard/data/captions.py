@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from regard.data.text import read_all, read_lines
+from regard.data.text import read_all, read_lines, well_formed
 from regard.errors import DataError, OptionError
 
 SPLITS = {
@@ -147,7 +147,7 @@ def _split(name: str) -> str:
     if name in ("", "none"):
         return ""
     if name not in SPLITS:
-        raise DataError(f"{name!r} is not the name of a split; known names are {', '.join(SPLITS)}.")
+        raise DataError(f"{name!r:.60} is not the name of a split; known names are {', '.join(SPLITS)}.")
     return SPLITS[name]
 
 
@@ -167,8 +167,12 @@ def _json(path: Path) -> Iterator[_Row | str]:
             )
         for number, (image, caption, split) in enumerate(rows, 1):
             yield _row(image, caption, split, f"caption {number}")
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path} is not a JSON file of captions as COCO or Karpathy write it: {error!r}.") from error
+        raise DataError(
+            f"{path} is not a JSON file of captions as COCO or Karpathy write it: {error!r:.200}."
+        ) from error
 
 
 def _lines(path: Path) -> Iterator[_Row | str]:
@@ -244,7 +248,7 @@ def _plain_table(lines: Iterable[str], width: int) -> Iterator[_Row | str]:
 
 
 def _row(image: Any, caption: Any, split: Any, where: str) -> _Row | str:
-    image, caption = str(image).strip(), " ".join(str(caption).split())
+    image, caption = well_formed(str(image)).strip(), " ".join(well_formed(str(caption)).split())
     if not image:
         return f"{where}: a caption without an image"
     if not caption:

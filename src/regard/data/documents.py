@@ -5,13 +5,12 @@ import json
 import os
 import tarfile
 import unicodedata
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.data.text import MAX_FILE_BYTES, read_lines
+from regard.data.text import MAX_FILE_BYTES, read_limited, read_lines, well_formed
 from regard.errors import DataError
 
 Format = Literal["auto", "csv", "tsv", "jsonl", "folders"]
@@ -114,7 +113,7 @@ def _json_rows(path: Path, columns: tuple[str, str], bad: BadRows) -> Iterator[D
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             bad.add(f"{path}: line {number} is not JSON ({error}).")
             continue
         if not isinstance(row, dict):
@@ -130,10 +129,20 @@ def _from_json(row: Mapping[str, Any], text_column: str, label_column: str) -> D
         return None
     if text is None and not (isinstance(sentences, list) and all(isinstance(each, str) for each in sentences)):
         return None
-    spans = row.get("rationale_token_spans") or ()
-    normal = unicodedata.normalize("NFC", text or "")
-    parts = () if text is not None or sentences is None else tuple(sentences)
-    return Document(normal, str(label), parts, tuple((int(start), int(end)) for start, end in spans))
+    spans = _spans(row.get("rationale_token_spans") or ())
+    if spans is None:
+        return None
+    normal = unicodedata.normalize("NFC", well_formed(text or ""))
+    parts = () if text is not None or sentences is None else tuple(map(well_formed, sentences))
+    return Document(normal, str(label), parts, spans)
+
+
+def _spans(spans: Any) -> tuple[tuple[int, int], ...] | None:
+    """Pairs of numbers, or None where these are none."""
+    try:
+        return tuple((int(start), int(end)) for start, end in spans)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _table_rows(path: Path, format: Format, columns: tuple[str, str], bad: BadRows) -> Iterator[Document]:
@@ -243,9 +252,11 @@ def _archive_files(archive: Path, inside: str) -> Iterator[tuple[str, str, bytes
                 if prefix and len(parts) != 2:
                     continue
                 stream = opened.extractfile(member)
-                if stream is not None and member.size <= MAX_FILE_BYTES:
-                    yield f"{archive}/{name}", parts[-2], stream.read()
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+                if stream is not None:
+                    yield f"{archive}/{name}", parts[-2], read_limited(stream, f"{archive}/{name}")
+    except DataError:
+        raise
+    except Exception as error:  # tarfile raises nearly anything for a damaged archive
         raise DataError(f"{archive} cannot be read: {error}. Download it again.") from error
 
 

@@ -20,7 +20,7 @@ def read_gold(path: str | os.PathLike[str]) -> list[GoldAlignment]:
         if line.strip():
             try:
                 pairs.append(_parse(json.loads(line)))
-            except (TypeError, ValueError, RecursionError) as error:
+            except (TypeError, ValueError, OverflowError, RecursionError) as error:
                 raise DataError(
                     f"{path}, line {number}: {error}. A line must be an object with src and tgt (lists of words) and "
                     "sure and possible (lists of [i, j], counted from 0)."
@@ -33,6 +33,9 @@ def read_gold(path: str | os.PathLike[str]) -> list[GoldAlignment]:
 def _parse(fields: Any) -> GoldAlignment:
     if missing := {"src", "tgt", "sure"} - set(fields):
         raise ValueError(f"it is without {', '.join(sorted(missing))}")
+    for side in ("src", "tgt"):
+        if not isinstance(fields[side], list) or not all(isinstance(word, str) for word in fields[side]):
+            raise ValueError(f"{side} is {str(fields[side])[:60]!r}")
     source, target = tuple(fields["src"]), tuple(fields["tgt"])
     sure = frozenset((int(i), int(j)) for i, j in fields["sure"])
     possible = sure | {(int(i), int(j)) for i, j in fields.get("possible", [])}

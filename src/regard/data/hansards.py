@@ -1,10 +1,11 @@
 """Preparing the aligned Hansards of the 36th Parliament of Canada (Germann 2001): one file of sentence pairs."""
 
 import gzip
+import io
 import tarfile
-import zlib
 from pathlib import Path
 
+from regard.data.text import read_limited
 from regard.errors import DataError
 from regard.files import replacing
 
@@ -42,11 +43,15 @@ def write_pairs(folder: Path) -> None:
                     )
                 pairs = (pair for pair in zip(sources, targets, strict=True) if all(pair))
                 out.write("".join(f"{source}\t{target}\n" for source, target in pairs).encode())
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+    except DataError:
+        raise
+    except Exception as error:  # tarfile raises nearly anything for a damaged archive
         raise DataError(f"{archive} cannot be read: {error}. Download it again.") from error
 
 
 def _lines(tar: tarfile.TarFile, member: tarfile.TarInfo) -> list[str]:
     stream = tar.extractfile(member)
-    content = b"" if stream is None else gzip.decompress(stream.read())
+    packed = b"" if stream is None else read_limited(stream, member.name)
+    with gzip.open(io.BytesIO(packed)) as unpacked:
+        content = read_limited(unpacked, member.name)
     return [" ".join(line.split()) for line in content.decode("latin-1").removesuffix("\n").split("\n")]

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import math
 import os
 import struct
@@ -20,9 +21,11 @@ from regard.data.batches import BatchLoader, CostBatches
 from regard.data.image_archives import list_images
 from regard.data.images import Square, channels_first, open_image
 from regard.data.progress import progress_bar
+from regard.data.text import read_limited
 from regard.errors import DataError, OptionError
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+MAX_AXES = 8
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
@@ -88,12 +91,15 @@ def read_idx(path: str | os.PathLike[str]) -> Shaped[np.ndarray, "..."]:
     content = _read_bytes(Path(path))
     if content[:2] == b"\x1f\x8b":
         try:
-            content = gzip.decompress(content)
+            with gzip.open(io.BytesIO(content)) as unpacked:
+                content = read_limited(unpacked, str(path))
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path} is damaged: {error}.") from error
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _IDX_TYPES:
         raise DataError(f"{path} is not an IDX file: it begins with {content[:4].hex(' ')}.")
     kind, axes = np.dtype(_IDX_TYPES[content[2]]), content[3]
+    if not 1 <= axes <= MAX_AXES:
+        raise DataError(f"{path} is not an IDX file: it has {axes} axes, and arrays have 1 to {MAX_AXES}.")
     start = 4 + 4 * axes
     shape = struct.unpack(f">{axes}I", content[4:start]) if len(content) >= start else ()
     if len(content) < start or len(content) - start != math.prod(shape) * kind.itemsize:
@@ -108,7 +114,14 @@ def read_mnist(folder: str | os.PathLike[str]) -> tuple[LabelledImages, Labelled
         images, labels = (
             read_idx(_idx_file(Path(folder), f"{name}-{what}")) for what in ("images-idx3", "labels-idx1")
         )
-        classes = tuple(map(str, range(max(10, int(labels.max()) + 1))))
+        if images.ndim != 3 or labels.ndim != 1 or {images.dtype, labels.dtype} != {np.dtype(np.uint8)}:
+            raise DataError(
+                f"{folder}: MNIST has images (n, h, w) and labels (n,) of bytes; got {name} images {images.shape} of "
+                f"{images.dtype} and labels {labels.shape} of {labels.dtype}."
+            )
+        if not images.size:
+            raise DataError(f"{folder}: the {name} images are empty.")
+        classes = tuple(map(str, range(max(10, int(labels.max(initial=0)) + 1))))
         return LabelledImages(torch.from_numpy(images).unsqueeze(1), torch.from_numpy(labels).long(), classes)
 
     return part("train"), part("t10k")
@@ -146,9 +159,11 @@ def read_mosaics(folder: str | os.PathLike[str], *, size: int = 32) -> tuple[Lab
         images = np.concatenate([_tiles(file, size) for file in files])
         try:
             numbers = np.load(labels, allow_pickle=False)
-        except (OSError, EOFError, ValueError) as error:
+        except Exception as error:  # NumPy raises nearly anything for a damaged file
             raise DataError(f"{labels} does not hold an array of labels: {error}.") from error
-        return LabelledImages(torch.from_numpy(images), torch.from_numpy(numbers).long(), CIFAR10_CLASSES)
+        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise DataError(f"{labels} must hold whole numbers, one for each image; got {str(numbers)[:80]!r}.")
+        return LabelledImages(torch.from_numpy(images), torch.from_numpy(numbers.astype(np.int64)), CIFAR10_CLASSES)
 
     return (
         part(sorted(folder.glob("data_batch_*.jpg")), folder / "train_labels.npy"),
@@ -178,7 +193,8 @@ def read_class_folders(
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as stream:
+            return read_limited(stream, str(path))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
 
@@ -216,11 +232,15 @@ def _cifar_archive(archive: Path) -> tuple[LabelledImages, LabelledImages]:
 
             def read(name: str) -> tuple[np.ndarray, np.ndarray]:
                 path = f"cifar-10-batches-bin/{name}.bin"
-                member = files.extractfile(path)
-                return _cifar_binary(b"" if member is None else member.read(), f"{archive}/{path}")
+                member = files.getmember(path)
+                stream = files.extractfile(member) if member.isfile() else None
+                content = b"" if stream is None else read_limited(stream, f"{archive}/{path}")
+                return _cifar_binary(content, f"{archive}/{path}")
 
             return _read_parts(read)
-    except (tarfile.TarError, KeyError, OSError, EOFError, zlib.error) as error:
+    except DataError:
+        raise
+    except Exception as error:  # tarfile raises nearly anything for a damaged archive
         raise DataError(f"{archive} is not the binary version of CIFAR-10: {error}.") from error
 
 

@@ -5,12 +5,11 @@ import json
 import os
 import re
 import tarfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.text import read_lines
+from regard.data.text import read_lines, well_formed
 from regard.errors import DataError, OptionError
 from regard.files import write_text
 
@@ -171,15 +170,16 @@ def _archived(archive: Path, part: str) -> Iterator[str]:
                         raise DataError(f"{archive}/{member.name} has {member.size:,} bytes, which is not a post.")
                     stream = tar.extractfile(member)
                     yield "" if stream is None else stream.read().decode("latin-1")
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+    except DataError:
+        raise
+    except Exception as error:  # tarfile raises nearly anything for a damaged archive
         raise DataError(f"{archive} cannot be read: {error}. Download it again.") from error
 
 
 def _json_lines(path: Path) -> Iterator[str]:
     for number, line in enumerate(read_lines(path), start=1):
         try:
-            text: str = json.loads(line)["text"]
-            text.encode("utf-8", "surrogatepass")
+            text = well_formed(json.loads(line)["text"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{path}: line {number} is not a post, a JSON object with a text: {error!r}.") from error
         yield text

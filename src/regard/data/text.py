@@ -2,6 +2,7 @@
 
 import difflib
 import gzip
+import io
 import lzma
 import os
 import unicodedata
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from regard.errors import DataError, OptionError
 
@@ -31,8 +32,19 @@ _SIGNATURES = {
     b"\xfe\xff": "It looks like UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`.",
 }
 
-# RuntimeError: zipfile refuses an archive that needs a password.
+# What the readers of compressed files and archives raise where these are damaged, or need a password.
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+
+
+@runtime_checkable
+class ByteStream(Protocol):
+    """An open binary file, archive member or pipe."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read so many bytes, or all."""
+
+    def readline(self, size: int = -1, /) -> bytes:
+        """Read to the end of a line, but not more bytes than this."""
 
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
@@ -42,6 +54,21 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
     normalized to NFC, which keeps the zero-width non-joiner that Persian needs.
     """
     return _decode(_locate(Path(path)))
+
+
+def decode_lines(stream: ByteStream, name: str) -> Iterator[str]:
+    """Yield the lines of an open stream, such as a pipe, exactly as `read_lines` reads a file; `name` is for errors."""
+    return _lines(stream, name)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a whole text file, decompressed and decoded as by `read_lines`."""
+    return "\n".join(decode_lines(io.BytesIO(read_all(path)), str(path)))
+
+
+def decode_text(stream: ByteStream, name: str) -> str:
+    """Read a whole text from an open stream, as `read_text` reads a file; `name` is for errors."""
+    return "\n".join(decode_lines(io.BytesIO(read_limited(stream, name)), name))
 
 
 def well_formed(text: str) -> str:
@@ -59,14 +86,16 @@ def read_all(path: str | os.PathLike[str]) -> bytes:
     More than MAX_FILE_BYTES are refused.
     """
     place = _locate(Path(path))
-    try:
-        with _open(place) as stream:
-            content = stream.read(MAX_FILE_BYTES + 1)
-    except _UNREADABLE as error:
-        raise DataError(f"{place} cannot be read: {error}. Download or compress it again.") from error
+    with _explaining(str(place)), _open(place) as stream:
+        return read_limited(stream, str(place))
+
+
+def read_limited(stream: ByteStream, name: str) -> bytes:
+    """Read a whole stream, of at most MAX_FILE_BYTES; `name` is for errors."""
+    content = stream.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise DataError(
-            f"{place} has more than {MAX_FILE_BYTES:,} bytes when decompressed, which is the most that is read at once."
+            f"{name} has more than {MAX_FILE_BYTES:,} bytes when decompressed, which is the most that is read at once."
         )
     return content
 
@@ -139,7 +168,7 @@ class _Place:
 
 
 def _locate(path: Path) -> _Place:
-    if path.is_file():
+    if path.exists() and not path.is_dir():  # a file, or a pipe such as /dev/stdin
         return _Place(path, _only_member(path)) if path.suffix.lower() == ".zip" else _Place(path)
     for parent in path.parents:
         if parent.suffix.lower() == ".zip" and parent.is_file():
@@ -191,43 +220,55 @@ def _listing(names: list[str]) -> str:
 
 
 @contextmanager
-def _open(place: _Place) -> Iterator[IO[bytes]]:
+def _open(place: _Place) -> Iterator[ByteStream]:
     if place.member is not None:
         with zipfile.ZipFile(place.file) as archive, archive.open(place.member) as member:
             yield member
     elif place.file.suffix.lower() == ".gz":
         with gzip.open(place.file, "rb") as stream:
-            yield cast(IO[bytes], stream)
+            yield stream
     elif place.file.suffix.lower() == ".xz":
         with lzma.open(place.file, "rb") as stream:
-            yield cast(IO[bytes], stream)
+            yield stream
     else:
         with place.file.open("rb") as stream:
             yield stream
 
 
 def _decode(place: _Place) -> Iterator[str]:
+    with _explaining(str(place)), _open(place) as stream:
+        yield from _lines(stream, str(place))
+
+
+@contextmanager
+def _explaining(name: str) -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise DataError(f"{name} cannot be read: you have no permission.") from error
+    except _UNREADABLE as error:
+        raise DataError(f"{name} cannot be read: {error}. Download or compress it again.") from error
+
+
+def _lines(stream: ByteStream, name: str) -> Iterator[str]:
     number = 0
     try:
-        with _open(place) as stream:
-            while line := stream.readline(MAX_LINE_BYTES):
-                number += 1
-                yield _text(line, place, number)
+        while line := stream.readline(MAX_LINE_BYTES):
+            number += 1
+            yield _text(line, name, number)
     except _UNREADABLE as error:
-        raise DataError(
-            f"{place} cannot be read past line {number}: {error}. Download or compress it again."
-        ) from error
+        raise DataError(f"{name} cannot be read past line {number}: {error}. Download or compress it again.") from error
 
 
-def _text(line: bytes, place: _Place, number: int) -> str:
+def _text(line: bytes, name: str, number: int) -> str:
     hint = "Is it the right file?"
     if number == 1:
         hint = next((hint for start, hint in _SIGNATURES.items() if line.startswith(start)), hint)
         line = line.removeprefix(_BOM)
     if b"\0" in line:
-        raise DataError(f"{place} is binary, not text: line {number} holds zero bytes. {hint}")
+        raise DataError(f"{name} is binary, not text: line {number} holds zero bytes. {hint}")
     if not line.endswith(b"\n") and len(line) >= MAX_LINE_BYTES - len(_BOM):
-        raise DataError(f"{place}: line {number} is longer than {MAX_LINE_BYTES} bytes. {hint}")
+        raise DataError(f"{name}: line {number} is longer than {MAX_LINE_BYTES} bytes. {hint}")
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     try:
         return unicodedata.normalize("NFC", line.decode("utf-8"))
@@ -236,7 +277,7 @@ def _text(line: bytes, place: _Place, number: int) -> str:
         if hint == "Is it the right file?":
             hint = "If it is in Latin-1, convert it with `iconv -f LATIN1 -t UTF-8`."
         raise DataError(
-            f"{place}: line {number} is not UTF-8: byte 0x{wrong:02x} at position {error.start}. {hint}"
+            f"{name}: line {number} is not UTF-8: byte 0x{wrong:02x} at position {error.start}. {hint}"
         ) from None
 
 

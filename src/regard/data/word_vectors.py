@@ -1,7 +1,6 @@
 """Published word vectors, such as GloVe and word2vec, for the words of a vocabulary."""
 
 import os
-import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,9 @@ from jaxtyping import Bool, Float32
 
 from regard.data.text import read_lines
 from regard.errors import DataError
+
+MAX_DIM = 100_000
+"""Largest size of a vector: a larger one is a damaged file."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,11 @@ def _npz_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             vectors, stored = archive["vectors"], archive["words"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except Exception as error:  # NumPy raises nearly anything for a damaged file
         raise DataError(f"{path} cannot be read as word vectors: {error}. It needs `vectors` and `words`.") from error
     words = str(stored).split("\n") if stored.ndim == 0 else [str(word) for word in stored]
-    if vectors.ndim != 2 or len(vectors) != len(words):
-        raise DataError(f"{path} has {len(words)} words for vectors of shape {vectors.shape}.")
+    if vectors.ndim != 2 or len(vectors) != len(words) or vectors.dtype.kind not in "fiu":
+        raise DataError(f"{path} has {len(words)} words for vectors of shape {vectors.shape} and type {vectors.dtype}.")
     return zip(words, vectors.astype(np.float32), strict=True)
 
 
@@ -71,12 +73,16 @@ def _text_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
         cells = line.rstrip().split(" ")
         if number == 1 and len(cells) == 2 and all(cell.isdecimal() for cell in cells):
             width = int(cells[1])
+            if not 0 < width <= MAX_DIM:
+                raise DataError(f"{path} says that its vectors have {width} numbers; they may have 1 to {MAX_DIM}.")
             continue
         width = width or len(cells) - 1
+        if len(cells) <= width or width < 1:
+            raise DataError(f"{path}: line {number} is not a word with {max(1, width)} numbers: {line[:60]!r}.")
         try:
             vector = np.array(cells[-width:], dtype=np.float32)
         except ValueError as error:
             raise DataError(f"{path}: line {number} is not a word with {width} numbers ({error}).") from error
-        if len(cells) <= width or not np.isfinite(vector).all():
+        if not np.isfinite(vector).all():
             raise DataError(f"{path}: line {number} is not a word with {width} finite numbers.")
         yield " ".join(cells[:-width]), vector

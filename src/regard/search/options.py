@@ -2,22 +2,31 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from regard.config import Checked, Count, FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
+from msgspec import Meta
+
+from regard.config import Checked, Count, FiniteFloat, NonNegativeFloat, PositiveFloat, Probability
 from regard.errors import OptionError
 
 if TYPE_CHECKING:
     from regard.search.hypothesis import Rules
 
 
+Size = Annotated[int, Meta(ge=1, le=1000)]
+"""A number of hypotheses, each of which takes memory."""
+Length = Annotated[int, Meta(ge=0, le=100_000)]
+"""A number of tokens."""
+Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
 @dataclass(frozen=True)
 class Search(Checked):
     """How outputs are searched for: by beam search, or by sampling."""
 
-    beam: PositiveInt = 5
+    beam: Size = 5
     """Number of hypotheses kept at each step of beam search; 1 is greedy search."""
-    nbest: PositiveInt = 1
+    nbest: Size = 1
     """Number of outputs for each input: the best of the beam, or independent samples."""
     sample: bool = False
     """Whether tokens are sampled instead of searched for; `beam` is then ignored."""
@@ -27,11 +36,11 @@ class Search(Checked):
     """Sampling: only the k most likely tokens are considered; 0 considers all."""
     top_p: Probability = 1.0
     """Sampling: only the most likely tokens whose probabilities add up to this are considered."""
-    seed: Count | None = None
+    seed: Seed | None = None
     """Sampling: seed of the random numbers; none uses torch's global random state."""
-    max_length: Count | None = None
+    max_length: Length | None = None
     """Maximum number of tokens; none lets the model choose a limit."""
-    min_length: Count = 0
+    min_length: Length = 0
     """Minimum number of tokens."""
     length_penalty: FiniteFloat = 1.0
     """Outputs are ranked by log-probability / length^penalty: 1 is the mean per token, 0 the sum."""

@@ -12,6 +12,9 @@ from regard.errors import OptionError
 from regard.search.greedy import decode_by_choice
 from regard.search.hypothesis import Hypothesis, Ranking, Rules
 
+MIN_TEMPERATURE = 1e-30
+"""Lower temperatures are taken for this one, at which the most likely token is certain: logits stay finite."""
+
 
 @torch.no_grad()
 def sample(
@@ -42,7 +45,7 @@ def sample(
         )
 
     def draw(log_probs: Tensor) -> Tensor:
-        logits = _truncate(log_probs / temperature, top_k, top_p)
+        logits = _truncate(log_probs / max(temperature, MIN_TEMPERATURE), top_k, top_p)
         noise = -torch.empty_like(logits).exponential_(generator=generator).log()
         return (logits + noise).argmax(-1)
 

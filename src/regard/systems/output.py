@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, runtime_checkable
 
 from regard.errors import OptionError
 
@@ -25,6 +25,8 @@ class Writer(Protocol):
         """Pass on what was written."""
 
 
+PIPE = "The standard input"
+"""What errors call it."""
 TERMINAL = "-"
 """What `--show` takes to draw in the terminal instead of saving a file."""
 PIPE_WINDOW = 64
@@ -38,15 +40,18 @@ def say(text: str, out: Writer | None = None) -> None:
     (out or sys.stdout).write(text + "\n")
 
 
-def read_texts(texts: Sequence[str], files: Sequence[str], pipe: Iterable[str]) -> Iterable[str]:
-    """The lines to process: the arguments, those of the files that `--input` names, or those of a pipe."""
-    from regard.data.text import read_lines
+def read_texts(texts: Sequence[str], files: Sequence[str], pipe: TextIO) -> Iterable[str]:
+    """The lines to process: the arguments, those of the files that `--input` names, or those of a pipe.
+
+    The lines of a pipe are decoded as those of a file are.
+    """
+    from regard.data.text import decode_lines, read_lines
     from regard.jobs.inputs import find_inputs
 
     if texts:
         return texts
     if not files:
-        return (line.rstrip("\n") for line in pipe)
+        return decode_lines(pipe.buffer, PIPE)
     # Outputs are not named here, so that files of one name in several folders may be read.
     found = (file for name in files for file in find_inputs([name]))
     return chain.from_iterable(read_lines(file.path) for file in found)

@@ -95,7 +95,7 @@ def test_what_is_wrong_is_explained(album, tmp_path):
         ([image, *model, "--show", tmp_path / "words.bmp"], ".png, .svg, .pdf, .html, .gif"),
         ([tmp_path / "none.png", *model], "There is no image"),
         ([album / "captions.tsv", *model], "is not an image"),
-        ([image, *model, "--beam", 0], "1 or more; got 0"),
+        ([image, *model, "--beam", 0], "from 1 to 1000; got 0"),
         ([image, "--model", "digits"], "digits holds an image-classifier, not a captioner"),
         ([image, "--model", "photo"], "Did you mean 'photo-en'"),
     ):

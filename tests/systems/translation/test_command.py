@@ -91,7 +91,7 @@ def test_what_is_wrong_is_explained(folder, tmp_path):
     model = ["translate", "-m", folder / "model"]
     for arguments, says in (
         (["a", "--beam", 0], "beam"),
-        (["a", "--beam", 0], "1 or more; got 0"),
+        (["a", "--beam", 0], "from 1 to 1000; got 0"),
         (["a", "--beam", "many"], "beam"),
         (["a", "--nbest", 9], "nbest must not exceed beam, 5"),
         (["a", "--temperature", "nan", "--sample"], "temperature"),

@@ -65,7 +65,7 @@ def test_what_cannot_be_measured_is_explained(model, files, tmp_path, as_a_user)
         (files | {"world": "babel:en-fr"}, "not both"),
         ({"world": "babel:en-xx"}, "babel"),
         ({"world": "scenes"}, "babel"),
-        (files | {"beam": 0}, "beam must be a whole number, 1 or more; got 0"),
+        (files | {"beam": 0}, "beam must be a whole number from 1 to 1000; got 0"),
         (files | {"sorce": "x"}, "Did you mean 'source'"),
     ):
         with pytest.raises(OptionError, match=says):

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from regard.errors import OptionError
 from regard.systems.documents import FAMILY, ClassificationOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
-from regard.systems.output import TERMINAL, check_show, read_texts, result_text, say, show_result, writing
+from regard.systems.output import PIPE, TERMINAL, check_show, read_texts, result_text, say, show_result, writing
 
 if TYPE_CHECKING:
     from regard.systems.documents.classification import Classification
@@ -61,7 +61,7 @@ def classify(
     trust
         Load a model that runs somebody's own code (package.module:Name).
     """
-    from regard.data.text import read_all
+    from regard.data.text import decode_text, read_text
     from regard.systems.documents.model import DocumentClassifier
 
     files, chosen = files or FileOptions(), options or ClassificationOptions()
@@ -77,9 +77,9 @@ def classify(
     by_line = bool(files.input) or (lines and not texts and not file)
     if by_line and show not in (None, TERMINAL):
         raise OptionError(f"--show {show} is for one document. For lines, use --show - to draw all in the terminal.")
-    documents = [] if by_line else list(texts) or [read_all(path).decode("utf-8", "replace") for path in file]
+    documents = [] if by_line else list(texts) or [read_text(path) for path in file]
     if not by_line:
-        documents = documents or [sys.stdin.read()]
+        documents = documents or [decode_text(sys.stdin.buffer, PIPE)]
         check_show(show, len(documents))
     classifier = DocumentClassifier.load(model, device=device, trust=trust)
     results = (

@@ -1,0 +1,296 @@
+"""Whatever a file holds, reading it gives a result or a RegardError, never another exception."""
+
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fuzzing import EXAMPLES, Parser
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from rich.console import Console
+from small_models import TEXTS, small_captioner, small_classifier, small_translator
+
+import regard
+from regard.data.captions import read_captions
+from regard.data.documents import BadRows, read_documents
+from regard.data.gold_alignments import read_gold
+from regard.data.images import Images, open_image
+from regard.data.labelled_images import read_cifar10, read_idx, read_mnist, read_mosaics
+from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
+from regard.data.newsgroups import prepare
+from regard.data.text import read_all, read_lines, read_pairs, read_text, read_tsv
+from regard.data.tokenizer import Tokenizer
+from regard.data.vocabulary import Vocabulary
+from regard.data.word_vectors import read_vectors
+from regard.errors import RegardError
+from regard.systems.run import read_recipe
+from regard.trace import Trace
+from regard.viewing.view import view
+
+pytestmark = [
+    pytest.mark.usefixtures("as_a_user"),
+    pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning", "ignore::DeprecationWarning"),
+]
+LINES = "a dog\tun chien\nétait\tune maison\n\tx\n".encode()
+GOLD = [{"src": ["a", "dog"], "tgt": ["un", "chien"], "sure": [[0, 0]], "possible": [[1, 1]]}] * 2
+COCO = {
+    "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
+    "annotations": [{"image_id": 1, "caption": "a dog"}, {"image_id": 2, "caption": "two"}],
+}
+KARPATHY = {"images": [{"filename": "a.jpg", "filepath": "x", "split": "train", "sentences": [{"raw": "a dog"}]}] * 3}
+DOCUMENTS = [
+    {"text": "a good film", "label": "pos"},
+    {"sentences": ["bad", "very"], "label": 0, "rationale_token_spans": [[0, 1]]},
+]
+SNLI = [{"sentence1": "a dog runs", "sentence2": "an animal moves", "gold_label": "entailment"}] * 2
+POSTS = [{"text": "Subject: Re: cats\nFrom: x@y.z\n\nSome words about cats\n> quoted\n--\nme"}] * 2
+RECIPE = (
+    b'system = "translator"\n[data]\nworld = "babel:en-fr"\n[model]\nhidden = 8\nscore = "mlp"\n[train]\nepochs = 1\n'
+)
+
+
+def lines(rows: Iterable[Any]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def image_bytes(kind: str, mode: str = "RGB", size: tuple[int, int] = (9, 7)) -> bytes:
+    stream = io.BytesIO()
+    pixels = np.random.default_rng(1).integers(0, 255, (size[1], size[0], 3)).astype(np.uint8)
+    grey = Image.fromarray(pixels).convert("L") if mode in ("I;16", "F") else Image.fromarray(pixels)
+    grey.convert(mode).save(stream, kind)
+    return stream.getvalue()
+
+
+def tar(files: dict[str, bytes], mode: str = "w") -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def idx(array: np.ndarray) -> bytes:
+    head = bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4) for size in array.shape)
+    return head + array.astype(np.uint8).tobytes()
+
+
+def every(read: Callable[[Path], Iterable[Any]]) -> Callable[[Path], Any]:
+    return lambda path: list(read(path))
+
+
+def read_images(path: Path) -> None:
+    images = Images(path)
+    list(images.stream(images.names()))
+
+
+def mnist_with(name: str, path: Path) -> Any:
+    """MNIST in which one file is the damaged one."""
+    files = {
+        "train-images-idx3-ubyte": idx(np.ones((4, 5, 5))),
+        "train-labels-idx1-ubyte": idx(np.arange(4)),
+        "t10k-images-idx3-ubyte": idx(np.ones((4, 5, 5))),
+        "t10k-labels-idx1-ubyte": idx(np.arange(4)),
+    }
+    for other, content in files.items():
+        (path.parent / other).write_bytes(path.read_bytes() if other == name else content)
+    return read_mnist(path.parent)
+
+
+def mosaics_with(path: Path) -> Any:
+    for name in ("data_batch_1.jpg", "test_batch.jpg"):
+        (path.parent / name).write_bytes(image_bytes("JPEG", size=(64, 32)))
+    (path.parent / "train_labels.npy").write_bytes(path.read_bytes())
+    (path.parent / "test_labels.npy").write_bytes(npy(np.arange(2)))
+    return read_mosaics(path.parent)
+
+
+def view_trace(path: Path) -> None:
+    """Read a trace, and draw it in the terminal where it can be read."""
+    shown = view(Trace.load(path))
+    Console(file=io.StringIO(), width=60).print(shown.terminal(width=60))
+
+
+def read_two_vectors(path: Path) -> Any:
+    return read_vectors(path, ["a", "dog"])
+
+
+def skipping_bad(path: Path) -> Iterable[Any]:
+    return read_documents(path, bad=BadRows(skip=True))
+
+
+def read_news(path: Path) -> Any:
+    (path.parent / "test.jsonl").write_bytes(lines(POSTS))
+    return prepare(path.parent, path.parent / "out")
+
+
+TRACE = Trace.from_weights(
+    ["the", "dog"], ["le", "chien", "."], [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], log_probs=[-1, 0, -2]
+)
+CAPTION = Trace.from_image(np.zeros((4, 6, 3), np.uint8), ["a", "dog"], np.full((2, 4), 0.25), choices=[0, 3])
+OLD_TRACE = {
+    "version": 1,
+    "kind": "text",
+    "source": ["a"],
+    "target": ["b", "c"],
+    "weights": [[1.0], [1.0]],
+    "extras": {},
+    "heads": [[[1], [1]]],
+    "head_names": ["h"],
+}
+CIFAR = np.arange(3 * 3073, dtype=np.uint8).tobytes()
+CIFAR_FILES = {
+    f"cifar-10-batches-bin/{name}.bin": CIFAR for name in (*(f"data_batch_{n}" for n in range(1, 6)), "test_batch")
+}
+
+VOCABULARY = {"regard_vocabulary": 1, "lowercase": False, "words": ["<pad>", "<s>", "</s>", "<unk>", "a"]}
+IMAGES = [
+    *(("PNG", "RGBA"), ("PNG", "1"), ("JPEG", "RGB"), ("JPEG", "CMYK"), ("GIF", "P"), ("BMP", "RGB"), ("TIFF", "I;16")),
+    *(("TIFF", "F"), ("WEBP", "RGBA"), ("PPM", "RGB")),
+]
+
+PARSERS = [
+    Parser("recipe", "r.toml", RECIPE, read_recipe),
+    Parser("lines", "a.txt", LINES, every(read_lines)),
+    Parser("text", "a.txt", LINES, read_text),
+    Parser("gzip", "a.gz", gzip.compress(LINES), every(read_lines)),
+    Parser("gzip whole", "a.gz", gzip.compress(LINES), read_all),
+    Parser("xz", "a.xz", lzma.compress(LINES), every(read_lines)),
+    Parser("zip", "a.zip", zipped({"a.txt": LINES}), every(read_lines)),
+    Parser("pairs", "a.txt", LINES, every(lambda path: read_pairs(path, path))),
+    Parser("tsv", "a.tsv", LINES, every(read_tsv)),
+    Parser("gold", "a.jsonl", lines(GOLD), read_gold, "jsonl"),
+    Parser("coco", "a.json", json.dumps(COCO).encode(), read_captions, "json"),
+    Parser("karpathy", "a.json", json.dumps(KARPATHY).encode(), read_captions, "json"),
+    Parser("flickr", "a.txt", b"a.jpg#0\ta dog\na.jpg#1\ttwo dogs\n", read_captions),
+    Parser("captions csv", "a.csv", b'image,caption,split\na.jpg,"a, dog",train\nb.jpg,two,val\n', read_captions),
+    Parser("captions tsv", "a.tsv", b"a.jpg\ttrain\t0\ta dog\nb.jpg\ttest\t0\ttwo\n", read_captions),
+    Parser("documents csv", "a.csv", b'text,label\n"a, good",pos\nbad,neg\n', every(read_documents)),
+    Parser("documents tsv", "a.tsv", b"text\tlabel\na good\tpos\nbad\tneg\n", every(read_documents)),
+    Parser("documents jsonl", "a.jsonl", lines(DOCUMENTS), every(read_documents), "jsonl"),
+    Parser("documents skipped", "a.jsonl", lines(DOCUMENTS), every(skipping_bad), "jsonl"),
+    Parser("documents tar", "a.tar.gz", tar({"t/pos/1.txt": b"good", "t/n/2": b"bad"}, "w:gz"), every(read_documents)),
+    Parser("documents tar.xz", "a.tar.xz", tar({"t/pos/1.txt": b"good"}, "w:xz"), every(read_documents)),
+    Parser("trees", "a.txt", b"(3 (2 It) (4 works))\n(1 (1 no) (2 way))\n", every(read_trees)),
+    Parser("labelled", "a.txt", b"pos\ta good film\nneg\tbad\n", every(read_labelled)),
+    Parser("inference", "a.jsonl", lines(SNLI), every(read_inference), "jsonl"),
+    Parser("inference tsv", "a.tsv", b"neutral\ta dog\ttwo dogs\n", every(read_inference)),
+    Parser("tagged", "a.txt", b"a\tDET\ndog\tNOUN\n\nrun\tVERB\n", every(read_tagged)),
+    Parser("news", "train.jsonl", lines(POSTS), read_news, "jsonl"),
+    Parser("vectors", "a.txt", b"2 3\na 1 2 3\ndog 0.5 -1 2e3\n", read_two_vectors),
+    Parser("vectors npz", "a.npz", npz(vectors=np.ones((2, 3)), words=np.array("a\nb")), read_two_vectors),
+    Parser("vocabulary", "a.json", json.dumps(VOCABULARY).encode(), Vocabulary.load, "json"),
+    Parser("idx", "a", idx(np.arange(12).reshape(3, 2, 2)), read_idx),
+    Parser("idx gzip", "a.gz", gzip.compress(idx(np.arange(12).reshape(3, 2, 2))), read_idx),
+    Parser("mnist images", "x", idx(np.ones((4, 5, 5))), partial(mnist_with, "train-images-idx3-ubyte")),
+    Parser("mnist labels", "x", idx(np.arange(4)), partial(mnist_with, "t10k-labels-idx1-ubyte")),
+    Parser("cifar", "cifar-10-binary.tar.gz", tar(CIFAR_FILES, "w:gz"), lambda path: read_cifar10(path.parent)),
+    Parser("mosaic labels", "x.npy", npy(np.arange(2)), mosaics_with),
+    *(Parser(f"image {kind} {mode}", f"a.{kind}", image_bytes(kind, mode), open_image) for kind, mode in IMAGES),
+    Parser("images zip", "a.zip", zipped({"a.png": image_bytes("PNG"), "x/b.jpg": image_bytes("JPEG")}), read_images),
+    Parser("images tar", "a.tar", tar({"a.png": image_bytes("PNG"), "x/b.jpg": image_bytes("JPEG")}), read_images),
+    Parser("trace", "a.json", TRACE.to_json().encode(), view_trace, "json"),
+    Parser("trace of an image", "a.json", CAPTION.to_json().encode(), view_trace, "json"),
+    Parser("old trace", "a.json", json.dumps(OLD_TRACE).encode(), view_trace, "json"),
+]  # fmt: skip
+BOUNDED = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize=EXAMPLES <= 100,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def check(read: Callable[[Path], Any], path: Path) -> None:
+    """Read a file: a RegardError says something about it, and anything else is a fault."""
+    message = None
+    try:
+        read(path)
+    except RegardError as error:
+        message = str(error)
+    assert message is None or message.strip()
+    assert message is None or len(message) < 3000, "a message is not a dump of the file"
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
+def test_a_damaged_file_is_read_or_explained(parser, tmp_path):
+    folder = tmp_path / "valid"
+    folder.mkdir()
+    (folder / parser.file).write_bytes(parser.valid)
+    parser.read(folder / parser.file)
+
+    @BOUNDED
+    @given(content=parser.damaged())
+    def run(content: bytes) -> None:
+        path = tmp_path / parser.file
+        path.write_bytes(content)
+        check(parser.read, path)
+
+    run()
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "translator": lambda: small_translator(Tokenizer.train(TEXTS * 3, size=60)),
+    "transformer": lambda: small_translator(architecture="transformer", hidden=256, heads=2, feedforward_dim=24),
+    "captioner": small_captioner,
+    "image-classifier": small_classifier,
+}
+INPUTS = {"translate": "a dog", "caption": Image.new("RGB", (20, 20)), "recognize": Image.new("RGB", (20, 20))}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_damaged_model_folder_is_loaded_or_explained(name, tmp_path):
+    MODELS[name]().save(tmp_path / "model", store="int8" if name == "translator" else "float32")
+    parts = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
+
+    def load(path: Path) -> None:
+        loaded = regard.load(path.parent, device="cpu")
+        verb = next(verb for verb in INPUTS if hasattr(loaded, verb))
+        getattr(loaded, verb)(INPUTS[verb], **({} if verb == "recognize" else {"max_length": 3}))
+
+    @BOUNDED
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        part = data.draw(st.sampled_from(sorted(parts)))
+        form = "json" if part.endswith(".json") else "bytes"
+        content = data.draw(Parser(part, part, parts[part], load, form).damaged())
+        path = tmp_path / "model" / part
+        path.write_bytes(content)
+        try:
+            check(load, path)
+        finally:
+            path.write_bytes(parts[part])
+
+    run()
