@@ -40,6 +40,11 @@ PARTS = {
         (PYTHON, "tests/soak/call_models.py"),
         12,
     ),
+    "repeat-recipes": Part(
+        "a small version of every recipe trains to the same parameters twice, with no worker and with two",
+        (PYTHON, "tests/soak/repeat_recipes.py"),
+        10,
+    ),
     "turing-machines": Part(
         "neural Turing machines with hostile settings stay finite",
         (PYTHON, "benchmarks/turing_soak.py", "--minutes", "10"),
