@@ -29,7 +29,7 @@ bench: $(READY)  ## compare memory and time of attention with the plain formula
 gates: $(READY)  ## train translators on the world babel and check their scores (an hour)
 	.venv/bin/python benchmarks/babel_gates.py
 
-soak: $(READY)  ## kill trainings, call models 2,000 times, train with hostile settings, serve 64 clients (half an hour)
+soak: $(READY)  ## long trials: killed trainings, 2,000 calls of each model, every recipe twice, 64 clients (half an hour)
 	.venv/bin/python tests/soak
 
 format: $(READY)  ## format the code and fix what the linter can
