@@ -48,6 +48,8 @@ class CaptionPage {
     this.state = read(DEFAULTS);
     this.turn = turns(context.signal);
     this.image = null;
+    /** Models that are known to have hard attention. */
+    this.hard = new Set();
     this.result = html("div", { className: "result" });
     this.trust = html("section");
     this.pickerBox = html("div");
@@ -134,10 +136,7 @@ class CaptionPage {
   }
 
   async caption() {
-    const { models } = this.context;
-    const retry = () => this.caption();
-    const turn = { models, signal: this.turn() };
-    const answer = await ask(this.result, turn, "/v1/caption/look", this.body, retry);
+    const answer = await this.look(this.result, this.model, this.turn(), () => this.caption());
     if (!answer) return;
     const heading = this.has(this.state.other) ? html("h3", {}, this.model) : null;
     fill(this.result, heading, this.shown(answer.caption, this.image.name));
@@ -145,6 +144,19 @@ class CaptionPage {
     this.hiding.run();
     if (this.state.text) this.own.run();
     trustStrip(this.trust, { verb: "caption", model: this.model, input: this.image.uri });
+  }
+
+  /** The caption of a model; where it has hard attention and the page a seed, with cells that are drawn. */
+  async look(root, model, signal, retry) {
+    const { models } = this.context;
+    const { seed } = this.state;
+    const isHard = this.hard.has(model);
+    const body = { ...this.body, model, ...(seed && isHard ? { seed } : {}) };
+    const answer = await ask(root, { models, signal }, "/v1/caption/look", body, retry);
+    // Only an answer tells that attention is hard: it names the cells that were chosen.
+    if (!answer?.caption.trace?.series?.some((each) => each.name === "choice")) return answer;
+    this.hard.add(model);
+    return seed && !isHard ? this.look(root, model, signal, retry) : answer;
   }
 
   /** A caption with its view and what to know about it. */
