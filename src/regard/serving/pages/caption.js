@@ -41,11 +41,17 @@ function noModels() {
   return emptyBox(html("p", {}, "This server has no captioner. Train one, and serve its folder: regard serve my-run"));
 }
 
+/** Whether a value of the address is left, top, right and bottom of a box. */
+function isBox(value) {
+  return Array.isArray(value) && value.length === 4 && value.every((edge) => edge >= 0 && edge <= 1);
+}
+
 class CaptionPage {
   constructor(root, context, examples) {
     this.context = context;
     this.examples = examples;
     this.state = read(DEFAULTS);
+    if (!isBox(this.state.box)) this.state.box = [];
     this.turn = turns(context.signal);
     this.image = null;
     /** Models that are known to have hard attention. */
@@ -110,7 +116,7 @@ class CaptionPage {
 
   /** Show an image. `choose` takes the model that was made for an example; a box belongs to one image only. */
   take(image, choose) {
-    const changed = this.image !== null;
+    const changed = this.image !== null && this.image.uri !== image.uri;
     this.image = image;
     const example = this.examples.find((each) => each.name === image.name);
     this.input.mark(image.name);

@@ -25,10 +25,17 @@ export async function show(root, context) {
   new GlimpsePage(root, context, examples, head).start();
 }
 
+/** Whether a value of the address is the number of a glimpse and its x and y. */
+function isPlace(value) {
+  const [number, x, y] = Array.isArray(value) ? value : [];
+  return Number.isInteger(number) && number >= 0 && [x, y].every((part) => part >= 0 && part <= 1);
+}
+
 class GlimpsePage {
   constructor(root, context, examples, head) {
     Object.assign(this, { context, examples });
     this.state = read(DEFAULTS);
+    this.state.places = [this.state.places].flat().filter(isPlace);
     const names = context.models.map((each) => each.name);
     if (!names.includes(this.state.model)) this.state.model = names[0];
     this.turn = turns(context.signal);

@@ -79,7 +79,7 @@ export async function show(root, context) {
     chart.reset();
     run();
   };
-  const sizes = [[0, "as in training"], ...[64, 256, 512, 1024].map((count) => [count, String(count)])];
+  const sizes = [[0, "as in training"], ...[64, 256, 512].map((count) => [count, String(count)])];
   const slots = select(sizes, state.slots, (count) => {
     set({ slots: Number(count), rows: "" });
     own.value = "";
