@@ -58,6 +58,18 @@ def test_glimpses_are_judged_by_covering_their_places(photograph):
     assert np.isfinite([found.erasing.attended, found.erasing.random]).all()
 
 
+def test_an_input_with_nothing_to_erase_has_no_faithfulness():
+    for name, given in (("en-fr", "Hi"), ("reviews-en", "good"), ("reader-en", "dog"), ("tape-copy", "")):
+        found = regard.trust(regard.load(name, device="cpu"), given)
+        assert found.erasing is None
+        assert "could not be measured" in found.sentence
+
+
+def test_options_that_leave_out_traces_change_nothing():
+    model, text = regard.load("reader-en", device="cpu"), "the old man reads a book"
+    assert regard.trust(model, text, traces="none") == regard.trust(model, text)
+
+
 def test_a_measured_correctness_is_repeated():
     model = regard.load("en-fr", device="cpu")
     assert regard.trust(model, TEXT).measured == model.metrics["attention_measured"]
@@ -75,11 +87,12 @@ def test_every_family_with_attention_has_evidence():
         (1.1, 1.0, "somewhat"),
         (0.9, 1.0, "Do not take"),
         (0.01, 0.02, "No single part"),
+        (-0.9, 0.02, "Do not take"),
     ],
 )
 def test_the_sentence_follows_from_the_numbers(attended, random, says):
     assert says in _sentence(Erasing(attended, random, "", ""))
-    assert "not measured" in _sentence(None)
+    assert "could not be measured" in _sentence(None)
 
 
 def test_the_effect_of_a_source_word_is_the_drop_of_the_forced_translation():

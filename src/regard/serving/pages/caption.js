@@ -5,7 +5,7 @@ import { get } from "/pages/api.js";
 import { comparison } from "/pages/caption_compare.js";
 import { hiding } from "/pages/caption_hide.js";
 import { ask, button, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { imageInput, intro, styled, turns, view } from "/pages/pictures.js";
+import { imageInput, intro, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -26,7 +26,6 @@ const DEFAULTS = {
 const VIEW_OPTIONS = ["cells", "layout", "overlay"];
 
 export async function show(root, context) {
-  await styled();
   const { models, signal } = context;
   if (!models.length) {
     root.append(intro("Caption", "Where in an image each word of its caption looks."), noModels());

@@ -3,7 +3,7 @@
 import { fill, html } from "/web/dom.js";
 import { get } from "/pages/api.js";
 import { ask, button, debounced, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { imageInput, intro, styled, turns, view } from "/pages/pictures.js";
+import { imageInput, intro, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -13,7 +13,6 @@ const DEFAULTS = { model: "", example: "", glimpses: 0, places: [] };
 const MAX_GLIMPSES = 12;
 
 export async function show(root, context) {
-  await styled();
   const { models, signal } = context;
   const head = intro(
     "Glimpse",
