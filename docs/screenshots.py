@@ -33,7 +33,7 @@ PAGES = {
     "document": "/document?removed=[32]",
     "read": "/read?word=9",
     "tape": "/tape",
-    "glimpse": "/glimpse?places=[[2,0.3,0.6]]",
+    "glimpse": "/glimpse?places=[[1,0.2,0.8]]",
     "convolution": "/convolution?step=6",
 }
 """The pages of the workbench, with the state that is shown."""

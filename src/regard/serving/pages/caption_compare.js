@@ -13,7 +13,8 @@ export function comparison(page) {
   const panel = html("div", { className: "result", hidden: true });
   const draw = (seed) => {
     page.set({ seed });
-    page.caption();
+    if (page.hard.has(page.model)) page.caption();
+    else run();
   };
   const again = button("Draw again", () => draw(page.state.seed + 1));
   const likely = button("Most probable cells", () => draw(0));

@@ -115,11 +115,18 @@ class GlimpsePage {
     this.usual = usual;
     this.showPath(now);
     this.showVerdict(now, kept);
-    if (!kept.length) {
-      const options = { num_glimpses: count };
-      trustStrip(this.trust, { verb: "glimpse", model, input: this.image.uri, options });
-    }
+    this.measure(count);
     fill(this.beliefs, kept.length ? beliefTable(usual, now, kept) : dragHint());
+  }
+
+  /** How far to trust the path of the model alone, once for each image, model and number of glimpses. */
+  measure(count) {
+    const { model } = this.state;
+    const asked = [model, count, this.image.uri].join();
+    if (asked === this.measured) return;
+    this.measured = asked;
+    const options = { num_glimpses: count };
+    trustStrip(this.trust, { verb: "glimpse", model, input: this.image.uri, options });
   }
 
   /** Show a path in one element for all answers, so that the keyboard keeps its place. */
