@@ -13,7 +13,11 @@ export function tabs(list, current, chosen) {
     html(
       "button",
       {
-        type: "button", role: "tab", id: `${panel.id}-${name}`, "aria-controls": panel.id, "data-keep": `tab-${name}`,
+        type: "button",
+        role: "tab",
+        id: `${panel.id}-${name}`,
+        "aria-controls": panel.id,
+        "data-keep": `tab-${name}`,
         onclick: () => open(name, true),
       },
       label,

@@ -22,8 +22,12 @@ export function translationWords({ words }, pick) {
     html(
       "button",
       {
-        type: "button", className: `word${word.text === END ? " end" : ""}`, "data-keep": `word-${at}`, lang: "",
-        onclick: () => pick(at), onkeydown: (event) => step(event, at), onpointerenter: () => hint(at),
+        type: "button",
+        className: `word${word.text === END ? " end" : ""}`,
+        "data-keep": `word-${at}`,
+        onclick: () => pick(at),
+        onkeydown: (event) => step(event, at),
+        onpointerenter: () => hint(at),
         onpointerleave: () => tip.remove(),
       },
       shown(word).replace(/^·/, ""),
@@ -81,11 +85,16 @@ function likeliest(page, at, word) {
     const pick = html(
       "button",
       {
-        type: "button", className: "candidate", "aria-pressed": String(chosen), "data-keep": `candidate-${each.tokens}`,
+        type: "button",
+        className: "candidate",
+        "aria-pressed": String(chosen),
+        "data-keep": `candidate-${each.tokens}`,
         title: chosen ? "This word stands here" : `Put “${shown(each)}” here and decode again`,
         onclick: () => !chosen && page.force(at, { tokens: each.tokens }),
       },
-      html("bdi", {}, shown(each)), share, html("data", { value: each.probability }, percent(each.probability)),
+      html("bdi", {}, shown(each)),
+      share,
+      html("data", { value: each.probability }, percent(each.probability)),
     );
     return html("li", {}, pick);
   });
@@ -94,8 +103,8 @@ function likeliest(page, at, word) {
     event.preventDefault();
     if (typed.value.trim()) page.force(at, { word: typed.value.trim() });
   };
-  const form = html("form", { className: "row", onsubmit: submit },
-    html("div", { className: "grow" }, field("Another word", typed)), html("button", { type: "submit" }, "Put it here"));
+  const box = html("div", { className: "grow" }, field("Another word", typed));
+  const form = html("form", { className: "row", onsubmit: submit }, box, html("button", { type: "submit" }, "Put it here"));
   return html(
     "div",
     { className: "likeliest" },
@@ -138,8 +147,14 @@ function attention(page, at, word) {
   const sliders = groups.map(({ text }, place) => {
     const number = html("output", {});
     const range = html("input", {
-      type: "range", min: 0, max: 100, step: 1, "aria-label": `Attention to ${text}`, "data-keep": `slider-${place}`,
-      oninput: () => change(place, range.value / 100), onchange: send,
+      type: "range",
+      min: 0,
+      max: 100,
+      step: 1,
+      "aria-label": `Attention to ${text}`,
+      "data-keep": `slider-${place}`,
+      oninput: () => change(place, range.value / 100),
+      onchange: send,
     });
     const onto = () => {
       change(place, 1);
@@ -155,13 +170,15 @@ function attention(page, at, word) {
     show(shares[place]);
     return { node, show };
   });
+  const byYou = moved === undefined ? "" : " (moved by you)";
+  const help =
+    "Drag a slider, or choose a source word to put all attention on it: the translation is decoded again from here.";
   return html(
     "div",
     { className: "moving" },
-    html("h3", {}, "Where ", html("q", {}, shown(word).replace(/^·/, "")), " attends", moved !== undefined ? " (moved by you)" : ""),
+    html("h3", {}, "Where ", html("q", {}, shown(word).replace(/^·/, "")), " attends", byYou),
     html("ol", { className: "sliders" }, sliders.map(({ node }) => node)),
-    html("p", { className: "quiet" },
-      "Drag a slider, or choose a source word to put all attention on it: the translation is decoded again from here."),
+    html("p", { className: "quiet" }, help),
   );
 }
 
