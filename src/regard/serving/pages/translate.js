@@ -161,7 +161,8 @@ class TranslatePage {
     this.words = translationWords(this.current, (at) => this.pick(at));
     const note =
       this.current.unknown &&
-      "Some of this is not in the model's vocabulary. `regard translate` copies such words; here you see the model alone.";
+      "Some of this is not in the model's vocabulary. `regard translate` copies such words; " +
+        "here you see the model alone.";
     this.view = this.attentionView();
     const asked = JSON.stringify(this.request);
     const list = [

@@ -90,7 +90,8 @@ function numbers(before, { after, before_under_change: kept, after_unchanged: ju
 
 function explained(before, { after, before_under_change: kept, after_unchanged: judged }, changesModel, same) {
   if (!changesModel) {
-    return same ? "" : `The model finds the new translation ${ratio(after.log_prob - before.log_prob)} the original one.`;
+    const likelier = ratio(after.log_prob - before.log_prob);
+    return same ? "" : `The model finds the new translation ${likelier} the original one.`;
   }
   const moved = `The change makes the original words ${ratio(kept - before.log_prob)} before.`;
   if (same) return moved;

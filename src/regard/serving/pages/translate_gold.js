@@ -63,11 +63,12 @@ function checked(answer, number) {
       html("dt", {}, name),
       html("dd", {}, html("data", { value }, value.toFixed(2)), html("small", {}, help)),
     );
+  const found = `${good} of ${links.length} links by attention are right.`;
   const outlines =
-    "Outlined cells are the right links: solid for sure ones, dashed for possible ones. A dark cell inside an outline " +
-    "is right.";
+    "Outlined cells are the right links: solid for sure ones, dashed for possible ones. " +
+    "A dark cell inside an outline is right.";
   return [
-    html("p", {}, html("strong", {}, `Example ${number + 1}: `), `${good} of ${links.length} links by attention are right.`),
+    html("p", {}, html("strong", {}, `Example ${number + 1}: `), found),
     html(
       "dl",
       { className: "scores" },

@@ -23,7 +23,8 @@ export function tabs(list, current, chosen) {
       label,
     ),
   );
-  const bar = html("div", { role: "tablist", className: "tabs", "aria-label": "Ways to look at it", onkeydown }, buttons);
+  const group = { role: "tablist", className: "tabs", "aria-label": "Ways to look at it", onkeydown };
+  const bar = html("div", group, buttons);
 
   function open(name, told = false) {
     const place = list.findIndex((each) => each[0] === name);

@@ -33,7 +33,8 @@ export function translationWords({ words }, pick) {
       shown(word).replace(/^·/, ""),
     ),
   );
-  const node = html("div", { className: "words", role: "group", "aria-label": "Words of the translation", dir: "auto" });
+  const group = { className: "words", role: "group", "aria-label": "Words of the translation", dir: "auto" };
+  const node = html("div", group);
   words.forEach((word, at) => {
     if (at && (word.begins || word.text === END)) node.append(" ");
     node.append(buttons[at]);
@@ -104,11 +105,12 @@ function likeliest(page, at, word) {
     if (typed.value.trim()) page.force(at, { word: typed.value.trim() });
   };
   const box = html("div", { className: "grow" }, field("Another word", typed));
-  const form = html("form", { className: "row", onsubmit: submit }, box, html("button", { type: "submit" }, "Put it here"));
+  const put = html("button", { type: "submit" }, "Put it here");
+  const form = html("form", { className: "row", onsubmit: submit }, box, put);
   return html(
     "div",
     { className: "likeliest" },
-    html("h3", {}, at ? "Likeliest words after " : "Likeliest first words", at ? html("q", {}, before(page, at)) : null),
+    html("h3", {}, at ? ["Likeliest words after ", html("q", {}, before(page, at))] : "Likeliest first words"),
     items.length ? html("ol", {}, items) : html("p", { className: "quiet" }, "Not computed for words this far on."),
     html("p", { className: "quiet" }, "Choose another word: everything after it is translated again."),
     form,
@@ -139,7 +141,8 @@ function attention(page, at, word) {
   const change = (place, share) => {
     const rest = shares.reduce((sum, each, other) => (other === place ? sum : sum + each), 0);
     shares.forEach((each, other) => {
-      if (other !== place) shares[other] = rest > 1e-9 ? (each * (1 - share)) / rest : (1 - share) / (shares.length - 1);
+      const part = rest > 1e-9 ? each / rest : 1 / (shares.length - 1);
+      if (other !== place) shares[other] = part * (1 - share);
     });
     shares[place] = share;
     sliders.forEach((slider, other) => slider.show(shares[other]));
