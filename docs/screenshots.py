@@ -29,12 +29,12 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
 PAGES = {
     "home": "/",
     "translate": "/translate?text=The+man+in+the+red+jacket+is+reading+an+old+book.&at=6",
-    "caption": "/caption",
+    "caption": "/caption?box=[0.01,0.36,0.26,0.68]",
     "document": "/document?removed=[30,31]",
     "read": "/read?word=9",
     "tape": "/tape",
-    "glimpse": "/glimpse",
-    "convolution": "/convolution",
+    "glimpse": "/glimpse?places=[[1,0.2,0.8]]",
+    "convolution": "/convolution?step=6",
 }
 """The pages of the workbench, with the state that is shown."""
 LOOKS = {"light": (1240, "light"), "dark": (1240, "dark"), "phone": (390, "light")}

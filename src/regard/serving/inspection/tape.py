@@ -23,7 +23,7 @@ class RandomTapeRequest(BaseModel):
     """Length of the sequence; by default the longest of the training."""
     seed: Seed = 1
     """Seed of the sequence."""
-    slots: Annotated[int, Field(ge=0, le=1024)] = 0
+    slots: Annotated[int, Field(ge=0, le=512)] = 0
     """Slots of the memory; 0 for as many as in training, or more where the sequence needs them."""
 
 

@@ -5,7 +5,7 @@ import { get } from "/pages/api.js";
 import { comparison } from "/pages/caption_compare.js";
 import { hiding } from "/pages/caption_hide.js";
 import { ask, button, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { imageInput, intro, styled, turns, view } from "/pages/pictures.js";
+import { imageInput, intro, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -26,7 +26,6 @@ const DEFAULTS = {
 const VIEW_OPTIONS = ["cells", "layout", "overlay"];
 
 export async function show(root, context) {
-  await styled();
   const { models, signal } = context;
   if (!models.length) {
     root.append(intro("Caption", "Where in an image each word of its caption looks."), noModels());
@@ -41,13 +40,21 @@ function noModels() {
   return emptyBox(html("p", {}, "This server has no captioner. Train one, and serve its folder: regard serve my-run"));
 }
 
+/** Whether a value of the address is left, top, right and bottom of a box. */
+function isBox(value) {
+  return Array.isArray(value) && value.length === 4 && value.every((edge) => edge >= 0 && edge <= 1);
+}
+
 class CaptionPage {
   constructor(root, context, examples) {
     this.context = context;
     this.examples = examples;
     this.state = read(DEFAULTS);
+    if (!isBox(this.state.box)) this.state.box = [];
     this.turn = turns(context.signal);
     this.image = null;
+    /** Models that are known to have hard attention. */
+    this.hard = new Set();
     this.result = html("div", { className: "result" });
     this.trust = html("section");
     this.pickerBox = html("div");
@@ -108,7 +115,7 @@ class CaptionPage {
 
   /** Show an image. `choose` takes the model that was made for an example; a box belongs to one image only. */
   take(image, choose) {
-    const changed = this.image !== null;
+    const changed = this.image !== null && this.image.uri !== image.uri;
     this.image = image;
     const example = this.examples.find((each) => each.name === image.name);
     this.input.mark(image.name);
@@ -134,10 +141,7 @@ class CaptionPage {
   }
 
   async caption() {
-    const { models } = this.context;
-    const retry = () => this.caption();
-    const turn = { models, signal: this.turn() };
-    const answer = await ask(this.result, turn, "/v1/caption/look", this.body, retry);
+    const answer = await this.look(this.result, this.model, this.turn(), () => this.caption());
     if (!answer) return;
     const heading = this.has(this.state.other) ? html("h3", {}, this.model) : null;
     fill(this.result, heading, this.shown(answer.caption, this.image.name));
@@ -145,6 +149,19 @@ class CaptionPage {
     this.hiding.run();
     if (this.state.text) this.own.run();
     trustStrip(this.trust, { verb: "caption", model: this.model, input: this.image.uri });
+  }
+
+  /** The caption of a model; where it has hard attention and the page a seed, with cells that are drawn. */
+  async look(root, model, signal, retry) {
+    const { models } = this.context;
+    const { seed } = this.state;
+    const isHard = this.hard.has(model);
+    const body = { ...this.body, model, ...(seed && isHard ? { seed } : {}) };
+    const answer = await ask(root, { models, signal }, "/v1/caption/look", body, retry);
+    // Only an answer tells that attention is hard: it names the cells that were chosen.
+    if (!answer?.caption.trace?.series?.some((each) => each.name === "choice")) return answer;
+    this.hard.add(model);
+    return seed && !isHard ? this.look(root, model, signal, retry) : answer;
   }
 
   /** A caption with its view and what to know about it. */

@@ -62,6 +62,7 @@ function outcome({ before, after, words, edits, change }, page) {
   const text = edits.flatMap(({ kind, text: part }) => [html(marks[kind], {}, part), " "]);
   return [
     html("p", { className: "edits" }, text),
+    before.text === after.text ? null : html("p", {}, "Now: ", html("q", {}, after.text)),
     html(
       "p",
       {},
@@ -77,7 +78,6 @@ function outcome({ before, after, words, edits, change }, page) {
       html("summary", {}, "Where the words look now"),
       page.shown(after, ""),
     ),
-    before.text === after.text ? null : html("p", { className: "quiet" }, `Now: ${after.text}`),
   ];
 }
 

@@ -1,6 +1,6 @@
 // The page Convolution: a kernel at work, a list of layers with live sizes, and the maps of an image at every layer.
 
-import { styled, intro } from "/pages/pictures.js";
+import { intro } from "/pages/pictures.js";
 import { animation } from "/pages/convolution_animation.js";
 import { layerEditor } from "/pages/convolution_layers.js";
 import { mapsView } from "/pages/convolution_maps.js";
@@ -24,7 +24,6 @@ const DEFAULTS = {
 };
 
 export async function show(root, context) {
-  await styled();
   const state = read(DEFAULTS);
   const set = (values) => {
     Object.assign(state, values);

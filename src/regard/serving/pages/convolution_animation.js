@@ -60,7 +60,7 @@ export function animation({ state, set, context }) {
     }
     setup = found;
     scrubber.max = setup.count - 1;
-    set({ step: Math.min(state.step, setup.count - 1) });
+    set({ step: Math.min(Math.max(0, Math.round(state.step)), setup.count - 1) });
     fill(formula, formulaOf(setup));
     draw();
   };

@@ -188,8 +188,8 @@ function fieldsFigure(rows, [, height, width]) {
   const scale = FIELD / Math.max(height, width);
   const [wide, high] = [width * scale, height * scale];
   const squares = seen.map(({ field: side }, place) => {
-    const length = side * scale;
-    const box = { x: (wide - length) / 2, y: (high - length) / 2, width: length, height: length };
+    const [across, down] = [Math.min(wide, side * scale), Math.min(high, side * scale)];
+    const box = { x: (wide - across) / 2, y: (high - down) / 2, width: across, height: down };
     return svg("rect", { ...box, class: "square", opacity: 0.35 + (0.65 * (place + 1)) / seen.length });
   });
   const largest = seen.at(-1).field;

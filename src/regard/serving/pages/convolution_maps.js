@@ -81,8 +81,9 @@ function shown({ image, size, layers, predictions }, page) {
     );
     fill(detail, enlarged(layers[number], map, page.theme));
   };
-  const start = Math.min(page.state.layer, layers.length - 1);
-  pick(start, Math.min(page.state.map, layers[start].maps.length - 1));
+  const within = (number, count) => Math.min(count - 1, Math.max(0, Math.round(number)));
+  const start = within(page.state.layer, layers.length);
+  pick(start, within(page.state.map, layers[start].maps.length));
   const input = html("img", { src: image, alt: "The image as the network sees it", className: "pixels seen" });
   const seen = html(
     "figure",

@@ -3,7 +3,7 @@
 import { fill, html } from "/web/dom.js";
 import { get } from "/pages/api.js";
 import { ask, button, debounced, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { imageInput, intro, styled, turns, view } from "/pages/pictures.js";
+import { imageInput, intro, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -13,7 +13,6 @@ const DEFAULTS = { model: "", example: "", glimpses: 0, places: [] };
 const MAX_GLIMPSES = 12;
 
 export async function show(root, context) {
-  await styled();
   const { models, signal } = context;
   const head = intro(
     "Glimpse",
@@ -25,10 +24,17 @@ export async function show(root, context) {
   new GlimpsePage(root, context, examples, head).start();
 }
 
+/** Whether a value of the address is the number of a glimpse and its x and y. */
+function isPlace(value) {
+  const [number, x, y] = Array.isArray(value) ? value : [];
+  return Number.isInteger(number) && number >= 0 && [x, y].every((part) => part >= 0 && part <= 1);
+}
+
 class GlimpsePage {
   constructor(root, context, examples, head) {
     Object.assign(this, { context, examples });
     this.state = read(DEFAULTS);
+    this.state.places = [this.state.places].flat().filter(isPlace);
     const names = context.models.map((each) => each.name);
     if (!names.includes(this.state.model)) this.state.model = names[0];
     this.turn = turns(context.signal);
@@ -109,11 +115,18 @@ class GlimpsePage {
     this.usual = usual;
     this.showPath(now);
     this.showVerdict(now, kept);
-    if (!kept.length) {
-      const options = { num_glimpses: count };
-      trustStrip(this.trust, { verb: "glimpse", model, input: this.image.uri, options });
-    }
+    this.measure(count);
     fill(this.beliefs, kept.length ? beliefTable(usual, now, kept) : dragHint());
+  }
+
+  /** How far to trust the path of the model alone, once for each image, model and number of glimpses. */
+  measure(count) {
+    const { model } = this.state;
+    const asked = [model, count, this.image.uri].join();
+    if (asked === this.measured) return;
+    this.measured = asked;
+    const options = { num_glimpses: count };
+    trustStrip(this.trust, { verb: "glimpse", model, input: this.image.uri, options });
   }
 
   /** Show a path in one element for all answers, so that the keyboard keeps its place. */

@@ -4,16 +4,6 @@ import { fill, html } from "/web/dom.js";
 import { button, errorBox } from "/pages/parts.js";
 
 const MAX_SIDE = 1024;
-const SHEET = "/pages/pictures.css";
-
-/** Resolves once the style sheet of these pages is there. */
-export function styled() {
-  if (document.querySelector(`link[href="${SHEET}"]`)) return Promise.resolve();
-  return new Promise((done) => {
-    const link = html("link", { rel: "stylesheet", href: SHEET, onload: done, onerror: done });
-    document.head.append(link);
-  });
-}
 
 /** The heading of a page and what it is for. */
 export function intro(title, text) {

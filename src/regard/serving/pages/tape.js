@@ -2,7 +2,7 @@
 
 import { fill, html } from "/web/dom.js";
 import { ask, button, debounced, emptyBox, field, modelPicker, section, select } from "/pages/parts.js";
-import { intro, styled, turns, view } from "/pages/pictures.js";
+import { intro, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -11,7 +11,6 @@ export const title = "Tape";
 const DEFAULTS = { model: "", length: 0, seed: 1, slots: 0, rows: "", vectors: false, allSlots: false };
 
 export async function show(root, context) {
-  await styled();
   const { models, signal } = context;
   const head = intro(
     "Tape",
@@ -79,7 +78,7 @@ export async function show(root, context) {
     chart.reset();
     run();
   };
-  const sizes = [[0, "as in training"], ...[64, 256, 512, 1024].map((count) => [count, String(count)])];
+  const sizes = [[0, "as in training"], ...[64, 256, 512].map((count) => [count, String(count)])];
   const slots = select(sizes, state.slots, (count) => {
     set({ slots: Number(count), rows: "" });
     own.value = "";
