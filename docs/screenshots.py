@@ -28,7 +28,7 @@ REVIEW = (
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PAGES = {
     "home": "/",
-    "translate": "/translate",
+    "translate": "/translate?text=The+man+in+the+red+jacket+is+reading+an+old+book.&at=6",
     "caption": "/caption?box=[0.01,0.36,0.26,0.68]",
     "document": "/document?removed=[32]",
     "read": "/read?word=9",

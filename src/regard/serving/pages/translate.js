@@ -36,11 +36,9 @@ class TranslatePage {
   constructor(root, context) {
     Object.assign(this, { root, context });
     const first = context.models.find((each) => each.name === "en-fr") ?? context.models[0];
-    this.defaults = {
-      model: first.name, text: "", sentence: 0, beam: 5, tab: "attention", at: 0, second: "", number: 0, direction: "",
-      ...UNCHANGED,
-    };
-    this.state = read(this.defaults);
+    const sentence = { model: first.name, text: "", sentence: 0, beam: 5 };
+    const shown = { tab: "attention", at: 0, second: "", direction: "", number: 0 };
+    this.state = read({ ...sentence, ...shown, ...UNCHANGED });
     if (!context.models.some((each) => each.name === this.state.model)) this.state.model = first.name;
     this.answer = null;
     /** The token whose word is to be shown after the next answer, which may have joined it with others. */
@@ -76,7 +74,9 @@ class TranslatePage {
         html("h1", {}, "Translate"),
         field("Sentence", this.input),
         this.samples,
-        html("div", { className: "row tools" },
+        html(
+          "div",
+          { className: "row tools" },
           html("div", { className: "grow" }, model),
           field("Beam", beam),
           button("Translate", () => this.submit(), { primary: true }),
@@ -100,7 +100,8 @@ class TranslatePage {
       this.input.value = text;
       this.submit();
     };
-    fill(this.samples, examples(samples(this.state.model).map((text) => ({ label: text, text })), pick));
+    const list = samples(this.state.model).map((text) => ({ label: text, text }));
+    fill(this.samples, examples(list, pick));
   }
 
   showNothing() {
@@ -158,9 +159,10 @@ class TranslatePage {
     this.state.at = Math.max(0, Math.min(this.state.at, this.current.words.length - 1));
     this.panel = html("div", { className: "wordpanel" });
     this.words = translationWords(this.current, (at) => this.pick(at));
-    const note = this.current.unknown
-      ? "Some of this is not in the model's vocabulary. `regard translate` copies such words; here you see the model alone."
-      : "";
+    const note =
+      this.current.unknown &&
+      "Some of this is not in the model's vocabulary. `regard translate` copies such words; " +
+        "here you see the model alone.";
     this.view = this.attentionView();
     const asked = JSON.stringify(this.request);
     const list = [
@@ -176,7 +178,7 @@ class TranslatePage {
       section(
         this.isChanged ? "Translation, changed" : "Translation",
         this.words,
-        note && html("p", { className: "quiet" }, note),
+        note ? html("p", { className: "quiet" }, note) : null,
         changeBox(this),
         this.panel,
       ),

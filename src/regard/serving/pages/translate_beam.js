@@ -180,14 +180,12 @@ class BeamTree {
     const end = node.x + node.wide + GAP;
     if (end > drawing.scrollLeft + drawing.clientWidth) drawing.scrollLeft = end - drawing.clientWidth;
     if (node.x - GAP < drawing.scrollLeft) drawing.scrollLeft = node.x - GAP;
-    const { fate } = node;
+    const numbers = `${FATES[node.fate]} · this token ${node.log_prob.toFixed(2)} · all together `;
     const score = node.score === null ? "" : ` · score ${node.score.toFixed(3)} (place ${node.rank + 1})`;
     fill(
       this.detail,
       html("p", { className: "hypothesis", dir: "auto" }, this.text(place) || "(nothing yet)"),
-      html("p", { className: "quiet" },
-        `${FATES[fate]} · this token ${node.log_prob.toFixed(2)} · all together `,
-        html("data", { value: node.total }, node.total.toFixed(2)), score),
+      html("p", { className: "quiet" }, numbers, html("data", { value: node.total }, node.total.toFixed(2)), score),
     );
     if (this.weights.length) {
       this.view.hidden = place === 0;

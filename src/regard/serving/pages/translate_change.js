@@ -5,7 +5,10 @@ import { button } from "/pages/parts.js";
 import { END } from "/pages/translate_words.js";
 
 const NAMES = {
-  softmax: "soft attention", hard: "hard attention", local_m: "local attention", sparsemax: "sparse attention",
+  softmax: "soft attention",
+  hard: "hard attention",
+  local_m: "local attention",
+  sparsemax: "sparse attention",
   uniform: "uniform attention",
 };
 
@@ -43,9 +46,12 @@ export function changeBox(page) {
   return html(
     "div",
     { className: "change", role: "status" },
-    html("div", { className: "row spread" },
+    html(
+      "div",
+      { className: "row spread" },
       html("p", {}, html("strong", {}, "You changed it: "), `${list.join("; ")}.`),
-      button("Reset", () => page.reset(), { "data-keep": "reset" })),
+      button("Reset", () => page.reset(), { "data-keep": "reset" }),
+    ),
     same ? html("p", {}, "The words stay the same.") : editedText(difference.edits),
     numbers(before, difference, changesModel),
     html("p", { className: "quiet" }, explained(before, difference, changesModel, same)),
@@ -70,26 +76,27 @@ function numbers(before, { after, before_under_change: kept, after_unchanged: ju
   const cell = (value) => html("td", {}, html("data", { value }, value.toFixed(2)));
   const row = (label, ...values) => html("tr", {}, html("th", { scope: "row" }, label), values.map(cell));
   const heads = changesModel ? ["model as it is", "with your change"] : ["log-probability"];
+  const rows = changesModel
+    ? [row("original words", before.log_prob, kept), row("new words", judged, after.log_prob)]
+    : [row("original words", before.log_prob), row("new words", after.log_prob)];
   return html(
     "table",
     { className: "logprobs" },
     html("caption", {}, changesModel ? "Log-probability of all words together" : ""),
     html("thead", {}, html("tr", {}, html("td", {}), heads.map((each) => html("th", { scope: "col" }, each)))),
-    html("tbody", {},
-      changesModel
-        ? [row("original words", before.log_prob, kept), row("new words", judged, after.log_prob)]
-        : [row("original words", before.log_prob), row("new words", after.log_prob)]),
+    html("tbody", {}, rows),
   );
 }
 
 function explained(before, { after, before_under_change: kept, after_unchanged: judged }, changesModel, same) {
   if (!changesModel) {
-    return same ? "" : `The model finds the new translation ${ratio(after.log_prob - before.log_prob)} the original one.`;
+    const likelier = ratio(after.log_prob - before.log_prob);
+    return same ? "" : `The model finds the new translation ${likelier} the original one.`;
   }
   const moved = `The change makes the original words ${ratio(kept - before.log_prob)} before.`;
   if (same) return moved;
-  return `${moved} With it, the new words are ${ratio(after.log_prob - kept)} the original ones; ` +
-    `without it, they are ${ratio(judged - before.log_prob)} the original ones.`;
+  const withIt = `With it, the new words are ${ratio(after.log_prob - kept)} the original ones`;
+  return `${moved} ${withIt}; without it, they are ${ratio(judged - before.log_prob)} the original ones.`;
 }
 
 /** A difference of log-probabilities in words: "12 times likelier than". */

@@ -40,13 +40,21 @@ export function comparePanel(page) {
 
 function compared({ first, second, edits, log_prob_by_second: judged, trace }, one, other, align) {
   const side = (name, { text, log_prob: value }) =>
-    html("div", { className: "side" }, html("h3", {}, name), html("p", { className: "hypothesis", dir: "auto" }, text),
-      html("p", { className: "quiet" }, "log-probability ", html("data", { value }, value.toFixed(2))));
+    html(
+      "div",
+      { className: "side" },
+      html("h3", {}, name),
+      html("p", { className: "hypothesis", dir: "auto" }, text),
+      html("p", { className: "quiet" }, "log-probability ", html("data", { value }, value.toFixed(2))),
+    );
   const perToken = judged / (first.tokens.length + 1);
   const strange = perToken < -5;
   const verdict =
     `${other} gives the first translation a log-probability of ${judged.toFixed(2)}, ${perToken.toFixed(2)} per token` +
     (strange ? ": it would hardly ever say this, so that what it attends to here means little." : ".");
+  const help =
+    `While both are given the first translation: orange where ${one} attends more, purple where ${other} does. ` +
+    "Choose “first” or “second” to see one of them.";
   const view = trace && html("attention-matrix", {});
   if (view) view.trace = trace;
   return [
@@ -55,9 +63,7 @@ function compared({ first, second, edits, log_prob_by_second: judged, trace }, o
     first.text === second.text ? html("p", {}, "Both give the same words.") : editedText(edits),
     html("p", { className: "quiet" }, verdict),
     view && html("h3", {}, "Difference of their attention, word by word"),
-    view && html("p", { className: "quiet" },
-      `While both are given the first translation: orange where ${one} attends more, purple where ${other} does. ` +
-        "Choose “first” or “second” to see one of them."),
+    view && html("p", { className: "quiet" }, help),
     view,
   ];
 }

@@ -3,7 +3,11 @@
 import { html } from "/web/dom.js";
 import { button } from "/pages/parts.js";
 
-const PARTS = { encoder: "Encoder: source to source", decoder: "Decoder: back to its own words", cross: "Decoder: to the source" };
+const PARTS = {
+  encoder: "Encoder: source to source",
+  decoder: "Decoder: back to its own words",
+  cross: "Decoder: to the source",
+};
 
 /** A grid of layers and heads for each part; a removed head is pressed. */
 export function headsPanel(page) {
@@ -22,19 +26,23 @@ export function headsPanel(page) {
         .map((name) => {
           const gone = removed.has(name);
           return button(name.split(".")[1], () => toggle(name), {
-            "aria-pressed": String(gone), "aria-label": `${name}${gone ? ", removed" : ""}`, "data-keep": name,
-            className: "head", title: gone ? `Put ${name} back` : `Remove ${name}`,
+            className: "head",
+            "aria-pressed": String(gone),
+            "aria-label": `${name}${gone ? ", removed" : ""}`,
+            "data-keep": name,
+            title: gone ? `Put ${name} back` : `Remove ${name}`,
           });
         });
       return html("div", { className: "headrow" }, html("span", {}, `layer ${layer}`), buttons);
     });
     return html("div", {}, html("h3", {}, label), rows);
   });
+  const help =
+    "Choose heads to remove: what they read no longer reaches the rest of the model. The difference stands above.";
   return html(
     "div",
     {},
-    html("p", { className: "quiet" },
-      "Choose heads to remove: what they read no longer reaches the rest of the model. The difference stands above."),
+    html("p", { className: "quiet" }, help),
     html("div", { className: "columns" }, grids),
   );
 }

@@ -13,13 +13,18 @@ export function tabs(list, current, chosen) {
     html(
       "button",
       {
-        type: "button", role: "tab", id: `${panel.id}-${name}`, "aria-controls": panel.id, "data-keep": `tab-${name}`,
+        type: "button",
+        role: "tab",
+        id: `${panel.id}-${name}`,
+        "aria-controls": panel.id,
+        "data-keep": `tab-${name}`,
         onclick: () => open(name, true),
       },
       label,
     ),
   );
-  const bar = html("div", { role: "tablist", className: "tabs", "aria-label": "Ways to look at it", onkeydown }, buttons);
+  const group = { role: "tablist", className: "tabs", "aria-label": "Ways to look at it", onkeydown };
+  const bar = html("div", group, buttons);
 
   function open(name, told = false) {
     const place = list.findIndex((each) => each[0] === name);

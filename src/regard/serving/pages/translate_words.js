@@ -22,14 +22,19 @@ export function translationWords({ words }, pick) {
     html(
       "button",
       {
-        type: "button", className: `word${word.text === END ? " end" : ""}`, "data-keep": `word-${at}`, lang: "",
-        onclick: () => pick(at), onkeydown: (event) => step(event, at), onpointerenter: () => hint(at),
+        type: "button",
+        className: `word${word.text === END ? " end" : ""}`,
+        "data-keep": `word-${at}`,
+        onclick: () => pick(at),
+        onkeydown: (event) => step(event, at),
+        onpointerenter: () => hint(at),
         onpointerleave: () => tip.remove(),
       },
       shown(word).replace(/^·/, ""),
     ),
   );
-  const node = html("div", { className: "words", role: "group", "aria-label": "Words of the translation", dir: "auto" });
+  const group = { className: "words", role: "group", "aria-label": "Words of the translation", dir: "auto" };
+  const node = html("div", group);
   words.forEach((word, at) => {
     if (at && (word.begins || word.text === END)) node.append(" ");
     node.append(buttons[at]);
@@ -81,11 +86,16 @@ function likeliest(page, at, word) {
     const pick = html(
       "button",
       {
-        type: "button", className: "candidate", "aria-pressed": String(chosen), "data-keep": `candidate-${each.tokens}`,
+        type: "button",
+        className: "candidate",
+        "aria-pressed": String(chosen),
+        "data-keep": `candidate-${each.tokens}`,
         title: chosen ? "This word stands here" : `Put “${shown(each)}” here and decode again`,
         onclick: () => !chosen && page.force(at, { tokens: each.tokens }),
       },
-      html("bdi", {}, shown(each)), share, html("data", { value: each.probability }, percent(each.probability)),
+      html("bdi", {}, shown(each)),
+      share,
+      html("data", { value: each.probability }, percent(each.probability)),
     );
     return html("li", {}, pick);
   });
@@ -94,12 +104,13 @@ function likeliest(page, at, word) {
     event.preventDefault();
     if (typed.value.trim()) page.force(at, { word: typed.value.trim() });
   };
-  const form = html("form", { className: "row", onsubmit: submit },
-    html("div", { className: "grow" }, field("Another word", typed)), html("button", { type: "submit" }, "Put it here"));
+  const box = html("div", { className: "grow" }, field("Another word", typed));
+  const put = html("button", { type: "submit" }, "Put it here");
+  const form = html("form", { className: "row", onsubmit: submit }, box, put);
   return html(
     "div",
     { className: "likeliest" },
-    html("h3", {}, at ? "Likeliest words after " : "Likeliest first words", at ? html("q", {}, before(page, at)) : null),
+    html("h3", {}, at ? ["Likeliest words after ", html("q", {}, before(page, at))] : "Likeliest first words"),
     items.length ? html("ol", {}, items) : html("p", { className: "quiet" }, "Not computed for words this far on."),
     html("p", { className: "quiet" }, "Choose another word: everything after it is translated again."),
     form,
@@ -130,7 +141,8 @@ function attention(page, at, word) {
   const change = (place, share) => {
     const rest = shares.reduce((sum, each, other) => (other === place ? sum : sum + each), 0);
     shares.forEach((each, other) => {
-      if (other !== place) shares[other] = rest > 1e-9 ? (each * (1 - share)) / rest : (1 - share) / (shares.length - 1);
+      const part = rest > 1e-9 ? each / rest : 1 / (shares.length - 1);
+      if (other !== place) shares[other] = part * (1 - share);
     });
     shares[place] = share;
     sliders.forEach((slider, other) => slider.show(shares[other]));
@@ -138,8 +150,14 @@ function attention(page, at, word) {
   const sliders = groups.map(({ text }, place) => {
     const number = html("output", {});
     const range = html("input", {
-      type: "range", min: 0, max: 100, step: 1, "aria-label": `Attention to ${text}`, "data-keep": `slider-${place}`,
-      oninput: () => change(place, range.value / 100), onchange: send,
+      type: "range",
+      min: 0,
+      max: 100,
+      step: 1,
+      "aria-label": `Attention to ${text}`,
+      "data-keep": `slider-${place}`,
+      oninput: () => change(place, range.value / 100),
+      onchange: send,
     });
     const onto = () => {
       change(place, 1);
@@ -155,13 +173,15 @@ function attention(page, at, word) {
     show(shares[place]);
     return { node, show };
   });
+  const byYou = moved === undefined ? "" : " (moved by you)";
+  const help =
+    "Drag a slider, or choose a source word to put all attention on it: the translation is decoded again from here.";
   return html(
     "div",
     { className: "moving" },
-    html("h3", {}, "Where ", html("q", {}, shown(word).replace(/^·/, "")), " attends", moved !== undefined ? " (moved by you)" : ""),
+    html("h3", {}, "Where ", html("q", {}, shown(word).replace(/^·/, "")), " attends", byYou),
     html("ol", { className: "sliders" }, sliders.map(({ node }) => node)),
-    html("p", { className: "quiet" },
-      "Drag a slider, or choose a source word to put all attention on it: the translation is decoded again from here."),
+    html("p", { className: "quiet" }, help),
   );
 }
 
