@@ -39,7 +39,6 @@ class GlimpsePage {
     if (!names.includes(this.state.model)) this.state.model = names[0];
     this.turn = turns(context.signal);
     this.image = null;
-    this.usual = null;
     this.view = null;
     this.result = html("div", { className: "result" });
     this.verdict = html("div", { className: "result", role: "status" });
@@ -112,11 +111,10 @@ class GlimpsePage {
       now = await ask(this.result, context, "/v1/glimpse/at", { ...body, places: forced }, () => this.run());
       if (!now) return;
     }
-    this.usual = usual;
     this.showPath(now);
-    this.showVerdict(now, kept);
+    this.showVerdict(now);
     this.measure(count);
-    fill(this.beliefs, kept.length ? beliefTable(usual, now, kept) : dragHint());
+    fill(this.beliefs, kept.length ? [beliefTable(usual, now, kept), this.releases(kept)] : dragHint());
   }
 
   /** How far to trust the path of the model alone, once for each image, model and number of glimpses. */
@@ -147,7 +145,7 @@ class GlimpsePage {
     fill(this.result, this.view);
   }
 
-  showVerdict(now, kept) {
+  showVerdict(now) {
     const example = this.examples.find((each) => each.name === this.image.name);
     const right = example && example.caption === `the digit ${now.label}`;
     const says = [
@@ -157,6 +155,11 @@ class GlimpsePage {
       html("data", { value: String(now.probability), className: "number" }, now.probability.toFixed(3)),
       example ? (right ? ", which is right." : `, which is wrong: it is ${example.caption}.`) : ".",
     ];
+    fill(this.verdict, html("p", { className: "verdict" }, says));
+  }
+
+  /** Buttons that give glimpses back to the model. */
+  releases(kept) {
     const release = (number) => {
       this.set({ places: this.state.places.filter(([each]) => each !== number) });
       this.run();
@@ -165,11 +168,7 @@ class GlimpsePage {
       button(`Release glimpse ${number + 1} (${percent(x)}, ${percent(y)})`, () => release(number)),
     );
     const all = kept.length > 1 ? button("Release all", () => (this.set({ places: [] }), this.run())) : null;
-    fill(
-      this.verdict,
-      html("p", { className: "verdict" }, says),
-      kept.length ? html("div", { className: "row" }, chips, all) : null,
-    );
+    return html("div", { className: "row" }, chips, all);
   }
 }
 
