@@ -3,7 +3,7 @@
 import { fill, html } from "/web/dom.js";
 import { get } from "/pages/api.js";
 import { ask, button, debounced, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { imageInput, intro, turns, view } from "/pages/pictures.js";
+import { bar, imageInput, intro, scrollTable, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -16,8 +16,8 @@ export async function show(root, context) {
   const { models, signal } = context;
   const head = intro(
     "Glimpse",
-    "This model never sees the whole image. It takes a few small glimpses, decides after each where to look next, and " +
-      "then says which digit it saw. Drag a glimpse elsewhere, and the rest follows from there.",
+    "This model never sees the whole image. It takes a few small glimpses, decides after each where to look next, " +
+      "and then says which digit it saw. Drag a glimpse elsewhere, and the rest follows from there.",
   );
   if (!models.length) return void root.append(head, emptyBox("This server has no glimpse model."));
   const { examples } = await get("/v1/glimpse/examples", { signal });
@@ -177,7 +177,7 @@ function dragHint() {
     "p",
     { className: "quiet" },
     "Drag a number in the image to another place: that glimpse is taken there, and the model chooses the later ones " +
-      "after what it saw. With the keyboard: choose a glimpse with the arrow keys, move it with Shift and the arrow keys.",
+      "after what it saw. With the keyboard: choose a glimpse with the arrow keys, move it with Shift and arrow keys.",
   );
 }
 
@@ -190,41 +190,17 @@ function beliefTable(usual, now, kept) {
       "tr",
       {},
       html("th", { scope: "row" }, `${number + 1}${forced.has(number) ? " (yours)" : ""}`),
-      html("td", {}, bar(usual.beliefs[number][place])),
-      html("td", {}, bar(beliefs[place])),
+      [usual.beliefs[number][place], beliefs[place]].map((each) => html("td", {}, bar(each, each, each.toFixed(2)))),
       html("td", {}, best(now.labels, beliefs)),
     ),
   );
   const heads = ["glimpse", "model alone", "with yours", "now it believes"];
+  const caption = `Probability of ${usual.label} after each glimpse`;
   const sentence =
     usual.label === now.label
       ? `The answer stays ${now.label}.`
       : `The answer changes from ${usual.label} to ${now.label}.`;
-  return [
-    html("p", {}, sentence),
-    html(
-      "div",
-      { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Belief after each glimpse" },
-      html(
-        "table",
-        {},
-        html("caption", {}, `Probability of ${usual.label} after each glimpse`),
-        html("thead", {}, html("tr", {}, heads.map((head) => html("th", { scope: "col" }, head)))),
-        html("tbody", {}, rows),
-      ),
-    ),
-  ];
-}
-
-function bar(probability) {
-  const inner = html("i");
-  inner.style.width = `${100 * probability}%`;
-  return html(
-    "span",
-    { className: "bar" },
-    html("span", { className: "track" }, inner),
-    html("data", { value: String(probability) }, probability.toFixed(2)),
-  );
+  return [html("p", {}, sentence), scrollTable("Belief after each glimpse", heads, rows, { caption })];
 }
 
 function best(labels, beliefs) {
