@@ -41,10 +41,14 @@ function header() {
   const link = ({ name, label }) => html("a", { href: `/${name}`, "data-page": name }, label);
   const icon = html("img", { src: "/pages/icon.svg", alt: "", width: 22, height: 22 });
   const brand = html("a", { href: "/", className: "brand", "data-page": "home" }, icon, "regard");
+  const skip = (event) => {
+    event.preventDefault();
+    main.focus();
+  };
   return html(
     "header",
     { className: "top" },
-    html("a", { href: "#main", className: "skip" }, "Skip to the content"),
+    html("a", { href: "#main", className: "skip", onclick: skip }, "Skip to the content"),
     brand,
     html("nav", { "aria-label": "Pages" }, PAGES.map(link)),
     themeSwitch(),
