@@ -54,7 +54,7 @@ export class TextPanel {
       this.#change,
       removed.length
         ? `Without ${removed.length} of ${answer.words.length} words, the probability of “${label}” ` +
-            `${points < 0 ? "falls" : "rises"} by ${Math.abs(points).toFixed(1)} points (red line: before).`
+            `${points < 0 ? "falls" : "rises"} by ${Math.abs(points).toFixed(1)} points (thin line: before).`
         : "The whole text, nothing removed.",
     );
     this.restore.hidden = !removed.length;

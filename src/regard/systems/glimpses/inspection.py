@@ -44,4 +44,6 @@ def glimpse_at(
         policy, pixels, generator=torch.Generator().manual_seed(seed), num_glimpses=count, forced=forced
     )
     beliefs = path.logits.float().softmax(-1)
-    return make_result(view, path.locations[0].float().cpu(), beliefs[0].cpu(), model.config, model.labels)
+    result = make_result(view, path.locations[0].float().cpu(), beliefs[0].cpu(), model.config, model.labels)
+    measured: Glimpses = model.with_measure(result)
+    return measured

@@ -215,7 +215,7 @@ class Translator(System):
 
     def answer(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
         """The translations of any number of texts, in order."""
-        return [self._with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
+        return [self.with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
 
     @property
     def has_attention(self) -> bool:
