@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -38,6 +38,8 @@ class Labels(tuple[str, ...]):
     """The names of classes, in the order of their numbers: an asset, stored as a JSON list."""
 
     __slots__ = ()
+    fewest: ClassVar[int] = 1
+    """How many there must be."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the names."""
@@ -47,7 +49,7 @@ class Labels(tuple[str, ...]):
     def load(cls, path: str | os.PathLike[str]) -> "Labels":
         """Read the names."""
         names = _read_json(Path(path))
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        if not isinstance(names, list) or len(names) < cls.fewest or not all(isinstance(name, str) for name in names):
             raise ModelError(f"{path} must be a list of the names of classes; got {str(names)[:80]}.")
         return cls(names)
 
@@ -269,7 +271,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(_read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from error
 
 
