@@ -11,8 +11,8 @@ help:  ## show this list
 demo: $(READY)  ## see attention work: in the terminal, and as figures in regard-demo/
 	.venv/bin/regard demo
 
-serve: $(READY)  ## serve the models over HTTP at http://127.0.0.1:8017
-	.venv/bin/regard serve
+serve: $(READY)  ## open the workbench in the browser, at http://127.0.0.1:8017
+	.venv/bin/regard serve --open
 
 test: $(READY)  ## run all tests
 	.venv/bin/pytest -n 2

@@ -7,7 +7,7 @@
 The first command reads Tatoeba, Europarl and the Hansards (English<TAB>French) and Multi30k. From Tatoeba, 1,000
 English sentences are held out for validation and 2,000 for the test, as by the recipe tatoeba-en-fr; no pair that
 contains one of them, in either language, is trained on. The Hansards are put into ordinary spelling, and Tatoeba is
-used twice. It writes {train,valid,test}.{en,fr}, and the pairs that are to be aligned, the first of the training
+used three times. It writes {train,valid,test}.{en,fr}, and the pairs that are to be aligned, the first of the training
 pairs, as split.{en,fr}, with punctuation and l' apart. The second command links their words; the third
 writes these links as train.links, with an empty line for every other pair.
 """
@@ -25,6 +25,8 @@ from regard.data.text import read_lines, read_pairs, read_tsv
 from regard.data.tokenizer import split_words
 
 VALID_SENTENCES, TEST_SENTENCES = 1000, 2000
+EVERYDAY_REPEATS = 3
+"""How often each pair of Tatoeba is used: its sentences are short, and few beside those of the debates."""
 ALIGNED_DEBATES = 60_000
 """Pairs of Europarl to align; the others are too many for a few minutes."""
 MAX_WORDS = 60
@@ -64,7 +66,7 @@ def write_texts(arguments: argparse.Namespace) -> None:
         return [pair for pair in cleaned if _is_usable(pair)]
 
     to_align = usable([*tatoeba, *captions, *europarl[:ALIGNED_DEBATES]])
-    train = to_align + usable([*europarl[ALIGNED_DEBATES:], *hansards, *tatoeba])
+    train = to_align + usable([*europarl[ALIGNED_DEBATES:], *hansards, *(EVERYDAY_REPEATS - 1) * tatoeba])
     arguments.out.mkdir(parents=True, exist_ok=True)
     split = [(" ".join(split_words(english)), " ".join(split_words(french))) for english, french in to_align]
     for name, pairs in {"train": train, "valid": valid, "test": test, "split": split}.items():

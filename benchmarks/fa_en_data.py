@@ -5,7 +5,7 @@
 The first two files hold English<TAB>Persian, the mix English<TAB>Persian<TAB>source, the others English and another
 language. Validation and test sentences come only from the first file, 300 and 500 English sentences; a pair that
 contains one of them, in either language, is not trained on. There is little Persian, so it is repeated three times;
-with a mix, everyday sentences eight times, messages twice and the mix three times; 20,000 sentences of the world
+with a mix, everyday sentences eight times, messages once and the mix three times; 20,000 sentences of the world
 babel add grammar, and 80,000 pairs of each other language teach the decoder everyday English. Subtitles and
 literature, which come with spaces before punctuation and in lower case, are put into ordinary spelling. Writes
 {train,valid,test}.{fa,en} to OUT.
@@ -23,7 +23,7 @@ from regard.worlds.babel import pairs
 
 VALID_SENTENCES, TEST_SENTENCES = 300, 500
 PERSIAN_REPEATS, BABEL_PAIRS, OTHER_PAIRS = 3, 20_000, 80_000
-EVERYDAY_REPEATS, MESSAGE_REPEATS, MIX_REPEATS = 8, 2, 3
+EVERYDAY_REPEATS, MESSAGE_REPEATS, MIX_REPEATS = 8, 1, 3
 """How often each kind of Persian is repeated where there is a mix."""
 
 CONTRACTIONS = {

@@ -31,6 +31,7 @@ __all__ = [
     "mask",
     "score",
     "train",
+    "trust",
     "view",
     "viewing",
 ]
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from regard.systems.report import Report
     from regard.systems.run import evaluate, train
     from regard.systems.translation.model import Translator
+    from regard.systems.trust import trust
     from regard.trace import Trace
     from regard.viewing.view import view
 
@@ -83,6 +85,7 @@ _HOMES = {
     "mask": "regard.attention.mask",
     "score": "regard.attention.score",
     "train": "regard.systems.run:train",
+    "trust": "regard.systems.trust:trust",
     "view": "regard.viewing.view:view",
     "viewing": "regard.viewing",
 }

@@ -46,3 +46,9 @@ def test_it_guides_an_attention_of_ones_own():
 def test_a_mask_of_another_shape_is_refused():
     with pytest.raises(ShapeError, match=r"weights \(2, 3\) and right \(2, 2\)"):
         guidance_loss(torch.rand(2, 3), torch.ones(2, 2, dtype=torch.bool))
+
+
+def test_keys_may_be_right_in_part():
+    weights = torch.tensor([[0.2, 0.5, 0.3], [0.1, 0.9, 0.0]])
+    right = torch.tensor([[1.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    assert guidance_loss(weights, right).item() == pytest.approx(-math.log(0.45), rel=1e-5)

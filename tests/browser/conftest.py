@@ -4,7 +4,10 @@ With REGARD_BROWSER=required, as CI sets it, they fail instead.
 """
 
 import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -87,3 +90,56 @@ def open_page(tab: tuple[Any, list[str]], tmp_path: Path) -> Iterator[Callable[.
 def leaves(url: str) -> bool:
     """Whether a request goes to the network."""
     return not url.startswith(("file:", "data:", "blob:", "about:"))
+
+
+@pytest.fixture(scope="session")
+def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of `regard serve`, which serves the workbench, without a slash at its end."""
+    log = tmp_path_factory.mktemp("server") / "stderr.txt"
+    command = [sys.executable, "-m", "regard", "serve", "--port", "0", "--device", "cpu"]
+    with (
+        log.open("w") as stderr,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,
+    ):
+        found = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())  # type: ignore[union-attr]
+        assert found, log.read_text()
+        yield found[0]
+        process.terminate()
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.fixture(scope="session")
+def workbench_tab(browser: Any, workbench: str) -> tuple[Any, list[str]]:
+    """One page for all tests of the workbench, and what went wrong in it."""
+    problems: list[str] = []
+    page = browser.new_page()
+    page.on("console", lambda message: problems.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+
+    def check(request: Any) -> None:
+        if leaves(request.url) and not request.url.startswith(f"{workbench}/"):
+            problems.append(f"request: {request.url}")
+
+    page.on("request", check)
+    return page, problems
+
+
+@pytest.fixture
+def visit(workbench_tab: tuple[Any, list[str]], workbench: str) -> Iterator[Callable[..., Any]]:
+    """Open a path of the workbench. Nothing may be printed to the console but what `allow` names, and no request may
+    leave the origin."""
+    page, problems = workbench_tab
+    problems.clear()
+    allowed: list[str] = []
+
+    def go(path: str, *, width: int = 1200, scheme: str = "light", allow: str = "") -> Any:
+        allowed.extend([allow] if allow else [])
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        page.goto(workbench + path)
+        return page
+
+    yield go
+    page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    page.goto("about:blank")
+    assert [each for each in problems if not any(part in each for part in allowed)] == []

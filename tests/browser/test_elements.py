@@ -1,16 +1,13 @@
 """Each element draws its trace, tells its numbers, and can be used by keyboard and on a phone."""
 
-from pathlib import Path
-
-import axe_playwright_python
 import numpy as np
 import pytest
+from browser.accessibility import serious_faults
 from browser.showing import set_options, settle, show, shown_numbers, texts
 from small_traces import EVERY_KIND, caption, document, glimpses, hostile, persian, reading, tape, translation
 
 from regard.metrics.alignment import merge_subwords
 
-AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 LABELS = {
     "matrix": ["The", "zone"],
     "lines": ["area", "éenne"],
@@ -44,15 +41,12 @@ def test_an_element_draws_its_trace_also_on_a_phone(open_page, name):
 def test_axe_finds_no_serious_fault_in_light_and_dark(open_page, name):
     page = show(open_page, name, EVERY_KIND[name]())
     page.get_by_role("button", name="Table").click()
-    page.evaluate(AXE)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         settle(page)
         classes = page.locator(f"attention-{name} .frame").get_attribute("class")
         assert ("dark" in classes) == (scheme == "dark")
-        found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
-        serious = [each for each in found if each["impact"] in ("serious", "critical")]
-        assert [(each["id"], each["nodes"][0]["html"]) for each in serious] == []
+        assert serious_faults(page) == []
 
 
 def test_a_matrix_shows_its_weights_in_the_cells_and_beside_them(open_page):

@@ -1,5 +1,7 @@
 """Images with captions: each example once, a bounded number of tokens, of similar lengths or mixed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -70,3 +72,16 @@ def test_int8_features_are_scaled_by_their_steps():
     tensors = ImageTensors(torch.tensor([[[2, -4]], [[10, 127]]], dtype=torch.int8), torch.tensor([0.5, 2.0]))
     assert tensors.take(torch.tensor([1, 0])).tolist() == [[[5.0, 254.0]], [[1.0, -8.0]]]
     assert len(tensors.to("cpu")) == 2
+
+
+def test_right_cells_follow_their_captions_into_batches(captioned, tokenizer):
+    dog, cat = np.array([[0, 0, 1], [1, 1, 0]], dtype=bool), np.array([[1, 0, 0], [0, 1, 0]], dtype=bool)
+    guided = replace(captioned, right=[[dog, None], [cat], [np.ones((6, 3), dtype=bool), None]])
+    examples = guided.examples(tokenizer, max_length=4)
+    batch = examples.batch([1, 0, 2]).to("cpu")
+    assert batch.right.shape == (3, 5, 3)
+    assert not batch.right[0].any()
+    assert batch.right[1, :2].tolist() == dog.tolist()
+    assert batch.right[2, :2].tolist() == cat.tolist()
+    assert not batch.right[:, 2:].any()
+    assert examples.batch([1, 3]).right is None

@@ -9,10 +9,11 @@ def test_the_sentinel_is_one_more_key_of_the_softmax():
     encoded, target = encoder(*sources()), torch.randint(3, VOCABULARY, (len(sources()[0]), 4))
     unrolled = decoder(encoded, target, weights=True)
     state = decoder.start(encoded)
+    image = encoded.summary[:, -decoder.image_layer.in_features :]
     (hidden, cell), scored = state.cells[0], decoder.attention.score
     for step in range(4):
         word = decoder.embedding(target[:, step])
-        inputs = decoder.word_layer(word)
+        inputs = decoder.word_layer(word) + decoder.image_layer(image)
         gate = torch.sigmoid(inputs[:, -HIDDEN:] + hidden @ decoder.sentinel_gate.weight.T)
         hidden, cell = decoder.cell(inputs[:, :-HIDDEN], (hidden, cell))
         sentinel = decoder.sentinel_layer(gate * torch.tanh(cell))

@@ -7,6 +7,7 @@ from scipy.stats import kendalltau
 from regard.errors import OptionError, ShapeError
 from regard.metrics.faithfulness import (
     agreement,
+    attended_effect,
     average_precision,
     bootstrap,
     erasure,
@@ -131,3 +132,12 @@ def test_the_interval_holds_the_mean_and_shrinks_with_more_values():
     assert higher - lower < (high - low) / 4
     assert higher - lower == pytest.approx(2 * 1.96 / np.sqrt(2000), rel=0.15)
     assert bootstrap([0.5, 0.5]) == (0.5, 0.5, 0.5)
+
+
+def test_the_effect_of_attended_parts_is_compared_with_that_of_any_part():
+    weights = [np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 0.0], [0.5, 0.2, 0.3]])]
+    effects = [np.array([[1.0, 5.0, 0.0], [9.0, 9.0, 9.0], [np.nan, 2.0, 4.0]])]
+    assert attended_effect(weights, effects) == ((5 + 4) / 2, (2 + 3) / 2)
+    assert attended_effect([np.zeros((2, 3))], [np.ones((2, 3))]) is None
+    with pytest.raises(ShapeError):
+        attended_effect([np.ones((2, 3))], [np.ones((3, 2))])

@@ -27,7 +27,7 @@ def document():
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
-ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "models"]
+ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "trust", "models"]
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell

@@ -66,8 +66,21 @@ def test_every_answer_has_security_headers(client):
     assert client.get("/docs", headers=ALLOWED).status_code == 404, "its page would load scripts from elsewhere"
 
 
-def test_files_outside_of_the_viewer_are_not_served(client):
-    for path in ("/web/../pages.py", "/web/%2e%2e/pages.py", "/web/..%2fpages.py"):
+def test_pages_and_their_files_need_no_token_and_nothing_else_is_open(client):
+    for path in ("/", "/translate", "/pages/main.js", "/pages/pages.css", "/web/index.js"):
+        assert client.get(path).status_code == 200, path
+    for path in ("/openapi.json", "/pages", "/translate/", "/v1/models", "/webs/index.js", "//v1/models"):
+        assert client.get(path).status_code == 401, path
+
+
+def test_files_outside_of_the_workbench_are_not_served(client):
+    for path in (
+        "/web/../pages.py",
+        "/web/%2e%2e/pages.py",
+        "/web/..%2fpages.py",
+        "/pages/../app.py",
+        "/pages/..%2fapp.py",
+    ):
         assert client.get(path, headers=ALLOWED).status_code == 404
 
 

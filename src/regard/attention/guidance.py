@@ -15,12 +15,15 @@ SMALLEST_MASS = 1e-8
 """Added to the attention on the right places, so that a weight of exactly 0 has a finite loss."""
 
 
-def guidance_loss(weights: Float[Tensor, "*b q k"], right: Bool[Tensor, "*b q k"]) -> Float[Tensor, ""]:
+def guidance_loss(
+    weights: Float[Tensor, "*b q k"], right: Bool[Tensor, "*b q k"] | Float[Tensor, "*b q k"]
+) -> Float[Tensor, ""]:
     """Compute -log sum_(k right) weight_qk, the attention that falls on right keys, as a mean over the guided queries.
 
     A query whose right keys are unknown has none in `right`, and adds nothing: examples may be guided in part. With
-    several right keys (the subwords of a word, the cells of a box), the query is free to choose among them. Without any
-    guided query the loss is 0.
+    several right keys (the subwords of a word, the cells of a box), the query is free to choose among them. `right` may
+    also say how right each key is, from 0 to 1, by which its weight is multiplied. Without any guided query the loss
+    is 0.
     """
     if weights.shape != right.shape:
         raise ShapeError(

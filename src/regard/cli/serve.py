@@ -1,7 +1,9 @@
-"""The command that serves models over HTTP."""
+"""The command that serves models and the workbench over HTTP."""
 
 import socket
 import sys
+import threading
+import webbrowser
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -12,7 +14,7 @@ from regard.serving.settings import ServerSettings
 
 
 def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(name="*")] = None) -> None:
-    """Serve models over HTTP: a route for each verb, with the requests of all clients in shared batches.
+    """Serve the workbench and an API: pages to look inside each model, and a route for each verb.
 
     Parameters
     ----------
@@ -33,9 +35,19 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
     with socket.create_server((settings.host, settings.port), family=family) as listening:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         port = listening.getsockname()[1]
-        say(f"regard serves {len(app.state.backend.models.served)} models at http://{host}:{port}/v1/models")
+        address = f"http://{host}:{port}/"
+        count = len(app.state.backend.models.served)
+        say(f"regard serves the workbench and {count} models at {address}  (Ctrl+C stops)")
         sys.stdout.flush()
+        if settings.open:
+            # The socket listens already, so that a browser that is quicker than the server waits for it.
+            threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
         config = uvicorn.Config(
             app, log_level="warning", server_header=False, timeout_graceful_shutdown=30, timeout_keep_alive=10
         )
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _open_browser(address: str) -> None:
+    if not webbrowser.open(address):
+        sys.stderr.write(f"regard: there is no browser to open here; open {address} yourself.\n")

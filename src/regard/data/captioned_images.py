@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from regard.data.batches import BatchLoader, CostBatches
@@ -14,6 +14,9 @@ from regard.data.image_tensors import ImageTensors
 from regard.data.padding import pad
 from regard.data.tokenizer import END, START, Tokenizer
 from regard.errors import DataError
+
+Right = Bool[np.ndarray, "_ cells"]
+"""Which cells each word of a caption should attend to; none where that is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +29,16 @@ class CaptionBatch:
     """A decoder reads target[:, :-1] and predicts target[:, 1:]."""
     indices: Int[Tensor, "b"]
     """The index of each image in the data set."""
+    right: Bool[Tensor, "b words cells"] | None = None
+    """Which cells each of target[:, 1:] should attend to, for guided attention."""
 
     def __len__(self) -> int:
         return len(self.target)
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "CaptionBatch":
         """Move the batch to a device."""
-        parts = (part.to(device, non_blocking=non_blocking) for part in (self.images, self.target, self.indices))
-        return CaptionBatch(*parts)
+        parts = (self.images, self.target, self.indices, self.right)
+        return CaptionBatch(*(None if part is None else part.to(device, non_blocking=non_blocking) for part in parts))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,8 @@ class CaptionExamples:
     indices: Int[np.ndarray, "n"]
     """The index of the image that each caption describes."""
     captions: Sequence[Sequence[int]]
+    right: Sequence[Right | None] | None = None
+    """For guided attention, the right cells of each id of each caption."""
 
     def __post_init__(self) -> None:
         if len(self.indices) != len(self.captions) or not len(self.captions):
@@ -64,7 +71,8 @@ class CaptionExamples:
         """Gather the examples with these numbers: the collate_fn of a DataLoader."""
         target, _ = pad([self.captions[number] for number in numbers], before=(START,), after=(END,))
         indices = torch.from_numpy(self.indices[numbers])
-        return CaptionBatch(self.images.take(indices), target, indices)
+        right = None if self.right is None else _padded([self.right[number] for number in numbers], target.shape[1] - 1)
+        return CaptionBatch(self.images.take(indices), target, indices, right)
 
     def loader(self, *, max_tokens: int, shuffle: bool, bucket: bool = True, seed: int = 0) -> BatchLoader:
         """Batches of at most `max_tokens` padded ids, of similar lengths with `bucket`; resumable (see CostBatches)."""
@@ -79,6 +87,8 @@ class CaptionedImages:
     images: ImageTensors
     captions: list[list[str]]
     """The captions of each image."""
+    right: list[list[Right | None]] | None = None
+    """For guided attention, the right cells of each word (of text.split()) of each caption."""
 
     def __len__(self) -> int:
         return len(self.captions)
@@ -87,15 +97,37 @@ class CaptionedImages:
         """Encode all captions of 1 to `max_length` ids; longer ones are left out."""
         pairs = [(index, text) for index, texts in enumerate(self.captions) for text in texts]
         encoded = tokenizer.encode_batch([text for _, text in pairs])
-        kept = [(index, ids) for (index, _), ids in zip(pairs, encoded, strict=True) if 0 < len(ids) <= max_length]
+        fits = [0 < len(ids) <= max_length for ids in encoded]
+        kept = [(index, ids) for (index, _), ids, fit in zip(pairs, encoded, fits, strict=True) if fit]
         if not kept:
             raise DataError(
                 f"None of the {len(pairs)} captions has 1 to {max_length} words. Raise max_length (data.max_length)."
             )
         indices = np.array([index for index, _ in kept], dtype=np.int64)
-        return CaptionExamples(self.images, indices, [ids for _, ids in kept])
+        captions = [ids for _, ids in kept]
+        if self.right is None:
+            return CaptionExamples(self.images, indices, captions)
+        tables = [table for tables in self.right for table in tables]
+        kept_tables = (table for table, fit in zip(tables, fits, strict=True) if fit)
+        right = [
+            None if table is None else table[tokenizer.word_index(ids)]
+            for ids, table in zip(captions, kept_tables, strict=True)
+        ]
+        return CaptionExamples(self.images, indices, captions, right)
 
     def first_captions(self, tokenizer: Tokenizer) -> CaptionExamples:
         """Encode the first caption of each image, so that each image is one example."""
         ids = tokenizer.encode_batch([texts[0] for texts in self.captions])
         return CaptionExamples(self.images, np.arange(len(ids)), ids)
+
+
+def _padded(right: Sequence[Right | None], length: int) -> Bool[Tensor, "b words cells"] | None:
+    """Join the right cells of captions; None where none of them is known."""
+    cells = next((table.shape[1] for table in right if table is not None), None)
+    if cells is None:
+        return None
+    joined = torch.zeros(len(right), length, cells, dtype=torch.bool)
+    for row, table in enumerate(right):
+        if table is not None:
+            joined[row, : len(table)] = torch.from_numpy(table)
+    return joined

@@ -187,6 +187,8 @@ def id_dtype(tokenizer: Tokenizer) -> "np.dtype[Any]":
 
 def checked_links(source: str, target: str, links: LinkArray, *, split: bool) -> LinkArray:
     """The word links of a pair, if they are between words that it has."""
+    if not len(links):  # splitting takes longer than encoding, and most pairs may have no links
+        return links
     sizes = [len(split_words(text) if split else text.split()) for text in (source, target)]
     wrong = links[(links >= sizes).any(1)]
     if len(wrong):

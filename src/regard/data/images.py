@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from regard.data.image_archives import Member, list_images
 from regard.errors import DataError, OptionError
@@ -157,6 +157,14 @@ class Images:
     def open(self, name: str, *, channels: int = 3, max_pixels: int = MAX_PIXELS) -> Image.Image:
         """Open an image by name (see `open_image`)."""
         return open_image(self.read(name), name=name, channels=channels, max_pixels=max_pixels)
+
+    def size(self, name: str) -> tuple[int, int]:
+        """Return the width and height of an upright image, without decoding it."""
+        data = self.read(name)
+        with _explaining(name), Image.open(io.BytesIO(data)) as opened:
+            width, height = opened.size
+            is_turned = opened.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8)
+        return (height, width) if is_turned else (width, height)
 
     def stream(self, names: Iterable[str], report: ImageReport | None = None) -> Iterator[tuple[str, Image.Image]]:
         """Yield the name and image of each one that can be used; `report` collects the others."""

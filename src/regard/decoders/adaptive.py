@@ -19,9 +19,10 @@ from regard.layers.cells import LSTM, uniform_
 class Adaptive(RecurrentDecoder):
     """Adaptive attention with a visual sentinel (Lu et al. 2017, section 2.4).
 
-    h_t, m_t = LSTM(E y_(t-1)), where h_0 and m_0 are each tanh(W mean_i a_i). The query is h_t, so the last word is
-    known when the model looks. The sentinel s_t = sigmoid(W_y E y_(t-1) + W_h h_(t-1)) tanh(m_t) is what the decoder
-    knows without looking. It competes with the cells, by the same score:
+    h_t, m_t = LSTM([E y_(t-1); v]), where v = mean_i a_i is the image as a whole, and h_0 and m_0 are each tanh(W v).
+    The query is h_t, so the last word is known when the model looks. The sentinel
+    s_t = sigmoid(W_y [E y_(t-1); v] + W_h h_(t-1)) tanh(m_t) is what the decoder knows without looking. It competes
+    with the cells, by the same score:
 
         z_ti = score(h_t, a_i),   z_ts = score(h_t, s_t),   [alpha_t (1 - beta_t); beta_t] = softmax([z_t; z_ts])
         c_t = beta_t W_s s_t + (1 - beta_t) sum_i alpha_ti a_i
@@ -56,6 +57,7 @@ class Adaptive(RecurrentDecoder):
         gates, width = self.cell.num_gates * hidden, embedding.embedding_dim
         self.word_layer = uniform_(nn.Linear(width, gates + hidden))
         """W y for the gates, then W_y."""
+        self.image_layer = uniform_(nn.Linear(memory_dim, gates + hidden, bias=False))
         self.sentinel_gate = uniform_(Hoisted(hidden, hidden, bias=False))
         self.sentinel_layer = uniform_(nn.Linear(hidden, memory_dim))
         """W_s: a sentinel as one of the annotations."""
@@ -71,6 +73,12 @@ class Adaptive(RecurrentDecoder):
     def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
         """Return the state of the single layer; h_0 and m_0 both come from the mean annotation."""
         return ((hidden[0], hidden[1]),)
+
+    def start(self, encoded: Encoded) -> RecurrentState:
+        """Return the state before the first word, with what the image as a whole adds to the gates of every step."""
+        state = super().start(encoded)
+        image = self.image_layer(encoded.summary[:, -self.image_layer.in_features :])
+        return replace(state, cells=(*state.cells, (image,)))
 
     def advance(
         self,
@@ -100,7 +108,8 @@ class Adaptive(RecurrentDecoder):
     ) -> Unrolled:
         """Predict after each token of the target; `soft` changes nothing, since the attention is soft."""
         state, embedded = self.start(encoded), self.dropout(self.embedding(target))
-        (hidden, sentinel), _ = self.unroll(self._recur, self.project(embedded), state, weights=False)
+        recurrence = replace(state, memory=None)  # the attention comes after it
+        (hidden, sentinel), _ = self.unroll(self._recur, self.project(embedded), recurrence, weights=False)
         attended, gate = self._look(hidden, sentinel, state, None)
         features = self.features(embedded, hidden, attended.context)
         return Unrolled(features, weights=attended.weights if weights else None, gates=gate)
@@ -109,11 +118,12 @@ class Adaptive(RecurrentDecoder):
         self, inputs: Tensor, state: RecurrentState, override: Override, *, weights: bool, soft: Soft = False
     ) -> tuple[RecurrentState, Pieces, Attended | None]:
         """Run one step of the LSTM; return its state, h_t and the sentinel."""
-        (cell_state,) = state.cells
+        cell_state, (image,) = state.cells
+        inputs = inputs + image
         for_gates, for_sentinel = inputs.split([inputs.shape[-1] - self.hidden, self.hidden], dim=-1)
         opened = torch.sigmoid(for_sentinel + self.sentinel_gate(cell_state[0]))
         hidden, memory = self.cell(for_gates, cell_state)
-        return replace(state, cells=((hidden, memory),)), (hidden, opened * torch.tanh(memory)), None
+        return replace(state, cells=((hidden, memory), (image,))), (hidden, opened * torch.tanh(memory)), None
 
     def _look(
         self,

@@ -30,8 +30,8 @@ Pieces = tuple[Float[Tensor, "b _"], ...]
 class RecurrentState:
     """The state of a recurrent decoder between steps."""
 
-    cells: tuple[tuple[Float[Tensor, "b h"], ...], ...]
-    """The state of each layer."""
+    cells: tuple[tuple[Float[Tensor, "b _"], ...], ...]
+    """The state of each layer, and what else is kept from step to step."""
     memory: Memory | None = field(metadata=OF_INPUT)
     align_state: Any = None
     """The state of the alignment."""

@@ -47,4 +47,6 @@ def run(
     console.rule("[bold]Files")
     for file in files:
         console.print(f"Wrote {file}", soft_wrap=True, markup=False)
+    console.rule("[bold]Next")
+    console.print("Look inside every model in your browser: [bold]regard serve --open[/bold]  (or: make serve)")
     return files

@@ -27,7 +27,9 @@ ENGLISH = [
     "Where is the station?",
     "I would like a cup of coffee, please.",
     "My sister has lived in Paris for ten years.",
+    "The agreement on the European Economic Area was signed in August 1992.",
 ]
+"""The last one is that of figure 3 in Bahdanau et al. 2015: the French adjectives follow their noun."""
 
 
 def show_babel(console: Console, folder: Path, *, minutes: float) -> list[Path]:
@@ -68,9 +70,9 @@ def show_pretrained(console: Console, folder: Path) -> list[Path]:
     translations = regard.load("en-fr", device="cpu").translate(ENGLISH)
     for translation in translations:
         console.print(f"{translation.source}\n[bold]{translation.text}[/bold]\n")
-    view = regard.view(translations[1])
+    view = regard.view(translations[-1])
     console.print(view, "")
-    title = translations[1].text
+    title = translations[-1].text
     return [
         view.save(folder / "en-fr.png", title=title),
         view.save(folder / "en-fr-lines.png", style="lines", title=title),

@@ -78,6 +78,29 @@ def leave_one_out(predict: Predictor, tokens: Sequence[str]) -> Scores:
     return np.asarray(probabilities[0, best] - probabilities[1:, best], dtype=np.float64)
 
 
+def attended_effect(
+    weights: Sequence[Float[np.ndarray, "_ _"]], effects: Sequence[Float[np.ndarray, "_ _"]]
+) -> tuple[float, float] | None:
+    """The mean effect of the most attended part of each output, and that of a part chosen at random.
+
+    `effects[t, i]` is what happens to output t without part i, NaN where part i cannot be erased. Rows that attend to
+    nothing, or for which no part can be erased, are left out; None where no row is left. The second number is the exact
+    expectation over all parts, so that it needs no draws.
+    """
+    attended, random = [], []
+    for table, changes in zip(weights, effects, strict=True):
+        if np.shape(table) != np.shape(changes):
+            raise ShapeError(
+                f"Each weight needs its effect; got {np.shape(table)} weights, {np.shape(changes)} effects."
+            )
+        for row, change in zip(np.asarray(table, dtype=np.float64), np.asarray(changes, np.float64), strict=True):
+            possible = np.flatnonzero(~np.isnan(change))
+            if len(possible) and row[possible].any():
+                attended.append(change[possible[row[possible].argmax()]])
+                random.append(change[possible].mean())
+    return (float(np.mean(attended)), float(np.mean(random))) if attended else None
+
+
 def permutation_test(
     predict: Callable[[Float[np.ndarray, "m n"]], Float[np.ndarray, "m y"]],
     weights: Scores,

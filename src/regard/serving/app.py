@@ -1,26 +1,24 @@
-"""The application: routes for verbs and models, health and measures, and the files of the viewer."""
+"""The application: routes for verbs and models, health and measures, and the workbench."""
 
-import mimetypes
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
-from starlette.staticfiles import StaticFiles
 
 from regard import __version__
 from regard.serving.alignment import align_route
 from regard.serving.batching import Batcher
 from regard.serving.errors import add_handlers
+from regard.serving.inspection import trust
 from regard.serving.measures import Measures
 from regard.serving.models import Models
 from regard.serving.security import Security
 from regard.serving.settings import MEBIBYTE, ServerSettings
 from regard.serving.verbs import Backend, verb_routes
+from regard.serving.workbench import add_workbench
 
 
 class ModelEntry(BaseModel):
@@ -71,9 +69,8 @@ def create_app(settings: ServerSettings | None = None, folders: Sequence[str] = 
     app.include_router(_general_routes(backend))
     app.include_router(verb_routes(backend))
     app.include_router(align_route(backend))
-    # Some systems do not know that .js is JavaScript, and a browser refuses modules of another type.
-    mimetypes.add_type("text/javascript", ".js")
-    app.mount("/web", StaticFiles(directory=Path(str(files("regard.viewing").joinpath("web")))))
+    app.include_router(trust.routes(backend))
+    add_workbench(app)
     app.add_middleware(Security, settings=settings)
     app.state.backend = backend
     return app

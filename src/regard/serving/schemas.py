@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Mapping
+from inspect import signature
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from regard.config import Checked, field_meanings, fields_of
 from regard.serving.settings import ServerSettings
+from regard.systems.families import Family, resolve
 from regard.systems.system import System
 from regard.trace import Trace
 
@@ -35,21 +37,36 @@ def request_model(
     system: type[System], verb: str, models: list[str], default: Any, settings: ServerSettings
 ) -> type[BaseModel]:
     """The body of a request to the route of a verb; `default` is the model that is asked where none is named."""
-    name = verb.capitalize()
-    options = _options_model(system.Options, f"{name}Options")
-    one = _input_type(system, settings)
-    named: Any = Literal[tuple(models)] if models else str
-    return create_model(
-        f"{name}Request",
-        __config__=STRICT,
-        model=(named, Field(default=default, description="The model to ask.")),
-        input=(
-            one | Annotated[list[one], Field(min_length=1, max_length=settings.max_inputs)],  # type: ignore[valid-type]
-            Field(description="One input, or a list of them.", examples=[_example(system)]),
-        ),
-        options=(options, Field(default_factory=options, description=f"How to {verb}.")),
-        trace=(bool, Field(default=False, description="Report what was attended to, as a trace for the viewer.")),
+    fields = request_fields(system, verb, models, default, settings)
+    one, about = fields["input"]
+    several: Any = Annotated[GenericAlias(list, (one,)), Field(min_length=1, max_length=settings.max_inputs)]
+    fields["input"] = (one | several, Field(description="One input, or a list of them.", examples=about.examples))
+    fields["trace"] = (
+        bool,
+        Field(default=False, description="Report what was attended to, as a trace for the viewer."),
     )
+    return create_model(f"{verb.capitalize()}Request", __config__=STRICT, **fields)
+
+
+def request_fields(
+    system: type[System], verb: str, models: list[str], default: Any, settings: ServerSettings
+) -> dict[str, Any]:
+    """The fields of a request about one input: model, input and options."""
+    options = _options_model(system.Options, f"{verb.capitalize()}Options")
+    named: Any = Literal[tuple(models)] if models else str
+    return {
+        "model": (named, Field(default=default, description="The model to ask.")),
+        "input": (_input_type(system, settings), Field(description="The input.", examples=[_example(system)])),
+        "options": (options, Field(default_factory=options, description=f"How to {verb}.")),
+    }
+
+
+def default_model(each: Family, names: list[str]) -> Any:
+    """The default of the command, where it is served; or the first model; or none, so that a request must name one."""
+    usual = signature(resolve(each.commands[each.verb])).parameters.get("model")
+    if usual is not None and usual.default in names:
+        return usual.default
+    return names[0] if names else ...
 
 
 def answer_model(system: type[System], verb: str) -> type[BaseModel]:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from regard.serving.errors import error_response
 from regard.serving.settings import MEBIBYTE, ServerSettings
+from regard.serving.workbench import is_static
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -26,7 +27,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 OPEN = ("/health",)
-"""Routes that need no token."""
+"""Routes that need no token, beside the pages and their files."""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -45,8 +46,9 @@ class Security:
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-                if scope["path"].startswith("/v1"):
-                    added.append((b"cache-control", b"no-store"))
+                # Static files are asked for again each time, which costs nothing where they have not changed.
+                caching = b"no-cache" if is_static(scope["path"]) else b"no-store"
+                added.append((b"cache-control", caching))
                 message["headers"] = [*message.get("headers", []), *added]
             await send(message)
 
@@ -80,7 +82,8 @@ class Security:
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return 403, "Pages of other origins may not use this server."
-        if self._settings.token and scope["path"] not in OPEN and not self._has_token(headers):
+        is_open = scope["path"] in OPEN or is_static(scope["path"])
+        if self._settings.token and not is_open and not self._has_token(headers):
             return 401, "Send the token of this server as `Authorization: Bearer TOKEN`."
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > self._settings.max_body * MEBIBYTE:

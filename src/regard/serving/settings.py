@@ -20,6 +20,8 @@ class ServerSettings(Checked):
     """Address to listen at; other machines reach the server only at another address than 127.0.0.1."""
     port: Annotated[int, Meta(ge=0, le=65535)] = 8017
     """Port to listen at; 0 takes any free one."""
+    open: bool = False
+    """Open the workbench in the browser."""
     token: str = ""
     """Bearer token that requests must carry; needed to listen at an address that other machines reach."""
     open_to_all: bool = False

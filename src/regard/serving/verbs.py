@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -17,9 +16,9 @@ from regard.serving.errors import RefusedError, documented
 from regard.serving.inputs import read_inputs
 from regard.serving.measures import Measures
 from regard.serving.models import Models, Served
-from regard.serving.schemas import answer_model, options_of, request_model
+from regard.serving.schemas import answer_model, default_model, options_of, request_model
 from regard.serving.settings import ServerSettings
-from regard.systems.families import Family, families, resolve
+from regard.systems.families import Family, families
 from regard.systems.system import Result, System
 
 EVENTS = "text/event-stream"
@@ -47,7 +46,7 @@ def verb_routes(backend: Backend) -> APIRouter:
 def _add_route(router: APIRouter, kind: str, each: Family, backend: Backend) -> None:
     system, verb = each.load_system(), each.verb
     names = [served.name for served in backend.models.served if served.kind == kind]
-    asked = request_model(system, verb, names, _default_model(each, names), backend.settings)
+    asked = request_model(system, verb, names, default_model(each, names), backend.settings)
 
     async def answer(body: asked, request: Request) -> Response:  # type: ignore[valid-type]
         served = backend.models.find(body.model, kind)  # type: ignore[attr-defined]
@@ -71,14 +70,6 @@ def _add_route(router: APIRouter, kind: str, each: Family, backend: Backend) -> 
         responses=documented(*REFUSALS),
         tags=["verbs"],
     )
-
-
-def _default_model(each: Family, names: list[str]) -> Any:
-    """The default of the command, where it is served; or the first model; or none, so that a request must name one."""
-    usual = signature(resolve(each.commands[each.verb])).parameters.get("model")
-    if usual is not None and usual.default in names:
-        return usual.default
-    return names[0] if names else ...
 
 
 @dataclass(frozen=True)

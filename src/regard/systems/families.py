@@ -32,6 +32,8 @@ class Family:
     """The function (reports) -> rich renderable that compares several models; "" for none."""
     commands: dict[str, str] = field(default_factory=dict)
     """Its own commands, first that of its verb: name -> import path of the function."""
+    evidence: str = ""
+    """The function (model, input, options, result) -> Evidence, by which `trust` judges attention; "" for none."""
     example: str = ""
     """A command that tries a trained model; {model} stands for its folder."""
     headline: dict[str, str] = field(default_factory=dict)

@@ -56,6 +56,7 @@ FAMILY = Family(
     experiment="regard.systems.captioning.experiment:CaptionExperiment",
     evaluate="regard.systems.captioning.evaluation:evaluate",
     test_set=EvaluationSet,
+    evidence="regard.systems.captioning.erasing:evidence",
     commands={
         "caption": "regard.systems.captioning.command:caption",
         "gallery": "regard.systems.captioning.command:gallery",

@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from glob import glob
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regard.config import Checked, Count, PositiveInt
-from regard.data.captioned_images import CaptionedImages
+from regard.data.captioned_images import CaptionedImages, Right
 from regard.data.captions import ImageCaptions, read_captions
 from regard.data.datasets import hint_for
 from regard.data.features import FeatureStore
 from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
+from regard.data.regions import read_regions
 from regard.data.splits import Splits
 from regard.data.tokenizer import Tokenizer
 from regard.encoders.annotations import PCA
@@ -26,8 +27,12 @@ from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.captions import caption_words
 from regard.systems.captioning.assembly import CaptionerConfig
+from regard.systems.captioning.guidance import right_cells
 from regard.systems.captioning.model import Captioner
 from regard.systems.system import choose_device
+
+if TYPE_CHECKING:
+    from regard.worlds.scenes.scene import Scene
 
 PCA_IMAGES = 1000
 """Images from whose cells the principal components are taken."""
@@ -46,6 +51,9 @@ class CaptionData(Checked):
     """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
     store: str = ""
     """Folder for the features of the images under a frozen encoder; created if it does not exist."""
+    regions: str = ""
+    """File with boxes around what phrases of the training captions name, or the folder of Flickr30k Entities, for
+    train.guidance; it needs the images."""
     world: Literal["", "scenes"] = ""
     """Or generated images: scenes."""
     examples: PositiveInt = 20_000
@@ -65,6 +73,10 @@ class CaptionData(Checked):
         """Rules between the fields."""
         if self.world and self.captions:
             raise OptionError("Give captions or a world, not both.")
+        if self.regions and self.world:
+            raise OptionError("A world knows its regions: give regions for captions only.")
+        if self.regions and not self.images:
+            raise OptionError("regions need the images, whose shapes the boxes refer to: set data.images.")
 
 
 @dataclass(frozen=True)
@@ -75,10 +87,10 @@ class CaptionSplits(Splits[CaptionedImages, CaptionedImages]):
     """How the features of the images were reduced."""
 
 
-def read_splits(data: CaptionData, config: CaptionerConfig, *, progress: bool) -> CaptionSplits:
-    """The images and captions that a recipe names."""
+def read_splits(data: CaptionData, config: CaptionerConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
+    """The images and captions that a recipe names; with `guided`, also where the training captions should look."""
     if data.world:
-        return _scenes(data, config)
+        return _scenes(data, config, guided=guided)
     if not data.captions:
         raise OptionError("Say what to train on: data.captions, with data.images or data.store; or data.world scenes.")
     if config.is_learned:
@@ -86,7 +98,7 @@ def read_splits(data: CaptionData, config: CaptionerConfig, *, progress: bool) -
             f"The encoder {config.encoder!r} is trained from the pixels of a world. For photographs choose one with "
             "published parameters: --model.encoder efficientnet_lite0."
         )
-    return _photographs(data, config, progress=progress)
+    return _photographs(data, config, guided=guided, progress=progress)
 
 
 def train_tokenizer(data: CaptionData, train: CaptionedImages) -> Tokenizer:
@@ -103,25 +115,29 @@ def check_reduction(model: Captioner, reduction: PCA | None) -> None:
         raise DataError("The store was reduced by other principal components than the model's. Build it anew.")
 
 
-def _scenes(data: CaptionData, config: CaptionerConfig) -> CaptionSplits:
-    def take(split: str, count: int) -> CaptionedImages:
-        pixels, captions = scene_pixels(split, count, config.image_size)
-        return CaptionedImages(ImageTensors(pixels), [[caption] for caption in captions])
+def _scenes(data: CaptionData, config: CaptionerConfig, *, guided: bool) -> CaptionSplits:
+    def take(split: str, count: int, *, guided: bool = False) -> CaptionedImages:
+        drawn = draw_scenes(split, count, config.image_size)
+        right: list[list[Right | None]] | None = [[one.gold_cells(config.grid)] for one in drawn] if guided else None
+        return CaptionedImages(ImageTensors(scene_pixels(drawn)), [[scene.caption] for scene in drawn], right)
 
-    train, valid = take("train", data.examples), take("valid", data.held_out)
+    train, valid = take("train", data.examples, guided=guided), take("valid", data.held_out)
     return CaptionSplits(train, valid, take("test", data.held_out_test) if data.held_out_test else None)
 
 
-def scene_pixels(split: str, count: int, size: int) -> tuple[Tensor, list[str]]:
-    """Images of the world scenes as uint8 (n, 3, h, w), and their captions."""
+def draw_scenes(split: str, count: int, size: int) -> "list[Scene]":
+    """The first images of the world scenes."""
     from regard.worlds.scenes import scenes
 
-    drawn = list(islice(scenes(split=split, side=size), count))
-    pixels = torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2).contiguous()
-    return pixels, [scene.caption for scene in drawn]
+    return list(islice(scenes(split=split, side=size), count))
 
 
-def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) -> CaptionSplits:
+def scene_pixels(drawn: "Sequence[Scene]") -> Tensor:
+    """Images of the world scenes as uint8 (n, 3, h, w)."""
+    return torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2).contiguous()
+
+
+def _photographs(data: CaptionData, config: CaptionerConfig, *, guided: bool, progress: bool) -> CaptionSplits:
     folder = Path(data.folder)
     if not (folder / data.captions).exists():
         raise DataError(f"There is no file {folder / data.captions}. {hint_for(data.captions)}".rstrip())
@@ -138,14 +154,15 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, progress: bool) 
     if opened.encoder != expected:
         raise OptionError(f"{store} has the features of {opened.encoder!r}; the model takes those of {expected!r}.")
 
-    def select(split: Sequence[ImageCaptions]) -> CaptionedImages | None:
+    def select(split: Sequence[ImageCaptions], *, guided: bool = False) -> CaptionedImages | None:
         stored = [one for one in split if one.image in opened]
         if not stored:
             return None
         texts = [[" ".join(caption_words(text)) for text in one.captions] for one in stored]
-        return CaptionedImages(opened.tensors([one.image for one in stored]), texts)
+        right = right_cells(config, stored, read_regions(folder / data.regions), _images(data)) if guided else None
+        return CaptionedImages(opened.tensors([one.image for one in stored]), texts, right)
 
-    train, valid, test = (select(splits[split]) for split in ("train", "valid", "test"))
+    train, valid, test = (select(splits[split], guided=guided and split == "train") for split in splits)
     if train is None or valid is None:
         raise DataError(f"{store} has no features of the training or validation images of {data.captions}.")
     if progress:
@@ -176,10 +193,7 @@ def build_store(
 
     `names` are the images of each split; the components are those of training images.
     """
-    folder = Path(data.folder)
-    # A pattern may also be a complete path, or ".", which Path.glob does not take.
-    found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
-    images = Images(*(folder / name for matches in found for name in matches))
+    images = _images(data)
     present = [name for split in names.values() for name in split if name in images]
     network = config.frozen()
     device = choose_device()
@@ -207,6 +221,13 @@ def build_store(
     return FeatureStore.build(
         store, images, present, lambda pixels: moved(encode(pixels)), steps=reduction.steps(), **options
     )
+
+
+def _images(data: CaptionData) -> Images:
+    folder = Path(data.folder)
+    # A pattern may also be a complete path, or ".", which Path.glob does not take.
+    found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
+    return Images(*(folder / name for matches in found for name in matches))
 
 
 def write_reduction(store: Path, reduction: PCA) -> None:

@@ -1,7 +1,7 @@
-"""How a captioner learns: cross-entropy, the doubly stochastic penalty, REINFORCE for hard attention, and rewards."""
+"""How a captioner learns: cross-entropy, penalties and guidance of its attention, REINFORCE, and rewards."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,71 +10,31 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.attention.align import Hard
-from regard.config import NonNegativeFloat, PositiveInt, Probability
+from regard.attention.guidance import guidance_loss
 from regard.data.batches import BatchLoader
 from regard.data.captioned_images import CaptionBatch, CaptionedImages
 from regard.data.feature_files import SUMS
 from regard.data.tokenizer import PAD
 from regard.decoders.protocol import Unrolled
+from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
 from regard.files import checksum, write_text
 from regard.metrics.captions import caption_scores
 from regard.systems.captioning import CaptionOptions
 from regard.systems.captioning.data import CaptionData, CaptionSplits, check_reduction, read_splits, train_tokenizer
+from regard.systems.captioning.matching import WordCells
 from regard.systems.captioning.model import Captioner
 from regard.systems.captioning.self_critical import Critic, repeated, self_critical_loss
+from regard.systems.captioning.settings import CaptionTrain
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
 from regard.training.processes import gathered
 from regard.training.reinforce import RunningBaseline, advantage_over_others, mean_where, reinforce_loss
-from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
 MAX_BYTES_ON_GPU = 8 * 2**30
 """Size of images or features up to which all of them are put on the GPU."""
-
-
-@dataclass(frozen=True)
-class CaptionTrain(TrainSettings):
-    """How to train a captioner."""
-
-    max_tokens: PositiveInt = 2000
-    """Words in a batch, padding included."""
-    bucket_by_length: bool = True
-    """Whether the captions of a batch have similar lengths, which saves padding. Where the length of a caption depends
-    on what it describes, mixed batches learn much faster, because each is a fair sample of the data."""
-    doubly_stochastic_weight: NonNegativeFloat = 1.0
-    """Weight of the doubly stochastic penalty: the mean over captions and cells of (1 - sum_t alpha_ti)^2."""
-    reinforce_weight: NonNegativeFloat = 1.0
-    """hard: weight of the REINFORCE term."""
-    entropy_weight: NonNegativeFloat = 0.01
-    """hard: weight of the entropy bonus."""
-    soft_fraction: Probability = 0.3
-    """hard: fraction of the training, at its beginning, in which attention is soft, so that the first choices are worth
-    a reward."""
-    soft_probability: Probability = 0.5
-    """hard: probability that a caption is still read with soft attention after that."""
-    attention_samples: PositiveInt = 1
-    """hard: cells sampled for each word; from two on, the other samples are the baseline of each."""
-    self_critical_fraction: Probability = 0.0
-    """Fraction of the training, at its end, in which captions are sampled and rewarded by their CIDEr-D instead of
-    learned word by word; 1 to continue from a trained captioner (--from). Hard attention then takes the most likely
-    cell, and no longer learns where to look."""
-    num_samples: PositiveInt = 5
-    """Captions sampled of each image in that phase; the mean reward of the others is the baseline of each."""
-    valid_beam: PositiveInt = 1
-    """Beam size of the validations."""
-    max_output_length: PositiveInt = 30
-    """Longest caption in words when validating and testing."""
-
-    def check(self) -> None:
-        """Rules between the fields."""
-        super().check()
-        if self.self_critical_fraction and self.num_samples < 2:
-            raise OptionError(
-                f"Captions are rewarded against each other: num_samples must be 2 or more; got {self.num_samples}."
-            )
 
 
 class CaptionTask(Task):
@@ -96,6 +56,7 @@ class CaptionTask(Task):
         self.model, self.references, self.critic = model, references, critic
         self.baseline = RunningBaseline()
         self._is_hard = any(isinstance(module, Hard) for module in model.modules())
+        self.word_cells = WordCells(len(model.tokenizer), model.annotations.dim) if settings.matching else None
         self._predictions: dict[int, str] = {}
 
     def training_step(self, batch: CaptionBatch, index: int) -> Tensor:
@@ -110,17 +71,17 @@ class CaptionTask(Task):
             times = settings.attention_samples
             encoded, target, is_soft = repeated(encoded, times), target.repeat(times, 1), is_soft.repeat(times)
         inputs, targets = target[:, :-1], target[:, 1:]
-        # The penalty needs weights, and only soft attention has weights that say more than what was chosen.
-        penalised = settings.doubly_stochastic_weight > 0 and is_soft is None
+        # The penalties need weights, and only soft attention has weights that say more than what was chosen.
+        needs_weights = is_soft is None and (
+            settings.doubly_stochastic_weight > 0 or settings.guidance > 0 or settings.matching > 0
+        )
         soft: bool | Tensor = True if is_soft is None else is_soft
-        unrolled = self.model.decoder(encoded, inputs, weights=penalised, soft=soft)
+        unrolled = self.model.decoder(encoded, inputs, weights=needs_weights, soft=soft)
         nll, loss = self._cross_entropy(unrolled, targets)
         real = targets != PAD
         self.log("loss", nll[real].mean().detach(), batch_size=len(batch))
-        if penalised and unrolled.weights is not None:
-            penalty = doubly_stochastic(unrolled.weights, real)
-            self.log("doubly_stochastic", penalty.detach(), batch_size=len(batch))
-            loss = loss + settings.doubly_stochastic_weight * penalty
+        if needs_weights and unrolled.weights is not None:
+            loss = loss + self._attention_loss(unrolled.weights, batch, encoded)
         if is_soft is not None and unrolled.log_prob is not None:
             loss = loss + self._reinforce(unrolled, nll, real & ~is_soft.unsqueeze(1))
         self.count(len(batch), index, weight=real.sum())
@@ -162,6 +123,24 @@ class CaptionTask(Task):
         self.model.train()
         self.log("reward", reward, batch_size=len(batch))
         self.count(len(batch), index)
+        return loss
+
+    def _attention_loss(self, weights: Float[Tensor, "b m n"], batch: CaptionBatch, encoded: Encoded) -> Tensor:
+        """The penalties of soft attention, with their weights."""
+        settings, targets = self.settings, batch.target[:, 1:]
+        loss = weights.new_zeros(())
+        if settings.doubly_stochastic_weight:
+            penalty = doubly_stochastic(weights, targets != PAD)
+            self.log("doubly_stochastic", penalty.detach(), batch_size=len(batch))
+            loss = loss + settings.doubly_stochastic_weight * penalty
+        if batch.right is not None:
+            guidance = guidance_loss(weights, batch.right)
+            self.log("guidance", guidance.detach(), batch_size=len(batch))
+            loss = loss + settings.guidance * guidance
+        if self.word_cells is not None:
+            contrast, matches = self.word_cells(targets, encoded.states, batch.indices)
+            self.log("matching", contrast.detach(), batch_size=len(batch))
+            loss = loss + settings.matching * (contrast + guidance_loss(weights, matches))
         return loss
 
     def _toss(self, rows: int) -> Bool[Tensor, "b"] | None:
@@ -211,7 +190,7 @@ class CaptionExperiment(Experiment[Captioner]):
 
     Data = CaptionData
     Train = CaptionTrain
-    file_fields = ("folder", "captions", "images", "store")
+    file_fields = ("folder", "captions", "images", "store", "regions")
     score = "valid_bleu"
 
     def checksums(self, splits: CaptionSplits) -> dict[str, str]:
@@ -222,7 +201,9 @@ class CaptionExperiment(Experiment[Captioner]):
 
     def read(self) -> CaptionSplits:
         """The images and captions of the recipe."""
-        return read_splits(self.recipe.data, self.recipe.model, progress=self.progress)
+        self._check_guidance()
+        is_guided = self.recipe.train.guidance > 0
+        return read_splits(self.recipe.data, self.recipe.model, guided=is_guided, progress=self.progress)
 
     def build(self, splits: CaptionSplits) -> Captioner:
         """A new captioner, with the words of the training captions."""
@@ -263,6 +244,20 @@ class CaptionExperiment(Experiment[Captioner]):
         if splits.test is not None:
             metrics |= self._decoded(model, splits.test, "test")
         return metrics
+
+    def _check_guidance(self) -> None:
+        """Refuse a weight of the guidance without regions, regions without a weight, and attention without gradient."""
+        data, model, train = self.recipe.data, self.recipe.model, self.recipe.train
+        if train.guidance and not (data.regions or data.world):
+            raise OptionError(
+                f"guidance {train.guidance} needs regions: give --data.regions FILE, or set guidance to 0."
+            )
+        if data.regions and not train.guidance:
+            raise OptionError("regions have no effect with guidance 0: set --train.guidance, such as 0.5.")
+        for name in ("guidance", "matching"):
+            if (weight := getattr(train, name)) and (model.architecture == "show_and_tell" or model.align == "hard"):
+                what = "no attention" if model.architecture == "show_and_tell" else "align 'hard'"
+                raise OptionError(f"{name} {weight} needs attention with a gradient; this model has {what}.")
 
     def _decoded(self, model: Captioner, captioned: CaptionedImages, part: str) -> dict[str, float]:
         """The scores of captions found with a beam of 5; the captions are kept beside the model."""

@@ -63,6 +63,7 @@ FAMILY = Family(
     experiment="regard.systems.documents.experiment:DocumentExperiment",
     evaluate="regard.systems.documents.evaluation:evaluate",
     test_set=EvaluationSet,
+    evidence="regard.systems.documents.erasing:evidence",
     commands={"classify": "regard.systems.documents.command:classify"},
     example="regard classify --model {model} 'A text.'",
     headline={"test_accuracy": "{:.1f} % right"},

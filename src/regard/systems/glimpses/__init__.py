@@ -50,6 +50,7 @@ FAMILY = Family(
     experiment="regard.systems.glimpses.experiment:GlimpseExperiment",
     evaluate="regard.systems.glimpses.evaluation:evaluate",
     test_set=EvaluationSet,
+    evidence="regard.systems.glimpses.erasing:evidence",
     commands={"glimpse": "regard.systems.glimpses.command:glimpse"},
     example="regard glimpse --model {model} IMAGE",
     headline={"test_error": "{:.2f} % error", "on_digit": "{:.0f} % of glimpses on the digit"},

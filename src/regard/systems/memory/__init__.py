@@ -45,6 +45,7 @@ FAMILY = Family(
     experiment="regard.systems.memory.experiment:TapeExperiment",
     evaluate="regard.systems.memory.evaluation:evaluate",
     test_set=EvaluationSet,
+    evidence="regard.systems.memory.erasing:evidence",
     commands={"tape": "regard.systems.memory.command:tape"},
     example="regard tape {model} --show -",
     headline={"test_bits": "{:.2f} bits a sequence", "test_exact": "{:.1f} % exact"},

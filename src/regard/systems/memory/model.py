@@ -140,6 +140,10 @@ class TuringMachine(System):
                 results[place] = _result(rows[place], tapes[place], answered.row(row), traces=options.traces)
         return [results[place] for place in range(len(tapes))]
 
+    def tape_of(self, sequence: Any, options: TapeOptions) -> Tapes:
+        """The tape on which a sequence is written, as a batch of one."""
+        return self._write(read_rows(sequence, self.task), options)
+
     def _write(self, rows: Float[Tensor, "n r"], options: TapeOptions) -> Tapes:
         """The tape of one sequence."""
         length = length_of(rows, self.task)

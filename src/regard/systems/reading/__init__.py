@@ -53,6 +53,7 @@ FAMILY = Family(
     experiment="regard.systems.reading.experiment:ReadingExperiment",
     evaluate="regard.systems.reading.evaluation:evaluate",
     test_set=EvaluationSet,
+    evidence="regard.systems.reading.erasing:evidence",
     commands={"read": "regard.systems.reading.command:read"},
     example="regard read --model {model} --show - 'A sentence.'",
     headline={

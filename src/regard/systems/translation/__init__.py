@@ -70,6 +70,7 @@ FAMILY = Family(
     evaluate="regard.systems.translation.evaluation:evaluate",
     test_set=EvaluationSet,
     compare="regard.systems.translation.evaluation:significance",
+    evidence="regard.systems.translation.erasing:evidence",
     commands={
         "translate": "regard.systems.translation.command:translate",
         "align": "regard.systems.translation.command:align",

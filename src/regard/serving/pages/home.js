@@ -1,0 +1,38 @@
+// The home page: a card for each kind of page, with its models, what they are, and how good.
+
+import { html } from "/web/dom.js";
+import { PAGES } from "/pages/table.js";
+
+export const title = "Home";
+
+export async function show(root, { all }) {
+  const intro = html(
+    "div",
+    { className: "intro" },
+    html("h1", {}, "Look inside attention models"),
+    html(
+      "p",
+      {},
+      "Type a sentence, drop a photo or paste a review: see what the model attends to, how far to trust it, and what " +
+        "happens when you change it. Everything runs on this machine.",
+    ),
+  );
+  const cards = PAGES.map((page) => card(page, all.filter((model) => model.verb === page.verb)));
+  root.append(intro, html("div", { className: "cards" }, cards));
+}
+
+function card({ name, label, summary }, models) {
+  const heading = html("h2", {}, html("a", { href: `/${name}` }, label));
+  const list = models.length
+    ? html("ul", { className: "modellist" }, models.map((model) => modelLine(name, model)))
+    : html("p", { className: "quiet" }, "No model here. Train one, and serve its folder: regard serve my-run");
+  return html("article", { className: "card" }, heading, html("p", {}, summary), list);
+}
+
+/** A model: its name leads to the page with it chosen. */
+function modelLine(page, { name, summary, headline, mebibytes }) {
+  const link = html("a", { href: `/${page}?${new URLSearchParams({ model: name })}` }, name);
+  const score = headline ? html("span", { className: "score", title: "On its test set" }, headline) : null;
+  const about = `${summary || "A model of your own."} ${mebibytes} MiB.`;
+  return html("li", {}, html("div", { className: "line" }, link, score), html("p", {}, about));
+}

@@ -1,0 +1,79 @@
+"""The pages of the workbench as files: every page has its module, and all of them are packaged."""
+
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import regard
+from regard.serving.app import create_app
+from regard.serving.workbench import PAGES
+from regard.systems.families import families
+
+FOLDER = files("regard.serving").joinpath("pages")
+ROOT = Path(regard.__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with TestClient(create_app(), base_url="http://localhost") as made:
+        yield made
+
+
+def test_every_page_answers_with_the_same_shell(client):
+    shell = FOLDER.joinpath("index.html").read_text(encoding="utf-8")
+    for name in PAGES:
+        answer = client.get(f"/{name}")
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert answer.headers["cache-control"] == "no-cache", "a new version is seen at once"
+        assert answer.text == shell
+    assert client.get("/nowhere").status_code == 404
+    assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|https?://", shell), "the policy forbids these"
+
+
+def test_navigation_and_server_know_the_same_pages_and_every_verb_has_one():
+    table = FOLDER.joinpath("table.js").read_text(encoding="utf-8")
+    assert tuple(re.findall(r'name: "(\w+)"', table)) == PAGES[1:]
+    assert set(re.findall(r'verb: "(\w+)"', table)) == {each.verb for each in families().values()}
+
+
+def test_colours_are_those_of_the_web_components():
+    css = FOLDER.joinpath("pages.css").read_text(encoding="utf-8")
+    theme = files("regard.viewing").joinpath("web", "theme.js").read_text(encoding="utf-8")
+    light, dark = (dict(re.findall(r'(\w+): "(#\w+)"', part)) for part in theme.split("dark: {"))
+    for name, colour in light.items():
+        assert f"--{name}: light-dark({colour}, {dark[name]});" in css
+
+
+def test_modules_are_served_as_javascript_and_import_only_what_is_there(client):
+    modules = [file for file in FOLDER.iterdir() if file.name.endswith(".js")]
+    assert {"main.js", "home.js", "api.js", "state.js", "parts.js"} <= {file.name for file in modules}
+    for file in modules:
+        answer = client.get(f"/pages/{file.name}")
+        assert answer.headers["content-type"].startswith("text/javascript")
+        assert len(answer.text.splitlines()) <= 350
+        for imported in re.findall(r'(?:from|import) "([^"]+)"', answer.text):
+            assert client.get(imported).status_code == 200, f"{file.name} imports {imported}"
+
+
+def test_the_pages_are_part_of_the_package():
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert build == {"packages": ["src/regard"]}, "everything below src/regard is packaged"
+
+
+def test_trust_is_that_of_the_function(client):
+    body = {"verb": "translate", "model": "en-fr", "input": "He is happy .", "options": {"beam": 2}}
+    answer = client.post("/v1/trust", json=body)
+    assert answer.status_code == 200
+    expected = regard.trust(regard.load("en-fr", device="cpu"), "He is happy .", beam=2).to_dict()
+    found = answer.json()
+    assert found.pop("model") == "en-fr"
+    assert found["sentence"] == expected["sentence"]
+    assert found["erasing"] == pytest.approx(expected["erasing"], abs=1e-4)
+    for wrong in ({**body, "model": "photo-en"}, {**body, "input": ["He", "she"]}, {**body, "options": {"beams": 2}}):
+        refused = client.post("/v1/trust", json=wrong)
+        assert refused.status_code == 422
+        assert refused.json()["error"]["message"]

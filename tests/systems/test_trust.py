@@ -1,0 +1,138 @@
+"""How far to trust attention: what erasing the attended part costs, beside a random one, for each kind of model."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import regard
+from regard.data.tokenizer import END, START
+from regard.systems.families import families
+from regard.systems.memory import TapeOptions
+from regard.systems.trust import Erasing, _sentence
+
+TEXT = "The man in the red jacket is reading an old book."
+
+
+@pytest.fixture(scope="module")
+def photograph():
+    from skimage import data
+
+    return Image.fromarray(data.astronaut())
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "parts"),
+    [
+        ("en-fr", TEXT, "source words"),
+        ("en-fr", "He is happy. She reads.", "source words"),
+        ("scenes", None, "regions of the image"),
+        ("reviews-en", "I loved it. It was wonderful and moving.", "words"),
+        ("reader-en", "The dog did not cross the street because it was tired.", "earlier words"),
+        ("tape-copy", "01100101 10010110 11110000", "slots of the memory"),
+    ],
+)
+def test_attention_that_matters_is_told_from_chance(name, given, parts, photograph):
+    found = regard.trust(regard.load(name, device="cpu"), photograph if given is None else given)
+    assert found.parts == parts
+    assert 0 <= found.entropy <= found.uniform_entropy + 1e-9
+    assert found.variation is None or 0 <= found.variation <= 1
+    assert found.erasing.how.startswith(("Each", "The", "Before"))
+    assert found.sentence == _sentence(found.erasing)
+    if name != "scenes":  # which was not trained on photographs
+        assert found.erasing.attended > 1.5 * found.erasing.random
+
+
+def test_a_model_without_attention_says_so(photograph):
+    found = regard.trust(regard.load("digits", device="cpu"), photograph.convert("L"))
+    assert found.erasing is None
+    assert "no attention" in found.sentence
+
+
+def test_glimpses_are_judged_by_covering_their_places(photograph):
+    found = regard.trust(regard.load("glimpse-digits", device="cpu"), photograph)
+    assert found.entropy is None, "a glimpse is at one place"
+    assert np.isfinite([found.erasing.attended, found.erasing.random]).all()
+
+
+def test_a_measured_correctness_is_repeated():
+    model = regard.load("en-fr", device="cpu")
+    assert regard.trust(model, TEXT).measured == model.metrics["attention_measured"]
+
+
+def test_every_family_with_attention_has_evidence():
+    assert {kind for kind, each in families().items() if not each.evidence} == {"image-classifier"}
+
+
+@pytest.mark.parametrize(
+    ("attended", "random", "says"),
+    [
+        (3.0, 0.5, "6.0 times as much"),
+        (3.0, -0.5, "far more than"),
+        (1.1, 1.0, "somewhat"),
+        (0.9, 1.0, "Do not take"),
+        (0.01, 0.02, "No single part"),
+    ],
+)
+def test_the_sentence_follows_from_the_numbers(attended, random, says):
+    assert says in _sentence(Erasing(attended, random, "", ""))
+    assert "not measured" in _sentence(None)
+
+
+def test_the_effect_of_a_source_word_is_the_drop_of_the_forced_translation():
+    from regard.systems.translation.erasing import word_effects
+
+    model = regard.load("en-fr", device="cpu")
+    source, target = ["He", "is", "happy", "."], ["Il", "est", "heureux", "."]
+
+    @torch.inference_mode()
+    def score(words):
+        """The log-probability of each token, step by step."""
+        ids = [*model.source_tokenizer.encode(" ".join(words)), END]
+        state = model.decoder.start(model.encode(torch.tensor([ids]), torch.tensor([len(ids)])))
+        token, scores = START, []
+        for wanted in model.target_tokenizer.encode(" ".join(target)):
+            step = model.decoder.step(torch.tensor([token]), state)
+            scores.append(float(step.logits.float().log_softmax(-1)[0, wanted]))
+            token, state = wanted, step.state
+        return np.array(scores)
+
+    owners = model.target_tokenizer.word_index(model.target_tokenizer.encode(" ".join(target)))
+    expected = [np.bincount(owners, score(source) - score(source[:at] + source[at + 1 :])) for at in range(4)]
+    np.testing.assert_allclose(word_effects(model, source, target), np.stack(expected, 1), atol=1e-4)
+
+
+def test_the_effect_of_a_word_that_was_read_is_the_drop_of_the_next_word():
+    from regard.systems.reading.erasing import word_effects
+
+    model = regard.load("reader-en", device="cpu")
+    words = ["the", "old", "man", "reads", "a", "book"]
+    found = word_effects(model, words)
+    whole, without = (model.read(" ".join(each)).surprisals for each in (words, words[:1] + words[2:]))
+    drops = [math.log(2) * (without[place - 1] - whole[place]) for place in range(3, 6)]
+    np.testing.assert_allclose(found[2:5, 1], drops, atol=1e-4)
+    assert np.isnan(found[np.triu_indices(6)]).all(), "a word has no effect on what was read before it"
+
+
+def test_blanking_a_slot_that_was_never_written_costs_nothing():
+    from regard.systems.memory.erasing import slot_effects
+
+    model = regard.load("tape-copy", device="cpu")
+    tape = model.tape_of("01100101 10010110 11110000", replace(TapeOptions(), slots=64))
+    weights, effects = slot_effects(model.network, tape, slots=64)
+    assert weights.shape == effects.shape
+    assert weights.shape[1] < 10, "only slots that hold something are blanked"
+    chosen = effects[np.arange(len(effects)), weights.argmax(1)]
+    assert (chosen > effects.mean(1)).all()
+
+
+def test_regions_cover_an_image_once():
+    from regard.systems.captioning.erasing import region_masks
+
+    for grid in ((14, 14), (8, 8), (7, 9), (3, 3)):
+        masks = region_masks(grid)
+        assert (masks.sum(0) == 1).all()
+        assert masks.any(1).all()
