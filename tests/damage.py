@@ -173,9 +173,10 @@ TABLE = FILE | ENCODED | BINARY | {"prose": written(b"Once upon a time.\nThe end
 """Comma- or tab-separated columns."""
 RECIPE = (
     FILE
-    | BINARY
     | ENCODED
     | {
+        "binary": BINARY["binary"],
+        "NUL": BINARY["NUL"],
         "no TOML": written(b"[model\n"),
         "unknown table": written(b"[modl]\n"),
         "unknown field": written(b"[model]\nx = 1\n"),

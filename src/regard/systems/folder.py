@@ -92,7 +92,13 @@ def find_model(name: str | os.PathLike[str]) -> Path:
 
     Of a run that has not been finished, the best checkpoint is taken, or else the newest.
     """
-    path = Path(name)
+    try:
+        path = Path(name)
+        path.exists()
+    except (TypeError, OSError) as error:  # nothing that could be a path, or a name longer than any file has
+        raise ModelError(
+            f"A model is named by a text or a path, such as en-fr or my-run/model; got {name!r:.80}."
+        ) from error
     if path.is_file() and path.suffix == ".ckpt":
         return path
     if path.is_dir():

@@ -62,7 +62,9 @@ def test_a_box_smaller_than_half_a_cell_has_the_cell_it_covers_most(images):
 
 def test_boxes_of_other_images_are_refused(images):
     with pytest.raises(DataError, match="None of the training images has a box"):
-        right_cells(CONFIG, [ImageCaptions("1.png", ("a dog",))], {"2": (phrase("a", "a", (0.0, 0.0, 9.0, 9.0)),)}, images)
+        right_cells(
+            CONFIG, [ImageCaptions("1.png", ("a dog",))], {"2": (phrase("a", "a", (0.0, 0.0, 9.0, 9.0)),)}, images
+        )
 
 
 def test_words_match_the_cells_that_only_their_images_have():
