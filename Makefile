@@ -2,7 +2,7 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-.PHONY: help demo serve test check bench gates soak format clean
+.PHONY: help demo serve test check bench gates soak fuzz audit format clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -33,6 +33,13 @@ soak: $(READY)  ## kill trainings and go on, train with hostile settings, serve 
 	.venv/bin/python tests/soak/kill_trainings.py
 	.venv/bin/python benchmarks/turing_soak.py
 	REGARD_SOAK_SECONDS=120 .venv/bin/pytest -q tests/serving/test_command.py
+
+fuzz: $(READY)  ## damage files of every format at random, and give every command all that is wrong (15 minutes)
+	REGARD_FUZZ_SECONDS=10 .venv/bin/pytest -q tests/test_fuzzing.py tests/test_abuse.py
+
+audit: $(READY)  ## look up the installed packages in the database of known vulnerabilities
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check pip-audit && .venv/bin/pip-audit --local || \
+		{ echo 'pip-audit found something, or there is no network: see above.'; exit 1; }
 
 format: $(READY)  ## format the code and fix what the linter can
 	.venv/bin/ruff format

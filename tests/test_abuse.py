@@ -14,7 +14,7 @@ import pytest
 from abuse_table import MT, TABLE, WRONG_OPTIONS, Slot, cases, fill_shelf
 from command_line import Done, regard
 from damage import READ, REFUSED
-from fuzzing import EXAMPLES
+from fuzzing import SECONDS
 
 from regard.cli import build_app
 from regard.data import text
@@ -93,7 +93,7 @@ def test_every_command_has_a_row():
 
 
 @pytest.mark.parametrize(
-    ("slot", "name"), list(cases(whole=EXAMPLES > 100)), ids=lambda each: getattr(each, "command", each)
+    ("slot", "name"), list(cases(whole=SECONDS > 0)), ids=lambda each: getattr(each, "command", each)
 )
 def test_what_is_wrong_is_explained(slot, name, shelf, tmp_path):
     given = copied(shelf, slot.right, tmp_path) if slot.right else tmp_path / "new" / slot.new

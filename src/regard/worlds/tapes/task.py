@@ -120,10 +120,12 @@ class Task(Checked):
 
         try:
             values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-            task = TASKS[values.pop("task")]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"{path} is not a task on tapes: {type(error).__name__}: {error}.") from error
-        return from_values(task, values, str(path))
+            name = values.pop("task")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelError(f"{path} is not a task on tapes: {type(error).__name__}: {error!s:.200}.") from error
+        if not isinstance(name, str) or name not in TASKS:
+            raise ModelError(f"{path}: task must be one of {', '.join(TASKS)}; got {name!r:.80}.")
+        return from_values(TASKS[name], values, str(path))
 
     def _bits(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         return torch.randint(2, shape, generator=generator, device=generator.device).float()
