@@ -14,6 +14,7 @@ from regard.data.features import FeatureStore
 from regard.data.images import Images
 from regard.data.regions import Phrase, Regions, cover
 from regard.errors import DataError, OptionError
+from regard.metrics.captions import caption_words
 from regard.metrics.regions import PhraseMaps
 from regard.systems.captioning import EvaluationSet
 from regard.systems.captioning.model import Captioner
@@ -96,7 +97,7 @@ def phrase_maps(model: Captioner, photographs: Photographs, regions: Regions) ->
         texts = [one.captions[number] for one, number, _ in part]
         shapes = [image.size for image in opened]
         for table, text, shape, (_, _, phrases) in zip(
-            forced_maps(model, model.prepare(opened), texts), texts, shapes, part, strict=True
+            forced_maps(model, model.prepare(opened), list(map(_plain, texts))), texts, shapes, part, strict=True
         ):
             maps.append(_phrases_of(model, table, text, shape, phrases))
     return maps
@@ -108,11 +109,16 @@ def _phrases_of(
     words, covers = [], []
     for phrase in phrases:
         end = phrase.end_in(text)
-        word = 0 if end is None else len(model.tokenizer.encode(text[:end]))
+        word = 0 if end is None else len(model.tokenizer.encode(_plain(text[:end])))
         if word:
             words.append(min(word, len(table)) - 1)
             covers.append(cover(model.config.seen(phrase.fractions(*shape), shape), model.config.grid))
     return PhraseMaps(table, words, np.array(covers).reshape(len(words), -1))
+
+
+def _plain(caption: str) -> str:
+    """A caption as captioners learn it: lower case, no punctuation."""
+    return " ".join(caption_words(caption))
 
 
 def _stem(image: str) -> str:
