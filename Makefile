@@ -37,9 +37,10 @@ soak: $(READY)  ## kill trainings and go on, train with hostile settings, serve 
 fuzz: $(READY)  ## damage files of every format at random, and give every command all that is wrong (15 minutes)
 	REGARD_FUZZ_SECONDS=10 .venv/bin/pytest -q tests/test_fuzzing.py tests/test_abuse.py
 
-audit: $(READY)  ## look up the installed packages in the database of known vulnerabilities
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check pip-audit && .venv/bin/pip-audit --local || \
-		{ echo 'pip-audit found something, or there is no network: see above.'; exit 1; }
+audit: $(READY)  ## look up the installed packages in the database of known vulnerabilities, which needs a network
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	.venv/bin/pip-audit --local --skip-editable --strict || \
+		{ echo 'A package is vulnerable, or cannot be looked up because there is no network: see above.'; exit 1; }
 
 format: $(READY)  ## format the code and fix what the linter can
 	.venv/bin/ruff format

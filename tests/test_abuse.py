@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -162,6 +163,17 @@ def test_a_closed_pipe_ends_a_command_quietly():
     )
     assert done.stderr == ""
     assert done.returncode == 141
+
+
+def test_a_pipe_is_read_by_its_name(shelf, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as writer:
+        writing = writer.submit(pipe.write_bytes, b"a dog\n")
+        done = run(f"translate -m {{translator}} {MT} --input {{x}}", pipe, shelf, tmp_path)
+        writing.result()
+    assert done.returncode == READ, done.stderr
+    assert done.stdout == run(f"translate -m {{translator}} {MT}", pipe, shelf, tmp_path, b"a dog\n").stdout
 
 
 def test_a_device_is_written_to_and_not_replaced(shelf, tmp_path):
