@@ -243,6 +243,17 @@ def test_what_fuzzing_found_is_explained(name, content, tmp_path):
     assert len(str(raised.value)) < 1000
 
 
+@pytest.mark.parametrize("layers", [10**9, 2**63, 10**30])
+def test_an_absurd_number_of_layers_takes_no_memory(layers, tmp_path):
+    small_reader("lstmn_classifier").save(tmp_path / "model")
+    config = tmp_path / "model" / "config.json"
+    stored = json.loads(config.read_text())
+    stored["config"]["layers"] = layers
+    config.write_text(json.dumps(stored))
+    with pytest.raises(RegardError, match="far larger than its parameters"):
+        regard.load(tmp_path / "model", device="cpu")
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "translator": lambda: small_translator(Tokenizer.train(TEXTS * 3, size=60)),
     "transformer": lambda: small_translator(architecture="transformer", hidden=256, heads=2, feedforward_dim=24),

@@ -225,7 +225,7 @@ def _read_assets(folder: Path, files: Mapping[str, Any], assets: Mapping[str, ty
     loaded: dict[str, Any] = {}
     for name, asset_class in assets.items():
         if not _is_file_name(files.get(name)):
-            raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files}.")
+            raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files!s:.200}.")
         same = next((loaded[other] for other in loaded if files[other] == files[name]), None)
         try:
             loaded[name] = asset_class.load(folder / files[name]) if same is None else same
@@ -290,7 +290,7 @@ def _read_text(path: Path) -> str:
 
 def _is_file_name(name: Any) -> bool:
     """Whether this names a file in the folder itself: not elsewhere, above, or nothing."""
-    return isinstance(name, str) and bool(re.fullmatch(r"\w[\w.-]*", name))
+    return isinstance(name, str) and bool(re.fullmatch(r"\w[\w.-]{0,200}", name))
 
 
 def _a(noun: str) -> str:

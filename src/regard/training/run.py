@@ -124,8 +124,9 @@ def _explaining_sizes() -> Iterator[None]:
     """Explain what torch raises where no memory could hold a model."""
     try:
         yield
-    except (RuntimeError, TypeError, OverflowError) as error:
-        if not re.search("can't allocate memory|out of memory|verflow", str(error)):
+    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
+        is_size = isinstance(error, OverflowError | MemoryError)
+        if not is_size and not re.search("can't allocate memory|out of memory|verflow", str(error)):
             raise
         raise OptionError(
             "The model does not fit into the memory of this machine. Choose smaller sizes in [model], such as hidden."
