@@ -29,10 +29,8 @@ bench: $(READY)  ## compare memory and time of attention with the plain formula
 gates: $(READY)  ## train translators on the world babel and check their scores (an hour)
 	.venv/bin/python benchmarks/babel_gates.py
 
-soak: $(READY)  ## kill trainings and go on, train with hostile settings, serve 64 clients (25 minutes)
-	.venv/bin/python tests/soak/kill_trainings.py
-	.venv/bin/python benchmarks/turing_soak.py
-	REGARD_SOAK_SECONDS=120 .venv/bin/pytest -q tests/serving/test_command.py
+soak: $(READY)  ## long trials: killed trainings, 2,000 calls of each model, every recipe twice, 64 clients (half an hour)
+	.venv/bin/python tests/soak
 
 fuzz: $(READY)  ## damage files of every format at random, and give every command all that is wrong (15 minutes)
 	REGARD_FUZZ_SECONDS=10 .venv/bin/pytest -q tests/test_fuzzing.py tests/test_abuse.py

@@ -6,7 +6,8 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from jaxtyping import config, install_import_hook
+from jaxtyping import install_import_hook
+from signatures import without_checks
 
 # Workers share the cores, and the tensors here are small.
 torch.set_num_threads(1)
@@ -40,6 +41,12 @@ def _seed() -> None:
 @pytest.fixture
 def as_a_user() -> Iterator[None]:
     """Without the signature checks, so that wrong input reaches the errors that users see."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
+    with without_checks():
+        yield
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Without the signature checks, which take most of the time of small tensors: for trainings of many updates."""
+    with without_checks():
+        yield

@@ -4,6 +4,8 @@ import json
 import runpy
 import subprocess
 import sys
+from argparse import Namespace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,10 @@ def load(script: Path) -> dict:
     return runpy.run_path(str(script), run_name=script.stem)
 
 
+@cache
 def measure(name: str, kind: str, step: str) -> float:
-    command = [sys.executable, str(MEMORY), "--score", name, "--measure", kind, step]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    sizes = Namespace(score=name, batch=4, queries=500, keys=500, dim=256)
+    return load(MEMORY)["memory_in_fresh_process"](kind, step, sizes)
 
 
 @pytest.mark.parametrize("script", [*SCRIPTS, *PEERS], ids=lambda script: script.stem)
@@ -89,17 +92,23 @@ def test_the_plain_formula_takes_ten_times_as_much():
     assert measure("additive", "plain", "forward") > 10 * measure("additive", "lean", "both")
 
 
-def test_the_memory_benchmark_prints_its_table_and_writes_its_numbers(tmp_path):
-    out = tmp_path / "numbers.json"
+@pytest.mark.usefixtures("unchecked")
+def test_the_memory_benchmark_prints_its_table_and_writes_its_numbers(tmp_path, monkeypatch, capsys):
+    """Memory is not measured again, which takes four processes: the tests above do that."""
+    script, out = load(MEMORY), tmp_path / "numbers.json"
+    memory = {("plain", "forward"): 8.0, ("lean", "forward"): 2.0, ("plain", "both"): 9.0, ("lean", "both"): 3.0}
+    monkeypatch.setitem(
+        script["main"].__globals__, "memory_in_fresh_process", lambda kind, step, sizes: memory[kind, step]
+    )
     sizes = ["--batch=1", "--queries=5", "--keys=7", "--dim=11", "--repeats=2"]
-    command = [sys.executable, str(MEMORY), *sizes, "--json", str(out)]
-    table = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    monkeypatch.setattr(sys, "argv", [str(MEMORY), *sizes, "--json", str(out)])
+    script["main"]()
+    table = capsys.readouterr().out
     assert "additive attention" in table
-    numbers = json.loads(out.read_text())
-    assert {(row["pass"], row["kind"]) for row in numbers["rows"]} == {
-        (step, kind) for step in ("forward", "both") for kind in ("plain", "lean")
-    }
-    assert all(len(row["times_ms"]) == 2 for row in numbers["rows"])
+    assert all(saving in table for saving in ("1.0x", "4.0x", "3.0x"))
+    rows = json.loads(out.read_text())["rows"]
+    assert {(row["kind"], row["pass"]): row["memory_mib"] for row in rows} == memory
+    assert all(len(row["times_ms"]) == 2 for row in rows)
 
 
 def test_two_source_trees_alternate_and_their_ratios_are_of_neighbouring_runs(monkeypatch):

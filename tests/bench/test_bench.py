@@ -130,6 +130,7 @@ def test_attention_contests_compare_equal_results(monkeypatch):
                 torch.testing.assert_close(other, first, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_translators_decode_and_train(monkeypatch):
     recurrent = {"embedding": 8, "hidden": 8, "encoder_hidden": 4}
     transformer = {"embedding": 8, "heads": 2, "feedforward_dim": 8}

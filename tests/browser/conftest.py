@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_models import TRANSFORMER, small_translator
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = (
@@ -94,9 +95,14 @@ def leaves(url: str) -> bool:
 
 @pytest.fixture(scope="session")
 def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of `regard serve`, which serves the workbench, without a slash at its end."""
-    log = tmp_path_factory.mktemp("server") / "stderr.txt"
-    command = [sys.executable, "-m", "regard", "serve", "--port", "0", "--device", "cpu"]
+    """The address of `regard serve`, which serves the workbench, without a slash at its end.
+
+    Beside the models that come with regard it serves a small Transformer, which has heads to look at.
+    """
+    folder = tmp_path_factory.mktemp("server")
+    log, transformer = folder / "stderr.txt", folder / "small-transformer"
+    small_translator(**TRANSFORMER).save(transformer)
+    command = [sys.executable, "-m", "regard", "serve", str(transformer), "--port", "0", "--device", "cpu"]
     with (
         log.open("w") as stderr,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,

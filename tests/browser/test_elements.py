@@ -1,5 +1,7 @@
 """Each element draws its trace, tells its numbers, and can be used by keyboard and on a phone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from browser.accessibility import serious_faults
@@ -62,6 +64,19 @@ def test_a_matrix_shows_its_weights_in_the_cells_and_beside_them(open_page):
     assert shown_numbers(page, "matrix") == dict(zip(trace.target, column, strict=True)), (
         "of a column, who attends to it"
     )
+
+
+def test_right_links_are_outlined_in_a_matrix(open_page):
+    trace = translation()
+    links = {"sure": [[0, 0], [2, 1]], "possible": [[0, 0], [2, 1], [1, 1]]}
+    page = show(open_page, "matrix", replace(trace, extras={**trace.extras, "links": links}))
+    boxes = page.locator("attention-matrix .picture rect.sure, attention-matrix .picture rect.possible")
+    found = boxes.evaluate_all("(all) => all.map((each) => [each.getAttribute('class'), each.x.baseVal.value])")
+    assert [name for name, _ in found] == ["possible", "sure", "sure"]
+    (_, second), (_, first), (_, third) = found
+    assert first < second < third, "in the columns of the source words"
+    set_options(page, "matrix", words=True)
+    assert boxes.count() == 3
 
 
 def test_a_click_pins_and_keys_step(open_page):

@@ -1,5 +1,6 @@
 """The frame of the workbench and its home page: models, navigation, light and dark, phone, errors."""
 
+import pytest
 from browser.accessibility import serious_faults
 
 PAGES = ["Translate", "Caption", "Document", "Read", "Tape", "Glimpse", "Convolution"]
@@ -35,3 +36,88 @@ def test_the_switch_changes_light_to_dark_and_is_remembered(visit):
     page.reload()
     page.get_by_role("button", name="Light").click()
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
+
+
+def test_navigation_keeps_the_page_loaded_and_back_leads_back(visit):
+    page = visit("/")
+    page.get_by_role("link", name="reviews-en").click()
+    page.get_by_role("heading", name="Which words decide?").wait_for()
+    assert page.url.endswith("/document"), "what is the default anyway is left out"
+    assert page.title() == "Document · regard"
+    page.evaluate("() => { window.still = true; }")
+    page.get_by_role("navigation").get_by_role("link", name="Read").click()
+    page.get_by_role("heading", name="Read word by word").wait_for()
+    assert page.locator("[aria-current=page]").text_content() == "Read"
+    page.go_back()
+    page.get_by_role("heading", name="Which words decide?").wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="Look inside attention models").wait_for()
+    assert page.evaluate("() => window.still")
+
+
+def test_on_a_phone_the_navigation_shows_the_current_page(visit):
+    page = visit("/convolution", width=360)
+    current = page.locator("nav [aria-current=page]")
+    current.wait_for()
+    box = current.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 360
+
+
+def test_the_keyboard_reaches_the_content_at_once(visit):
+    page = visit("/")
+    page.locator(".card").first.wait_for()
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").text_content() == "Skip to the content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").text_content() == "Translate", "the first card"
+    assert page.locator(":focus").evaluate("(node) => node.closest('.card') !== null")
+    assert "#" not in page.url
+
+
+def test_the_trust_strip_shows_the_numbers_of_the_api_and_explains_them(visit, workbench):
+    page = visit("/read?text=The+dog+is+running+over+the+bridge.")
+    strip = page.locator(".trust")
+    strip.locator(".measure").first.wait_for()
+    asked = {"verb": "read", "model": "reader-en", "input": "The dog is running over the bridge."}
+    found = page.request.post(f"{workbench}/v1/trust", data=asked).json()
+    assert strip.locator(".verdict").text_content() == found["sentence"]
+    values = strip.locator("data").evaluate_all("(all) => all.map((each) => Number(each.value))")
+    erasing = found["erasing"]
+    assert values == pytest.approx([found["entropy"], found["variation"], erasing["attended"], erasing["random"]])
+    measure = strip.get_by_role("group", name="Faithfulness")
+    assert not measure.locator(".tip").is_visible()
+    measure.focus()
+    assert measure.locator(".tip").text_content() == erasing["how"]
+    assert measure.locator(".tip").is_visible()
+
+
+def test_a_page_says_when_the_server_is_gone_and_tries_again(visit, workbench):
+    page = visit("/document", allow="ERR_FAILED")
+    page.locator(".word").first.wait_for()
+    page.route("**/v1/classify/without", lambda route: route.abort())
+    page.get_by_role("button", name="Irony").click()
+    page.get_by_role("alert").filter(has_text="The server does not answer").wait_for()
+    page.unroute("**/v1/classify/without")
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".word", has_text="sequel").wait_for()
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_a_server_with_a_token_asks_for_it(visit):
+    def answer(route):
+        if route.request.headers.get("authorization") == "Bearer secret":
+            route.continue_()
+        else:
+            route.fulfill(status=401, json={"error": {"type": "unauthorized", "message": "Send the token."}})
+
+    page = visit("/", allow="401")
+    page.route("**/v1/models", answer)
+    page.reload()
+    page.get_by_role("alert").filter(has_text="Send the token.").wait_for()
+    page.get_by_label("Token of this server").fill("secret")
+    page.get_by_role("button", name="Use it").click()
+    page.locator(".card").first.wait_for()
+    assert not page.locator(".token").is_visible()
+    page.unroute("**/v1/models")

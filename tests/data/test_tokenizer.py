@@ -76,6 +76,14 @@ def test_words_know_their_word_even_when_unknown(words, text):
     assert len(words.decode(ids).split()) == len(text.split())
 
 
+def test_pieces_that_begin_a_word_bring_its_space(bpe, words):
+    ids = bpe.encode("the dog's house")
+    joined = "".join(" " * bpe.begins_word(each) + bpe.decode([each]) for each in ids)
+    assert joined == " the dog's house"
+    assert [words.begins_word(each) for each in words.encode("l'snark dort")] == [True, False, True]
+    assert not bpe.begins_word(END)
+
+
 @given(st.lists(st.integers(0, 60)))
 def test_word_index_agrees_with_decoding_for_any_ids(bpe, words, ids):
     for tokenizer in (bpe, words):

@@ -3,7 +3,10 @@
 import pytest
 import torch
 
-from regard.search.beam import largest
+from regard.decoders.protocol import Decoder
+from regard.errors import OptionError
+from regard.search.beam import beam, largest
+from regard.search.hypothesis import Rules
 
 SIZES = [(3, 1, 14_000, 2), (1, 5, 12_100, 10), (40, 2, 1100, 4), (4, 1, 700, 2), (2, 1, 40, 40), (2, 3, 6, 1)]
 
@@ -25,3 +28,9 @@ def test_where_nothing_is_possible_the_largest_are_still_places():
     assert values.isinf().all()
     assert places.min() >= 0
     assert places.max() < 8 * 5000
+
+
+def test_the_search_of_several_inputs_is_not_recorded():
+    rules = Rules(start=1, end=2)
+    with pytest.raises(OptionError, match="one input can be recorded; got rows=2"):
+        beam(Decoder(), None, rules, rows=2, device="cpu", record=[])

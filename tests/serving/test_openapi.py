@@ -28,6 +28,9 @@ def document():
 
 
 ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "trust", "models"]
+ROUTES += [f"translate/inspect{name}" for name in ("", "/beam", "/compare", "/gold")]
+ROUTES += ["classify/without", "read/expected"]
+ROUTES += ["glimpse/at", "tape/random", "convolution/table", "convolution/maps", "caption/hide", "caption/look"]
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell

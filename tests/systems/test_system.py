@@ -4,65 +4,26 @@ import copy
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import pytest
 import torch
-from small_models import TEXTS, photograph, small_captioner, small_classifier, small_translator
+from small_models import small_translator
+from system_cases import KINDS, Case, shipped_case, small_case
 
 import regard
 from regard.config import fields_of
-from regard.data.tokenizer import Tokenizer
 from regard.errors import OptionError
-from regard.systems.pretrained import pretrained_models
-from regard.systems.system import MAX_BATCH_COST, Result, System, batches_by_cost, choose_device, in_groups
+from regard.systems.system import MAX_BATCH_COST, Result, batches_by_cost, choose_device, in_groups
 from regard.trace import Trace
 from regard.viewing.view import view
 
 
-@dataclass(frozen=True)
-class Case:
-    """A small model, inputs of different sizes, the name of its verb and of an option."""
-
-    model: System
-    inputs: list[Any]
-    verb: str
-    shipped: str
-    option: dict[str, Any]
-
-    def ask(self, inputs: Any, **options: Any) -> Any:
-        return getattr(self.model, self.verb)(inputs, **options)
-
-
-IMAGES = [photograph(30 + 17 * n, 40 + 5 * n, seed=n) for n in range(5)]
-
-
 # A system is held to the contract here as soon as it has a shipped model.
-@pytest.fixture(scope="module", params=sorted({model.kind for model in pretrained_models()}))
+@pytest.fixture(scope="module", params=KINDS)
 def case(request: pytest.FixtureRequest) -> Case:
-    torch.manual_seed(1)
-    match request.param:
-        case "translator":
-            tokenizer = Tokenizer.train(TEXTS * 3, size=60)
-            return Case(small_translator(tokenizer), [*TEXTS, "two"], "translate", "en-fr", {"max_length": 7})
-        case "captioner":
-            return Case(small_captioner(), IMAGES, "caption", "scenes", {"max_length": 7})
-        case "image-classifier":
-            return Case(small_classifier(), IMAGES, "recognize", "digits", {"top": 2})
-        case "document-classifier":
-            texts = ["A dull film. I left.", "Wonderful!", "It is long. It is loud. It is good.", "no", "Yes. Yes."]
-            return Case(regard.load("reviews-en", device="cpu"), texts, "classify", "reviews-en", {"weights": True})
-        case "reader":
-            texts = ["A dog sleeps.", "It was late, so we went home early.", "Where is it?", "Yes", "Tom is too tired."]
-            return Case(regard.load("reader-en", device="cpu"), texts, "read", "reader-en", {"max_length": 7})
-        case "glimpser":
-            return Case(regard.load("glimpse-digits", device="cpu"), IMAGES, "glimpse", "glimpse-digits", {"seed": 3})
-        case "turing-machine":
-            tapes = ["01100110 10011001", "11110000", "00001111 01010101 10101010", "11111111", "00000001 10000000"]
-            return Case(regard.load("tape-copy", device="cpu"), tapes, "tape", "tape-copy", {"traces": True})
-    raise AssertionError(f"Add {request.param} to the tests of the contract.")
+    return small_case(request.param)
 
 
 def searches(case: Case) -> bool:
@@ -170,20 +131,13 @@ def test_prediction_changes_nothing(case, monkeypatch):
     assert all(parameter.grad is None for parameter in case.model.parameters())
 
 
-SHIPPED_INPUTS = {
-    "en-fr": ["A dog is running.", "Good night.", "She has two small cats and a big house.", "Where?"],
-    "scenes": IMAGES[:3],
-    "digits": IMAGES,
-}
-
-
 def test_eight_threads_get_what_one_gets(case):
-    model = regard.load(case.shipped, device="cpu")
-    ask, inputs = getattr(model, case.verb), SHIPPED_INPUTS.get(case.shipped, case.inputs)
-    expected = [ask(inputs), *(ask(one) for one in inputs)]
-    jobs = [inputs, *inputs] * 3
+    shipped = shipped_case(case.kind)
+    drawing = {"sample": True, "seed": 7} if searches(case) else {}
+    jobs = [(shipped.inputs, {}), *((one, {}) for one in shipped.inputs), (shipped.inputs, drawing)]
+    expected = [shipped.ask(inputs, **options) for inputs, options in jobs]
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(ask, jobs))
+        found = list(threads.map(lambda job: shipped.ask(job[0], **job[1]), jobs * 3))
     for place, one in enumerate(found):
         assert one == expected[place % len(expected)], "exactly, not to rounding"
 
@@ -217,10 +171,10 @@ def test_a_result_is_plain_values_and_its_trace_reads_back(case):
 
 def test_the_repr_of_a_result_is_short(case):
     options = {"nbest": 5} if searches(case) else case.option
-    model = regard.load(case.shipped, device="cpu")
-    for given in SHIPPED_INPUTS.get(case.shipped, case.inputs)[:3]:
+    shipped = shipped_case(case.kind)
+    for given in shipped.inputs[:3]:
         for chosen in ({}, options):
-            result = getattr(model, case.verb)(given, **chosen)
+            result = shipped.ask(given, **chosen)
             assert len(repr(result)) < 500, repr(result)
             assert getattr(result, "text", None) in (None, *repr(result).split("'"))
             assert getattr(result, "label", None) in (None, *repr(result).split("'"))
@@ -270,12 +224,12 @@ def test_a_device_that_is_not_there_is_explained(case):
     assert choose_device() == torch.device("cpu")
     for device in ("cuda", "cuda:1", torch.device("cuda")):
         with pytest.raises(OptionError, match=r"needs a CUDA GPU.*Use device='cpu'"):
-            regard.load(case.shipped, device=device)
+            regard.load(case.name, device=device)
     for device in ("gpu", "", "cuda:x"):
         with pytest.raises(OptionError, match="device must be such as 'cpu'"):
-            regard.load(case.shipped, device=device)
+            regard.load(case.name, device=device)
     with pytest.raises(OptionError, match="mps"):
-        regard.load(case.shipped, device="mps")
+        regard.load(case.name, device="mps")
 
 
 def test_traces_carry_how_right_the_attention_of_their_model_is():

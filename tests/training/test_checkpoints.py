@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import torch
 from killed_runs import PROCESSES, command_with_limit
 from small_runs import same_parameters, small_recipe
 
-from regard.errors import RegardWarning, TrainingError
+from regard.errors import DataError, RegardWarning, TrainingError
 from regard.systems.run import train
 from regard.training.checkpoint_files import damage, newest_checkpoint, read_checkpoint, step_files
 from regard.training.checkpoints import WholeCheckpoints
@@ -169,13 +170,16 @@ def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(finishe
     assert same_parameters(train(out=run.path, resume=True, progress=False).model, finished.model)
 
 
-def test_a_folder_that_cannot_be_written_to_is_explained(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_to_is_explained(tmp_path):
     (tmp_path / "file").write_text("mine")
     recipe = small_recipe("turing-machine", tmp_path / "data")
     with pytest.raises(Exception, match="file is not a folder"):
         train(recipe, out=tmp_path / "file", progress=False)
     with pytest.raises(Exception, match="cannot be written to: Not a directory"):
         train(recipe, out=tmp_path / "file" / "run", progress=False)
+    if Path("/sys/kernel").is_dir():  # which is read-only for everybody
+        with pytest.raises(DataError, match=r"/sys/regard cannot be written to: .* Choose another folder with --out"):
+            train(recipe, out="/sys/regard", progress=False)
 
 
 def test_warnings_are_given_once_for_each_problem(two):

@@ -1,6 +1,7 @@
 """Recipes: read from files, checked against their system, and written so that they can be read again."""
 
 import pytest
+from small_recipes import small_version
 
 from regard.config import fields_of, parse_values
 from regard.errors import DataError, OptionError
@@ -34,6 +35,14 @@ def test_every_packaged_recipe_is_read_says_what_it_trains_and_survives_a_file(n
         recipe.train,
     )
     assert recipe.given <= again.given == {field.name for field in fields_of(type(recipe.model))}
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_packaged_recipe_has_a_small_version_that_make_soak_trains_twice(name, tmp_path):
+    recipe, small = read_recipe(name), small_version(name, tmp_path)
+    assert small.system == recipe.system
+    assert getattr(small.model, "architecture", None) == getattr(recipe.model, "architecture", None)
+    assert small.train.epochs == 2
 
 
 def test_there_are_recipes_of_every_system():

@@ -286,6 +286,7 @@ def test_lengths_are_kept(language, bounds):
     assert all(shortest <= len(pair.source) <= longest for pair in drawn)
 
 
+@in_bulk
 @pytest.mark.parametrize(("source", "target"), DIRECTIONS)
 def test_links_are_sound(source, target):
     for pair in take(source, target, 300, max_words=40):
@@ -297,6 +298,7 @@ def test_links_are_sound(source, target):
         assert {pair.source[i] for i in unlinked} <= {",", "،"}
 
 
+@in_bulk
 def test_links_are_the_same_from_both_sides():
     for meaning in meanings(300):
         for source, target in DIRECTIONS:

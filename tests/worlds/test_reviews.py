@@ -23,6 +23,7 @@ def test_the_marked_words_alone_give_the_label():
             assert review.sentences[place][0] in ("i", "for", "in")
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_it_is_repeatable_and_its_splits_are_disjoint():
     first, second = (list(islice(reviews("test", seed=3), 50)) for _ in range(2))
     assert first == second
@@ -31,6 +32,7 @@ def test_it_is_repeatable_and_its_splits_are_disjoint():
     assert not texts["valid"] & texts["test"]
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_counting_words_is_not_enough():
     found = statistics(1500)
     assert found.test_overlap == 0

@@ -157,6 +157,10 @@ class Tokenizer:
         labels = [self._piece(number) for number in _numbers(ids)]
         return [label.removeprefix(" ") or "▁" for label in labels]
 
+    def begins_word(self, number: SupportsIndex) -> bool:
+        """Whether an id brings a space along, so that it begins a word; otherwise it continues what is written."""
+        return self._text(operator.index(number)).startswith(" ")
+
     @functools.cached_property
     def alphabet(self) -> frozenset[str]:
         """The characters that a "bpe" vocabulary can spell; empty for words, which it knows or does not know."""

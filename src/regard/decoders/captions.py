@@ -109,6 +109,10 @@ class ShowAttendTell(RecurrentDecoder):
             return replace(whole, chances=self._chances(pieces[0], state))
         return whole
 
+    def chances(self, state: RecurrentState) -> Float[Tensor, "b n"]:
+        """Compute the distribution over the cells from which the next step chooses, or with which it averages."""
+        return self._chances(state.cells[0][0].unsqueeze(1), state)[:, 0]
+
     def _chances(self, hidden: Float[Tensor, "b m h"], state: RecurrentState) -> Float[Tensor, "b m n"]:
         """Compute the softmax of the logits of each step, from the states that the steps began with."""
         if self.attention is None or state.memory is None:

@@ -63,12 +63,16 @@ class Frozen:
     @torch.no_grad()
     def cells(self, pixels: UInt8[Tensor, "b 3 h w"]) -> Cells:
         """Compute the features of each cell, from pixels from 0 to 255, on the device of the pixels."""
+        encoder, images = self.prepared(pixels)
+        encoded: Encoded = encoder(images.contiguous(memory_format=torch.channels_last))
+        return encoded.states
+
+    def prepared(self, pixels: UInt8[Tensor, "b 3 h w"]) -> tuple[ImageEncoder, Float[Tensor, "b 3 h w"]]:
+        """Return the network on the device of the pixels, loaded on first use, and the pixels as it takes them."""
         if pixels.device not in self._loaded:
             self._loaded[pixels.device] = self._load(pixels.device)
         encoder, mean, deviation = self._loaded[pixels.device]
-        images = (pixels.float() - mean) / deviation
-        encoded: Encoded = encoder(images.contiguous(memory_format=torch.channels_last))
-        return encoded.states
+        return encoder, (pixels.float() - mean) / deviation
 
     def __repr__(self) -> str:
         without = f" without its last {self.drop_last_layers}" if self.drop_last_layers else ""

@@ -114,6 +114,23 @@ class _Candidates:
         return cls(best, place // vocabulary + first_row, place % vocabulary)
 
 
+@dataclass(frozen=True)
+class BeamStep:
+    """One step of a recorded search of one input: the candidates, best first, and which of them go on."""
+
+    parents: list[int]
+    """The hypothesis that each candidate extends, counted among those that the step before kept."""
+    tokens: list[int]
+    log_probs: list[float]
+    """The log-probability of each token."""
+    totals: list[float]
+    """The sum over the whole hypothesis; minus infinity for what the rules forbid."""
+    kept: list[int]
+    """The candidates that are the next step's hypotheses."""
+    weights: Float[Tensor, "r n"] | None
+    """The attention of each hypothesis at this step; None for a decoder without attention."""
+
+
 @torch.no_grad()
 def beam(
     decoder: Decoder,
@@ -128,14 +145,18 @@ def beam(
     coverage_penalty: float = 0.0,
     prefixes: Sequence[Sequence[int]] | None = None,
     limits: Sequence[int] | None = None,
+    record: list[BeamStep] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the best outputs for each of the `rows` inputs of a state, at most `size` per input, best first.
 
     Outputs are ranked as `Ranking` says, and `nbest` of them are returned. An input leaves the batch when `size` of its
-    outputs have ended, or at its own length limit, if `limits` has one for each input.
+    outputs have ended, or at its own length limit, if `limits` has one for each input. If `record` is a list, each step
+    of the search of a single input is appended to it.
     """
     if size < 1:
         raise OptionError(f"The size of a beam must be 1 or more; got size={size}.")
+    if record is not None and rows != 1:
+        raise OptionError(f"The search of one input can be recorded; got rows={rows}.")
     inputs = list(range(rows))
     limits = [rules.max_length] * rows if limits is None else limits
     collected = _Outputs(
@@ -166,6 +187,8 @@ def beam(
         extended = hypotheses.extended(parents, tokens, log_probs[parents, tokens])
         before = len(inputs)
         inputs, continuing = _separate(collected, candidates, inputs, hypotheses, extended, scores, rules.end)
+        if record is not None:
+            record.append(_recorded(candidates, extended, continuing, collected.weights))
         if not inputs:
             break
         chosen = torch.tensor(continuing, device=device)
@@ -173,6 +196,17 @@ def beam(
         state = select(step.state, parents[chosen], same_inputs=len(inputs) == before)
         hypotheses = extended.select(chosen)
     return [collected.best(owner, nbest) for owner in range(rows)]
+
+
+def _recorded(candidates: _Candidates, extended: _Rows, kept: list[int], weights: list[Tensor]) -> BeamStep:
+    return BeamStep(
+        candidates.parents.flatten().tolist(),
+        candidates.tokens.flatten().tolist(),
+        extended.log_probs[:, -1].tolist(),
+        candidates.totals.flatten().tolist(),
+        kept,
+        weights[-1] if weights else None,
+    )
 
 
 def largest(

@@ -12,7 +12,7 @@ from regard import __version__
 from regard.serving.alignment import align_route
 from regard.serving.batching import Batcher
 from regard.serving.errors import add_handlers
-from regard.serving.inspection import trust
+from regard.serving.inspection import caption, convolution, document, glimpse, reading, tape, translation, trust
 from regard.serving.measures import Measures
 from regard.serving.models import Models
 from regard.serving.security import Security
@@ -69,7 +69,8 @@ def create_app(settings: ServerSettings | None = None, folders: Sequence[str] = 
     app.include_router(_general_routes(backend))
     app.include_router(verb_routes(backend))
     app.include_router(align_route(backend))
-    app.include_router(trust.routes(backend))
+    for page in (caption, convolution, document, glimpse, reading, tape, translation, trust):
+        app.include_router(page.routes(backend))
     add_workbench(app)
     app.add_middleware(Security, settings=settings)
     app.state.backend = backend

@@ -21,10 +21,11 @@ def is_one(system: type[System], given: Any) -> bool:
 def read_inputs(system: type[System], given: Any, settings: ServerSettings) -> list[Any]:
     """The inputs of a request, decoded; what cannot be decoded is a RegardError. Takes a while for large images."""
     listed = [given] if is_one(system, given) else given
-    return [_read(system, each, f"input {number}", settings) for number, each in enumerate(listed, 1)]
+    return [read_input(system, each, f"input {number}", settings) for number, each in enumerate(listed, 1)]
 
 
-def _read(system: type[System], given: Any, name: str, settings: ServerSettings) -> Any:
+def read_input(system: type[System], given: Any, name: str, settings: ServerSettings) -> Any:
+    """One input of a request, decoded; errors call it by its name."""
     if isinstance(given, Pair):
         return given.premise, given.hypothesis
     if not system.takes_images:

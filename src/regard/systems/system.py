@@ -119,10 +119,10 @@ class System(nn.Module):
             with torch.inference_mode():
                 batch = self.predict([inputs[place] for place in places], options)
             for place, result in zip(places, batch, strict=True):
-                results[place] = self._with_measure(result)
+                results[place] = self.with_measure(result)
         return results
 
-    def _with_measure(self, result: Any) -> Any:
+    def with_measure(self, result: Any) -> Any:
         """The result, whose trace says how right the attention of this model is, where its metrics say so."""
         measured, trace = self.metrics.get(MEASURED), getattr(result, "trace", None)
         if not measured or trace is None:

@@ -83,7 +83,8 @@ def trust(model: System, given: Any, **options: Any) -> Trust:
     `options` are those of the model's verb. The input is answered once more without some of its parts: by which parts,
     each system decides, and `Trust.erasing.how` says it. All numbers are about this input alone.
     """
-    checked = model.options(options)
+    # What was attended to is needed here, whatever else is reported.
+    checked = model.options({name: value for name, value in options.items() if name != "traces"})
     result = model.answer([given], checked)[0]
     path = family(model.kind).evidence
     if not path:
@@ -115,9 +116,9 @@ def _variation(weights: list[Float[np.ndarray, "_ _"]]) -> float | None:
 
 def _sentence(erasing: Erasing | None) -> str:
     if erasing is None:
-        return "Whether the attention matters for the output was not measured here; take it as a hint, not as a reason."
+        return "Whether the attention matters could not be measured for this input; take it as a hint, not as a reason."
     attended, random = erasing.attended, erasing.random
-    if max(attended, random) < SMALL_DROP:
+    if max(abs(attended), abs(random)) < SMALL_DROP:
         return "No single part decides this output: erasing any of them hardly changes it, whatever the attention says."
     if attended >= CLEAR_RATIO * max(random, SMALL_DROP):
         times = attended / random if random > SMALL_DROP else np.inf

@@ -113,6 +113,7 @@ def test_the_noise_falls_from_the_first_to_that_of_the_model(monkeypatch):
         assert task._noise() == pytest.approx(expected)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_learned_policy_beats_random_locations_by_ten_points(tmp_path):
     data = {"pieces": 2, "distortion": 0.2, "examples": 128 * 300, "held_out": 200, "test_examples": 500}
     model = {"image_size": 48, "glimpse_size": 8, "num_scales": 3, "hidden": 128, "glimpse_dim": 96}

@@ -1,6 +1,7 @@
 """Words linked by attention: maps from word to word, one direction and both."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -80,6 +81,16 @@ def test_the_links_of_two_directions_are_combined(model, how):
         join(links_from_weights(one), {(i, j) for j, i in links_from_weights(other)}, how) for one, other in maps
     ]
     assert link_words(model, PAIRS, model, symmetrize=how) == expected
+
+
+def test_eight_threads_align_as_one_does(model):
+    jobs = [PAIRS, TURNED, *([pair] for pair in PAIRS)] * 2
+    expected = [align_pairs(model, pairs, model) for pairs in jobs]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda pairs: align_pairs(model, pairs, model), jobs))
+    for one, other in zip(found, expected, strict=True):
+        assert [pair.to_json() for pair in one] == [pair.to_json() for pair in other]
+        assert all(np.array_equal(first.weights, second.weights) for first, second in zip(one, other, strict=True))
 
 
 def test_weak_links_are_left_out(model):

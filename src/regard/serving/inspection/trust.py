@@ -7,7 +7,7 @@ from fastapi import APIRouter, Body, Request
 from pydantic import BaseModel, Field, create_model
 
 from regard.serving.errors import documented
-from regard.serving.inputs import read_inputs
+from regard.serving.inputs import read_input
 from regard.serving.schemas import STRICT, default_model, options_of, request_fields
 from regard.serving.verbs import REFUSALS, Backend, client_of
 from regard.systems.families import Family, families
@@ -58,7 +58,7 @@ def routes(backend: Backend) -> APIRouter:
         served = backend.models.find(given.model, kinds[given.verb])
         system = families()[served.kind].load_system()
         options_of(system, given.options, trace=True)
-        (one,) = await asyncio.to_thread(read_inputs, system, given.input, backend.settings)
+        one = await asyncio.to_thread(read_input, system, given.input, "input", backend.settings)
         model = await backend.models.get(served)
         options = given.options.model_dump(exclude_unset=True)
         found = await backend.batcher.run(lambda: measure(model, one, **options), client=client_of(request))

@@ -18,7 +18,15 @@ export async function show(root, { all }) {
     ),
   );
   const cards = PAGES.map((page) => card(page, all.filter((model) => model.verb === page.verb)));
-  root.append(intro, html("div", { className: "cards" }, cards));
+  const others = all.filter((model) => PAGES.every((page) => page.verb !== model.verb));
+  root.append(intro, html("div", { className: "cards" }, cards, others.length ? otherModels(others) : null));
+}
+
+/** Models of systems that have no page. */
+function otherModels(models) {
+  const lines = models.map((model) => html("li", {}, html("b", {}, model.name), ` POST /v1/${model.verb}`));
+  const about = html("p", {}, "Models without a page of their own, which answer over the API.");
+  return html("article", { className: "card" }, html("h2", {}, "Other models"), about, html("ul", {}, lines));
 }
 
 function card({ name, label, summary }, models) {

@@ -41,10 +41,14 @@ function header() {
   const link = ({ name, label }) => html("a", { href: `/${name}`, "data-page": name }, label);
   const icon = html("img", { src: "/pages/icon.svg", alt: "", width: 22, height: 22 });
   const brand = html("a", { href: "/", className: "brand", "data-page": "home" }, icon, "regard");
+  const skip = (event) => {
+    event.preventDefault();
+    main.focus();
+  };
   return html(
     "header",
     { className: "top" },
-    html("a", { href: "#main", className: "skip" }, "Skip to the content"),
+    html("a", { href: "#main", className: "skip", onclick: skip }, "Skip to the content"),
     brand,
     html("nav", { "aria-label": "Pages" }, PAGES.map(link)),
     themeSwitch(),
@@ -81,8 +85,12 @@ async function route() {
   const name = pageName();
   const root = html("div", { className: `page page-${name}` });
   for (const link of document.querySelectorAll("[data-page]")) {
-    if (link.dataset.page === name) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.page !== name) link.removeAttribute("aria-current");
+    else {
+      link.setAttribute("aria-current", "page");
+      // On a phone, the navigation scrolls sideways.
+      link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.clientWidth / 2;
+    }
   }
   fill(main, root);
   try {

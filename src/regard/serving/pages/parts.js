@@ -52,7 +52,7 @@ export function modelPicker(models, current, onChange) {
 
 /** Inputs one click away: {label, ...anything}; `onPick` gets the one that was clicked. */
 export function examples(list, onPick) {
-  const buttons = list.map((each) => html("button", { type: "button", onclick: () => onPick(each) }, each.label));
+  const buttons = list.map((each) => html("button", { type: "button", dir: "auto", onclick: () => onPick(each) }, each.label));
   const group = { className: "examples", role: "group", "aria-label": "Examples" };
   return html("div", group, html("span", {}, "Try:"), buttons);
 }

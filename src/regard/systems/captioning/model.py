@@ -83,7 +83,7 @@ class Captioner(System):
     def cells(self, pixels: Shaped[Tensor, "b 3 h w"]) -> Float[Tensor, "b n d"]:
         """The features of each cell, from pixels from 0 to 255."""
         if self.network is not None:
-            images = ((pixels.float() - 127.5) / 64).contiguous(memory_format=torch.channels_last)
+            images = self.encoder(pixels)[1].contiguous(memory_format=torch.channels_last)
             encoded: Encoded = self.network(images)
             return encoded.states
         features = self._frozen.cells(pixels)
@@ -93,6 +93,12 @@ class Captioner(System):
                 f"{self.config.feature_dim}. Set model.feature_dim."
             )
         return features if self.reduction is None else self.reduction(features)
+
+    def encoder(self, pixels: Shaped[Tensor, "b 3 h w"]) -> tuple[ImageEncoder, Float[Tensor, "b 3 h w"]]:
+        """The convolutional network, and pixels from 0 to 255 as it takes them."""
+        if self.network is not None:
+            return self.network, (pixels.float() - 127.5) / 64
+        return self._frozen.prepared(pixels)
 
     def search(self, images: Tensor, options: Search) -> list[list[Hypothesis]]:
         """The best hypotheses for each image."""
@@ -126,15 +132,19 @@ class Captioner(System):
 
     def predict(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
         """The captions of one batch of images."""
-        opened = [open_image(image) for image in inputs]
-        encoded = self.encode(self.prepare(opened).to(self.device))
-        found = [best[: options.nbest] for best in self.search_encoded(encoded, options)]
+        seen = [self.seen(image) for image in inputs]
+        encoded = self.encode(self.prepare(seen).to(self.device))
+        return self.report(encoded, self.search_encoded(encoded, options), seen, options)
+
+    def report(
+        self, encoded: Encoded, hypotheses: Sequence[Sequence[Hypothesis]], seen: Sequence[Any], options: CaptionOptions
+    ) -> list[Caption]:
+        """The captions of hypotheses, with what each word attended to in the images as they were `seen`."""
+        found = [best[: options.nbest] for best in hypotheses]
         rows = [row for row, best in enumerate(found) for _ in best]
         flat = [hypothesis for best in found for hypothesis in best]
         traces: list[Trace | None] = [None] * len(flat)
         if options.traces != "none" and self.config.architecture != "show_and_tell":
-            # Overlays are drawn on what the network saw: the whole image, or its centre.
-            seen = opened if self.config.resize == "stretch" else [_center(image) for image in opened]
             traces = self._traces(encoded, rows, flat, seen)
         captions = iter(
             Caption(self.tokenizer.decode(one.tokens), one.score, one.finished, trace=trace)
@@ -145,6 +155,15 @@ class Captioner(System):
             first, *others = [next(captions) for _ in best]
             results.append(replace(first, alternatives=tuple(others)))
         return results
+
+    def seen(self, image: ImageInput) -> Any:
+        """The part of an image that the network sees, and that overlays are drawn on: all of it, or its centre."""
+        opened = open_image(image)
+        if self.config.resize == "stretch":
+            return opened
+        side = min(opened.size)
+        left, top = (opened.width - side) // 2, (opened.height - side) // 2
+        return opened.crop((left, top, left + side, top + side))
 
     def prepare(self, images: Sequence[Any]) -> Tensor:
         """Opened images as the pixels that the network takes."""
@@ -184,9 +203,3 @@ class Captioner(System):
                 )
             )
         return traces
-
-
-def _center(image: Any) -> Any:
-    side = min(image.size)
-    left, top = (image.width - side) // 2, (image.height - side) // 2
-    return image.crop((left, top, left + side, top + side))

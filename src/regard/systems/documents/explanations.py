@@ -71,7 +71,7 @@ class Explained:
 
     def predict(self, tokens: Sequence[str], masks: Bool[np.ndarray, "m n"]) -> Float[np.ndarray, "m y"]:
         """The probabilities of the document with only the words of each mask."""
-        return self._probabilities([self._kept(mask) for mask in masks])
+        return self._probabilities([self.kept(mask)[0] or [[UNKNOWN]] for mask in masks])
 
     def permutation(self, *, shuffles: int) -> float:
         """The median change of the output when word weights are shuffled within sentences, and sentence weights."""
@@ -103,14 +103,17 @@ class Explained:
     def _by_word(self, numbers: np.ndarray) -> Float[np.ndarray, "n"]:
         return np.bincount(self._owners, weights=numbers, minlength=len(self.tokens))
 
-    def _kept(self, mask: Bool[np.ndarray, "n"]) -> EncodedDocument:
-        kept, start = [], 0
-        for ids in self._text.ids:
-            flags = mask[self._owners[start : start + len(ids)]]
-            start += len(ids)
-            if flags.any():
-                kept.append([number for number, keep in zip(ids, flags, strict=True) if keep])
-        return kept or [[UNKNOWN]]
+    def kept(self, mask: Bool[np.ndarray, "n"]) -> tuple[EncodedDocument, Int[np.ndarray, "ids"]]:
+        """The document with only some of its words, and the word of each id; sentences without words are left out."""
+        flags = np.asarray(mask)[self._owners]
+        lengths = [len(ids) for ids in self._text.ids]
+        parts = np.split(flags, np.cumsum(lengths)[:-1])
+        found = [
+            [number for number, keep in zip(ids, part, strict=True) if keep]
+            for ids, part in zip(self._text.ids, parts, strict=True)
+            if part.any()
+        ]
+        return found, self._owners[flags]
 
     def _probabilities(self, documents: Sequence[EncodedDocument]) -> Float[np.ndarray, "m y"]:
         size = max(1, MAX_BATCH_WORDS // max(1, sum(map(len, self._text.ids))))

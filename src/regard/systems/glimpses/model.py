@@ -75,12 +75,14 @@ class Glimpser(System):
         first: Float[Tensor, "b 2"] | None = None,
         noise: Float[Tensor, "b s 2"] | None = None,
         locations: Float[Tensor, "b t 2"] | None = None,
+        forced: Mapping[int, Float[Tensor, "b 2"]] | None = None,
         num_glimpses: int = 0,
     ) -> Path:
         """Take glimpses of images, pixels from 0 to 255.
 
         The policy chooses where, after the `first` location (the centre by default); `noise` is added to its mean.
-        With `locations`, these are looked at instead. Locations have no gradient: the policy learns from `means`.
+        With `locations`, these are looked at instead; `forced` are locations of single glimpses, counted from 0, that
+        replace what would have been looked at. Locations have no gradient: the policy learns from `means`.
         """
         if images.ndim != 4 or images.shape[1] != self.config.channels or 0 in images.shape[2:]:
             raise ShapeError(f"Images are (b, {self.config.channels}, h, w), not empty; got {tuple(images.shape)}.")
@@ -90,6 +92,8 @@ class Glimpser(System):
             location, count = locations[:, 0], locations.shape[1]
         else:
             location = pixels.new_zeros(len(pixels), 2) if first is None else first
+        forced = forced or {}
+        location = forced.get(0, location)
         scene = self.glimpse_network.scene(pixels)
         state = pixels.new_zeros(len(pixels), self.config.hidden)
         cell, visited, states = state, [location], []
@@ -109,6 +113,7 @@ class Glimpser(System):
                 location = locations[:, step + 1]
             else:
                 location = mean.detach() if noise is None else (mean.detach() + noise[:, step]).clamp(-1, 1)
+            location = forced.get(step + 1, location)
             visited.append(location)
         together = torch.stack(states, 1)
         return Path(
@@ -127,11 +132,12 @@ class Glimpser(System):
         num_glimpses: int = 0,
         sample: bool = False,
         share: bool = False,
+        forced: Mapping[int, Float[Tensor, "b 2"]] | None = None,
     ) -> Path:
         """Take glimpses by a policy; random numbers come from `generator`, which is of the CPU.
 
         The learned policy looks at its mean, or with `sample` at locations drawn from it. With `share`, all images get
-        the same random numbers, so that no result depends on the batch that an image is in.
+        the same random numbers, so that no result depends on the batch that an image is in. `forced` is as in `look`.
         """
         count = num_glimpses or self.config.num_glimpses
         rows = 1 if share else len(images)
@@ -140,11 +146,11 @@ class Glimpser(System):
             if sample:
                 drawn = self.config.location_noise * torch.randn(rows, count - 1, 2, generator=generator)
                 noise = drawn.to(images.device).expand(len(images), -1, -1)
-            return self.look(images, noise=noise, num_glimpses=count)
+            return self.look(images, noise=noise, num_glimpses=count, forced=forced)
         locations = torch.zeros(rows, count, 2)
         if policy == "random":
             locations = 2 * torch.rand(locations.shape, generator=generator) - 1
-        return self.look(images, locations=locations.to(images.device).expand(len(images), -1, -1))
+        return self.look(images, locations=locations.to(images.device).expand(len(images), -1, -1), forced=forced)
 
     @overload
     def glimpse(self, images: ImageInput, **options: Any) -> Glimpses: ...

@@ -82,7 +82,7 @@ def evaluate(model: TuringMachine, test_set: EvaluationSet, *, name: str = "mode
     # Beyond the seeds of the validation, and apart from each other.
     seed = 2**40 + 2**20 * test_set.seed
     trained = tapes_of_all_lengths(task, test_set.count, seed=seed)
-    overall = _scores(model, trained, slots)
+    overall = score_batches(model, trained, slots)
     scores = {
         "bits per sequence": Measure(overall["bits per sequence"], "{:.3f}", "to correct the answer; 0 is best"),
         "exact sequences": Measure(overall["exact sequences"], note="percent without a wrong bit"),
@@ -95,13 +95,14 @@ def evaluate(model: TuringMachine, test_set: EvaluationSet, *, name: str = "mode
     table = []
     for length in lengths:
         tapes = tapes_of_length(task, length, test_set.per_length, seed=seed + 2**19 + length)
-        table.append({"length": length, **_scores(model, tapes, slots)})
+        table.append({"length": length, **score_batches(model, tapes, slots)})
     title = f"{overall['tapes']:,} tapes of {task.name}, {task.min_length} to {task.max_length} {task.unit}"
     return Report(name, title, scores, {"By length": table} if table else {})
 
 
 @torch.inference_mode()
-def _scores(model: TuringMachine, batches: list[Tapes], slots: int) -> dict[str, Any]:
+def score_batches(model: TuringMachine, batches: list[Tapes], slots: int = 0) -> dict[str, Any]:
+    """The mean scores of all tapes; `slots` is the number of slots of the memory, 0 for as many as in training."""
     bits, wrong, counted = [], [], 0
     for tapes in batches:
         logits = model.network.answer(tapes.inputs.to(model.device), slots=slots or None).logits.cpu()

@@ -211,7 +211,7 @@ def _as_rows(tensor: Tensor) -> Rows:
 
 
 def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
-    """Where the heads were at each step, what they read and added, how the memory filled, and what it holds at last."""
+    """Where the heads were and why, what they read and added, how the memory filled, and what it holds at last."""
     steps = Axis("steps", "steps", step_labels(tape))
     axes = [steps, _numbered("channels", "features", tape.inputs), _numbered("bits", "features", tape.targets)]
     over = "steps" if answered.memory is None else "slots"
@@ -225,8 +225,9 @@ def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
         maps.append(Map("memory", "slots", "features", answered.memory[0]))
     if answered.slot_sizes is not None:
         maps.append(Map("slot sizes", "steps", "slots", answered.slot_sizes[0]))
-    series = (Series("bits lost", "steps", lost), Series("scored", "steps", tape.scored.int()))
-    return Trace("tape", tuple(axes), tuple(maps), series)
+    series = [Series("bits lost", "steps", lost), Series("scored", "steps", tape.scored.int())]
+    series += [Series(name, "steps", values[0]) for name, values in answered.controls.items()]
+    return Trace("tape", tuple(axes), tuple(maps), tuple(series))
 
 
 def _numbered(name: str, kind: str, tensor: Tensor) -> Axis:

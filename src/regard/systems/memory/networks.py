@@ -10,11 +10,15 @@ from regard.attention import mask
 from regard.attention.attend import attend
 from regard.decoders.cuda_graphs import STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.kernels.hoisted import hoisting
+from regard.kernels.memory_access import Instructions
 from regard.layers.controllers import CONTROLLERS
 from regard.layers.memory import ExternalMemory, Kernel, MemoryState
 
 READ_GAIN = 3.0
 """Factor of the initial parameters that what was read enters the answer with; see `layers.memory.ADD_GAIN`."""
+CONTROLS = ("gate", "strength", "sharpening", "shift")
+"""What is reported of a head in each step: how much of its focus is found by content rather than kept from the step
+before, how strongly similar slots are preferred, the exponent of its weights, and how far it moves on average."""
 Inputs = Float[Tensor, "b t c"]
 Logits = Float[Tensor, "b t y"]
 
@@ -33,6 +37,8 @@ class Answered:
     """The memory after the last step."""
     slot_sizes: Float[Tensor, "b t n"] | None = None
     """The root mean square of each slot of the memory after each step."""
+    controls: dict[str, Float[Tensor, "b t"]] = field(default_factory=dict)
+    """By name, such as "read 1 gate": the numbers that a head was told in each step (see `CONTROLS`)."""
 
     def row(self, number: int) -> "Answered":
         """One row of the batch, as a batch of one, on the CPU."""
@@ -42,7 +48,8 @@ class Answered:
 
         weights, vectors = ({name: of(part) for name, part in each.items()} for each in (self.weights, self.vectors))
         memory, sizes = (None if each is None else of(each) for each in (self.memory, self.slot_sizes))
-        return Answered(of(self.logits), weights, vectors, memory, sizes)
+        controls = {name: of(part) for name, part in self.controls.items()}
+        return Answered(of(self.logits), weights, vectors, memory, sizes, controls)
 
 
 class TapeNetwork(nn.Module):
@@ -103,13 +110,18 @@ class TuringNetwork(TapeNetwork):
         logits, memory = self._loop(inputs, slots=slots, record=steps)
         if not steps:
             return Answered(logits, memory=memory.slots)
-        weights, read, add, slot_sizes = (torch.stack(part, 1) for part in zip(*steps, strict=True))
+        weights, read, add, slot_sizes, told = (torch.stack(part, 1) for part in zip(*steps, strict=True))
         names = [f"read {head}" for head in range(1, sizes.reads + 1)]
         names += [f"write {head}" for head in range(1, sizes.writes + 1)]
         vectors = {f"reads {head + 1}": read[:, :, head] for head in range(sizes.reads)}
         vectors |= {f"adds {head + 1}": add[:, :, head] for head in range(sizes.writes)}
         by_head = {name: weights[:, :, head] for head, name in enumerate(names)}
-        return Answered(logits, by_head, vectors, memory.slots, slot_sizes)
+        controls = {
+            f"{name} {control}": told[:, :, head, place]
+            for head, name in enumerate(names)
+            for place, control in enumerate(CONTROLS)
+        }
+        return Answered(logits, by_head, vectors, memory.slots, slot_sizes, controls)
 
     def _logits(self, inputs: Inputs) -> tuple[Logits]:
         return (self._loop(inputs)[0],)
@@ -134,10 +146,18 @@ class TuringNetwork(TapeNetwork):
                 features.append(torch.cat([hidden, read], -1))
                 if record is not None:
                     slot_sizes = memory.content.square().mean(1).sqrt()
-                    record.append((memory.weights, accessed.read, accessed.instructions.add, slot_sizes))
+                    told = accessed.instructions
+                    record.append((memory.weights, accessed.read, told.add, slot_sizes, _controls(told)))
         if not features:
             return inputs.new_zeros(batch, 0, self.output.out_features), memory
         return self.output(torch.stack(features, 1)), memory
+
+
+def _controls(told: Instructions) -> Float[Tensor, "b h 4"]:
+    """The CONTROLS of each head; the shift is the mean of its distribution."""
+    most = told.shift.shape[-1] // 2
+    places = torch.arange(-most, most + 1, device=told.shift.device, dtype=told.shift.dtype)
+    return torch.cat([told.gate, told.strength, told.sharpen, (told.shift * places).sum(-1, keepdim=True)], -1)
 
 
 class LSTMNetwork(TapeNetwork):

@@ -23,7 +23,7 @@ from regard.systems.translation.assembly import build_decoder, build_embedding, 
 from regard.systems.translation.names import MIN_SCORE, PLACEHOLDERS, possible_placeholders
 from regard.systems.translation.passages import Passages
 from regard.systems.translation.result import Translation
-from regard.trace import Axis, Map, Series, Trace
+from regard.systems.translation.traces import traces_of
 
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
 ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
@@ -217,12 +217,18 @@ class Translator(System):
         """The translations of any number of texts, in order."""
         if wrong := [text for text in inputs if not isinstance(text, str)]:
             raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r:.80} in the list.")
-        return [self._with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
+        return [self.with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
 
     @property
     def has_attention(self) -> bool:
         """Whether translations come with a trace."""
         return self.config.architecture != "plain"
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether this is a Transformer of regard's own parts, whose heads can be looked at one by one."""
+        own = self.config.encoder != "auto" or self.config.decoder != "auto"
+        return self.config.architecture == "transformer" and not own
 
     @functools.cached_property
     def placeholders(self) -> list[str]:
@@ -245,7 +251,7 @@ class Translator(System):
         found = [best[: options.nbest] for best in self._search(encoded, lengths.tolist(), options)]
         rows = [row for row, best in enumerate(found) for _ in best]
         flat = [hypothesis for best in found for hypothesis in best]
-        traces = iter(self._traces([inputs[row] for row in rows], [ids[row] for row in rows], flat, options.traces))
+        traces = iter(traces_of(self, [inputs[row] for row in rows], [ids[row] for row in rows], flat, options.traces))
         results = []
         for text, source, best in zip(inputs, ids, found, strict=True):
             first, *others = [
@@ -261,10 +267,14 @@ class Translator(System):
             results.append(replace(first, alternatives=tuple(others)))
         return results
 
+    def length_limits(self, lengths: Sequence[int], options: Search) -> list[int]:
+        """The most tokens that the translation of each source sentence may have."""
+        if options.max_length is not None:
+            return [options.max_length] * len(lengths)
+        return [max(2 * length + 10, options.min_length) for length in lengths]
+
     def _search(self, encoded: Encoded, lengths: Sequence[int], options: Search) -> list[list[Hypothesis]]:
-        rows = len(lengths)
-        default = [max(2 * length + 10, options.min_length) for length in lengths]
-        limits = default if options.max_length is None else [options.max_length] * rows
+        rows, limits = len(lengths), self.length_limits(lengths, options)
         return search(
             self.decoder,
             self.decoder.start(encoded),
@@ -290,55 +300,3 @@ class Translator(System):
             if token == UNKNOWN:
                 written = written.replace(UNKNOWN_MARK, words[word_of[int(weights.argmax())]], 1)
         return written
-
-    def _traces(
-        self, texts: Sequence[str], sources: Sequence[list[int]], found: Sequence[Hypothesis], which: str
-    ) -> list[Trace | None]:
-        if which == "none" or any(one.weights is None for one in found):
-            return [None] * len(found)
-        every = self._all_maps(sources, found) if which == "all" else [()] * len(found)
-        return [
-            self._trace(text, source, one, maps)
-            for text, source, one, maps in zip(texts, sources, found, every, strict=True)
-        ]
-
-    def _trace(self, text: str, source: list[int], hypothesis: Hypothesis, more: tuple[Map, ...]) -> Trace:
-        end = ["</s>"] if hypothesis.finished else []
-        pieces = (*self.target_tokenizer.pieces(hypothesis.tokens), *end)
-        columns = Axis("source", "tokens", (*self.source_tokenizer.pieces(source[:-1]), "</s>"), text=text)
-        rows = Axis("target", "tokens", pieces, text=self._decoded(hypothesis))
-        # What a decoder's self-attention looks back at: the tokens that were its inputs.
-        history = (Axis("history", "tokens", ("<s>", *pieces[:-1])),) if more else ()
-        if hypothesis.weights is None:
-            raise TypeError("A trace needs attention weights.")
-        weights = self.by_word(hypothesis.weights[: len(pieces), : len(source)]).float().cpu().numpy()
-        log_probs = Series("log_prob", "target", tuple(hypothesis.log_probs[: len(pieces)]))
-        maps = (Map("cross", "target", "source", weights), *more)
-        return Trace("translation", (columns, rows, *history), maps, (log_probs,))
-
-    def _all_maps(self, sources: Sequence[list[int]], found: Sequence[Hypothesis]) -> list[tuple[Map, ...]]:
-        """Every layer's and head's attention, from one pass in which the tokens of the hypotheses are given."""
-        if self.config.architecture != "transformer" or self.config.encoder != "auto" or self.config.decoder != "auto":
-            return [()] * len(found)
-        source, lengths = pad(sources)
-        targets, _ = pad([[START, *one.tokens] for one in found])
-        encoded = self.encoder(source.to(self.device), lengths, weights=True)
-        unrolled = self.decoder(encoded, targets.to(self.device), weights="all")
-        kinds = {
-            "encoder": ("source", "source", encoded.maps),
-            "decoder": ("target", "history", unrolled.self_maps),
-            "cross": ("target", "source", unrolled.source_maps),
-        }
-        maps: list[list[Map]] = [[] for _ in found]
-        for kind, (rows, columns, layers) in kinds.items():
-            for layer, tensor in enumerate(layers, 1):
-                for place, heads in enumerate(tensor.float().cpu().numpy()):
-                    length = len(found[place].log_probs)
-                    sizes = {"source": len(sources[place]), "target": length, "history": length}
-                    maps[place] += [
-                        Map(
-                            f"{kind} {layer}.{head}", rows, columns, table[: sizes[rows], : sizes[columns]], layer, head
-                        )
-                        for head, table in enumerate(heads, 1)
-                    ]
-        return [tuple(each) for each in maps]

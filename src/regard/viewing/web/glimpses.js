@@ -3,6 +3,7 @@
 import { html } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { GlimpsesPicture } from "./glimpses_drawing.js";
+import { makeMovable } from "./glimpses_moving.js";
 import { legendText, numberList } from "./numbers.js";
 import { blank, decoded, plain } from "./overlay.js";
 import { exact, fixed } from "./scales.js";
@@ -11,11 +12,21 @@ const MAX_CLASSES = 10;
 
 export class AttentionGlimpses extends AttentionElement {
   static label = "Glimpses";
+  /** `movable` lets the user drag glimpses over the image: dispatches "attention-glimpse" with {glimpse, x, y}. */
+  static defaults = { movable: false };
   get hint() {
+    const moving = this.options.movable ? " Drag a number, or press Shift and an arrow key, to move a glimpse." : "";
     return (
       "Numbers mark the glimpses in order. " +
-      "Point at one, or step with the arrow keys, to see its windows and what was believed after it."
+      `Point at one, or step with the arrow keys, to see its windows and what was believed after it.${moving}`
     );
+  }
+
+  #picture = null;
+
+  constructor() {
+    super();
+    makeMovable(this, () => this.#picture);
   }
 
   static suits(trace) {
@@ -31,7 +42,8 @@ export class AttentionGlimpses extends AttentionElement {
   }
 
   picture(width) {
-    return new GlimpsesPicture(this.#glimpses(), { width, theme: this.theme });
+    this.#picture = new GlimpsesPicture(this.#glimpses(), { width, theme: this.theme });
+    return this.#picture;
   }
 
   detail({ row }) {

@@ -68,6 +68,17 @@ export class GlimpsesPicture extends Picture {
     return isInside ? { row: glimpse, column: null } : null;
   }
 
+  /** A point of the picture in fractions of the image, {x, y}, or null outside of it. */
+  inImage(x, y) {
+    const [across, down] = [x / this.side, y / this.high];
+    return across >= 0 && across <= 1 && down >= 0 && down <= 1 ? { x: across, y: down } : null;
+  }
+
+  /** What is drawn where a glimpse would go that is being moved to a point of the picture. */
+  ghost(x, y) {
+    return svg("circle", { cx: x, cy: y, r: 11, fill: "none", stroke: PATH, "stroke-width": 3 });
+  }
+
   box({ row }) {
     return { x: this.#x(row), y: this.#y(row), width: PATCH, height: this.columnHeight };
   }

@@ -81,7 +81,19 @@ export class AttentionMatrix extends SelectionElement {
 
   picture(width) {
     const { selection, scale, table } = this.selected;
-    return new MatrixPicture(selection, { width, theme: this.theme, scale, table });
+    return new MatrixPicture(selection, { width, theme: this.theme, scale, table, links: this.#links(selection) });
+  }
+
+  /** The right links that a trace has in its extras, {sure, possible} as [column, row], between what is shown. */
+  #links({ rows, columns }) {
+    const { links } = this.trace.extras;
+    if (!links || rows.axis.name !== "target" || columns.axis.name !== "source") return [];
+    const place = (side, position) => side.members.findIndex((each) => each.includes(position));
+    const isSure = new Set((links.sure ?? []).map(String));
+    const found = [...(links.possible ?? []).filter((link) => !isSure.has(String(link))), ...(links.sure ?? [])];
+    return found
+      .map((link) => ({ row: place(rows, link[1]), column: place(columns, link[0]), sure: isSure.has(String(link)) }))
+      .filter(({ row, column }) => row >= 0 && column >= 0);
   }
 
   customPicture() {

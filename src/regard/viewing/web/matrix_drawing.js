@@ -17,9 +17,9 @@ const SLANT = 55;
 
 /** The heat map of a selection. It fits into a width where its cells stay large enough; otherwise it is wider. */
 export class MatrixPicture extends Picture {
-  constructor(selection, { width, theme, scale, table, maxCell = 52 }) {
+  constructor(selection, { width, theme, scale, table, maxCell = 52, links = [] }) {
     super();
-    Object.assign(this, { selection, theme, scale, table });
+    Object.assign(this, { selection, theme, scale, table, links });
     this.rows = selection.height;
     this.columns = selection.width;
     this.reversed = selection.columns.direction === "rtl";
@@ -31,7 +31,7 @@ export class MatrixPicture extends Picture {
   draw() {
     const { left, top, cellWidth, cellHeight, scale, table, reversed, selection } = this;
     const drawn = cells({ ...selection, scale, table, x: left, y: top, cellWidth, cellHeight, reversed });
-    return svg("g", {}, this.#drawLabels(), drawn, this.#drawNumbers());
+    return svg("g", {}, this.#drawLabels(), drawn, this.#drawNumbers(), this.#drawLinks());
   }
 
   mark({ row, column }) {
@@ -115,5 +115,22 @@ export class MatrixPicture extends Picture {
       numbers.push(text(x, y, fixed(weight, 2), { anchor: "middle", size: 11, fill }));
     });
     return numbers;
+  }
+
+  /** Outlines of the cells that should be dark: solid for sure links, dashed for possible ones. */
+  #drawLinks() {
+    return this.links.map(({ row, column, sure }) =>
+      svg("rect", {
+        class: sure ? "sure" : "possible",
+        x: this.#x(column) + 1.5,
+        y: this.top + row * this.cellHeight + 1.5,
+        width: this.cellWidth - 3,
+        height: this.cellHeight - 3,
+        fill: "none",
+        stroke: this.theme.current,
+        "stroke-width": 2,
+        "stroke-dasharray": sure ? undefined : "3 3",
+      }),
+    );
   }
 }

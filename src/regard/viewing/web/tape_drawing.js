@@ -72,6 +72,7 @@ export class TapePicture extends Picture {
 
   #panel({ panel, cell, left, top }) {
     const scale = new Scale(panel.weights, panel.width);
+    if (panel.signed) scale.signed = true;
     if (panel.bounded) scale.largest = 1;
     const table = colourTable(scale.signed ? "signed" : this.palette, this.theme.name);
     const frame = { x: left, y: top, width: panel.width * cell.width, height: panel.height * cell.height };
@@ -117,5 +118,6 @@ export class TapePicture extends Picture {
 }
 
 function cellHeight(panel) {
+  if (panel.height < 4) return 14;
   return panel.height > 60 ? 3 : panel.height > 24 ? 6 : 9;
 }

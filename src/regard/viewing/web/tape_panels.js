@@ -76,6 +76,7 @@ export function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
       slots,
     });
   }
+  panels.push(...controlPanels(trace, heads));
   const sizes = map("slot sizes");
   if (sizes) {
     const note = "how full each slot is (root mean square)";
@@ -96,6 +97,22 @@ export function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
     bounded: false,
   };
   return { panels, memory, wrong };
+}
+
+/** What the heads were told in each step: whether they look by content or keep their place, and how they move. */
+function controlPanels(trace, heads) {
+  const told = [
+    ["gate", "gates", "dark: looks by content; pale: moves on"],
+    ["shift", "shifts", "orange: one slot on; purple: one back"],
+  ];
+  return told.flatMap(([control, name, note]) => {
+    const rows = heads.map((head) => trace.values(`${head.name} ${control}`));
+    if (rows.some((row) => !row?.length)) return [];
+    const [height, width] = [rows.length, rows[0].length];
+    const weights = Float32Array.from(rows.flat());
+    const labels = heads.map((head) => (head.name.startsWith("write") ? "W" : "R") + head.name.split(" ")[1]);
+    return [{ name, note, weights, height, width, labels, bounded: true, signed: control === "shift" }];
+  });
 }
 
 /** The slots to show: the shortest arc of the circle of slots that holds all that a head used. */

@@ -1,0 +1,125 @@
+// What the pages with images share: an image from an example, a file, the clipboard or a drop; views; turns.
+
+import { fill, html } from "/web/dom.js";
+import { button, errorBox } from "/pages/parts.js";
+
+const MAX_SIDE = 1024;
+
+/** The heading of a page and what it is for. */
+export function intro(title, text) {
+  return html("div", { className: "intro" }, html("h1", {}, title), html("p", {}, text));
+}
+
+/** A function whose signal is aborted by its next call, and when the user leaves the page. */
+export function turns(leaving) {
+  let current = new AbortController();
+  return () => {
+    current.abort();
+    current = new AbortController();
+    return AbortSignal.any([leaving, current.signal]);
+  };
+}
+
+/** A component such as <attention-image> with a trace; `changed` gets its options when the user changes them. */
+export function view(tag, trace, options = {}, changed = null) {
+  const element = html(tag, { trace, options });
+  if (changed) element.addEventListener("attention-options", (event) => changed(event.detail));
+  return element;
+}
+
+/** A share from 0 to 1 as a bar, with the number that it stands for; `text` is the number as it is read. */
+export function bar(share, value = null, text = "") {
+  const filled = html("i");
+  filled.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
+  const number = value === null ? null : html("data", { value: String(value) }, text);
+  return html("span", { className: "bar" }, html("span", { className: "track" }, filled), number);
+}
+
+/** A table that scrolls by itself where it is too wide; an empty head has no meaning for a screen reader. */
+export function scrollTable(label, heads, body, { caption = "", className = "" } = {}) {
+  const head = heads.map((each) => (each ? html("th", { scope: "col" }, each) : html("td")));
+  const title = caption ? html("caption", {}, caption) : null;
+  const table = html("table", {}, title, html("thead", {}, html("tr", {}, head)));
+  table.append(body instanceof Node ? body : html("tbody", {}, body));
+  return html("div", { className: `scroll ${className}`, tabIndex: 0, role: "region", "aria-label": label }, table);
+}
+
+/**
+ * Choose an image: examples as small images, a file, a drop, or a paste. `onImage` gets {uri, name}, where the name is
+ * that of an example, or "" for an image of one's own. `mark` says which example is shown.
+ */
+export function imageInput(examples, onImage, { signal, drawing = false }) {
+  const problem = html("div");
+  const thumbnails = examples.map((example) => {
+    const picture = html("img", { src: example.image, alt: "", className: drawing ? "pixels" : "" });
+    const label = `Example: ${example.caption}`;
+    const pick = () => onImage({ uri: example.image, name: example.name });
+    return html(
+      "button",
+      { type: "button", "aria-label": label, title: example.caption, "aria-pressed": "false", onclick: pick },
+      picture,
+    );
+  });
+  const mark = (name) =>
+    thumbnails.forEach((each, place) => each.setAttribute("aria-pressed", String(examples[place].name === name)));
+  const take = async (file) => {
+    fill(problem);
+    try {
+      onImage({ uri: await fileUri(file), name: "" });
+    } catch (error) {
+      fill(problem, errorBox(error.message));
+    }
+  };
+  const input = html("input", {
+    type: "file",
+    accept: "image/*",
+    hidden: true,
+    "aria-label": "Image file",
+    onchange: () => input.files[0] && take(input.files[0]),
+  });
+  const choose = button("Choose an image …", () => input.click());
+  const zone = html(
+    "div",
+    {
+      className: "dropzone",
+      ondragover: (event) => {
+        event.preventDefault();
+        zone.classList.add("over");
+      },
+      ondragleave: () => zone.classList.remove("over"),
+      ondrop: (event) => {
+        event.preventDefault();
+        zone.classList.remove("over");
+        if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+      },
+    },
+    html("div", { className: "thumbnails", role: "group", "aria-label": "Example images" }, thumbnails),
+    html("div", { className: "own" }, choose, html("span", { className: "quiet" }, "or drop or paste one"), input),
+  );
+  const paste = (event) => {
+    const file = [...(event.clipboardData?.files ?? [])].find((each) => each.type.startsWith("image/"));
+    if (file) take(file);
+  };
+  document.addEventListener("paste", paste, { signal });
+  return { node: html("div", {}, zone, problem), mark };
+}
+
+/** An image file as a data URI, made smaller where it is large; an Error in plain words where it is none. */
+async function fileUri(file) {
+  let bitmap;
+  try {
+    bitmap = await createImageBitmap(file);
+  } catch {
+    throw new Error(`${file.name || "This"} is not an image that the browser can open. Try a PNG or a JPEG.`);
+  }
+  const scale = Math.min(1, MAX_SIDE / Math.max(bitmap.width, bitmap.height));
+  const canvas = html("canvas", {
+    width: Math.max(1, Math.round(bitmap.width * scale)),
+    height: Math.max(1, Math.round(bitmap.height * scale)),
+  });
+  const pen = canvas.getContext("2d");
+  pen.imageSmoothingQuality = "high";
+  pen.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  const small = canvas.width * canvas.height <= 128 * 128;
+  return small ? canvas.toDataURL("image/png") : canvas.toDataURL("image/jpeg", 0.92);
+}

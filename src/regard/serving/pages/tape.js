@@ -1,0 +1,218 @@
+// The page Tape: a machine that writes a sequence to its memory and reads it back, at any length.
+
+import { fill, html } from "/web/dom.js";
+import { ask, button, debounced, emptyBox, field, modelPicker, section, select } from "/pages/parts.js";
+import { bar, intro, scrollTable, turns, view } from "/pages/pictures.js";
+import { read, write } from "/pages/state.js";
+import { trustStrip } from "/pages/trust.js";
+
+export const title = "Tape";
+
+const DEFAULTS = { model: "", length: 0, seed: 1, slots: 0, rows: "", vectors: false, allSlots: false };
+
+export async function show(root, context) {
+  const { models, signal } = context;
+  const head = intro(
+    "Tape",
+    "A neural Turing machine reads a sequence, writes it to its memory, and answers from there. Watch its heads " +
+      "move, and make the sequence longer than any it was trained on.",
+  );
+  if (!models.length) return void root.append(head, emptyBox("This server has no memory machine."));
+  const state = read(DEFAULTS);
+  const names = models.map((each) => each.name);
+  if (!names.includes(state.model)) state.model = names[0];
+  const set = (values) => {
+    Object.assign(state, values);
+    write(values);
+  };
+  const result = html("div", { className: "result" });
+  const trust = html("section");
+  const turn = turns(signal);
+  const slider = lengthSlider((length) => {
+    set({ length, rows: "" });
+    own.value = "";
+    later();
+  });
+  const own = html("input", { type: "text", maxLength: 4000, value: state.rows, placeholder: "01100101 10010110" });
+  const chart = lengthChart({ context, state, pick: (length) => slider.pick(length) });
+
+  const run = async () => {
+    const asked = { models, signal: turn() };
+    const { model, length, seed, slots, rows } = state;
+    if (rows) {
+      const body = { model, input: rows, trace: true };
+      const answer = await ask(result, asked, "/v1/tape", body, run);
+      if (!answer) return;
+      showResult(answer.results[0], `${rows.split(/\s+/).length} rows of your own.`);
+      trustStrip(trust, { verb: "tape", model, input: rows });
+      return;
+    }
+    const body = { model, seed, slots, ...(length ? { length } : {}) };
+    const answer = await ask(result, asked, "/v1/tape/random", body, run);
+    if (!answer) return;
+    slider.set(answer);
+    showResult(answer.result, described(answer));
+    const { sequence } = answer.result;
+    trustStrip(trust, { verb: "tape", model, input: sequence, options: { slots: answer.slots } });
+  };
+  const later = debounced(run, 250);
+  const showResult = (tape, line) => {
+    const bits = tape.text.replaceAll(" ", "").length;
+    const verdict = tape.wrong ? `${tape.wrong} of ${bits} bits wrong.` : `All ${bits} bits right.`;
+    const mark = html("b", { className: tape.wrong ? "bad" : "good" }, verdict);
+    const lost = html("data", { value: String(tape.bits) }, tape.bits.toFixed(3));
+    const changed = ({ vectors, allSlots }) => set({ vectors, allSlots });
+    const options = { vectors: state.vectors, allSlots: state.allSlots };
+    fill(
+      result,
+      html("p", { className: "verdict" }, mark, ` ${line} `, lost, " bits would correct the answer."),
+      tape.trace
+        ? view("attention-tape", tape.trace, options, changed)
+        : html("p", { className: "quiet" }, "This machine has no memory to show."),
+      reading(),
+    );
+  };
+  const pickModel = (model) => {
+    set({ model, length: 0, rows: "" });
+    own.value = "";
+    chart.reset();
+    run();
+  };
+  const sizes = [[0, "as in training"], ...[64, 256, 512].map((count) => [count, String(count)])];
+  const slots = select(sizes, state.slots, (count) => {
+    set({ slots: Number(count), rows: "" });
+    own.value = "";
+    run();
+  });
+  const another = button("Another sequence", () => {
+    set({ seed: state.seed + 1, rows: "" });
+    own.value = "";
+    run();
+  });
+  const ownForm = html(
+    "form",
+    {
+      className: "row",
+      onsubmit: (event) => {
+        event.preventDefault();
+        set({ rows: own.value.trim() });
+        run();
+      },
+    },
+    html("div", { className: "grow" }, field("Or bits of your own, rows separated by spaces", own)),
+    html("button", { type: "submit" }, "Run"),
+  );
+  root.append(
+    head,
+    section(
+      "Sequence",
+      modelPicker(models, state.model, pickModel),
+      html(
+        "div",
+        { className: "row" },
+        html("div", { className: "grow" }, slider.node),
+        field("Slots of the memory", slots),
+        another,
+      ),
+      ownForm,
+    ),
+    section("The machine at work", result),
+    chart.node,
+    trust,
+  );
+  await run();
+}
+
+function described({ length, unit, trained, slots, task }) {
+  const beyond = length > trained[1] ? `, ${(length / trained[1]).toFixed(1)} times the longest of its training` : "";
+  return `Task ${task}, ${length} ${unit}${beyond}; a memory of ${slots} slots.`;
+}
+
+/** How to read the picture. */
+function reading() {
+  const line = (name, text) => html("li", {}, html("b", {}, `${name}: `), text);
+  return html(
+    "ul",
+    { className: "notes" },
+    line("Write and read", "where each head is, slot by slot. A diagonal means one slot further in each step."),
+    line("Gates", "near 1 the head searches the memory by content, near 0 it goes on from where it was."),
+    line("Memory over time", "how much each slot holds. What was written stays until it is read."),
+  );
+}
+
+/** The slider for the length, which marks where the training ends. `set` takes an answer of the server. */
+function lengthSlider(changed) {
+  const output = html("output");
+  const help = html("small");
+  const input = html("input", { type: "range", min: 1, max: 20, value: 20 });
+  const ticks = html("span", { className: "trained", "aria-hidden": "true" });
+  let known = null;
+  const describe = () => {
+    const [, longest] = known.trained;
+    const value = Number(input.value);
+    output.textContent = `${value} ${known.unit}`;
+    output.classList.toggle("beyond", value > longest);
+    help.textContent =
+      value > longest
+        ? `Longer than anything in training, which ended at ${longest}.`
+        : `Within the lengths of the training, up to ${longest}. Move on to go beyond.`;
+    const share = (longest - input.min) / (input.max - input.min);
+    ticks.style.width = `${100 * share}%`;
+  };
+  input.addEventListener("input", () => {
+    if (known) describe();
+    changed(Number(input.value));
+  });
+  const set = (answer) => {
+    known = answer;
+    [input.min, input.max] = [Math.max(1, answer.shortest), answer.longest];
+    input.value = answer.length;
+    describe();
+  };
+  const pick = (length) => {
+    input.value = length;
+    if (known) describe();
+    changed(length);
+  };
+  const node = html(
+    "div",
+    { className: "slider" },
+    field("Length of the sequence", input),
+    html("div", { className: "rail" }, ticks),
+    html("div", {}, output, " ", help),
+  );
+  return { node, set, pick };
+}
+
+/** How right the answers are at each length, measured on request. */
+function lengthChart({ context, state, pick }) {
+  const { models, signal } = context;
+  const box = html("div", { className: "result" });
+  const measure = async () => {
+    const body = { model: state.model, per_length: 8 };
+    const answer = await ask(box, { models, signal }, "/v1/tape/lengths", body, measure);
+    if (answer && answer.model === state.model) fill(box, drawn(answer.scores, pick));
+  };
+  const reset = () => fill(box, button("Measure", measure), html("small", {}, " 8 random sequences of each length."));
+  reset();
+  const node = section(
+    "How far does it generalise?",
+    html("p", { className: "quiet" }, "Bits right on fresh sequences, from the longest of the training on."),
+    box,
+  );
+  return { node, reset };
+}
+
+function drawn(scores, pick) {
+  const rows = scores.map(({ length, bits_right: right, exact }) =>
+    html(
+      "tr",
+      {},
+      html("th", { scope: "row" }, button(String(length), () => pick(length), { title: "Show such a sequence" })),
+      html("td", {}, bar(right / 100)),
+      html("td", {}, html("data", { value: String(right) }, `${right.toFixed(1)} %`)),
+      html("td", {}, html("data", { value: String(exact) }, `${exact.toFixed(0)} %`)),
+    ),
+  );
+  return scrollTable("Scores by length", ["length", "", "bits right", "no wrong bit"], rows, { className: "lengths" });
+}

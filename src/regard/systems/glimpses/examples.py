@@ -1,0 +1,38 @@
+"""Example images for glimpse models: digits of fonts that none was trained on, among pieces of other digits."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from PIL import Image
+
+from regard.data.regions import Box
+from regard.worlds.digits import DIGITS, DigitWorld, font_glyphs
+
+PIECES, DISTORTION = 4, 0.2
+"""How the images are cluttered and distorted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """An image with one digit."""
+
+    name: str
+    image: Image.Image
+    label: str
+    box: Box
+    """Where the digit is, in fractions of the image."""
+
+
+@cache
+def digit_examples(count: int = 10, *, size: int = 60, seed: int = 1) -> tuple[Example, ...]:
+    """Images with the digits 0, 1, 2, ... in turn, each at a random place among clutter."""
+    drawn = DigitWorld(image_size=size, pieces=PIECES, distortion=DISTORTION).fixed(font_glyphs()[2], count, seed=seed)
+    return tuple(
+        Example(
+            f"digit-{number}",
+            Image.fromarray(drawn.images[number, 0].numpy()),
+            DIGITS[int(drawn.labels[number])],
+            tuple(edge / size for edge in drawn.boxes[number].tolist()),
+        )
+        for number in range(count)
+    )

@@ -1,0 +1,113 @@
+"""The page Caption: words over the image, hidden parts, a second model, captions of one's own, images from a file."""
+
+import json
+
+import pytest
+from browser.accessibility import serious_faults
+from browser.showing import saved_trace, shown_numbers
+from PIL import Image
+
+RESULT = ".page-caption attention-image"
+
+
+def opened(visit, query="", **options):
+    page = visit(f"/caption{query}", **options)
+    page.locator(f"{RESULT} .picture svg image").first.wait_for()
+    return page
+
+
+def answer_of(page, path, act):
+    with page.expect_response(lambda response: response.url.endswith(path) and response.ok) as found:
+        act()
+    return found.value.json()
+
+
+def test_words_are_shown_over_an_example_and_their_numbers_are_those_of_the_api(visit):
+    page = opened(visit)
+    pick = page.get_by_role("button", name="Example: a yellow ring right of")
+    caption = answer_of(page, "/v1/caption/look", pick.click)["caption"]
+    page.locator(".caption", has_text=caption["text"]).wait_for()
+    assert "example=scene-7" in page.url
+    box = page.locator(f"{RESULT} .picture")
+    box.focus()
+    page.keyboard.press("Home")
+    weights = caption["trace"]["maps"][0]["weights"][0]
+    numbers = shown_numbers(page, "image")
+    assert max(numbers.values()) == pytest.approx(max(weights), abs=1e-5)
+    assert saved_trace(page, "image").target == tuple(caption["text"].split())
+    assert caption["trace"]["boxes"], "scenes have gold boxes"
+    assert page.get_by_text("Blue frame:").count() == 1
+
+
+def test_a_part_is_hidden_by_dragging_and_by_keys(visit):
+    page = opened(visit, "?example=scene-1")
+    boxer = page.locator(".boxer")
+    boxer.scroll_into_view_if_needed()
+    place = boxer.bounding_box()
+
+    def drag():
+        page.mouse.move(place["x"] + 0.01 * place["width"], place["y"] + 0.35 * place["height"])
+        page.mouse.down()
+        page.mouse.move(place["x"] + 0.25 * place["width"], place["y"] + 0.65 * place["height"], steps=4)
+        page.mouse.up()
+
+    found = answer_of(page, "/v1/caption/hide", drag)
+    page.locator(".edits del").first.wait_for()
+    assert "star" in found["before"]["text"]
+    assert "star" not in found["after"]["text"]
+    shown = float(page.locator(".change").get_attribute("value"))
+    assert shown == pytest.approx(found["change"])
+    assert json.loads(page.evaluate("() => new URLSearchParams(location.search).get('box')"))[0] == pytest.approx(
+        0.01, abs=0.01
+    )
+    boxer.focus()
+    page.keyboard.press("Delete")
+    page.locator(".edits").wait_for(state="detached")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowDown")
+    again = answer_of(page, "/v1/caption/hide", lambda: page.keyboard.press("Enter"))
+    page.locator(".edits").wait_for()
+    assert again["before"]["text"] == found["before"]["text"]
+
+
+def test_hard_attention_stands_beside_soft_and_draws_again(visit):
+    page = opened(visit, "?example=scene-1&model=scenes&other=photo-en-hard")
+    page.get_by_role("button", name="Draw again").wait_for()
+    assert page.locator(RESULT).count() == 2
+    first = answer_of(page, "/v1/caption/look", lambda: page.get_by_role("button", name="Draw again").click())
+    page.get_by_text("Cells drawn with seed 1").wait_for()
+    assert "seed=1" in page.url
+    assert page.locator(".caption").nth(1).text_content() == first["caption"]["text"]
+    page.get_by_role("button", name="Most probable cells").click()
+    page.get_by_text("The most probable cell for each word").wait_for()
+
+
+def test_a_caption_of_ones_own_and_an_image_of_ones_own(visit, tmp_path):
+    page = opened(visit, "?example=scene-1")
+    page.get_by_role("button", name="Use the right caption").click()
+    number = page.locator(".number").last
+    number.wait_for()
+    right = float(number.get_attribute("value"))
+    page.get_by_label("Your caption").fill("a yellow moon")
+    found = answer_of(page, "/v1/caption/look", lambda: page.keyboard.press("Enter"))["caption"]
+    page.locator(".caption", has_text="a yellow moon").wait_for()
+    log = next(each["values"] for each in found["trace"]["series"] if each["name"] == "log_prob")
+    assert float(number.get_attribute("value")) == pytest.approx(sum(log), abs=1e-4)
+    assert sum(log) < right
+    Image.new("RGB", (1500, 900), "navy").save(tmp_path / "own.png")
+    page.get_by_label("Model", exact=True).select_option("scenes")
+    page.locator("input[type=file]").set_input_files(tmp_path / "own.png")
+    # Images stay out of the address.
+    page.wait_for_function("() => !location.search.includes('example')")
+    (tmp_path / "text.png").write_text("no image")
+    page.locator("input[type=file]").set_input_files(tmp_path / "text.png")
+    page.get_by_text("is not an image that the browser can open").wait_for()
+
+
+def test_a_phone_and_a_screen_reader_can_use_it(visit):
+    for scheme in ("light", "dark"):
+        page = opened(visit, "?example=scene-1&box=[0.05,0.3,0.3,0.7]", width=360, scheme=scheme)
+        page.locator(".edits").wait_for()
+        page.locator(".trust .verdict").wait_for()
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+        assert serious_faults(page) == []

@@ -1,0 +1,70 @@
+"""The page Read: stepping through the words, their surprisal, and what was expected."""
+
+from urllib.parse import urlencode
+
+import pytest
+from browser.accessibility import serious_faults
+from browser.showing import settle
+
+TEXT = "The dog is running over the bridge."
+ADDRESS = "/read?" + urlencode({"text": TEXT, "word": 3})
+
+
+def test_words_are_stepped_through_with_their_surprisal_and_what_was_expected(visit, workbench):
+    page = visit(ADDRESS)
+    page.locator(".expected li").first.wait_for()
+    asked = {"model": "reader-en", "input": TEXT}
+    reading = page.request.post(f"{workbench}/v1/read", data=asked).json()["results"][0]
+    expected = page.request.post(f"{workbench}/v1/read/expected", data=asked).json()["expected"]
+
+    def check(place):
+        about = page.locator(".about-word")
+        assert about.locator("b").text_content() == reading["words"][place]
+        numbers = about.locator("data").evaluate_all("(all) => all.map((each) => Number(each.value))")
+        assert numbers[0] == pytest.approx(reading["surprisals"][place], rel=1e-6)
+        assert numbers[1:] == pytest.approx([each["probability"] for each in expected[place]], rel=1e-6)
+        assert page.locator("attention-reading .detail b").first.text_content() == reading["words"][place]
+
+    check(3)
+    page.get_by_role("button", name="Next").click()
+    check(4)
+    assert "word=4" in page.url
+    page.get_by_label("Word", exact=True).fill("2")
+    check(1)
+    page.locator("attention-reading .picture").focus()
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    check(2)
+    page.reload()
+    page.locator(".expected li").first.wait_for()
+    check(2)
+
+
+def test_it_plays_to_the_end(visit):
+    page = visit(ADDRESS)
+    page.locator(".expected li").first.wait_for()
+    page.get_by_label("Word", exact=True).fill("7")
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    page.get_by_text("word 8 of 8").wait_for()
+    page.get_by_role("button", name="Play").wait_for()
+
+
+def test_what_cannot_be_read_is_explained(visit):
+    page = visit("/read?text=%1F", allow="422")
+    page.get_by_role("alert").filter(has_text="There is no word to read").wait_for()
+    page.get_by_label("Text to read").fill("")
+    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_text("Type a sentence, or take an example").wait_for()
+    page.get_by_role("button", name="A garden path").click()
+    page.locator(".expected li").first.wait_for()
+
+
+def test_axe_finds_no_serious_fault_and_a_phone_needs_no_sideways_scrolling(visit):
+    for scheme in ("light", "dark"):
+        page = visit(ADDRESS, width=360, scheme=scheme)
+        page.locator(".measure").first.wait_for()
+        page.locator(".expected li").first.wait_for()
+        settle(page)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+        assert serious_faults(page) == []

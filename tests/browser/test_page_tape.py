@@ -1,0 +1,82 @@
+"""The page Tape: a machine at work on sequences of any length, or on bits of one's own."""
+
+import pytest
+from browser.accessibility import serious_faults
+from browser.showing import saved_trace, settle
+
+VIEW = "attention-tape"
+
+
+def opened(visit, query="", **options):
+    page = visit(f"/tape{query}", **options)
+    page.locator(f"{VIEW} .picture svg").first.wait_for()
+    settle(page)
+    return page
+
+
+def answer_of(page, path, act):
+    with page.expect_response(lambda response: response.url.endswith(path) and response.ok) as found:
+        act()
+    return found.value.json()
+
+
+def test_the_slider_goes_beyond_the_training_and_the_numbers_are_those_of_the_api(visit):
+    page = opened(visit, "?model=tape-copy&length=5")
+    slider = page.get_by_label("Length of the sequence")
+    slider.focus()
+    answer = answer_of(page, "/v1/tape/random", lambda: slider.fill("33"))
+    page.get_by_text("1.6 times the longest of its training").wait_for()
+    assert (answer["length"], answer["trained"]) == (33, [1, 20])
+    assert page.get_by_text("Longer than anything in training, which ended at 20.").is_visible()
+    assert float(page.locator(".verdict data").first.get_attribute("value")) == pytest.approx(answer["result"]["bits"])
+    assert "length=33" in page.url
+    trace = saved_trace(page, "tape")
+    assert len(trace.axis("steps")) == 67
+    assert {"write 1 gate", "read 1 shift"} <= {series.name for series in trace.series}
+    texts = page.locator(f"{VIEW} .picture svg text").all_text_contents()
+    assert {"gates", "shifts", "memory over time"} <= set(texts)
+
+
+def test_keys_step_through_time_and_tell_the_gates(visit):
+    page = opened(visit, "?length=4")
+    page.locator(f"{VIEW} .picture").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    detail = page.locator(f"{VIEW} .detail").text_content()
+    assert "Step 2" in detail
+    assert "write 1 gate" in detail
+
+
+def test_bits_of_ones_own_and_other_sequences(visit):
+    page = opened(visit, "?length=3", allow="status of 422")
+    page.get_by_label("Or bits of your own").fill("01100101 10010110")
+    page.keyboard.press("Enter")
+    page.get_by_text("All 16 bits right. 2 rows of your own.").wait_for()
+    page.get_by_role("button", name="Another sequence").click()
+    page.get_by_text("All 24 bits right. Task copy, 3 vectors").wait_for()
+    page.get_by_label("Or bits of your own").fill("0110")
+    # A refusal of the server is a failed request, which browsers report.
+    with page.expect_console_message():
+        page.keyboard.press("Enter")
+    page.get_by_text("rows of 8 numbers").wait_for()
+
+
+def test_scores_by_length_are_measured_on_request(visit):
+    page = opened(visit, "?model=tape-recall", width=360)
+    scores = answer_of(page, "/v1/tape/lengths", lambda: page.get_by_role("button", name="Measure").click())["scores"]
+    cells = page.locator("tbody td:nth-child(3) data")
+    cells.first.wait_for()
+    shown = cells.evaluate_all("(all) => all.map((each) => Number(each.value))")
+    assert shown == pytest.approx([score["bits_right"] for score in scores])
+    page.get_by_role("button", name="12", exact=True).click()
+    page.get_by_text("12 items, 2.0 times").wait_for()
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_axe_finds_no_serious_fault(visit):
+    page = opened(visit, "?model=tape-copy&length=2", width=360)
+    page.locator(".trust .verdict").wait_for()
+    assert serious_faults(page) == []
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    assert serious_faults(page) == []

@@ -1,0 +1,65 @@
+"""Lists of layers: the same table as of the network, and clear reasons why a list is impossible."""
+
+import re
+
+import pytest
+import torch
+
+import regard
+from regard.encoders.image import AlexNet, LeNet5
+from regard.encoders.layer_list import MAX_LAYERS, LayerSpec, known_networks, tabulate
+from regard.errors import OptionError
+
+
+def outputs(found):
+    return [row.output for row in found.table.rows]
+
+
+def test_the_example_of_the_lecture():
+    found = tabulate([LayerSpec(filters=6, kernel=5)], (3, 32, 32))
+    assert outputs(found) == [(6, 28, 28)]
+    assert found.problem is None
+    assert found.table.parameters == 6 * 3 * 25 + 6
+
+
+@pytest.mark.parametrize(("name", "net"), [("lenet5", LeNet5), ("alexnet", AlexNet)])
+def test_known_networks_have_the_table_of_their_network(name, net):
+    known = next(each for each in known_networks() if each.name == name)
+    found = tabulate(known.layers, known.size)
+    with torch.device("meta"):
+        net = net(10)
+    rows = [row for row in regard.layer_table(net, known.size).rows if row.kernel]
+    assert [(row.output, row.field, row.parameters) for row in found.table.rows] == [
+        (row.output, row.field, row.parameters) for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layers", "problem", "message"),
+    [
+        ([LayerSpec(), LayerSpec(kernel=40)], 1, "A kernel of 40 .* does not fit on 30 pixels"),
+        ([LayerSpec("max_pool", 2, 2, 2)], 0, "padding of a pooling is at most half its kernel"),
+        ([LayerSpec(filters=6, groups=4)], 0, "4 groups need numbers of maps that are multiples"),
+        ([LayerSpec("max_pool", 2, 2)] * 6, 5, "does not fit on 1 pixels"),
+    ],
+)
+def test_an_impossible_layer_is_named_with_the_reason(layers, problem, message):
+    found = tabulate(layers, (3, 32, 32))
+    assert found.problem.layer == problem
+    assert len(found.table.rows) == problem, "the table ends before it"
+    assert re.search(message, found.problem.message)
+
+
+def test_large_layers_take_no_memory():
+    found = tabulate([LayerSpec(filters=4096, kernel=64), LayerSpec(filters=4096, kernel=64)], (3, 512, 512))
+    assert found.table.parameters > 60e9
+
+
+def test_limits():
+    with pytest.raises(OptionError, match="at most 40 layers"):
+        tabulate([LayerSpec()] * (MAX_LAYERS + 1), (3, 512, 512))
+    with pytest.raises(OptionError, match="1 or more channels"):
+        tabulate([], (3, 0, 4))
+    with pytest.raises(OptionError, match="kernel"):
+        LayerSpec(kernel=0)
+    assert tabulate([], (1, 5, 5)).table.rows == []
