@@ -230,7 +230,7 @@ class Trace:
     def load(cls, path: str | os.PathLike[str]) -> "Trace":
         """Read a file that `save` wrote."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            return cls.from_json(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise DataError(f"{path}: {error.strerror or error}. Give a file that Trace.save wrote.") from error
         except UnicodeDecodeError as error:
