@@ -255,7 +255,7 @@ function ownCaption(page) {
   );
   const node = section(
     "Your own caption",
-    html("p", { className: "quiet" }, "Write what the image shows, and see where your words look and how likely they are."),
+    html("p", { className: "quiet" }, "Write what the image shows: see where your words look, how likely they are."),
     form,
     result,
   );

@@ -2,7 +2,7 @@
 
 import { fill, html } from "/web/dom.js";
 import { ask, button, section } from "/pages/parts.js";
-import { turns } from "/pages/pictures.js";
+import { bar, scrollTable, turns } from "/pages/pictures.js";
 import { boxEditor } from "/pages/pictures_box.js";
 
 const EDGES = ["left", "top", "right", "bottom"];
@@ -87,36 +87,13 @@ function wordTable(words) {
       "tr",
       {},
       html("th", { scope: "row" }, word),
-      html("td", {}, bar(before)),
-      html("td", {}, bar(after)),
+      [before, after].map((each) => html("td", {}, bar(Math.exp(each), each, Math.exp(each).toFixed(2)))),
       html("td", {}, html("data", { value: String(after - before) }, signed(after - before))),
     ),
   );
   const heads = ["word", "whole image", "part hidden", "change of log p"];
-  return html(
-    "div",
-    { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Probability of each word" },
-    html(
-      "table",
-      { className: "words" },
-      html("caption", {}, "Probability of each word of the first caption"),
-      html("thead", {}, html("tr", {}, heads.map((head) => html("th", { scope: "col" }, head)))),
-      html("tbody", {}, rows),
-    ),
-  );
-}
-
-/** A probability as a bar with its number. */
-function bar(logarithm) {
-  const probability = Math.exp(logarithm);
-  const inner = html("i");
-  inner.style.width = `${100 * probability}%`;
-  return html(
-    "span",
-    { className: "bar" },
-    html("span", { className: "track" }, inner),
-    html("data", { value: String(logarithm) }, probability.toFixed(2)),
-  );
+  const caption = "Probability of each word of the first caption";
+  return scrollTable("Probability of each word", heads, rows, { caption });
 }
 
 function signed(number) {

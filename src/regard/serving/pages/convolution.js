@@ -33,8 +33,8 @@ export async function show(root, context) {
   root.append(
     intro(
       "Convolution",
-      "How a convolutional network turns an image into maps: one kernel step by step, a whole list of layers, and what " +
-        "a trained network computes from an image.",
+      "How a convolutional network turns an image into maps: one kernel step by step, a whole list of layers, and " +
+        "what a trained network computes from an image.",
     ),
     section("One kernel, step by step", animation(page)),
   );

@@ -125,12 +125,13 @@ function formulaOf({ input, kernel, stride, padding, output, left, spare }) {
   const whole = spare % stride ? `⌊${spare} / ${stride}⌋` : `${spare} / ${stride}`;
   // Pixels at the right and bottom that no window reaches; padding there does not count.
   const missed = Math.max(0, left - padding);
-  const note = missed ? ` The last ${missed === 1 ? "row and column are" : `${missed} rows and columns are`} never seen.` : "";
+  const lines = missed === 1 ? "row and column are" : `${missed} rows and columns are`;
+  const note = missed ? ` The last ${lines} never seen.` : "";
   return [
     html("b", {}, `Output ${output} × ${output}`),
     `: (input ${input} + 2 · padding ${padding} − kernel ${kernel}) / stride ${stride} + 1 = ${whole} + 1 = ${output}.`,
     note,
-    ` This kernel answers to vertical edges: above 0 where it gets brighter to the right, below 0 where it gets darker.`,
+    " This kernel answers to vertical edges: above 0 where it gets brighter to the right, below 0 where darker.",
   ];
 }
 
@@ -186,6 +187,6 @@ function drawing(setup, step) {
 
 function cell(column, row, value, name) {
   const box = { x: column * CELL, y: row * CELL, width: CELL, height: CELL, class: `cell ${name}` };
-  const middle = { x: (column + 0.5) * CELL, y: (row + 0.5) * CELL + 4.5, "text-anchor": "middle", class: `digit ${name}` };
-  return [svg("rect", box), svg("text", middle, String(value).replace("-", "−"))];
+  const middle = { x: (column + 0.5) * CELL, y: (row + 0.5) * CELL + 4.5, "text-anchor": "middle" };
+  return [svg("rect", box), svg("text", { ...middle, class: `digit ${name}` }, String(value).replace("-", "−"))];
 }

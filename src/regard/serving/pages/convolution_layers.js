@@ -3,7 +3,7 @@
 import { fill, html, svg } from "/web/dom.js";
 import { ApiError, get, isAborted, post } from "/pages/api.js";
 import { busy, button, debounced, errorBox, field, select } from "/pages/parts.js";
-import { turns } from "/pages/pictures.js";
+import { scrollTable, turns } from "/pages/pictures.js";
 
 const KINDS = [
   ["conv", "convolution"],
@@ -164,17 +164,13 @@ export async function layerEditor(root, { state, set, context }) {
       ["Image channels", "Image height", "Image width"].map((label, place) => field(label, sizes[place])),
     ),
     problemBox,
+    scrollTable("Layers", heads, body, { className: "layers" }),
     html(
       "div",
-      { className: "scroll layers", tabIndex: 0, role: "region", "aria-label": "Layers" },
-      html(
-        "table",
-        {},
-        html("thead", {}, html("tr", {}, heads.map((head) => html(head ? "th" : "td", head ? { scope: "col" } : {}, head)))),
-        body,
-      ),
+      { className: "row" },
+      button("Add a convolution", add("conv")),
+      button("Add a pooling", add("max_pool")),
     ),
-    html("div", { className: "row" }, button("Add a convolution", add("conv")), button("Add a pooling", add("max_pool"))),
     total,
     figure,
   );

@@ -5,7 +5,7 @@ import { fill, html } from "/web/dom.js";
 import { themeAround, watchTheme } from "/web/theme.js";
 import { get } from "/pages/api.js";
 import { ask, busy, modelPicker } from "/pages/parts.js";
-import { imageInput, turns } from "/pages/pictures.js";
+import { bar, imageInput, turns } from "/pages/pictures.js";
 
 const KINDS = {
   Conv2d: "convolution",
@@ -73,7 +73,9 @@ export async function mapsView(root, { state, set, context }) {
 function shown({ image, size, layers, predictions }, page) {
   const [channels, height, width] = size;
   const detail = html("div", { className: "enlarged", role: "status" });
-  const groups = layers.map((layer, number) => layerGroup(layer, number, { ...page, pick: (map) => pick(number, map) }));
+  const groups = layers.map((layer, number) =>
+    layerGroup(layer, number, { ...page, pick: (map) => pick(number, map) }),
+  );
   const pick = (number, map) => {
     page.set({ layer: number, map });
     groups.forEach(({ buttons }, place) =>
@@ -92,23 +94,22 @@ function shown({ image, size, layers, predictions }, page) {
     html("figcaption", {}, `What the network sees: ${channels} × ${height} × ${width}`),
   );
   return [
-    html("div", { className: "beside small" }, html("div", { className: "sticky" }, seen, guesses(predictions), detail), html("div", { className: "layergroups" }, groups.map(({ node }) => node))),
+    html(
+      "div",
+      { className: "beside small" },
+      html("div", { className: "sticky" }, seen, guesses(predictions), detail),
+      html("div", { className: "layergroups" }, groups.map(({ node }) => node)),
+    ),
   ];
 }
 
 function guesses(predictions) {
   if (!predictions.length) return null;
-  const rows = predictions.slice(0, 3).map(({ label, probability }) => {
-    const inner = html("i");
-    inner.style.width = `${100 * probability}%`;
-    return html(
-      "li",
-      {},
-      html("b", {}, label),
-      html("span", { className: "bar" }, html("span", { className: "track" }, inner)),
-      html("data", { value: String(probability) }, probability.toFixed(3)),
+  const rows = predictions
+    .slice(0, 3)
+    .map(({ label, probability }) =>
+      html("li", {}, html("b", {}, label), bar(probability, probability, probability.toFixed(3))),
     );
-  });
   return html("ul", { className: "guesses", "aria-label": "Most probable classes" }, rows);
 }
 
@@ -118,7 +119,12 @@ function layerGroup({ kind, shape, maps, filters }, number, { theme, pick }) {
   const buttons = maps.map((map, place) =>
     html(
       "button",
-      { type: "button", "aria-label": `Layer ${number + 1}, map ${place + 1}`, "aria-pressed": "false", onclick: () => pick(place) },
+      {
+        type: "button",
+        "aria-label": `Layer ${number + 1}, map ${place + 1}`,
+        "aria-pressed": "false",
+        onclick: () => pick(place),
+      },
       painted(map, range, theme),
     ),
   );

@@ -3,7 +3,7 @@
 import { fill, html } from "/web/dom.js";
 import { get } from "/pages/api.js";
 import { ask, button, debounced, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { imageInput, intro, turns, view } from "/pages/pictures.js";
+import { bar, imageInput, intro, scrollTable, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -16,8 +16,8 @@ export async function show(root, context) {
   const { models, signal } = context;
   const head = intro(
     "Glimpse",
-    "This model never sees the whole image. It takes a few small glimpses, decides after each where to look next, and " +
-      "then says which digit it saw. Drag a glimpse elsewhere, and the rest follows from there.",
+    "This model never sees the whole image. It takes a few small glimpses, decides after each where to look next, " +
+      "and then says which digit it saw. Drag a glimpse elsewhere, and the rest follows from there.",
   );
   if (!models.length) return void root.append(head, emptyBox("This server has no glimpse model."));
   const { examples } = await get("/v1/glimpse/examples", { signal });
@@ -39,7 +39,6 @@ class GlimpsePage {
     if (!names.includes(this.state.model)) this.state.model = names[0];
     this.turn = turns(context.signal);
     this.image = null;
-    this.usual = null;
     this.view = null;
     this.result = html("div", { className: "result" });
     this.verdict = html("div", { className: "result", role: "status" });
@@ -112,11 +111,10 @@ class GlimpsePage {
       now = await ask(this.result, context, "/v1/glimpse/at", { ...body, places: forced }, () => this.run());
       if (!now) return;
     }
-    this.usual = usual;
     this.showPath(now);
-    this.showVerdict(now, kept);
+    this.showVerdict(now);
     this.measure(count);
-    fill(this.beliefs, kept.length ? beliefTable(usual, now, kept) : dragHint());
+    fill(this.beliefs, kept.length ? [beliefTable(usual, now, kept), this.releases(kept)] : dragHint());
   }
 
   /** How far to trust the path of the model alone, once for each image, model and number of glimpses. */
@@ -147,7 +145,7 @@ class GlimpsePage {
     fill(this.result, this.view);
   }
 
-  showVerdict(now, kept) {
+  showVerdict(now) {
     const example = this.examples.find((each) => each.name === this.image.name);
     const right = example && example.caption === `the digit ${now.label}`;
     const says = [
@@ -157,6 +155,11 @@ class GlimpsePage {
       html("data", { value: String(now.probability), className: "number" }, now.probability.toFixed(3)),
       example ? (right ? ", which is right." : `, which is wrong: it is ${example.caption}.`) : ".",
     ];
+    fill(this.verdict, html("p", { className: "verdict" }, says));
+  }
+
+  /** Buttons that give glimpses back to the model. */
+  releases(kept) {
     const release = (number) => {
       this.set({ places: this.state.places.filter(([each]) => each !== number) });
       this.run();
@@ -165,11 +168,7 @@ class GlimpsePage {
       button(`Release glimpse ${number + 1} (${percent(x)}, ${percent(y)})`, () => release(number)),
     );
     const all = kept.length > 1 ? button("Release all", () => (this.set({ places: [] }), this.run())) : null;
-    fill(
-      this.verdict,
-      html("p", { className: "verdict" }, says),
-      kept.length ? html("div", { className: "row" }, chips, all) : null,
-    );
+    return html("div", { className: "row" }, chips, all);
   }
 }
 
@@ -178,7 +177,7 @@ function dragHint() {
     "p",
     { className: "quiet" },
     "Drag a number in the image to another place: that glimpse is taken there, and the model chooses the later ones " +
-      "after what it saw. With the keyboard: choose a glimpse with the arrow keys, move it with Shift and the arrow keys.",
+      "after what it saw. With the keyboard: choose a glimpse with the arrow keys, move it with Shift and arrow keys.",
   );
 }
 
@@ -191,41 +190,17 @@ function beliefTable(usual, now, kept) {
       "tr",
       {},
       html("th", { scope: "row" }, `${number + 1}${forced.has(number) ? " (yours)" : ""}`),
-      html("td", {}, bar(usual.beliefs[number][place])),
-      html("td", {}, bar(beliefs[place])),
+      [usual.beliefs[number][place], beliefs[place]].map((each) => html("td", {}, bar(each, each, each.toFixed(2)))),
       html("td", {}, best(now.labels, beliefs)),
     ),
   );
   const heads = ["glimpse", "model alone", "with yours", "now it believes"];
+  const caption = `Probability of ${usual.label} after each glimpse`;
   const sentence =
     usual.label === now.label
       ? `The answer stays ${now.label}.`
       : `The answer changes from ${usual.label} to ${now.label}.`;
-  return [
-    html("p", {}, sentence),
-    html(
-      "div",
-      { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Belief after each glimpse" },
-      html(
-        "table",
-        {},
-        html("caption", {}, `Probability of ${usual.label} after each glimpse`),
-        html("thead", {}, html("tr", {}, heads.map((head) => html("th", { scope: "col" }, head)))),
-        html("tbody", {}, rows),
-      ),
-    ),
-  ];
-}
-
-function bar(probability) {
-  const inner = html("i");
-  inner.style.width = `${100 * probability}%`;
-  return html(
-    "span",
-    { className: "bar" },
-    html("span", { className: "track" }, inner),
-    html("data", { value: String(probability) }, probability.toFixed(2)),
-  );
+  return [html("p", {}, sentence), scrollTable("Belief after each glimpse", heads, rows, { caption })];
 }
 
 function best(labels, beliefs) {

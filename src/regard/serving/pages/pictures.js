@@ -27,6 +27,23 @@ export function view(tag, trace, options = {}, changed = null) {
   return element;
 }
 
+/** A share from 0 to 1 as a bar, with the number that it stands for; `text` is the number as it is read. */
+export function bar(share, value = null, text = "") {
+  const filled = html("i");
+  filled.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
+  const number = value === null ? null : html("data", { value: String(value) }, text);
+  return html("span", { className: "bar" }, html("span", { className: "track" }, filled), number);
+}
+
+/** A table that scrolls by itself where it is too wide; an empty head has no meaning for a screen reader. */
+export function scrollTable(label, heads, body, { caption = "", className = "" } = {}) {
+  const head = heads.map((each) => (each ? html("th", { scope: "col" }, each) : html("td")));
+  const title = caption ? html("caption", {}, caption) : null;
+  const table = html("table", {}, title, html("thead", {}, html("tr", {}, head)));
+  table.append(body instanceof Node ? body : html("tbody", {}, body));
+  return html("div", { className: `scroll ${className}`, tabIndex: 0, role: "region", "aria-label": label }, table);
+}
+
 /**
  * Choose an image: examples as small images, a file, a drop, or a paste. `onImage` gets {uri, name}, where the name is
  * that of an example, or "" for an image of one's own. `mark` says which example is shown.

@@ -2,7 +2,7 @@
 
 import { fill, html } from "/web/dom.js";
 import { ask, button, debounced, emptyBox, field, modelPicker, section, select } from "/pages/parts.js";
-import { intro, turns, view } from "/pages/pictures.js";
+import { bar, intro, scrollTable, turns, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -14,8 +14,8 @@ export async function show(root, context) {
   const { models, signal } = context;
   const head = intro(
     "Tape",
-    "A neural Turing machine reads a sequence, writes it to its memory, and answers from there. Watch its heads move, " +
-      "and make the sequence longer than any it was trained on.",
+    "A neural Turing machine reads a sequence, writes it to its memory, and answers from there. Watch its heads " +
+      "move, and make the sequence longer than any it was trained on.",
   );
   if (!models.length) return void root.append(head, emptyBox("This server has no memory machine."));
   const state = read(DEFAULTS);
@@ -204,27 +204,15 @@ function lengthChart({ context, state, pick }) {
 }
 
 function drawn(scores, pick) {
-  const rows = scores.map(({ length, bits_right: right, exact }) => {
-    const inner = html("i");
-    inner.style.width = `${right}%`;
-    return html(
+  const rows = scores.map(({ length, bits_right: right, exact }) =>
+    html(
       "tr",
       {},
       html("th", { scope: "row" }, button(String(length), () => pick(length), { title: "Show such a sequence" })),
-      html("td", {}, html("span", { className: "bar wide" }, html("span", { className: "track" }, inner))),
+      html("td", {}, bar(right / 100)),
       html("td", {}, html("data", { value: String(right) }, `${right.toFixed(1)} %`)),
       html("td", {}, html("data", { value: String(exact) }, `${exact.toFixed(0)} %`)),
-    );
-  });
-  const heads = ["length", "", "bits right", "no wrong bit"];
-  return html(
-    "div",
-    { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Scores by length" },
-    html(
-      "table",
-      {},
-      html("thead", {}, html("tr", {}, heads.map((head) => html(head ? "th" : "td", head ? { scope: "col" } : {}, head)))),
-      html("tbody", {}, rows),
     ),
   );
+  return scrollTable("Scores by length", ["length", "", "bits right", "no wrong bit"], rows, { className: "lengths" });
 }

@@ -17,12 +17,20 @@ export function makeMovable(element, picture) {
     const { left, top } = sheet().getBoundingClientRect();
     return [event.clientX - left, event.clientY - top];
   };
-  const listen = (type, listener) => element.addEventListener(type, listener, { capture: true });
+  const listen = (type, listener) => element.addEventListener(type, listener, { capture: true, passive: false });
+  /** The glimpse under a pointer or a finger, or null. */
+  const under = (event, where) => {
+    if (!element.options.movable || !sheet() || !event.composedPath().includes(sheet())) return null;
+    return picture()?.inImage(...point(where)) && picture().at(...point(where));
+  };
 
+  // A finger on a glimpse moves it, and not the page.
+  listen("touchstart", (event) => {
+    if (event.touches.length === 1 && under(event, event.touches[0])) event.preventDefault();
+  });
   listen("pointerdown", (event) => {
     wasDragged = false;
-    if (!element.options.movable || event.button || !sheet() || !event.composedPath().includes(sheet())) return;
-    const place = picture()?.inImage(...point(event)) && picture().at(...point(event));
+    const place = event.button ? null : under(event, event);
     if (!place) return;
     event.preventDefault();
     element.setPointerCapture(event.pointerId);
