@@ -30,7 +30,7 @@ PAGES = {
     "home": "/",
     "translate": "/translate?text=The+man+in+the+red+jacket+is+reading+an+old+book.&at=6",
     "caption": "/caption?box=[0.01,0.36,0.26,0.68]",
-    "document": "/document?removed=[32]",
+    "document": "/document?removed=[30,31]",
     "read": "/read?word=9",
     "tape": "/tape",
     "glimpse": "/glimpse?places=[[1,0.2,0.8]]",
@@ -40,7 +40,7 @@ PAGES = {
 LOOKS = {"light": (1240, "light"), "dark": (1240, "dark"), "phone": (390, "light")}
 """Width and colour scheme of each screenshot of a page."""
 MAX_HEIGHT = 2000
-QUALITY, MAX_COLOURS = 80, 30_000
+QUALITY, MAX_COLOURS = 80, 10_000
 """The quality of screenshots that show photographs, which have more colours than this."""
 
 
@@ -111,12 +111,24 @@ def draw_pages(page: Any, names: list[str]) -> None:
                 )
 
 
+def draw_summary() -> None:
+    """Write docs/images/workbench.webp, for the README: three of the pages beside each other, smaller."""
+    sheet = Image.new("RGB", (1500, 900), "#8a94a0")
+    for name, width, place in (
+        ("translate-light", 700, (20, 20)),
+        ("caption-dark", 560, (500, 60)),
+        ("document-phone", 380, (1100, 20)),
+    ):
+        image = Image.open(IMAGES / "workbench" / f"{name}.webp").convert("RGB")
+        image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+        sheet.paste(ImageOps.expand(image, 1, "#59626d"), place)
+    sheet.save(IMAGES / "workbench.webp", quality=QUALITY, method=6)
+
+
 def save_small(image: Image.Image, path: Path) -> None:
-    """Save a screenshot with few colours, which keeps text sharp; or as a photograph, where it shows one."""
-    if image.getcolors(MAX_COLOURS) is None:
-        image.save(path, quality=QUALITY, method=6)
-    else:
-        image.quantize(64, dither=Image.Dither.NONE).convert("RGB").save(path, lossless=True, method=6)
+    """Save a screenshot without loss, which keeps text sharp; or as a photograph, where it shows one."""
+    has_photograph = image.getcolors(MAX_COLOURS) is None
+    image.save(path, lossless=not has_photograph, quality=QUALITY, method=6)
 
 
 def main(names: list[str]) -> None:
@@ -134,6 +146,7 @@ def main(names: list[str]) -> None:
             draw_viewer(page, Path(folder))
         if pages := [name for name in PAGES if name in chosen]:
             draw_pages(page, pages)
+            draw_summary()
         context.close()
 
 

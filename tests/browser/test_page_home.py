@@ -55,6 +55,15 @@ def test_navigation_keeps_the_page_loaded_and_back_leads_back(visit):
     assert page.evaluate("() => window.still")
 
 
+def test_on_a_phone_the_navigation_shows_the_current_page(visit):
+    page = visit("/convolution", width=360)
+    current = page.locator("nav [aria-current=page]")
+    current.wait_for()
+    box = current.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 360
+
+
 def test_the_keyboard_reaches_the_content_at_once(visit):
     page = visit("/")
     page.locator(".card").first.wait_for()

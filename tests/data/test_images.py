@@ -209,3 +209,17 @@ def test_arrays_that_are_not_images_are_explained(array, as_a_user):
         open_image(array)
     with pytest.raises(DataError, match=r"^x is not an image"):
         open_image(array, name="x")
+
+
+def test_the_size_of_an_upright_image_is_read_without_decoding_it(tmp_path):
+    image = Image.new("RGB", (5, 3))
+    exif = image.getexif()
+    exif[0x0112] = 6
+    (tmp_path / "turned.jpg").write_bytes(saved(image, "JPEG", exif=exif.tobytes()))
+    (tmp_path / "broken.png").write_bytes(saved(image, exif=b"Exif\x00\x00MM\x00\x2a\xff\xff\xff\xff nonsense"))
+    (tmp_path / "cut.png").write_bytes(b"no image")
+    images = Images(tmp_path)
+    assert images.size("turned.jpg") == images.open("turned.jpg").size == (3, 5)
+    assert images.size("broken.png") == (5, 3)
+    with pytest.raises(DataError, match=r"cut\.png is not an image"):
+        images.size("cut.png")

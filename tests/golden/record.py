@@ -1,7 +1,8 @@
-"""Record again what shipped translators do, after they were replaced by others: python record.py en-fr fa-en
+"""Record again what shipped models do, after they were replaced by others: python record.py en-fr fa-en photo-en
 
-Inputs and options stay as they are; only the outputs of these models are replaced, in translations.json, maps.npz,
-evaluations.json and, of en-fr, in alignments.json and search.json.
+Inputs and options stay as they are; only the outputs of these models are replaced: of translators in translations.json,
+maps.npz, evaluations.json and, of en-fr, in alignments.json and search.json; of captioners of photographs in
+captions.json and maps.npz.
 """
 
 import json
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from inputs import photograph
 
 import regard
 from regard.metrics.alignment import GoldAlignment
@@ -28,6 +30,9 @@ def main() -> None:
     torch.set_num_threads(1)
     for name in sys.argv[1:]:
         model = regard.load(name, device="cpu")
+        if name.startswith("photo-"):
+            record_captions(name, model)
+            continue
         record_translations(name, model)
         record_evaluation(name, model)
         if name == "en-fr":
@@ -50,6 +55,27 @@ def record_translations(name: str, model: Any) -> None:
                 row["map"] = {"key": key, "source": trace.source, "target": trace.target} | _peaks(trace.weights)
                 maps[key] = trace.weights.astype(np.float16)
     _write("translations", golden)
+    np.savez_compressed(GOLDEN / "maps.npz", **maps)
+
+
+def record_captions(name: str, model: Any) -> None:
+    golden = _read("captions")
+    with np.load(GOLDEN / "maps.npz") as stored:
+        maps = dict(stored)
+    for row in golden["models"][name]:
+        image = photograph(row["image"])
+        caption = model.caption(image, beam=5)
+        trace = caption.trace
+        row |= {"beam5": _output(caption), "grid": list(trace.axis("cells").grid), "words": list(trace.target)}
+        row |= _peaks(trace.weights)
+        row |= {
+            "gates": _rounded(trace.values("gate"), 5),
+            "choices": _rounded(trace.values("choice"), 0),
+            "log_probs": _rounded(trace.values("log_prob"), 6),
+            "greedy": _output(model.caption(image, beam=1)),
+        }
+        maps[row["key"]] = trace.weights.astype(np.float16)
+    _write("captions", golden)
     np.savez_compressed(GOLDEN / "maps.npz", **maps)
 
 
@@ -99,6 +125,10 @@ def record_search(model: Any) -> None:
 
 def _output(translation: Any) -> dict[str, Any]:
     return {"text": translation.text, "score": round(translation.score, 7), "finished": translation.finished}
+
+
+def _rounded(values: Any, digits: int) -> list[float] | None:
+    return None if values is None else [round(float(value), digits) for value in values]
 
 
 def _peaks(weights: np.ndarray) -> dict[str, Any]:

@@ -163,7 +163,7 @@ class Images:
         data = self.read(name)
         with _explaining(name), Image.open(io.BytesIO(data)) as opened:
             width, height = opened.size
-            is_turned = opened.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8)
+            is_turned = _orientation(opened) in (5, 6, 7, 8)
         return (height, width) if is_turned else (width, height)
 
     def stream(self, names: Iterable[str], report: ImageReport | None = None) -> Iterator[tuple[str, Image.Image]]:
@@ -193,8 +193,8 @@ def _default_name(image: ImageInput) -> str:
 
 
 def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise DataError(f"There is no image {path}" + (": it is a folder." if path.is_dir() else "."))
+    if not os.path.isfile(path):  # noqa: PTH113 - unlike Path.is_file, false of a name that no file can have
+        raise DataError(f"There is no image {path}" + (": it is a folder." if os.path.isdir(path) else "."))  # noqa: PTH112
     return path
 
 
@@ -225,6 +225,13 @@ def _decode(image: Image.Image, name: str, channels: int, max_pixels: int) -> Im
         )
     image.load()
     return _convert(_upright(image), channels)
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        return int(image.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:  # as below
+        return 1
 
 
 def _upright(image: Image.Image) -> Image.Image:

@@ -85,8 +85,12 @@ async function route() {
   const name = pageName();
   const root = html("div", { className: `page page-${name}` });
   for (const link of document.querySelectorAll("[data-page]")) {
-    if (link.dataset.page === name) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.page !== name) link.removeAttribute("aria-current");
+    else {
+      link.setAttribute("aria-current", "page");
+      // On a phone, the navigation scrolls sideways.
+      link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.clientWidth / 2;
+    }
   }
   fill(main, root);
   try {

@@ -194,9 +194,9 @@ class CaptionExperiment(Experiment[Captioner]):
     score = "valid_bleu"
 
     def checksums(self, splits: CaptionSplits) -> dict[str, str]:
-        """Of the captions, and of the checksums that the store has of its features."""
+        """Of the captions and regions, and of the checksums that the store has of its features."""
         data = self.recipe.data
-        paths = {"captions": data.captions, "store": data.store and f"{data.store}/{SUMS}"}
+        paths = {"captions": data.captions, "regions": data.regions, "store": data.store and f"{data.store}/{SUMS}"}
         return {name: checksum(Path(data.folder) / path) for name, path in paths.items() if path}
 
     def read(self) -> CaptionSplits:

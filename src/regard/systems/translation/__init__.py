@@ -31,7 +31,8 @@ class TranslationOptions(Search):
     copy_unknown: bool = True
     """Copy what a vocabulary of subwords cannot spell, such as emoji, and names that would come out wrong."""
     recase: bool = True
-    """Read a sentence in capitals in lower case where the model understands that better, and answer in capitals."""
+    """Read a sentence in capitals, or its rare first word, in lower case where the model understands that better; the
+    translation has capitals again."""
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,23 @@ def in_capitals(trace: Trace) -> Trace:
     return replace(trace, axes=axes)
 
 
+def with_capital(trace: Trace) -> Trace:
+    """The trace with a capital at the beginning of each text."""
+    axes = tuple(
+        replace(
+            axis,
+            labels=(*(label if label in _MARKS else _capital(label) for label in axis.labels[:1]), *axis.labels[1:]),
+            text=None if axis.text is None else _capital(axis.text),
+        )
+        for axis in trace.axes
+    )
+    return replace(trace, axes=axes)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def joined(traces: Sequence[Trace], source: str, target: str) -> Trace | None:
     """One trace of several sentences, in which each attends to itself alone; None where it would be too large."""
     names = list(dict.fromkeys(axis.name for trace in traces for axis in trace.axes))

@@ -15,9 +15,9 @@ from regard.systems.translation.joined_traces import word_of_labels, word_weight
 from regard.systems.translation.segments import Form, Segment, Span
 from regard.trace import Trace
 
-MIN_PROBABILITY, MIN_PROBABILITY_AT_START = 0.3, 0.1
-"""A model that gives a piece less than this is taken to have guessed the translation of a name. At the start of a
-sentence any word has a capital, and what is no name must not be copied."""
+MIN_PROBABILITY, MIN_PROBABILITY_OF_WORD = 0.3, 0.1
+"""A model that gives a piece less than this is taken to have guessed the translation of a name. The second is for what
+may be a common word, which must not be copied: the first of a sentence, or one that is better known in lower case."""
 PLACEHOLDERS = 3
 """How many names that a model copies are tried in place of an unknown one."""
 MIN_SCORE = -1.1
@@ -50,9 +50,10 @@ def find_names(segment: Segment, tokenizer: Tokenizer) -> list[Span]:
     return found
 
 
-def is_guessed(name: Span, segment: Segment, written: str, trace: Trace) -> bool:
+def is_guessed(name: Span, segment: Segment, written: str, trace: Trace, tokenizer: Tokenizer) -> bool:
     """Whether a name is missing from a translation, and what stands in its place was unlikely to the model itself."""
-    if segment.given[slice(*name)] in written:
+    given = segment.given[slice(*name)]
+    if given in written:
         return False
     first, last = segment.words_before(name[0]), segment.words_before(name[1])
     shares = word_weights(trace, segment.form().read, written)[:, first:last].sum(1)
@@ -63,8 +64,9 @@ def is_guessed(name: Span, segment: Segment, written: str, trace: Trace) -> bool
     best = int(shares.argmax())
     owners = word_of_labels(trace.target, written)
     least = min(log_prob for log_prob, owner in zip(log_probs, owners, strict=True) if owner == best)
-    enough = MIN_PROBABILITY if _follows_words(segment.given, name[0]) else MIN_PROBABILITY_AT_START
-    return math.exp(least) < enough
+    may_be_word = not _follows_words(segment.given, name[0])
+    may_be_word = may_be_word or len(tokenizer.encode(given.lower())) < len(tokenizer.encode(given))
+    return math.exp(least) < (MIN_PROBABILITY_OF_WORD if may_be_word else MIN_PROBABILITY)
 
 
 def _follows_words(text: str, place: int) -> bool:

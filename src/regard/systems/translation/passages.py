@@ -21,13 +21,14 @@ from regard.systems.translation.joined_traces import (
     inserted,
     joined,
     renamed,
+    with_capital,
     with_copies,
     with_names,
     word_of_labels,
     word_weights,
 )
 from regard.systems.translation.names import find_names, is_guessed, is_kept, with_placeholders
-from regard.systems.translation.recasing import is_in_capitals, recased
+from regard.systems.translation.recasing import is_in_capitals, recased, without_first_capital
 from regard.systems.translation.result import Translation
 from regard.systems.translation.segments import Form, Run, Segment, Span, segments
 from regard.trace import Trace
@@ -99,7 +100,7 @@ class Passages:
         names: Mapping[int, Sequence[Span]],
         found: Mapping[int, tuple[Form, Translation]],
     ) -> dict[int, tuple[Form, Translation]]:
-        """Better translations of sentences in capitals or with unknown names, where there are any."""
+        """Better translations of sentences in capitals, with a rare first word or with unknown names, if any."""
         tries = [
             (number, form)
             for number, (first, result) in found.items()
@@ -108,7 +109,7 @@ class Passages:
         decoded = self._decode([form.read for _, form in tries], self.options, [bool(form.runs) for _, form in tries])
         better: dict[int, tuple[Form, Translation]] = {}
         for (number, form), result in zip(tries, decoded, strict=True):
-            best = better.get(number, found[number] if form.capitals else None)
+            best = better.get(number, found[number] if form.capitals or form.capital else None)
             if is_kept(form.stand_for, result.text) and (best is None or result.score > best[1].score):
                 better[number] = (form, result)
         return better
@@ -122,8 +123,11 @@ class Passages:
         if unknown:  # so that the first translation, which lacks words, says nothing about the others
             unknown += names
         elif result.trace is not None:
-            unknown = [name for name in names if is_guessed(name, part, result.text, result.trace)]
-        return with_placeholders(part, unknown, self.model.placeholders) if unknown else []
+            unknown = [name for name in names if is_guessed(name, part, result.text, result.trace, tokenizer)]
+        if unknown:
+            return with_placeholders(part, unknown, self.model.placeholders)
+        small = without_first_capital(form.read, tokenizer) if self.options.recase else None
+        return [] if small is None else [replace(form, read=small, capital=True)]
 
     def _restored(self, form: Form, result: Translation) -> list[Translation]:
         """The translations of a segment with names, capitals and copied parts, best first."""
@@ -136,6 +140,8 @@ class Passages:
                 trace = with_names(trace, form.stand_for)
             if form.capitals:
                 text, trace = text.upper(), None if trace is None else in_capitals(trace)
+            if form.capital:
+                text, trace = text[:1].upper() + text[1:], None if trace is None else with_capital(trace)
             if form.runs:
                 read = form.read.upper() if form.capitals else renamed(form.read, form.stand_for)
                 text, trace = _with_runs(text, trace, read, form.runs, begins=self.options.prefix is None)

@@ -1,16 +1,29 @@
-"""Sentences in capitals, which a translator that learned from ordinary text reads badly."""
+"""Capitals that a translator reads badly: whole sentences, or the first letter of a rare word."""
 
 import re
 from collections.abc import Iterator
 
 from regard.data.tokenizer import Tokenizer
 
+MIN_PIECES = 3
+"""A first word of fewer pieces is read as it is."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def is_in_capitals(text: str) -> bool:
     """Whether a text has a word in capitals, and no lower-case letter."""
     return not any(map(str.islower, text)) and any(len(word) > 1 and word.isupper() for word in _WORD.findall(text))
+
+
+def without_first_capital(text: str, tokenizer: Tokenizer) -> str | None:
+    """A sentence with its first word in lower case; None unless that word is rare, and better known in lower case."""
+    first = _WORD.match(text)
+    if first is None or not first[0].istitle():
+        return None
+    pieces = len(tokenizer.encode(first[0]))
+    if pieces < MIN_PIECES or len(tokenizer.encode(first[0].lower())) >= pieces:
+        return None
+    return first[0].lower() + text[first.end() :]
 
 
 def recased(text: str, tokenizer: Tokenizer) -> Iterator[str]:

@@ -46,6 +46,8 @@ class Form:
     """Words that stand for names, and these names."""
     capitals: bool = False
     """Whether the translation is to be put into capitals."""
+    capital: bool = False
+    """Whether the translation is to begin with a capital, because the sentence was read without."""
 
 
 @dataclass(frozen=True)
