@@ -24,8 +24,6 @@ Config = TypeVar("Config", bound="Checked")
 
 PositiveInt = Annotated[int, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=0)]
-FiniteFloat = float
-"""Any number: NaN and infinity are refused for every float of a config."""
 PositiveFloat = Annotated[float, Meta(gt=0)]
 NonNegativeFloat = Annotated[float, Meta(ge=0)]
 Probability = Annotated[float, Meta(ge=0, le=1)]

@@ -347,6 +347,7 @@ def test_a_language_model_without_an_encoder_can_be_searched():
         ({"top_p": 0.0}, "top_p must be above 0"),
         ({"top_p": 1.5}, "top_p must be a number from 0 to 1; got 1.5"),
         ({"length_penalty": float("inf")}, "length_penalty .*got inf"),
+        ({"length_penalty": 200.0}, "length_penalty .*10.*got 200"),
         ({"coverage_penalty": float("nan")}, "coverage_penalty .*got nan"),
         ({"block_ngrams": -1}, "block_ngrams must be a whole number, 0 or more; got -1"),
         ({"min_length": 5, "max_length": 3}, "min_length must not exceed max_length; got min_length=5, max_length=3"),

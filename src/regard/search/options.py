@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from regard.config import Checked, Count, FiniteFloat, NonNegativeFloat, PositiveFloat, Probability
+from regard.config import Checked, Count, NonNegativeFloat, PositiveFloat, Probability
 from regard.errors import OptionError
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ Size = Annotated[int, Meta(ge=1, le=1000)]
 Length = Annotated[int, Meta(ge=0, le=100_000)]
 """A number of tokens."""
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+LengthPenalty = Annotated[float, Meta(ge=-10, le=10)]
+"""An exponent of lengths; larger ones would leave nothing of a score, or overflow."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Search(Checked):
     """Maximum number of tokens; none lets the model choose a limit."""
     min_length: Length = 0
     """Minimum number of tokens."""
-    length_penalty: FiniteFloat = 1.0
+    length_penalty: LengthPenalty = 1.0
     """Outputs are ranked by log-probability / length^penalty: 1 is the mean per token, 0 the sum."""
     coverage_penalty: NonNegativeFloat = 0.0
     """Strength of the penalty on outputs that leave parts of the source without attention (Wu et al. 2016)."""

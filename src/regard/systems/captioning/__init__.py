@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.config import FiniteFloat, PositiveInt
+from regard.config import PositiveInt
 from regard.errors import OptionError
-from regard.search.options import Search
+from regard.search.options import LengthPenalty, Search
 from regard.systems.families import Family
 
 
@@ -14,7 +14,7 @@ class CaptionOptions(Search):
     """Options of `caption`: those of the search."""
 
     max_length: PositiveInt | None = 30
-    length_penalty: FiniteFloat = 0.6
+    length_penalty: LengthPenalty = 0.6
     """Exponent of the length by which log-probabilities are divided; 1 would favour long captions."""
     traces: Literal["main", "none"] = "main"
     """Whether to report what each word attended to."""
