@@ -2,7 +2,7 @@
 PYTHON ?= python3
 READY := .venv/.ready
 
-.PHONY: help demo serve test check bench gates soak format clean
+.PHONY: help demo serve test check bench gates soak fuzz audit format clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -31,6 +31,14 @@ gates: $(READY)  ## train translators on the world babel and check their scores 
 
 soak: $(READY)  ## long trials: killed trainings, 2,000 calls of each model, every recipe twice, 64 clients (half an hour)
 	.venv/bin/python tests/soak
+
+fuzz: $(READY)  ## damage files of every format at random, and give every command all that is wrong (15 minutes)
+	REGARD_FUZZ_SECONDS=10 .venv/bin/pytest -q tests/test_fuzzing.py tests/test_abuse.py
+
+audit: $(READY)  ## look up the installed packages in the database of known vulnerabilities, which needs a network
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	.venv/bin/pip-audit --local --skip-editable --strict || \
+		{ echo 'A package is vulnerable, or cannot be looked up because there is no network: see above.'; exit 1; }
 
 format: $(READY)  ## format the code and fix what the linter can
 	.venv/bin/ruff format

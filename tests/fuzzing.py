@@ -3,15 +3,24 @@
 import copy
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-EXAMPLES = int(os.environ.get("REGARD_FUZZ_EXAMPLES", "30"))
-"""Examples of each parser: a few in every run of the tests, many in `make fuzz`."""
+SECONDS = float(os.environ.get("REGARD_FUZZ_SECONDS", "0"))
+"""How long `make fuzz` tries each parser; 0 in other runs of the tests, which try a few examples, always the same."""
+BOUNDED = settings(
+    max_examples=200 if SECONDS else 30,
+    deadline=None,
+    database=None,
+    derandomize=not SECONDS,
+    suppress_health_check=list(HealthCheck),
+)
 _CHUNKS = [
     b"",
     b"\0",
@@ -71,6 +80,14 @@ class Parser:
         elif self.form == "jsonl":
             kinds.append(_changed_lines(self.valid))
         return st.one_of(*kinds)
+
+
+def repeat(run: Callable[[], None]) -> None:
+    """Run a test of hypothesis once, and again until its time is used up."""
+    start = time.monotonic()
+    run()
+    while time.monotonic() - start < SECONDS:
+        run()
 
 
 @st.composite

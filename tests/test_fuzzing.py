@@ -4,8 +4,6 @@ import gzip
 import io
 import json
 import lzma
-import tarfile
-import zipfile
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -13,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fuzzing import EXAMPLES, Parser
-from hypothesis import HealthCheck, given, settings
+from document_models import small_document_classifier
+from file_makers import idx, image_bytes, lines, npy, npz, tar, zipped
+from fuzzing import BOUNDED, Parser, repeat
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from rich.console import Console
 from small_models import TEXTS, small_captioner, small_classifier, small_translator
+from small_readers import small_reader
 
 import regard
 from regard.data.captions import read_captions
@@ -28,9 +29,11 @@ from regard.data.images import Images, open_image
 from regard.data.labelled_images import read_cifar10, read_idx, read_mnist, read_mosaics
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
 from regard.data.newsgroups import prepare
+from regard.data.regions import read_regions
 from regard.data.text import read_all, read_lines, read_pairs, read_text, read_tsv
 from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import Vocabulary
+from regard.data.word_links import read_links
 from regard.data.word_vectors import read_vectors
 from regard.errors import RegardError
 from regard.systems.run import read_recipe
@@ -57,53 +60,6 @@ POSTS = [{"text": "Subject: Re: cats\nFrom: x@y.z\n\nSome words about cats\n> qu
 RECIPE = (
     b'system = "translator"\n[data]\nworld = "babel:en-fr"\n[model]\nhidden = 8\nscore = "mlp"\n[train]\nepochs = 1\n'
 )
-
-
-def lines(rows: Iterable[Any]) -> bytes:
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-
-def image_bytes(kind: str, mode: str = "RGB", size: tuple[int, int] = (9, 7)) -> bytes:
-    stream = io.BytesIO()
-    pixels = np.random.default_rng(1).integers(0, 255, (size[1], size[0], 3)).astype(np.uint8)
-    grey = Image.fromarray(pixels).convert("L") if mode in ("I;16", "F") else Image.fromarray(pixels)
-    grey.convert(mode).save(stream, kind)
-    return stream.getvalue()
-
-
-def tar(files: dict[str, bytes], mode: str = "w") -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode=mode) as archive:
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return stream.getvalue()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
-
-
-def npy(array: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
-
-
-def npz(**arrays: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
-
-
-def idx(array: np.ndarray) -> bytes:
-    head = bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4) for size in array.shape)
-    return head + array.astype(np.uint8).tobytes()
 
 
 def every(read: Callable[[Path], Iterable[Any]]) -> Callable[[Path], Any]:
@@ -155,6 +111,18 @@ def read_news(path: Path) -> Any:
     return prepare(path.parent, path.parent / "out")
 
 
+def entities_with(part: str, path: Path) -> Any:
+    """Flickr30k Entities in which one file is the damaged one."""
+    files = {"Annotations/1.xml": ANNOTATION, "Sentences/1.txt": SENTENCE}
+    for name, content in files.items():
+        (path.parent / name).parent.mkdir(exist_ok=True)
+        (path.parent / name).write_bytes(path.read_bytes() if name.startswith(part) else content)
+    return read_regions(path.parent)
+
+
+ANNOTATION = b"""<annotation><size><width>400</width><height>300</height></size><object><name>7</name>
+<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax></bndbox></object></annotation>"""
+SENTENCE = b"[/EN#7/animals A dog] runs .\n"
 TRACE = Trace.from_weights(
     ["the", "dog"], ["le", "chien", "."], [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], log_probs=[-1, 0, -2]
 )
@@ -191,6 +159,10 @@ PARSERS = [
     Parser("pairs", "a.txt", LINES, every(lambda path: read_pairs(path, path))),
     Parser("tsv", "a.tsv", LINES, every(read_tsv)),
     Parser("gold", "a.jsonl", lines(GOLD), read_gold, "jsonl"),
+    Parser("links", "a.txt", b"0-0 1-2\n\n3-1\n", every(read_links)),
+    Parser("regions", "a.tsv", b"1.jpg\t0\t2\tdog\t1\t2\t30\t40\n1.jpg\t1\t0\ta\t5\t5\t9\t9\n", read_regions),
+    Parser("annotations", "x", ANNOTATION, partial(entities_with, "Annotations")),
+    Parser("sentences", "x", SENTENCE, partial(entities_with, "Sentences")),
     Parser("coco", "a.json", json.dumps(COCO).encode(), read_captions, "json"),
     Parser("karpathy", "a.json", json.dumps(KARPATHY).encode(), read_captions, "json"),
     Parser("flickr", "a.txt", b"a.jpg#0\ta dog\na.jpg#1\ttwo dogs\n", read_captions),
@@ -224,13 +196,6 @@ PARSERS = [
     Parser("trace of an image", "a.json", CAPTION.to_json().encode(), view_trace, "json"),
     Parser("old trace", "a.json", json.dumps(OLD_TRACE).encode(), view_trace, "json"),
 ]  # fmt: skip
-BOUNDED = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    derandomize=EXAMPLES <= 100,
-    suppress_health_check=list(HealthCheck),
-)
 
 
 def check(read: Callable[[Path], Any], path: Path) -> None:
@@ -258,7 +223,35 @@ def test_a_damaged_file_is_read_or_explained(parser, tmp_path):
         path.write_bytes(content)
         check(parser.read, path)
 
-    run()
+    repeat(run)
+
+
+FOUND = [
+    ("vocabulary", json.dumps(VOCABULARY | {"words": ["a" * 5000, "b", "c", "d"]}).encode()),
+    ("trace", b"9" * 5000),
+    ("coco", json.dumps(COCO).encode("utf-16")),
+]
+"""Files that were once read wrongly, or explained badly."""
+
+
+@pytest.mark.parametrize(("name", "content"), FOUND, ids=[name for name, _ in FOUND])
+def test_what_fuzzing_found_is_explained(name, content, tmp_path):
+    parser = next(parser for parser in PARSERS if parser.name == name)
+    (tmp_path / parser.file).write_bytes(content)
+    with pytest.raises(RegardError) as raised:
+        parser.read(tmp_path / parser.file)
+    assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize("layers", [10**9, 2**63, 10**30])
+def test_an_absurd_number_of_layers_takes_no_memory(layers, tmp_path):
+    small_reader("lstmn_classifier").save(tmp_path / "model")
+    config = tmp_path / "model" / "config.json"
+    stored = json.loads(config.read_text())
+    stored["config"]["layers"] = layers
+    config.write_text(json.dumps(stored))
+    with pytest.raises(RegardError, match="far larger than its parameters"):
+        regard.load(tmp_path / "model", device="cpu")
 
 
 MODELS: dict[str, Callable[[], Any]] = {
@@ -266,19 +259,37 @@ MODELS: dict[str, Callable[[], Any]] = {
     "transformer": lambda: small_translator(architecture="transformer", hidden=256, heads=2, feedforward_dim=24),
     "captioner": small_captioner,
     "image-classifier": small_classifier,
+    "glimpser": lambda: regard.load("glimpse-digits", device="cpu"),
+    "document-classifier": small_document_classifier,
+    "turing-machine": lambda: regard.load("tape-copy", device="cpu"),
+    "reader": lambda: small_reader("lstmn_classifier"),
 }
-INPUTS = {"translate": "a dog", "caption": Image.new("RGB", (20, 20)), "recognize": Image.new("RGB", (20, 20))}
+INPUTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "translate": ("a dog", {"max_length": 3}),
+    "caption": (Image.new("RGB", (20, 20)), {"max_length": 3}),
+    "recognize": (Image.new("RGB", (20, 20)), {}),
+    "glimpse": (Image.new("RGB", (20, 20)), {}),
+    "classify": ("a good film", {}),
+    "tape": ("01100110", {}),
+    "read": ("a cat", {}),
+}
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_damaged_model_folder_is_loaded_or_explained(name, tmp_path):
     MODELS[name]().save(tmp_path / "model", store="int8" if name == "translator" else "float32")
+    config = tmp_path / "model" / "config.json"
+    # Whoever tampers with a model can state its checksums too, or leave them out.
+    config.write_text(
+        json.dumps({key: value for key, value in json.loads(config.read_text()).items() if key != "sha256"})
+    )
     parts = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
 
     def load(path: Path) -> None:
         loaded = regard.load(path.parent, device="cpu")
         verb = next(verb for verb in INPUTS if hasattr(loaded, verb))
-        getattr(loaded, verb)(INPUTS[verb], **({} if verb == "recognize" else {"max_length": 3}))
+        asked, options = INPUTS[verb]
+        getattr(loaded, verb)(asked, **options)
 
     @BOUNDED
     @given(data=st.data())
@@ -293,4 +304,4 @@ def test_a_damaged_model_folder_is_loaded_or_explained(name, tmp_path):
         finally:
             path.write_bytes(parts[part])
 
-    run()
+    repeat(run)

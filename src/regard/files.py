@@ -24,9 +24,15 @@ def replacing(path: StrPath) -> Iterator[Path]:
     """Give a temporary path in the same folder; when the block ends, what was written there takes the place of `path`.
 
     After an exception the temporary file is removed and an earlier file at `path` is left as it was. The file gets the
-    permissions that the umask asks for, and missing parent folders are created.
+    permissions that the umask asks for, and missing parent folders are created. A device or a pipe, such as
+    /dev/stdout, is written to as it is.
     """
     path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path} is a folder. Give the name of a file.")
+    if path.exists() and not path.is_file():
+        yield path
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=DRAFT, dir=path.parent)
     os.close(handle)

@@ -27,6 +27,8 @@ def find_part(path: str) -> Any:
             f"{path!r}: there is no module {error.name!r}. A part of your own is written package.module:Name, and its "
             "module must be importable from the current folder."
         ) from error
+    except Exception as error:  # whatever the user's module raises
+        raise OptionError(f"{path!r} cannot be imported: {type(error).__name__}: {error}.") from error
     finally:
         if added:
             sys.path.remove(here)

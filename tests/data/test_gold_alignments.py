@@ -42,6 +42,12 @@ def test_an_invalid_line_is_named(tmp_path, line, message):
         read_gold(path)
 
 
+def test_pairs_without_any_link_measure_nothing(tmp_path):
+    (tmp_path / "gold.jsonl").write_text('{"src": ["a"], "tgt": ["b"], "sure": []}\n')
+    with pytest.raises(DataError, match=r"gold\.jsonl: none of its 1 sentence pairs has a link"):
+        read_gold(tmp_path / "gold.jsonl")
+
+
 @pytest.mark.parametrize("content", ["", "\n \n"])
 def test_a_file_without_pairs_is_refused(tmp_path, content):
     (tmp_path / "gold.jsonl").write_text(content)

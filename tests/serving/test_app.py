@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 import regard
 from regard import Trace
+from regard.errors import ModelError
 from regard.serving.app import create_app
 from regard.serving.settings import ServerSettings
 from regard.systems.families import families
@@ -159,8 +160,10 @@ def test_a_model_folder_is_served_under_its_name(tmp_path):
         answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine", "options": {"max_length": 3}})
         assert answer.status_code == 200
         assert answer.json()["model"] == "mine"
-        (tmp_path / "mine" / "model.safetensors").write_bytes(b"broken")
     with TestClient(create_app(folders=[str(tmp_path / "mine")]), base_url="http://localhost") as served:
+        (tmp_path / "mine" / "model.safetensors").write_bytes(b"broken")
         answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine"})
         assert answer.status_code == 503
         assert str(tmp_path) not in answer.text, "errors say nothing about the server's files"
+    with pytest.raises(ModelError, match="is damaged"):
+        create_app(folders=[str(tmp_path / "mine")])

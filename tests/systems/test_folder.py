@@ -224,6 +224,7 @@ WRONG = {
     "absolute asset": (lambda f: edit(f, assets__source_tokenizer="/etc/passwd"), "names no file for"),
     "asset above": (lambda f: edit(f, assets__source_tokenizer=".."), "names no file for"),
     "asset here": (lambda f: edit(f, assets__source_tokenizer="."), "names no file for"),
+    "asset with a long name": (lambda f: edit(f, assets__source_tokenizer="a" * 5000), "names no file for"),
     "asset without a name": (lambda f: edit(f, assets__source_tokenizer=""), "names no file for"),
     "asset with a null byte": (lambda f: edit(f, assets__source_tokenizer="a\0b"), "names no file for"),
     "missing asset": (lambda f: (f / "tokenizer.json").unlink(), r"tokenizer\.json"),

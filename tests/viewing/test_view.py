@@ -89,6 +89,13 @@ def test_the_suffix_decides_the_format(tmp_path, trace, suffix, magic):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize(("suffix", "date"), [(".svg", b"dc:date"), (".pdf", b"CreationDate"), (".png", b"tIME")])
+def test_a_figure_has_the_same_bytes_whenever_it_is_drawn(tmp_path, suffix, date):
+    first, second = (view(TEXT).save(tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
+    assert first == second
+    assert date not in first
+
+
 def test_an_unknown_suffix_is_refused_before_anything_is_drawn(tmp_path):
     with pytest.raises(OptionError, match=r"saved as \.png, \.svg, \.pdf, \.html, by the suffix; got 'a\.gif'"):
         view(TEXT).save(tmp_path / "a.gif")

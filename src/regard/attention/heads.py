@@ -35,7 +35,7 @@ class MultiHead(nn.Module):
         align: AlignLike = softmax,
     ) -> None:
         super().__init__()
-        if num_heads < 1 or dim % num_heads:
+        if num_heads < 1 or dim < 1 or dim % num_heads:
             raise OptionError(f"dim must be a multiple of num_heads; got dim={dim}, num_heads={num_heads}.")
         self.dim, self.num_heads = dim, num_heads
         self.memory_dim = memory_dim or dim

@@ -1,6 +1,7 @@
 """The command line: each command calls one public function, and imports what it needs only when it runs."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from cyclopts import App, CycloptsError
 from regard import __version__
 from regard.errors import RegardError, RegardWarning
 from regard.systems.families import families, resolve
+from regard.viewing.words import printable
 
 OWN = {
     "demo": "regard.cli.view:demo",
@@ -26,6 +28,8 @@ OWN = {
 }
 """The commands that are the same for all systems; each system adds its own."""
 DEBUG = "--debug"
+CLOSED_PIPE = 141
+"""The status of a program that a closed pipe ends: 128 + SIGPIPE."""
 DATA = ("get", "list", "newsgroups", "babel", "scenes")
 
 
@@ -57,7 +61,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
         def written(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, RegardWarning):
-                sys.stderr.write(f"regard: {message}\n")
+                sys.stderr.write(f"regard: {printable(str(message))}\n")
             else:
                 show(message, category, *place, **more)
 
@@ -88,12 +92,17 @@ def _run(words: list[str], *, debug: bool) -> int:
     """Run a command, and return the status that the process ends with."""
     try:
         build_app()(words, exit_on_error=False)
+        sys.stdout.flush()
     except CycloptsError:
         return 2  # cyclopts has printed what is wrong
     except BrokenPipeError:
         # The reader of a pipe has closed it, as `head` does; nothing is left to write, not even when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return CLOSED_PIPE
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # rich ends a program with status 1
+            return CLOSED_PIPE
+        raise
     except KeyboardInterrupt:
         return 130
     except (RegardError, OSError) as error:
@@ -104,17 +113,21 @@ def _run(words: list[str], *, debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
-        said = " ".join(str(error).split())
         sys.stderr.write(
-            f"regard: {type(error).__name__}: {said:.300}\nThis is a fault of regard, or of a library that it uses. "
-            "Run the same command with --debug to see where it happened.\n"
+            f"regard: {type(error).__name__}: {_explained(error):.300}\n"
+            "This is a fault of regard, or of a library that it uses. Run the same command with --debug to see "
+            "where it happened.\n"
         )
         return 1
     return 0
 
 
 def _explained(error: Exception) -> str:
-    """The message of an error, without the number that the system gives it."""
+    """The message of an error in one line, without the numbers of the operating system's errors.
+
+    File names and texts in it may hold line ends and control characters, which a terminal would obey.
+    """
+    message = str(error)
     if isinstance(error, OSError) and not isinstance(error, RegardError) and error.strerror:
-        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
-    return str(error)
+        message = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return printable(re.sub(r"\[Errno \d+\] ", "", message))

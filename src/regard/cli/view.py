@@ -85,9 +85,9 @@ def _read(path: Path, line: int) -> "Trace":
     from regard.trace import Trace
 
     try:
-        lines = [text for text in path.read_text(encoding="utf-8").splitlines() if text.strip()]
+        lines = [text for text in path.read_text(encoding="utf-8-sig").splitlines() if text.strip()]
         result = json.loads(lines[line - 1]) if 1 <= line <= len(lines) else None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return Trace.load(path)  # which says what is wrong with the file
     if line != 1 and result is None:
         raise OptionError(f"--line must be from 1 to {len(lines)}, the number of lines in {path}; got {line}.")

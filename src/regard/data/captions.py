@@ -153,7 +153,7 @@ def _split(name: str) -> str:
 
 def _json(path: Path) -> Iterator[_Row | str]:
     try:
-        content = json.loads(read_all(path))
+        content = json.loads(read_all(path).decode("utf-8-sig"))
         images = content["images"]
         if "annotations" in content:
             names = {image["id"]: image["file_name"] for image in images}

@@ -27,6 +27,8 @@ def read_gold(path: str | os.PathLike[str]) -> list[GoldAlignment]:
                 ) from error
     if not pairs:
         raise DataError(f"{path} holds no aligned sentence pairs: it is empty.")
+    if not any(pair.possible for pair in pairs):
+        raise DataError(f"{path}: none of its {len(pairs)} sentence pairs has a link, so that nothing can be measured.")
     return pairs
 
 

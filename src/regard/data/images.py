@@ -193,8 +193,8 @@ def _default_name(image: ImageInput) -> str:
 
 
 def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise DataError(f"There is no image {path}" + (": it is a folder." if path.is_dir() else "."))
+    if not os.path.isfile(path):  # noqa: PTH113 - unlike Path.is_file, false of a name that no file can have
+        raise DataError(f"There is no image {path}" + (": it is a folder." if os.path.isdir(path) else "."))  # noqa: PTH112
     return path
 
 

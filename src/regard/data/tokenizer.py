@@ -234,7 +234,9 @@ class Tokenizer:
         except FileNotFoundError:
             raise DataError(f"There is no tokenizer at {path}. Tokenizer.save creates one.") from None
         except (OSError, ValueError) as error:
-            raise DataError(f"{path} is not a tokenizer that this version of regard can read: {error}") from error
+            raise DataError(
+                f"{path} is not a tokenizer that this version of regard can read: {error!s:.300}"
+            ) from error
 
     def __reduce__(self) -> tuple[Callable[[str], "Tokenizer"], tuple[str]]:
         return Tokenizer._from_json, (self._to_json(),)

@@ -48,7 +48,7 @@ class Vocabulary:
 
     def __init__(self, words: Sequence[str], *, lowercase: bool = False) -> None:
         if tuple(words[: len(SPECIALS)]) != SPECIALS:
-            raise DataError(f"A vocabulary begins with {' '.join(SPECIALS)}; got {' '.join(words[:4])}.")
+            raise DataError(f"A vocabulary begins with {' '.join(SPECIALS)}; got {' '.join(words[:4])!r:.80}.")
         self.words, self.lowercase = tuple(words), lowercase
         self._ids = {word: number for number, word in enumerate(self.words)}
         if len(self._ids) != len(self.words):

@@ -199,8 +199,10 @@ class LSTMNReader(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, LSTMN)]
 
 
-def _input_sizes(input_dim: int, hidden: int, num_layers: int, skip: bool) -> list[int]:
-    return [input_dim] + [hidden + (input_dim if skip else 0)] * (num_layers - 1)
+def _input_sizes(input_dim: int, hidden: int, num_layers: int, skip: bool) -> Iterator[int]:
+    """The size of what each layer reads; one after the other, so that an absurd number of layers takes no memory."""
+    yield input_dim
+    yield from (hidden + (input_dim if skip else 0) for _ in range(num_layers - 1))
 
 
 def _entering(states: Tensor, words: Tensor, index: int, skip: bool, dropout: nn.Module) -> Tensor:

@@ -1,5 +1,6 @@
 """Image networks by name, including those of timm."""
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -17,6 +18,9 @@ class TimmNet(ConvNet):
 
     def __init__(self, name: str, classes: int = 1000, *, channels: int = 3, pretrained: bool = False) -> None:
         super().__init__()
+        if not re.fullmatch(r"[\w.]+", name):
+            # timm would fetch hf-hub:NAME from the network, and a model folder can name it.
+            raise OptionError(f"The name of a network of timm has letters, digits, _ and dots; got {name!r:.80}.")
         try:
             timm = import_module("timm")
         except ImportError:

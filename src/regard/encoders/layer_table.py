@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from regard.errors import RegardError, ShapeError
+from regard.errors import OptionError, RegardError, ShapeError
 from regard.layers.convolution import output_size, uncovered
 
 _WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
@@ -91,6 +91,8 @@ def layer_table(net: nn.Module, size: tuple[int, int, int] = (3, 32, 32)) -> Lay
     in pixels between two cells, which each stride multiplies. Only sizes are computed, on the meta device, so that
     large networks take no time.
     """
+    if not isinstance(net, nn.Module):
+        raise OptionError(f"layer_table takes a network, a torch.nn.Module; got {type(net).__name__}.")
     recorder = _Recorder(size)
     layers = [(name, layer) for name, layer in net.named_modules() if not list(layer.children())]
     hooks = [layer.register_forward_hook(recorder.hook(name)) for name, layer in layers]

@@ -106,6 +106,7 @@ def _saved(folder: str) -> Served:
         raise OptionError(f"A model is served under the name of its folder; {folder!r} has none.")
     if not found.is_dir():
         raise ModelError(f"{folder} holds no finished model; serve the folder of one.")
+    load(found, device="cpu")  # what cannot be loaded is refused here, not when somebody asks for it
     size = sum(file.stat().st_size for file in found.iterdir() if file.is_file()) / 2**20
     return Served(path.name, kind_of(found), found, mebibytes=size)
 

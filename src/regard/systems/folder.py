@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -38,6 +38,8 @@ class Labels(tuple[str, ...]):
     """The names of classes, in the order of their numbers: an asset, stored as a JSON list."""
 
     __slots__ = ()
+    fewest: ClassVar[int] = 1
+    """How many there must be."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the names."""
@@ -47,7 +49,7 @@ class Labels(tuple[str, ...]):
     def load(cls, path: str | os.PathLike[str]) -> "Labels":
         """Read the names."""
         names = _read_json(Path(path))
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        if not isinstance(names, list) or len(names) < cls.fewest or not all(isinstance(name, str) for name in names):
             raise ModelError(f"{path} must be a list of the names of classes; got {str(names)[:80]}.")
         return cls(names)
 
@@ -90,7 +92,13 @@ def find_model(name: str | os.PathLike[str]) -> Path:
 
     Of a run that has not been finished, the best checkpoint is taken, or else the newest.
     """
-    path = Path(name)
+    try:
+        path = Path(name)
+        path.exists()
+    except (TypeError, OSError) as error:  # nothing that could be a path, or a name longer than any file has
+        raise ModelError(
+            f"A model is named by a text or a path, such as en-fr or my-run/model; got {name!r:.80}."
+        ) from error
     if path.is_file() and path.suffix == ".ckpt":
         return path
     if path.is_dir():
@@ -217,7 +225,7 @@ def _read_assets(folder: Path, files: Mapping[str, Any], assets: Mapping[str, ty
     loaded: dict[str, Any] = {}
     for name, asset_class in assets.items():
         if not _is_file_name(files.get(name)):
-            raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files}.")
+            raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files!s:.200}.")
         same = next((loaded[other] for other in loaded if files[other] == files[name]), None)
         try:
             loaded[name] = asset_class.load(folder / files[name]) if same is None else same
@@ -269,7 +277,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(_read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from error
 
 
@@ -282,7 +290,7 @@ def _read_text(path: Path) -> str:
 
 def _is_file_name(name: Any) -> bool:
     """Whether this names a file in the folder itself: not elsewhere, above, or nothing."""
-    return isinstance(name, str) and bool(re.fullmatch(r"\w[\w.-]*", name))
+    return isinstance(name, str) and bool(re.fullmatch(r"\w[\w.-]{0,200}", name))
 
 
 def _a(noun: str) -> str:

@@ -63,9 +63,9 @@ def no_larger_than(shapes: Sequence[tuple[int, ...]], place: str) -> Iterator[No
     try:
         with bounded:
             yield
-    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+    except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
         # torch reports in many ways that no memory could hold a size.
-        if not bounded.is_exceeded and "verflow" not in str(error):
+        if not (bounded.is_exceeded or isinstance(error, OverflowError | MemoryError) or "verflow" in str(error)):
             raise
         raise ModelError(
             f"{place} asks for a model that is far larger than its parameters, which are {elements:,} numbers."

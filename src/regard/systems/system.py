@@ -220,7 +220,7 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise OptionError(f"device must be such as 'cpu', 'cuda' or 'cuda:1'; got {device!r}.") from error
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise OptionError(f"device={str(device)!r} needs a CUDA GPU, and torch finds none here. Use device='cpu'.")

@@ -17,7 +17,12 @@ def to_data_uri(image: Any) -> str:
     """Encode a Pillow image or a uint8 array: a small image as PNG, without loss, a photograph as JPEG."""
     from PIL import Image
 
-    opened = image if isinstance(image, Image.Image) else Image.fromarray(image)
+    try:
+        opened = image if isinstance(image, Image.Image) else Image.fromarray(image)
+    except (AttributeError, TypeError, ValueError) as error:  # no array, or one of other sizes or numbers
+        raise DataError(
+            f"The image of a trace is a Pillow image or a uint8 array (h, w, 3); got {type(image).__name__}."
+        ) from error
     kind = "png" if opened.width * opened.height <= _MAX_PIXELS_OF_PNG else "jpeg"
     stream = io.BytesIO()
     opened.convert("RGB").save(stream, kind, **({"quality": _JPEG_QUALITY} if kind == "jpeg" else {}))

@@ -1,15 +1,18 @@
 """The engine: read the data, build the model, fit it, test it, save it. It knows no system."""
 
 import errno
+import re
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
-from regard.errors import DataError, ModelError, TrainingError
+from regard.errors import DataError, ModelError, OptionError, TrainingError
 from regard.files import write_text
 from regard.layers.layout import by_rows
 from regard.training import processes
@@ -85,7 +88,8 @@ def _run(
             _check_data(folder, before, record)
             experiment.notes = dict(before["notes"])
     if start_from is None:
-        model = from_first(lambda: experiment.build(splits))
+        with _explaining_sizes():
+            model = from_first(lambda: experiment.build(splits))
     else:
         model = by_rows(start_from.to("cpu")).train()
         experiment.check_model(model, splits)
@@ -113,6 +117,20 @@ def _run(
     except ModelError as error:
         raise TrainingError(str(error)) from error
     return Trained(folder.model, model, metrics, signum=interruption.signum)
+
+
+@contextmanager
+def _explaining_sizes() -> Iterator[None]:
+    """Explain what torch raises where no memory could hold a model."""
+    try:
+        yield
+    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
+        is_size = isinstance(error, OverflowError | MemoryError)
+        if not is_size and not re.search("can't allocate memory|out of memory|verflow", str(error)):
+            raise
+        raise OptionError(
+            "The model does not fit into the memory of this machine. Choose smaller sizes in [model], such as hidden."
+        ) from error
 
 
 def _read(experiment: Experiment[Any], before: dict[str, Any]) -> Any:

@@ -107,7 +107,7 @@ def test_images_in_folders_become_a_classifier(tmp_path):
 def test_what_training_cannot_start_from_is_explained(folder, tmp_path):
     with pytest.raises(OptionError, match="no published parameters of lenet5"):
         train(recipe_of(folder, pretrained=True), out=tmp_path, progress=False)
-    model = ImageClassifier(ImageClassifierConfig(architecture="lenet5", channels=1), ["a"])
+    model = ImageClassifier(ImageClassifierConfig(architecture="lenet5", channels=1, image_size=28), ["a"])
     with pytest.raises(
         OptionError, match="trains a model of the system 'translator'; the model to start from is of 'image-classifier'"
     ):

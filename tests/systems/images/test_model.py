@@ -10,7 +10,7 @@ from small_models import photograph
 
 from regard import load
 from regard.encoders.image import LeNet5
-from regard.errors import ModelError, OptionError
+from regard.errors import ModelError, OptionError, RegardError
 from regard.systems.images.model import ImageClassifier, ImageClassifierConfig
 from regard.systems.translation.model import Translator
 
@@ -132,3 +132,9 @@ def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
     (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"system": "oracle"}))
     with pytest.raises(OptionError, match=r"system must be one of translator, captioner, .*; got 'oracle'"):
         load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(("architecture", "size"), [("lenet5", 32), ("alexnet", 32), ("vgg11", 28), ("small_vgg", 1)])
+def test_a_network_that_does_not_fit_the_images_is_refused_before_it_is_used(architecture, size):
+    with pytest.raises(RegardError, match=f"does not accept an image of 3 x {size} x {size}"):
+        ImageClassifier(ImageClassifierConfig(architecture=architecture, image_size=size), ("a", "b"))

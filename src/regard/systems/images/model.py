@@ -15,6 +15,7 @@ from regard.data.mnist_style import to_mnist_style
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.encoders.image_networks import NETWORKS, make_net
+from regard.encoders.layer_table import layer_table
 from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.folder import Labels
@@ -96,6 +97,8 @@ class ImageClassifier(System):
             self.net = build_part(config.architecture, {"classes": len(labels), **sizes})
         else:
             self.net = make_net(config.architecture, len(labels), **sizes)
+            # Some networks take only images of some sizes: say so here, not in the first batch.
+            layer_table(self.net, (config.channels, config.image_size, config.image_size))
         self.register_buffer("mean", torch.full((config.channels, 1, 1), 127.5))
         self.register_buffer("deviation", torch.full((config.channels, 1, 1), 64.0))
 

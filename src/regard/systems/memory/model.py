@@ -1,7 +1,7 @@
 """TuringMachine: bits on a tape in, bits out."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -121,6 +121,8 @@ class TuringMachine(System):
         if is_one(sequences):
             only: Tape = self.answer([sequences], checked)[0]
             return only
+        if not isinstance(sequences, Iterable):
+            raise OptionError(f"tape takes a sequence or a list of sequences; got {type(sequences).__name__}.")
         return self.answer(list(sequences), checked)
 
     def costs(self, inputs: Sequence[Any]) -> list[int]:

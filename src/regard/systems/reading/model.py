@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.padding import pad
+from regard.data.text import well_formed
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
 from regard.data.vocabulary import Vocabulary, join_words, split_words
 from regard.decoders.readers import Sentences
@@ -35,14 +36,7 @@ class Classes(Labels):
     """The labels of a classifier or tagger, none for a language model: an asset, stored as a JSON list."""
 
     __slots__ = ()
-
-    @classmethod
-    def load(cls, path: Any) -> "Classes":
-        """Read the labels."""
-        import json
-        from pathlib import Path
-
-        return cls(()) if json.loads(Path(path).read_text(encoding="utf-8")) == [] else cls(super().load(path))
+    fewest = 0
 
 
 class Reader(System):
@@ -111,8 +105,7 @@ class Reader(System):
         """Read one batch."""
         if options.generate and self.config.task != "language-model":
             raise OptionError(f"Generating is only for language models; this reader has task {self.config.task!r}.")
-        for text in inputs:
-            self._check_input(text)
+        inputs = [self._checked(text) for text in inputs]
         match self.config.task:
             case "language-model":
                 texts = [str(text) for text in inputs]
@@ -239,12 +232,14 @@ class Reader(System):
         probabilities = dict(sorted(zip(self.labels, values, strict=True), key=lambda pair: -pair[1]))
         return {"label": next(iter(probabilities)), "probabilities": probabilities}
 
-    def _check_input(self, text: Any) -> None:
+    def _checked(self, text: Any) -> ReadingInput:
+        """The sentence, or the pair of sentences, in valid Unicode."""
         is_pair = isinstance(text, tuple) and len(text) == 2 and all(isinstance(side, str) for side in text)
         if self.config.task == "entail" and not is_pair:
             raise OptionError(f"This reader compares two sentences: give (premise, hypothesis); got {text!r:.100}.")
         if self.config.task != "entail" and not isinstance(text, str):
             raise OptionError(f"A text to read is a string; got {text!r:.100}.")
+        return (well_formed(text[0]), well_formed(text[1])) if is_pair else well_formed(text)
 
 
 def with_end(ids: Tensor, lengths: Tensor) -> Tensor:

@@ -93,6 +93,10 @@ def align_corpus(
     """
     if rounds < 0:
         raise OptionError(f"rounds must be 0 or more; got {rounds}.")
+    if rounds:
+        from regard.systems.run import read_recipe
+
+        read_recipe(recipe, tables)  # a mistake in it is reported before round 0, which may take minutes
     done = [Round(Path(out) / "round-0")]
     if links is not None:
         if not done[0].is_complete:

@@ -1,7 +1,7 @@
 """Translator: text in, text out, by a plain encoder-decoder, RNNsearch, Luong's models or a Transformer."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, overload
 
@@ -209,12 +209,14 @@ class Translator(System):
         if isinstance(texts, str):
             only: Translation = self.answer([texts], checked)[0]
             return only
-        if wrong := [text for text in texts if not isinstance(text, str)]:
-            raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r} in the list.")
+        if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+            raise OptionError(f"translate takes a text or a list of texts; got {type(texts).__name__}.")
         return self.answer(list(texts), checked)
 
     def answer(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
         """The translations of any number of texts, in order."""
+        if wrong := [text for text in inputs if not isinstance(text, str)]:
+            raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r:.80} in the list.")
         return [self.with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
 
     @property

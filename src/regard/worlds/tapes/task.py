@@ -14,6 +14,9 @@ from regard.config import Checked, Count, PositiveInt, from_values
 from regard.errors import ModelError, OptionError
 from regard.files import write_text
 
+MAX_LENGTH = 100_000
+"""Length of the longest sequence."""
+
 
 class Drawn(NamedTuple):
     """A batch of sequences of one length, before they are written on tapes."""
@@ -60,6 +63,7 @@ class Task(Checked):
                 f"{self.name}: min_length must be from {self.shortest} to max_length; got min_length "
                 f"{self.min_length} and max_length {self.max_length}."
             )
+        self.check_length(self.max_length)
 
     @property
     def row_size(self) -> int:
@@ -95,9 +99,11 @@ class Task(Checked):
         return self.write(self.draw(count, length, generator))
 
     def check_length(self, length: int) -> None:
-        """Refuse a length that the task is not defined for."""
+        """Refuse a length that the task is not defined for, or that would take forever."""
         if length < self.shortest:
             raise OptionError(f"The shortest sequence of {self.name} has {self.shortest} {self.unit}; got {length}.")
+        if length > MAX_LENGTH:
+            raise OptionError(f"A sequence of {self.name} has at most {MAX_LENGTH:,} {self.unit}; got {length:,}.")
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the fields, as `load` reads them."""
@@ -114,10 +120,12 @@ class Task(Checked):
 
         try:
             values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-            task = TASKS[values.pop("task")]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"{path} is not a task on tapes: {type(error).__name__}: {error}.") from error
-        return from_values(task, values, str(path))
+            name = values.pop("task")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelError(f"{path} is not a task on tapes: {type(error).__name__}: {error!s:.200}.") from error
+        if not isinstance(name, str) or name not in TASKS:
+            raise ModelError(f"{path}: task must be one of {', '.join(TASKS)}; got {name!r:.80}.")
+        return from_values(TASKS[name], values, str(path))
 
     def _bits(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         return torch.randint(2, shape, generator=generator, device=generator.device).float()

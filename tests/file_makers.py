@@ -1,0 +1,58 @@
+"""Small right files of many formats, as bytes."""
+
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+
+def lines(rows: Iterable[Any]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def image_bytes(kind: str, mode: str = "RGB", size: tuple[int, int] = (9, 7)) -> bytes:
+    stream = io.BytesIO()
+    pixels = np.random.default_rng(1).integers(0, 255, (size[1], size[0], 3)).astype(np.uint8)
+    grey = Image.fromarray(pixels).convert("L") if mode in ("I;16", "F") else Image.fromarray(pixels)
+    grey.convert(mode).save(stream, kind)
+    return stream.getvalue()
+
+
+def tar(files: dict[str, bytes], mode: str = "w") -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def idx(array: np.ndarray) -> bytes:
+    head = bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4) for size in array.shape)
+    return head + array.astype(np.uint8).tobytes()
