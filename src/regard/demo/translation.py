@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import regard
+from regard.errors import OptionError
 from regard.metrics.alignment import GoldAlignment
 from regard.metrics.translation import corpus_bleu
 from regard.systems.translation.alignment import align_words, alignment_error
@@ -70,9 +71,12 @@ def show_pretrained(console: Console, folder: Path) -> list[Path]:
     translations = regard.load("en-fr", device="cpu").translate(ENGLISH)
     for translation in translations:
         console.print(f"{translation.source}\n[bold]{translation.text}[/bold]\n")
-    view = regard.view(translations[-1].trace.by_words())
+    last = translations[-1]
+    if last.trace is None:
+        raise OptionError("The model en-fr has no attention to show.")
+    view = regard.view(last.trace.by_words())
     console.print(view, "")
-    title = translations[-1].text
+    title = last.text
     return [
         view.save(folder / "en-fr.png", title=title),
         view.save(folder / "en-fr-lines.png", style="lines", title=title),
