@@ -199,7 +199,7 @@ def test_heads_show_how_sharp_each_is(open_page):
 
 def test_an_image_shows_where_a_word_looks(open_page):
     page = show(open_page, "image", caption())
-    assert page.locator("attention-image .detail b").text_content() == "a", "the word with the sharpest attention first"
+    assert page.locator("attention-image .detail b").text_content() == "red", "sharp, and let through by its gate"
     point_at(page, "star", "image")
     assert shown_numbers(page, "image") == {"cell 3,4": 0.7, "cell 2,3": 0.1} | dict.fromkeys(
         ["cell 1,1", "cell 1,2", "cell 1,3", "cell 1,4"], 0.0

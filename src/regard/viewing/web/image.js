@@ -26,9 +26,11 @@ export class AttentionImage extends SelectionElement {
     return map.height > 0 && map.width > 0 && Boolean(trace.axis(map.columns).grid);
   }
 
-  /** The word with the sharpest attention. */
+  /** The word with the sharpest attention, as far as its gate lets it through. */
   initialPlace() {
-    const peaks = peaksOf(this.selected.selection);
+    const { selection } = this.selected;
+    const gates = seriesOf(this.trace, "gate", selection.rows);
+    const peaks = peaksOf(selection).map((peak, row) => peak * (gates?.[row] ?? 1));
     return { row: peaks.indexOf(Math.max(...peaks)), column: null };
   }
 
