@@ -6,6 +6,8 @@
 jobs: `regard translate --output out/` of sentences of the world babel (11.4 words on average, seed 5), one file for
 each worker. Each number of workers runs a short and a long job, whose difference gives the speed; what the short one
 takes beyond that is the overhead: starting the workers, importing torch, loading the model, and, with Ray, the cluster.
+Lines for each second of processor time are those of the workers (those of Ray cannot be told), and hold on a busy
+machine too.
 
 training: target tokens per second of `regard train babel-en-fr --devices N`, the median over the second half. Each
 process takes 1,500 tokens of a batch, so that batches grow with the number of processes. On a machine with GPUs,
@@ -19,6 +21,7 @@ import csv
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -51,19 +54,27 @@ def write_sentences(folder: Path, files: int, lines: int) -> None:
         (folder / f"{number}.txt").write_text("".join(islice(sentences, lines)))
 
 
-def time_job(model: str, engine: str, workers: int, lines: int, folder: Path, options: list[str]) -> float:
-    """Seconds that a job takes which has a file of so many lines for each worker."""
+def time_job(
+    model: str, engine: str, workers: int, lines: int, folder: Path, options: list[str]
+) -> tuple[float, float]:
+    """Seconds, and seconds of processor time, that a job takes which has a file of so many lines for each worker."""
     inputs, out = folder / f"{workers}-{lines}", folder / f"{engine}-{workers}-{lines}"
     write_sentences(inputs, workers, lines)
     command = [*REGARD, "translate", "--model", model, "--input", str(inputs / "*.txt"), "--output", f"{out}/"]
     command += ["--workers", str(workers), "--engine", engine, *options]
-    began = time.perf_counter()
+    began, used = time.perf_counter(), _processor_seconds()
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    seconds = time.perf_counter() - began
+    seconds, used = time.perf_counter() - began, _processor_seconds() - used
     for number in range(workers):
         if len((out / f"{number}.txt").read_text().splitlines()) != lines:
             raise ValueError(f"{out / f'{number}.txt'} does not have {lines} lines.")
-    return seconds
+    return seconds, used
+
+
+def _processor_seconds() -> float:
+    """Processor time of the processes that have ended, those that they have started included."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def measure_jobs(arguments: argparse.Namespace, options: list[str]) -> list[dict[str, Any]]:
@@ -73,13 +84,17 @@ def measure_jobs(arguments: argparse.Namespace, options: list[str]) -> list[dict
         for engine in arguments.engines:
             for workers in arguments.workers:
                 sizes = [arguments.lines, LONGER * arguments.lines]
-                short, long = (time_job(arguments.model, engine, workers, size, Path(name), options) for size in sizes)
-                speed = workers * (sizes[1] - sizes[0]) / (long - short)
+                (short, used), (long, used_more) = (
+                    time_job(arguments.model, engine, workers, size, Path(name), options) for size in sizes
+                )
+                more = workers * (sizes[1] - sizes[0])
+                speed = more / (long - short)
                 rows.append(
                     {
                         "engine": engine,
                         "workers": workers,
                         "lines/s": speed,
+                        "lines/processor s": more / (used_more - used) if engine == "processes" else "-",
                         "overhead s": short - workers * sizes[0] / speed,
                         "seconds": [short, long],
                     }

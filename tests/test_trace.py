@@ -536,3 +536,51 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "not.json").write_text("{}")
     with pytest.raises(DataError, match=r"not\.json: Not a trace"):
         Trace.load(tmp_path / "not.json")
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_subwords_are_joined_to_words_by_the_text():
+    source = Axis("source", "tokens", ("Are", "a", "was", "sign", "ed", ".", "</s>"), text="Area was signed.")
+    target = Axis("target", "tokens", ("l'", "espace", "a", "sign", "é", "</s>"), text="l'espace a signé")
+    weights = softmax_rows(6, 7).astype(np.float32)
+    series = (
+        Series("log_prob", "target", [-1.0, -2.0, -3.0, -4.0, -5.0, -6.0]),
+        Series("gate", "target", [1.0, 0.5, 0.0, 0.2, 0.4, 1.0]),
+        Series("choice", "target", [0, 1, 2, 4, 3, 6]),
+    )
+    words = Trace("translation", (source, target), (Map("cross", "target", "source", weights),), series).by_words()
+    assert words.source == ("Area", "was", "signed.", "</s>")
+    assert words.target == ("l'espace", "a", "signé", "</s>")
+    assert {axis.kind for axis in words.axes} == {"words"}
+    columns = np.stack([weights[:, [0, 1]].sum(1), weights[:, 2], weights[:, 3:6].sum(1), weights[:, 6]], 1)
+    rows = np.stack([columns[[0, 1]].mean(0), columns[2], columns[[3, 4]].mean(0), columns[5]])
+    np.testing.assert_allclose(words.weights, rows, rtol=1e-6)
+    np.testing.assert_allclose(words.weights.sum(1), 1, rtol=1e-5)
+    assert words.values("log_prob") == (-3.0, -3.0, -9.0, -6.0)
+    assert words.values("gate") == pytest.approx((0.75, 0.0, 0.3, 1.0))
+    assert words.values("choice") == (0, 1, 2, 3)
+    assert words.by_words() == words
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (("▁un", "believ", "able", "▁news"), ("unbelievable", "news")),
+        (("[CLS]", "un", "##believ", "##able", "news", "[SEP]"), ("[CLS]", "unbelievable", "news", "[SEP]")),
+        (("un@@", "believ@@", "able", "news"), ("unbelievable", "news")),
+        (("un", "believable</w>", "news</w>"), ("unbelievable", "news")),
+        (("plain", "words"), ("plain", "words")),
+    ],
+)
+def test_subwords_are_joined_to_words_by_their_marks(labels, words):
+    trace = Trace.from_weights(labels, labels, softmax_rows(len(labels), len(labels))).by_words()
+    assert (trace.source, trace.target) == (words, words)
+
+
+def test_an_unknown_token_stands_for_one_word_of_the_text():
+    source = Axis("source", "tokens", ("the", "<unk>", "si", "ts"), text="the 猫猫 sits")
+    trace = Trace("text", (source,), (Map("self", "source", "source", np.eye(4)),)).by_words()
+    assert trace.source == ("the", "<unk>", "sits")
+    np.testing.assert_array_equal(trace.weights[2], [0, 0, 1])

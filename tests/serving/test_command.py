@@ -15,7 +15,7 @@ from http.client import HTTPConnection
 import command_line
 import pytest
 
-SECONDS = float(os.environ.get("REGARD_SOAK_SECONDS", "15"))
+SECONDS = float(os.environ.get("REGARD_SOAK_SECONDS", "8"))
 CLIENTS = 64
 REQUESTS = [
     ("/v1/translate", {"input": "He is happy.", "options": {"beam": 1, "max_length": 8}}),

@@ -70,7 +70,7 @@ def show_pretrained(console: Console, folder: Path) -> list[Path]:
     translations = regard.load("en-fr", device="cpu").translate(ENGLISH)
     for translation in translations:
         console.print(f"{translation.source}\n[bold]{translation.text}[/bold]\n")
-    view = regard.view(translations[-1])
+    view = regard.view(translations[-1].trace.by_words())
     console.print(view, "")
     title = translations[-1].text
     return [

@@ -18,6 +18,7 @@ from regard.trace.data_uri import check_data_uri, to_data_uri
 from regard.trace.elements import VERSION, Axis, Box, Map, Series, to_array
 from regard.trace.reading import constructor_arguments, parse
 from regard.trace.transformers_output import axes_and_maps
+from regard.trace.words import join_subwords
 
 Element = TypeVar("Element", Axis, Map)
 
@@ -192,6 +193,14 @@ class Trace:
             asked = {key: value for key, value in asked.items() if value is not None}
             raise OptionError(f"This trace has no map with {_listed(asked)}. It has {_summary(self.maps)}.")
         return replace(self, maps=tuple(maps))
+
+    def by_words(self) -> "Trace":
+        """This trace with the subwords of each word joined: rows are averaged, columns are added.
+
+        Words are found in the text of an axis, or by the marks of common subword tokenizers. Of log-probabilities and
+        surprisals a word has the sum, of other series the mean.
+        """
+        return join_subwords(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, version 2. What the trace does not have is left out."""

@@ -34,7 +34,11 @@ def recipe_of(kind: str, **options):
     model, training = REWARDS if kind == "rewards" else KINDS[kind]
     data = {"examples": 60, "held_out": 6, "held_out_test": 5}
     small = {"image_size": 32, "filters": (4, 6, 8), "embedding": 12, "hidden": 24, "attention_dim": 12}
-    given = {"epochs": 3, "max_tokens": 150, "learning_rate": 0.01, "average_decay": 0.0} | training | options
+    given = (
+        {"epochs": 3, "max_tokens": 150, "learning_rate": 0.01, "average_decay": 0.0, "max_output_length": 8}
+        | training
+        | options
+    )
     return read_recipe("scenes-soft", {"data": data, "model": small | model, "train": given})
 
 

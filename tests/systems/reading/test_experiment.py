@@ -50,6 +50,7 @@ def learn(folder, *, data, model, train=None):
     [{"cell": "lstm"}, {"cell": "lstmn", "layers": 2, "skip": True}, {"cell": "self-attention", "heads": 2}],
     ids=lambda model: model["cell"],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_a_language_model_learns_sentences_by_heart(tmp_path, model):
     write(tmp_path, "train.txt", SENTENCES)
     write(tmp_path, "test.txt", SENTENCES[:2])
@@ -78,6 +79,7 @@ def test_a_classifier_learns_trees_and_their_phrases(tmp_path):
 
 
 @pytest.mark.parametrize("fusion", ["shallow", "deep", "aligned"])
+@pytest.mark.usefixtures("unchecked")
 def test_inference_learns_pairs(tmp_path, fusion):
     pairs = [
         ("yes", "a dog runs", "a dog moves"),
