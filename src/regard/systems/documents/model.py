@@ -86,7 +86,7 @@ class DocumentClassifier(System):
     def __init__(self, config: DocumentClassifierConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
         super().__init__(config)
         if len(labels) < 2:
-            raise OptionError(f"A document classifier needs at least two classes; got {list(labels)}.")
+            raise OptionError(f"A document classifier needs at least two classes; got {list(labels)!s:.200}.")
         self.tokenizer, self.labels = tokenizer, Labels(labels)
         dim, inner = 2 * config.hidden, config.attention_dim or 2 * config.hidden
         self.embedding = nn.Embedding(len(tokenizer), config.embedding, padding_idx=PAD)
