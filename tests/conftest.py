@@ -34,8 +34,10 @@ def device(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _seed() -> None:
+def _same_state_for_every_test() -> Iterator[None]:
     torch.manual_seed(20150519)
+    yield
+    assert torch.get_num_threads() == 1, "This test changed the number of threads, on which sums of later tests depend."
 
 
 @pytest.fixture

@@ -22,6 +22,11 @@ FLAGS = (
 )  # fmt: skip
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run these tests last: the event loop of Playwright stays in this thread, where asyncio cannot start another."""
+    items.sort(key=lambda item: Path(__file__).parent in item.path.parents)
+
+
 def find_chromium() -> str | None:
     """The path of a Chromium, or nothing; $CHROMIUM names one."""
     named = os.environ.get("CHROMIUM")

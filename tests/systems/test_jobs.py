@@ -30,6 +30,7 @@ def models(tmp_path_factory):
 @pytest.fixture
 def one_process(monkeypatch):
     """Workers in this process: starting others, which import torch, takes seconds."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # else a worker takes all cores, and this process would keep them
     monkeypatch.setattr(job, "run_processes", lambda job, parts, workers: (Worker(job)(part) for part in parts))
 
 

@@ -120,10 +120,13 @@ def test_a_task_is_saved_and_loaded(name, tmp_path):
 
 def test_a_broken_file_of_a_task_is_explained(tmp_path):
     path = tmp_path / "task.json"
-    for text in ("", "[]", '{"task": "knitting"}', '{"bits": 3}'):
+    for text in ("", "[]", '{"bits": 3}'):
         path.write_text(text)
         with pytest.raises(ModelError, match=r"task\.json is not a task on tapes"):
             Task.load(path)
+    path.write_text('{"task": "knitting"}')
+    with pytest.raises(ModelError, match=r"task\.json: task must be one of copy, .*; got 'knitting'"):
+        Task.load(path)
     path.write_text('{"task": "copy", "bits": 0}')
     with pytest.raises(OptionError, match=r"task\.json: bits must be a whole number, 1 or more; got 0"):
         Task.load(path)
