@@ -107,8 +107,10 @@ def time_contests(name: str, runs: int) -> dict[str, Any]:
             run()
             measured = []
             for _ in range(runs):
+                _wait_for_gpu()
                 before = _clocks()
                 run()
+                _wait_for_gpu()
                 measured.append(_since(before))
             times[contest.name] = {clock: statistics.median(each[clock] for each in measured) for clock in CLOCKS}
     return {"times": times}
@@ -164,6 +166,14 @@ def ratio_table(measured: dict[str, list[dict[str, Any]]], clock: str) -> Table:
                 end_section=place == len(pairs[0]["old"]["times"]) - 1,
             )
     return table
+
+
+def _wait_for_gpu() -> None:
+    """Without this, only the time that the CPU takes to launch the kernels would be measured."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def _clocks(*, children: bool = False) -> tuple[float, float]:
