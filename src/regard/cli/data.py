@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from regard.cli.listings import print_entry
 from regard.errors import OptionError
 from regard.systems.output import say
 
@@ -35,17 +36,12 @@ def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] =
 
 def list_() -> None:
     """List the public data sets that `regard data get` knows: what they hold, their licences, how to train on them."""
-    from rich.console import Console
-    from rich.padding import Padding
-
     from regard.data.datasets import list_datasets
 
-    console = Console()
     for dataset in list_datasets():
         how = f"fetched by hand: {dataset.by_hand}" if dataset.by_hand else "downloaded"
-        console.print(f"[bold]{dataset.name}[/bold]  {dataset.size}, {how}", highlight=False)
-        lines = [dataset.description, f"Licence: {dataset.licence}", f"Train: {dataset.training}"]
-        console.print(Padding("\n".join(lines), (0, 0, 1, 4)), highlight=False, markup=False)
+        lines = (dataset.description, f"Licence: {dataset.licence}", f"Train: {dataset.training}")
+        print_entry(dataset.name, f"{dataset.size}, {how}", *lines)
 
 
 def newsgroups(

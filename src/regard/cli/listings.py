@@ -21,23 +21,26 @@ def models(*, json: bool = False) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    from rich.console import Console
-    from rich.table import Table
-
     from regard.systems.pretrained import pretrained_models
 
     found = pretrained_models()
     if json:
         say(dumps([asdict(model) for model in found], ensure_ascii=False))
         return
-    table = Table(show_lines=True)
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it does", overflow="fold")
-    table.add_column("on its test", overflow="fold", min_width=11)
-    table.add_column("MiB", justify="right", no_wrap=True)
     for model in found:
-        table.add_row(model.name, model.summary, model.headline, f"{model.mebibytes:.1f}")
-    Console().print(table)
+        score = f"; on its test set: {model.headline}" if model.headline else ""
+        print_entry(model.name, f"{model.mebibytes:.1f} MiB{score}", model.summary)
+
+
+def print_entry(name: str, facts: str, *lines: str) -> None:
+    """Print an entry of a list: its name with short facts, and indented lines below."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text.assemble((name, "bold"), f"  {facts}"))
+    console.print(Padding("\n".join(lines), (0, 0, 1, 4), expand=False), markup=False)
 
 
 def recipes(name: str | None = None, *, fields: str | None = None) -> None:
