@@ -159,10 +159,8 @@ def test_each_input_has_its_own_length_limit():
             assert alone[name][0].tokens == together[name][row].tokens
 
 
-@every_decoder
+@pytest.mark.parametrize("name", [name for name in MAKE_DECODER if name not in WITHOUT_ATTENTION])
 def test_attention_is_that_of_the_chosen_words(name):
-    if name in WITHOUT_ATTENTION:
-        pytest.skip("has no attention")
     encoder, decoder = make(name)
     source, lengths = sources(3)
     found = decode(beam, decoder, encoder(source, lengths), RULES, size=4)
