@@ -177,7 +177,14 @@ def test_the_fields_of_recipes_are_listed_with_their_choices(system):
         assert part in flat
     if system == "translator":
         assert "--model.architecture one of plain, rnnsearch, luong, transformer (default rnnsearch)" in flat
+        assert "--data.dataset_columns a list of 2 texts (default source,target)" in flat
     assert "Did you mean 'translator'" in refused("recipes", "--fields", "translater")
+
+
+def test_an_option_without_its_value_is_explained():
+    said = refused("recipes", "--fields").replace("│ ", "")
+    assert "--fields requires an argument. List the fields of recipes for this system: translator, captioner" in said
+    assert "--train.epochs requires an argument" in refused("train", "--train.epochs").replace("│ ", "")
 
 
 @pytest.mark.parametrize(

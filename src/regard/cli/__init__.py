@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError
 
 from regard import __version__
 from regard.errors import RegardError, RegardWarning
@@ -40,6 +40,7 @@ def build_app() -> App:
         version=__version__,
         help="Attention models you can train, measure and look inside. Start with: regard demo\n\n"
         "Any command takes --debug, which shows the traceback of an error.",
+        error_formatter=_with_help,
     )
     for family in families().values():
         for name, path in family.commands.items():
@@ -51,6 +52,15 @@ def build_app() -> App:
         data.command(resolve(f"regard.cli.data:{'list_' if name == 'list' else name}"), name=name)
     app.command(data)
     return app
+
+
+def _with_help(error: CycloptsError) -> Any:
+    """What is wrong with the arguments; an option without its value is explained as in the help."""
+    if isinstance(error, MissingArgumentError) and error.app and error.argument:
+        for known in error.app.assemble_argument_collection(parse_docstring=True):
+            if known.name == error.argument.name and known.parameter.help:
+                return CycloptsPanel(f"{error} {' '.join(known.parameter.help.split())}")
+    return CycloptsPanel(error)
 
 
 @contextmanager

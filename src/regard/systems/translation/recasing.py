@@ -30,9 +30,9 @@ def without_first_capital(text: str, tokenizer: Tokenizer) -> str | None:
 def recased(text: str, tokenizer: Tokenizer) -> Iterator[str]:
     """A sentence in capitals in lower case, as it may have been meant.
 
-    Words begin with a capital where the vocabulary then needs fewer pieces, as for a name that it knows, and stay as they
-    are where it has to spell them but needs no more pieces, as for an abbreviation. Words of one letter are tried both
-    ways: an English "I" is a capital, an "a" is not. So are words that are spelled either way, which may be names.
+    Words begin with a capital where the vocabulary then needs fewer pieces, as for a name that it knows, and stay as
+    they are where it has to spell them but needs no more pieces, as for an abbreviation. Words of one letter are tried
+    both ways: an English "I" is a capital, an "a" is not. So are words that are spelled either way, possibly names.
     """
 
     def pieces(word: str) -> int:
