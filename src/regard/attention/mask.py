@@ -19,8 +19,8 @@ def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor,
         raise DtypeError(f"padding takes the lengths as a tensor of integers, e.g. torch.tensor([3, 5]); got {given}.")
     if size is not None and (not isinstance(size, (int, torch.SymInt)) or size < 0):
         raise OptionError(f"The size of a padding mask must be a whole number, 0 or more; got {size!r}.")
-    # Only lengths on the CPU are checked: reading them on a GPU would wait for all work queued there. Nor are they while
-    # torch compiles or exports with a given size: the values are then unknown, and reading them would break the graph.
+    # Lengths on a GPU are not checked: reading them would wait for all work queued there. Nor are lengths that torch
+    # compiles or exports with a given size: their values are unknown then, and reading them would break the graph.
     is_known = lengths.device.type == "cpu" and (size is None or not torch.compiler.is_compiling())
     if is_known and lengths.numel():
         shortest, longest = (int(extreme) for extreme in lengths.aminmax())
