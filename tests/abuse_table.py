@@ -157,7 +157,7 @@ TABLE: dict[str, list[Slot]] = {
     "bench": [Slot("bench decoder --repeats 1 --json {x}", {"a folder": damage.OUTPUT["a folder"]})],
     "data get": [
         Slot("data get multi30k --from {x}", damage.PLACE, "mnist"),
-        Slot("data get tatoeba-en-fr --from {x}", damage.PLACE, "mnist"),
+        Slot("data get tatoeba-fra --from {x}", damage.PLACE, "mnist"),
     ],
     "data list": [],
     "data newsgroups": [

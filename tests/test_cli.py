@@ -177,7 +177,14 @@ def test_the_fields_of_recipes_are_listed_with_their_choices(system):
         assert part in flat
     if system == "translator":
         assert "--model.architecture one of plain, rnnsearch, luong, transformer (default rnnsearch)" in flat
+        assert "--data.dataset_columns a list of 2 texts (default source,target)" in flat
     assert "Did you mean 'translator'" in refused("recipes", "--fields", "translater")
+
+
+def test_an_option_without_its_value_is_explained():
+    said = refused("recipes", "--fields").replace("│ ", "")
+    assert "--fields requires an argument. List the fields of recipes for this system: translator, captioner" in said
+    assert "--train.epochs requires an argument" in refused("train", "--train.epochs").replace("│ ", "")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +274,8 @@ def test_what_cannot_be_viewed_is_explained(content, says, tmp_path):
         (lambda f: ["train", "multi30k-luon"], "Did you mean 'multi30k-luong'"),
         (lambda f: ["train", "--model.scor", "dot"], "Did you mean 'score'"),
         (lambda f: ["train", "--modl.score", "dot"], "--modl"),
-        (lambda f: ["train", "--train", 3], "--train"),
+        (lambda f: ["train", "--train", 3], "There is no option --train. Fields of a recipe are set with --data.NAME"),
+        (lambda f: ["train", "--device", "cuda"], "There is no option --device. Did you mean '--devices'"),
         (lambda f: ["train", "-o", f / "o"], "--source a.txt --target b.txt"),
         (lambda f: ["train", "-o", f / "o"], "--data.world babel:en-fr"),
         (lambda f: ["train", "multi30k-transformer", "-o", f / "o"], "regard data get multi30k"),
@@ -288,7 +296,7 @@ def test_what_cannot_be_viewed_is_explained(content, says, tmp_path):
     ],
 )
 def test_what_is_wrong_is_explained_without_a_traceback(make, says, tmp_path):
-    message = refused(*make(tmp_path))
+    message = refused(*make(tmp_path)).replace("│ ", "")
     assert any(part in message for part in says.split("|")), message
     assert not (tmp_path / "o" / "model").exists()
 

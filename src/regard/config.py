@@ -252,10 +252,9 @@ def _allowed(kind: Any) -> str:
     if get_origin(plain) is tuple:
         parts = get_args(plain)
         inside = _NOUNS.get(_plain(parts[0]), "value").removeprefix("a ")
-        plural = inside if inside == "text" else f"{inside}s"
         if len(parts) == 2 and parts[1] is Ellipsis:
-            return f"a list of {plural}"
-        return f"a list of {len(parts)} {plural}"
+            return f"a list of {inside}" if inside == "text" else f"a list of {inside}s"
+        return f"a list of {len(parts)} {inside}s"
     noun = _NOUNS.get(plain, getattr(plain, "__name__", str(plain)))
     return f"{noun}{_range(kind)}"
 

@@ -2,13 +2,13 @@
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from regard.config import nearest_hint
-from regard.errors import OptionError
+from regard.errors import OptionError, RegardError
 
 _ANY_POSITION, _ANY_NAME = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
@@ -49,7 +49,7 @@ def build_part(path: str, sizes: Mapping[str, Any]) -> Any:
     variable = {parameter.kind for parameter in parameters} & {_ANY_POSITION, _ANY_NAME}
     # nn.Module itself takes (*args, **kwargs) and refuses both: a module without an __init__ asks for nothing.
     if variable == {_ANY_NAME}:
-        return factory(**sizes)
+        return _built(path, factory, sizes)
     named = [parameter for parameter in parameters if parameter.kind not in variable]
     unknown = [
         parameter.name
@@ -58,6 +58,16 @@ def build_part(path: str, sizes: Mapping[str, Any]) -> Any:
     ]
     if unknown:
         raise OptionError(
-            f"{path!r} asks for {', '.join(unknown)}, which this model cannot give. It can give: {', '.join(sizes)}."
+            f"{path!r} asks for {', '.join(unknown)}, which this model cannot give. It can give: {', '.join(sizes)}. "
+            "Name a class, or a function that returns the part, rather than the part itself."
         )
-    return factory(**{parameter.name: sizes[parameter.name] for parameter in named if parameter.name in sizes})
+    return _built(path, factory, {each.name: sizes[each.name] for each in named if each.name in sizes})
+
+
+def _built(path: str, factory: Callable[..., Any], sizes: Mapping[str, Any]) -> Any:
+    try:
+        return factory(**sizes)
+    except RegardError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        raise OptionError(f"{path!r} cannot be built: {type(error).__name__}: {error}.") from error

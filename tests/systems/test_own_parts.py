@@ -59,6 +59,11 @@ def greedy_for_sizes(query_dim, colour):
     return None
 
 
+class Broken(Score):
+    def __init__(self, **sizes):
+        raise RuntimeError("no such matrix")
+
+
 NUMBER = 3
 '''
 SMALL = ["--data.world", "babel:en-fr", "--data.examples", "60", "--data.held_out", "5", "--data.vocabulary", "200"]
@@ -97,7 +102,7 @@ def test_a_model_with_parts_from_outside_the_package_trains_and_is_loaded_with_t
     assert model.config.to_dict()[parts[0].removeprefix("--model.")] == path
     assert model.translate("the dog runs .").trace is not None
     assert run("translate", "--model", "run", "the dog runs .") == 2
-    assert "Pass trust=True" in capsys.readouterr().err
+    assert "--trust" in capsys.readouterr().err
     assert run("translate", "--model", "run", "--trust", "the dog runs .") == 0
 
 
@@ -127,6 +132,8 @@ def test_what_is_wrong_with_a_path_is_said(mine):
         ("my_parts:Bilinaer", "my_parts has no 'Bilinaer'. Did you mean 'Bilinear'?"),
         ("my_parts:NUMBER", "which is neither a class nor a function"),
         ("my_parts:greedy_for_sizes", "asks for colour, which this model cannot give. It can give: query_dim"),
+        ("my_parts:plain_score", "a function that returns the part, rather than the part itself"),
+        ("my_parts:Broken", "'my_parts:Broken' cannot be built: RuntimeError: no such matrix."),
     ]:
         with pytest.raises(OptionError) as raised:
             build_part(path, {"query_dim": 3, "key_dim": 5})

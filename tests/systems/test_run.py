@@ -111,6 +111,10 @@ def test_models_are_evaluated_by_name_folder_or_object(tmp_path):
     assert first.outputs == second.outputs
     with pytest.raises(OptionError, match=r"no field 'wrld'\. Did you mean 'world'"):
         regard.evaluate(model, wrld="babel:en-fr")
+    with pytest.raises(OptionError, match="already on the device cpu"):
+        regard.evaluate(model, device="cpu", **options)
+    with pytest.raises(OptionError, match="device must be such as 'cpu'"):
+        regard.evaluate(tmp_path / "m", device="gpu", **options)
 
 
 @pytest.mark.parametrize("name", ["hansards-en-fr", "fa-en", "ptb-lstmn", "imdb-han", "flickr8k-soft", "mnist-lenet"])

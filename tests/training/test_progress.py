@@ -83,6 +83,41 @@ def test_on_a_terminal_a_bar_counts_the_steps_and_closes(tmp_path):
     assert text.rstrip().endswith("\x1b[?25h"), "the cursor is shown again"
 
 
+@pytest.mark.parametrize(
+    ("score", "unit", "reward", "has_room"),
+    [
+        ("valid_bleu", "tokens", {}, True),
+        ("valid_reward", "captions", {"reward": 0.25}, False),
+        ("valid_log_likelihood", "tapes", {}, False),
+    ],
+)
+def test_at_80_columns_no_number_is_cut(score, unit, reward, has_room, monkeypatch):
+    bar = TrainingBar(score, unit, Console(file=StringIO(), force_terminal=True, width=80))
+    task, page = Scripted([], []), Console(file=StringIO(), width=80)
+    for name, value in {
+        "callback_metrics": {"loss": 1.5, f"{unit}/s": 123456, score: 12.5} | reward,
+        "current_epoch": 99,
+        "num_training_batches": 15000,
+    }.items():
+        monkeypatch.setattr(lightning.Trainer, name, value)
+    trainer = lightning.Trainer(logger=False, max_epochs=200)
+    bar.on_train_start(trainer, task)
+    bar.on_train_epoch_start(trainer, task)
+    bar.on_train_batch_end(trainer, task, None, None, 12344)
+    for happens in (bar.on_validation_end, bar.on_validation_start):
+        happens(trainer, task)
+        page.print(bar._progress.get_renderable())
+    bar.on_train_end(trainer, task)
+    training, validating = page.file.getvalue().splitlines()
+    for line in (training, validating):
+        assert line.startswith("Epoch 100/200 ")
+        assert " 12345/15000 0:00:00 " in line
+        assert line.endswith(f"  best {score.removeprefix('valid_')} 12.50")
+    assert " loss 1.500  " in training
+    assert (f"{unit}/s 123,456" in training) == has_room, "the throughput is left out first"
+    assert "validating" in validating
+
+
 def test_the_metrics_of_a_step_are_read_only_now_and_then(monkeypatch):
     """Each reading waits for the GPU."""
     metrics = {"loss": torch.tensor(2.0), "tokens/s": torch.tensor(5.0), "lr-AdamW": torch.tensor(1.0)}

@@ -138,7 +138,7 @@ def recall(
     """
     checks.check_kernel(kernel)
     checks.check_memory(memory)
-    num_keys = len(memory)
+    num_keys = memory.num_keys
     if num_keys == 0:
         return _recall_nothing(
             query, memory, score=score, align=align, weights=weights, kernel=kernel, state=state, soft=soft

@@ -199,9 +199,9 @@ def in_steps(score: Score, align: Align, memory: Memory) -> Callable[[Tensor], T
         return None
     from regard.kernels.steps import MAX_KEYS, Steps
 
-    if len(memory) > MAX_KEYS or (mask is not None and (mask.ndim != 3 or mask.shape[1] != 1)):
+    if memory.num_keys > MAX_KEYS or (mask is not None and (mask.ndim != 3 or mask.shape[1] != 1)):
         return None
-    allowed = None if mask is None else mask[:, 0].expand(len(memory.keys), len(memory))
+    allowed = None if mask is None else mask[:, 0].expand(memory.keys.shape[0], memory.num_keys)
     if is_plain_additive(score):
         steps = Steps(memory.keys, memory.values, allowed, score.direction)
     elif is_plain_product(score) and score.learned_query() is None:

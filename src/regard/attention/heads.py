@@ -127,7 +127,7 @@ class MultiHead(nn.Module):
         if mask is not None:
             per_head = isinstance(mask, Tensor) and mask.ndim == 4
             lead = torch.Size([query.shape[0], self.num_heads]) if per_head else query.shape[:1]
-            checks.check_mask(mask, lead, query.shape[1], len(memory), query.device)
+            checks.check_mask(mask, lead, query.shape[1], memory.num_keys, query.device)
             mask = mask if per_head or mask.ndim < 3 else mask.unsqueeze(-3)
         attended = recall(
             self._split(self.query_layer(query)),

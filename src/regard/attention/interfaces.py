@@ -314,7 +314,9 @@ def take_rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Sha
         # One launch on a GPU; and an expanded or transposed table need not be copied.
         places = index.flatten(len(lead)).unsqueeze(-1)
         return table.gather(-2, places.expand(*places.shape[:-1], width)).view(*index.shape, width)
-    first_row = torch.arange(lead.numel(), device=index.device).view(*lead, *(1,) * (index.ndim - len(lead))) * num_rows
+    first_row = (
+        torch.arange(math.prod(lead), device=index.device).view(*lead, *(1,) * (index.ndim - len(lead))) * num_rows
+    )
     return table.view(-1, width).index_select(0, (index + first_row).flatten()).view(*index.shape, width)
 
 

@@ -11,15 +11,18 @@ def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor,
     """Create a mask that allows the first `lengths` of `size` keys; `size` defaults to the largest length.
 
     The content of the padding does not matter as long as it is finite. For `attend` with heads, add an axis to the
-    lengths: padding(lengths[:, None]) is (b, 1, 1, k). MultiHead adds that axis itself.
+    lengths: padding(lengths[:, None]) is (b, 1, 1, k). MultiHead adds that axis itself. With a given `size`, the values
+    of the lengths are not read on a GPU, nor by torch.compile and torch.export.
     """
     if not isinstance(lengths, Tensor) or lengths.is_floating_point() or lengths.dtype == torch.bool:
         given = f"{lengths.dtype} {tuple(lengths.shape)}" if isinstance(lengths, Tensor) else type(lengths).__name__
         raise DtypeError(f"padding takes the lengths as a tensor of integers, e.g. torch.tensor([3, 5]); got {given}.")
     if size is not None and (not isinstance(size, (int, torch.SymInt)) or size < 0):
         raise OptionError(f"The size of a padding mask must be a whole number, 0 or more; got {size!r}.")
-    # Only lengths on the CPU are checked: reading them on a GPU would wait for all work queued there.
-    if lengths.device.type == "cpu" and lengths.numel():
+    # Lengths on a GPU are not checked: reading them would wait for all work queued there. Nor are lengths that torch
+    # compiles or exports with a given size: their values are unknown then, and reading them would break the graph.
+    is_known = lengths.device.type == "cpu" and (size is None or not torch.compiler.is_compiling())
+    if is_known and lengths.numel():
         shortest, longest = (int(extreme) for extreme in lengths.aminmax())
         if shortest < 0:
             raise OptionError(f"Lengths must be 0 or more; got {shortest}.")

@@ -19,8 +19,13 @@ class Memory:
     values: Float[Tensor, "... k v"]
     mask: Bool[Tensor, "..."] | None = None
 
-    def __len__(self) -> int:
+    @property
+    def num_keys(self) -> int:
+        """The number of keys. Unlike `len`, it may be a symbol, for which torch.export keeps a dynamic size."""
         return self.values.shape[-2]
+
+    def __len__(self) -> int:
+        return self.num_keys
 
     def extended(self, newer: "Memory") -> "Memory":
         """Append a newer memory to this one, as the cache of a decoder grows."""
@@ -28,7 +33,9 @@ class Memory:
         if self.mask is None and newer.mask is None:
             return Memory(keys, values)
         masks = [
-            torch.ones(1, len(memory), dtype=torch.bool, device=values.device) if memory.mask is None else memory.mask
+            torch.ones(1, memory.num_keys, dtype=torch.bool, device=values.device)
+            if memory.mask is None
+            else memory.mask
             for memory in (self, newer)
         ]
         lead = torch.broadcast_shapes(*(mask.shape[:-1] for mask in masks))

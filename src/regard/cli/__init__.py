@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CoercionError, CycloptsError, CycloptsPanel, MissingArgumentError
 
 from regard import __version__
 from regard.errors import RegardError, RegardWarning
@@ -40,6 +40,7 @@ def build_app() -> App:
         version=__version__,
         help="Attention models you can train, measure and look inside. Start with: regard demo\n\n"
         "Any command takes --debug, which shows the traceback of an error.",
+        error_formatter=_explained_arguments,
     )
     for family in families().values():
         for name, path in family.commands.items():
@@ -51,6 +52,27 @@ def build_app() -> App:
         data.command(resolve(f"regard.cli.data:{'list_' if name == 'list' else name}"), name=name)
     app.command(data)
     return app
+
+
+def _explained_arguments(error: CycloptsError) -> Any:
+    """What is wrong with the arguments: an option without its value is explained as in the help."""
+    if error.app and error.argument:
+        known = error.app.assemble_argument_collection(parse_docstring=True)
+        if isinstance(error, MissingArgumentError):
+            for each in known:
+                if each.name == error.argument.name and each.parameter.help:
+                    return CycloptsPanel(f"{error} {' '.join(each.parameter.help.split())}")
+        if isinstance(error, CoercionError) and error.token and error.target_type == dict[str, str]:
+            from regard.config import nearest_hint
+
+            # A table of a recipe without a field, or an option of another name, which might have been a table.
+            name = error.token.keyword
+            near = nearest_hint(name, [option for each in known for option in each.names])
+            return CycloptsPanel(
+                f"There is no option {name}.{near} Fields of a recipe are set with --data.NAME, --model.NAME or "
+                "--train.NAME."
+            )
+    return CycloptsPanel(error)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ def evaluate(
     plot: Path | None = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
     json: bool = False,
+    device: str | None = None,
     trust: bool = False,
     options: Annotated[bool, Parameter(negative="")] = False,
     **test_set: str,
@@ -44,6 +45,8 @@ def evaluate(
         Save what the model answered here, one JSON object per example.
     json
         Print the report as JSON.
+    device
+        cpu, cuda or cuda:N; by default the GPU when there is one.
     trust
         Load a model that runs somebody's own code (package.module:Name).
     options
@@ -69,7 +72,7 @@ def evaluate(
     if output is not None and compare:
         raise OptionError("--output keeps the answers of one model; leave out --compare.")
     values = parse_values(found.test_set, test_set, "--")
-    reports = [run(name, trust=trust, **values) for name in (model, *compare)]
+    reports = [run(name, device=device, trust=trust, **values) for name in (model, *compare)]
     if json:
         say(dumps([report.to_dict() for report in reports] if compare else reports[0].to_dict(), ensure_ascii=False))
     else:

@@ -145,7 +145,9 @@ def read_model(
         config = from_values(config_class, stored["config"], str(folder / CONFIG))
         if (own := own_parts(config)) and not trust:
             named = ", ".join(f"{name} = {path!r}" for name, path in own.items())
-            raise OptionError(f"{folder} uses {named}: loading it runs that code. Pass trust=True if you trust it.")
+            raise OptionError(
+                f"{folder} uses {named}: loading it runs that code. Pass trust=True (--trust) if you trust it."
+            )
         _check_sums(folder, stored["sha256"])
         loaded = _read_assets(folder, stored["assets"], assets)
     metrics = _read_json(folder / METRICS) if (folder / METRICS).is_file() else {}

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from regard.config import from_values
 from regard.errors import DataError, OptionError
 from regard.systems.families import family, resolve
@@ -184,13 +186,22 @@ def _adapted(base: System, recipe: Recipe) -> tuple[Recipe, System]:
     return adapted, model
 
 
-def evaluate(model: str | os.PathLike[str] | System, *, trust: bool = False, **options: Any) -> Report:
+def evaluate(
+    model: str | os.PathLike[str] | System,
+    *,
+    device: str | torch.device | None = None,
+    trust: bool = False,
+    **options: Any,
+) -> Report:
     """Score a model, given by name, folder or object, on a test set.
 
     The options depend on the system: source and reference for a translator, captions and images for a captioner, folder
-    for an image classifier. `regard evaluate --help` lists them.
+    for an image classifier. `regard evaluate --help` lists them. `device` and `trust` are those of `load`; a model that
+    is already loaded is evaluated where it is.
     """
-    loaded: System = model if isinstance(model, System) else load(model, trust=trust)
+    if isinstance(model, System) and device is not None:
+        raise OptionError(f"This model is already on the device {model.device}: move it there yourself, with model.to.")
+    loaded: System = model if isinstance(model, System) else load(model, device=device, trust=trust)
     found = family(loaded.kind)
     name = type(loaded).__name__ if isinstance(model, System) else str(model)
     checked = from_values(found.test_set, options, f"evaluate {name}")

@@ -227,7 +227,7 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
     try:
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0].split(". ")[0]
         raise OptionError(f"device={str(device)!r} cannot be used here ({reason}). Use device='cpu'.") from error
     return chosen
 

@@ -79,4 +79,4 @@ class Interruption:
             raise Interrupted(signum)
         self.signum = signum
         name = "Ctrl-C" if signum == signal.SIGINT else signal.Signals(signum).name
-        sys.stderr.write(f"\n{name}: stopping after this batch, to save the run. Press Ctrl-C to stop at once.\n")
+        sys.stderr.write(f"\n{name}: stopping after this batch, to save the run. A second one stops it at once.\n")

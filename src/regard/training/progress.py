@@ -7,6 +7,7 @@ import lightning.pytorch as lightning
 from lightning.pytorch.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 REFRESH_SECONDS = 0.5
 """Time between two readings of the metrics: each reading waits for the GPU."""
@@ -29,6 +30,7 @@ class TrainingBar(Callback):
         self._loss: float | None = None
         self._best: float | None = None
         self._shown: dict[str, str] = {}
+        self._speed = ""
 
     def state_dict(self) -> dict[str, Any]:
         """The best score so far, for a resumed training."""
@@ -41,8 +43,15 @@ class TrainingBar(Callback):
     def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Open the bar, where there is a terminal to draw it on."""
         if self.console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn(), TimeElapsedColumn())
-            self._progress = Progress(*columns, TextColumn("{task.fields[metrics]}"), console=self.console)
+            whole = Column(no_wrap=True)  # where there is little room, the bar becomes shorter, not a number
+            self._progress = Progress(
+                TextColumn("{task.description}", table_column=whole),
+                BarColumn(None),
+                MofNCompleteColumn(table_column=whole),
+                TimeElapsedColumn(table_column=whole),
+                TextColumn("{task.fields[metrics]}", table_column=whole),
+                console=self.console,
+            )
             self._progress.start()
 
     def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
@@ -52,7 +61,7 @@ class TrainingBar(Callback):
         if self._bar is not None:
             self._progress.remove_task(self._bar)
         steps = int(trainer.num_training_batches)
-        self._bar = self._progress.add_task(self._epoch(trainer), total=steps, metrics=self._metrics())
+        self._bar = self._progress.add_task(self._epoch(trainer), total=steps, metrics=self._fitting(trainer))
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -67,12 +76,12 @@ class TrainingBar(Callback):
         if now - self._read_at >= REFRESH_SECONDS:
             self._read_at = now
             self._read(trainer)
-        self._progress.update(self._bar, completed=batch_idx + 1, metrics=self._metrics())
+        self._progress.update(self._bar, completed=batch_idx + 1, metrics=self._fitting(trainer))
 
     def on_validation_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Say that the model is being validated."""
         if self._progress is not None and self._bar is not None:
-            self._progress.update(self._bar, description=f"{self._epoch(trainer)} (validating)")
+            self._progress.update(self._bar, metrics=self._line("validating"))
 
     def on_validation_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Show the score of the validation."""
@@ -80,7 +89,7 @@ class TrainingBar(Callback):
         if value is not None:
             self._best = max(float(value), float(value) if self._best is None else self._best)
         if self._progress is not None and self._bar is not None:
-            self._progress.update(self._bar, description=self._epoch(trainer), metrics=self._metrics())
+            self._progress.update(self._bar, metrics=self._fitting(trainer))
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Without a terminal, write a line for each epoch."""
@@ -111,12 +120,22 @@ class TrainingBar(Callback):
         if "loss" in known:
             loss = float(known["loss"])
             self._loss = loss if self._loss is None else SMOOTHING * self._loss + (1 - SMOOTHING) * loss
-            self._shown["loss"] = f"{self._loss:.3f}"
+            self._shown["loss"] = f"loss {self._loss:.3f}"
         if "reward" in known:
-            self._shown["reward"] = f"{float(known['reward']):.3f}"
+            self._shown["reward"] = f"reward {float(known['reward']):.3f}"
         if (speed := f"{self.unit}/s") in known:
-            self._shown[speed] = f"{float(known[speed]):,.0f}"
+            self._speed = f"{speed} {float(known[speed]):,.0f}"
 
     def _metrics(self) -> str:
-        best = {} if self._best is None else {f"best {self.score.removeprefix('valid_')}": f"{self._best:.2f}"}
-        return "  ".join(f"{name} {value}" for name, value in (self._shown | best).items())
+        return self._line(*self._shown.values(), self._speed)
+
+    def _line(self, *parts: str) -> str:
+        """Parts of a line before the best score so far."""
+        best = "" if self._best is None else f"best {self.score.removeprefix('valid_')} {self._best:.2f}"
+        return "  ".join(filter(None, (*parts, best)))
+
+    def _fitting(self, trainer: lightning.Trainer) -> str:
+        """The metrics, without the throughput where the line would be too long for the terminal."""
+        metrics, steps = self._metrics(), trainer.num_training_batches
+        is_short = len(f"{self._epoch(trainer)}  {steps}/{steps} 0:00:00 {metrics}") <= self.console.width
+        return metrics if is_short else self._line(*self._shown.values())

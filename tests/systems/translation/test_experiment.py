@@ -7,13 +7,14 @@ import pytest
 import torch
 from command_line import write_lines
 
+from regard.data.batches import CostBatches
 from regard.data.corpus import Corpus
 from regard.data.pairs import GuidedPairs, TextPairs, collate
 from regard.data.tokenizer import Tokenizer
 from regard.errors import RegardError
 from regard.systems.run import read_recipe, train
 from regard.systems.translation.alignment import link_words
-from regard.systems.translation.experiment import TranslationTask, TranslationTrain
+from regard.systems.translation.experiment import TranslationTask, TranslationTrain, choose_max_tokens
 from regard.systems.translation.model import Translator, TranslatorConfig
 from regard.training.checkpoint_files import read_checkpoint, step_files
 from regard.training.task import Plateau
@@ -105,6 +106,17 @@ def test_two_text_files_become_a_model(tmp_path):
     assert (tmp_path / "run" / "logs" / "metrics.csv").is_file()
     again = train(recipe, out=tmp_path / "tuned", start_from=loaded, progress=False)
     assert again.model.source_tokenizer.vocabulary_hash == loaded.source_tokenizer.vocabulary_hash
+
+
+@pytest.mark.parametrize(
+    ("pairs", "max_tokens", "batches"), [(600, 512, 19), (40_000, 1_280, 500), (400_000, 4096, 1563)]
+)
+def test_batches_grow_with_the_corpus_so_that_small_ones_have_enough_updates(pairs, max_tokens, batches):
+    """Of pairs with 16 tokens; an update needs some tokens, and more than 4,096 hardly make it better."""
+    sizes = np.full((pairs, 2), 16)
+    chosen = choose_max_tokens(sizes)
+    assert chosen == max_tokens
+    assert len(list(CostBatches(sizes, max_cost=chosen, shuffle=False, seed=0))) == batches
 
 
 def test_training_twice_gives_the_same_model_with_workers_too(tmp_path):

@@ -199,10 +199,26 @@ def test_sentences_in_capitals_are_answered_in_capitals(shipped):
         "I saw Mary and a dog",
         "I saw Mary and A dog",
     ]
+    assert list(recased("THE FBI IS IN TEHRAN", shipped.source_tokenizer)) == [
+        "The FBI is in tehran",
+        "The FBI is in Tehran",
+    ]
     assert is_in_capitals("OK, A B")
     assert not is_in_capitals("A B")
     assert not is_in_capitals("OK, then")
     assert not is_in_capitals("你好 123")
+
+
+@pytest.mark.parametrize(
+    ("capitals", "french"),
+    [
+        ("HELLO WORLD, HOW ARE YOU?", "BON MONDE, COMMENT ES-TU ?"),
+        ("I LIVE IN TEHRAN.", "JE VIS À TÉHÉRAN."),
+        ("WATCH CNN!", "REGARDEZ CNN !"),
+    ],
+)
+def test_capitals_that_the_vocabulary_has_to_spell_are_never_copied_unread(capitals, french, shipped):
+    assert shipped.translate(capitals).text == french
 
 
 def test_a_long_sentence_is_divided_so_that_time_grows_with_its_length(tokenizer):

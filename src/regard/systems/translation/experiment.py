@@ -4,6 +4,7 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 import torch
 from msgspec import Meta
 from torch import Tensor
@@ -190,7 +191,7 @@ class TranslationExperiment(Experiment[Translator]):
             examples = GuidedPairs(examples, corpus, *tokenizers, split=split)
         valid = TextPairs(splits.valid, *tokenizers)
         sizes, valid_sizes = padded_sizes(examples.lengths), padded_sizes(valid.lengths)
-        max_tokens = settings.max_tokens or _choose_max_tokens(int(sizes.max(1).sum()))
+        max_tokens = settings.max_tokens or choose_max_tokens(sizes)
         batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=bool(dropout))
         valid_batches = CostBatches(valid_sizes, max_cost=max_tokens, shuffle=False, seed=0)
         train_loader = BatchLoader(examples, batches, collate_fn=collate, **self._workers())
@@ -236,6 +237,6 @@ class TranslationExperiment(Experiment[Translator]):
         return {"num_workers": count, "persistent_workers": True} if count else {}
 
 
-def _choose_max_tokens(total: int) -> int:
-    """Tokens in a batch for a corpus with this many padded tokens."""
-    return max(512, min(4096, total // BATCHES_PER_EPOCH))
+def choose_max_tokens(sizes: np.ndarray) -> int:
+    """Tokens in a batch, for pairs of these padded sizes: so many that an epoch has about 500 batches."""
+    return max(512, min(4096, int(sizes.max(1).sum()) // BATCHES_PER_EPOCH))

@@ -109,10 +109,22 @@ class Passages:
         decoded = self._decode([form.read for _, form in tries], self.options, [bool(form.runs) for _, form in tries])
         better: dict[int, tuple[Form, Translation]] = {}
         for (number, form), result in zip(tries, decoded, strict=True):
-            best = better.get(number, found[number] if form.capitals or form.capital else None)
+            first = found[number]
+            best = better.get(number, first if self._may_be_better(first[0], form) else None)
             if is_kept(form.stand_for, result.text) and (best is None or result.score > best[1].score):
                 better[number] = (form, result)
         return better
+
+    def _may_be_better(self, first: Form, other: Form) -> bool:
+        """Whether a sentence as it was given may have a better translation than in another form.
+
+        Capitals that take more pieces than lower case were hardly seen in training, and a model is most certain of them
+        where it copies them unread. Their score says nothing then.
+        """
+        if other.capitals:
+            tokenizer = self.model.source_tokenizer
+            return len(tokenizer.encode(first.read)) <= len(tokenizer.encode(other.read))
+        return other.capital
 
     def _other_forms(self, part: Segment, names: Sequence[Span], form: Form, result: Translation) -> list[Form]:
         """Other ways to read a sentence: in lower case, or with known names in the place of unknown ones."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from regard.data.tokenizer import Tokenizer
 
@@ -29,14 +30,21 @@ def without_first_capital(text: str, tokenizer: Tokenizer) -> str | None:
 def recased(text: str, tokenizer: Tokenizer) -> Iterator[str]:
     """A sentence in capitals in lower case, as it may have been meant.
 
-    Words begin with a capital where the vocabulary then needs fewer pieces, as for a name that it knows. Words of one
-    letter are tried both ways: an English "I" is a capital, an "a" is not.
+    Words begin with a capital where the vocabulary then needs fewer pieces, as for a name that it knows, and stay as
+    they are where it has to spell them but needs no more pieces, as for an abbreviation. Words of one letter are tried
+    both ways: an English "I" is a capital, an "a" is not. So are words that are spelled either way, possibly names.
     """
 
-    def word(match: re.Match[str]) -> str:
-        lower, capital = match[0].lower(), match[0].capitalize()
-        return min(lower, capital, key=lambda form: len(tokenizer.encode(form)))
+    def pieces(word: str) -> int:
+        return len(tokenizer.encode(word))
 
-    plain = _WORD.sub(word, text)
-    single = _WORD.sub(lambda match: match[0].upper() if len(match[0]) == 1 else match[0], plain)
-    yield from dict.fromkeys(form[:1].upper() + form[1:] for form in (plain, single))
+    def word(match: re.Match[str], *, names: bool) -> str:
+        given, lower, capital = match[0], match[0].lower(), match[0].capitalize()
+        if names and len(given) == 1:
+            return given
+        if min(map(pieces, (given, lower, capital))) == 1:
+            return min(lower, capital, given, key=pieces)
+        return min(given, *((capital, lower) if names else (lower, capital)), key=pieces)
+
+    forms = (_WORD.sub(partial(word, names=names), text) for names in (False, True))
+    yield from dict.fromkeys(form[:1].upper() + form[1:] for form in forms)
