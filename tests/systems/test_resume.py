@@ -178,6 +178,22 @@ def test_a_run_from_a_trained_model_goes_on_without_it(tmp_path, monkeypatch):
     assert same_parameters(resumed.model, whole.model)
 
 
+@pytest.mark.parametrize("given", ["folder", "object"])
+def test_a_run_that_ended_before_it_began_starts_from_the_same_model_again(given, tmp_path, monkeypatch):
+    base = small_translator(dropout=0.0)
+    base.save(tmp_path / "base")
+    recipe = small_recipe("translator", tmp_path / "data", epochs=1)
+    start_from = tmp_path / "base" if given == "folder" else base
+    options = {"data": recipe.data.to_dict(), "train": recipe.train.to_dict(), "start_from": start_from}
+    with monkeypatch.context() as patch:
+        patch.setattr("regard.training.run.fit", lambda *_, **__: pytest.fail("killed", pytrace=False))
+        with pytest.raises(pytest.fail.Exception, match="killed"):
+            train(out=tmp_path / "run", model={"dropout": 0.4}, progress=False, **options)
+    again = {} if given == "folder" else {"start_from": base}
+    resumed = train(out=tmp_path / "run", resume=True, progress=False, **again)
+    assert resumed.model.config.dropout == 0.4
+
+
 def test_two_trainings_into_one_folder_are_refused(run):
     with (
         locked(run / ".lock"),
