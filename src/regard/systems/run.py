@@ -87,8 +87,8 @@ def train(
 
     folder = RunFolder(out)
     joint = Devices(devices) if isinstance(devices, int) else devices
-    progress = progress and is_first_process()
     with joined(joint):
+        progress = progress and is_first_process()
         goes_on = from_first(lambda: resume and folder.holds_run)
         if resume and not goes_on and recipe is None and "data" not in overrides:
             raise DataError(

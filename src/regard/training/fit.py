@@ -11,6 +11,7 @@ from typing import Any
 
 import lightning.pytorch as lightning
 import torch
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
@@ -190,7 +191,8 @@ def _trainer(
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and half_precision_on_gpu else "32-true"
     logs = folder.logs
-    started_by = environment(devices) if devices.count > 1 else None
+    # A process that trains alone is no task of SLURM to Lightning, whatever has started it.
+    started_by = (environment(devices) if devices.count > 1 else None) or LightningEnvironment()
     return lightning.Trainer(
         accelerator="gpu" if on_gpu else "cpu",
         devices=devices.devices,
@@ -203,7 +205,7 @@ def _trainer(
         gradient_clip_val=settings.gradient_clip,
         check_val_every_n_epoch=settings.validate_every,
         callbacks=callbacks,
-        plugins=[WholeCheckpoints(), *([] if started_by is None else [started_by])],
+        plugins=[WholeCheckpoints(), started_by],
         logger=[
             CSVLogger(logs.parent, logs.name, ""),
             TensorBoardLogger(logs.parent, logs.name, "", default_hp_metric=False),
