@@ -148,6 +148,25 @@ def test_files_of_the_user_are_not_replaced_by_a_run(name, tmp_path):
     assert (tmp_path / name).read_text() == "mine"
 
 
+def test_a_run_whose_record_is_lost_keeps_its_checkpoints(run):
+    kept = step_files(run / "checkpoints")
+    for damaged in ("{}", '{"data": {}}', '{"data": {}, "notes": 1}', "[]"):
+        (run / "run.json").write_text(damaged)
+        with pytest.raises(DataError, match=r"run\.json does not describe a run"):
+            train(out=run, resume=True, progress=False)
+    assert step_files(run / "checkpoints") == kept
+
+
+def test_a_run_removes_its_own_drafts_and_no_other_files(tmp_path):
+    folder = RunFolder(tmp_path)
+    (tmp_path / ".model.k3dj_2x9.tmp").mkdir()
+    (tmp_path / ".model.k3dj_2x9.tmp" / "config.json").write_text("half")
+    (tmp_path / ".recipe.toml.k3dj_2x9.tmp").write_text("half")
+    (tmp_path / ".notes.tmp").write_text("mine")
+    folder.clean()
+    assert [path.name for path in tmp_path.iterdir()] == [".notes.tmp"]
+
+
 def test_there_must_be_a_run_to_resume(tmp_path):
     with pytest.raises(DataError, match=r"nowhere holds no run to resume\. Say what to train"):
         train(out=tmp_path / "nowhere", resume=True, progress=False)
