@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,7 +68,11 @@ def replacing_folder(path: StrPath, *, refuse: Callable[[Path], str]) -> Iterato
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".old", dir=path.parent))
             path.replace(old)
-            draft.replace(path)
+            try:
+                draft.replace(path)
+            except BaseException:
+                old.replace(path)
+                raise
             shutil.rmtree(old)
         else:
             draft.replace(path)
@@ -100,11 +104,17 @@ def write_bytes(path: StrPath, content: bytes) -> Path:
     return Path(path)
 
 
-def remove_drafts(folder: StrPath) -> None:
-    """Remove what a killed process left half-written in a folder; nothing else may be writing there."""
-    for draft in Path(folder).glob(f".*{DRAFT}"):
-        if draft.is_file():
-            draft.unlink()
+def remove_drafts(folder: StrPath, names: Sequence[str] = ("*",)) -> None:
+    """Remove what a killed process left half-written in a folder, of files and folders with these names.
+
+    Nothing else may be writing there.
+    """
+    for name in names:
+        for draft in Path(folder).glob(f".{name}.*{DRAFT}"):
+            if draft.is_dir():
+                shutil.rmtree(draft)
+            else:
+                draft.unlink()
 
 
 def checksum(path: StrPath) -> str:

@@ -108,6 +108,14 @@ def test_a_killed_job_continues_and_each_line_is_answered_once(folder):
     assert len(set(lines)) == 72
 
 
+def test_a_job_that_continues_with_parts_of_another_size_answers_each_line_once(folder):
+    with pytest.raises(WorkerError):
+        run(job_of(folder, Upper(DieAlways("a.txt 17"))), workers=1)
+    assert list((folder / "out" / ".regard" / "files" / "a.txt" / "parts").iterdir())
+    run(job_of(folder, Upper(part_size=3)), workers=1)
+    check_outputs(folder)
+
+
 def test_an_input_that_is_refused_ends_the_job_or_is_left_out(folder, capsys):
     predictor = Upper(Refuse("a.txt 6"))
     with pytest.raises(DataError, match=r"a.txt, lines 5 to 8: 'a.txt 6' is not wanted"):

@@ -10,10 +10,11 @@ from starlette.testclient import TestClient
 
 import regard
 from regard import Trace
-from regard.errors import ModelError
+from regard.errors import ModelError, OptionError
 from regard.serving.app import create_app
 from regard.serving.settings import ServerSettings
 from regard.systems.families import families
+from regard.systems.translation.model import Translator
 
 TEXT = "He is happy."
 
@@ -87,6 +88,24 @@ def test_results_are_streamed_with_the_progress(client):
     assert names.count("result") == 10
     assert names[-1] == "done"
     assert json.loads(events[-2]["data"]) == {"done": 10, "of": 10}
+
+
+def test_a_fault_while_results_are_streamed_ends_them_with_an_error(client, monkeypatch, caplog):
+    def fails(self, inputs, options):
+        raise RuntimeError("out of memory in /secret/place")
+
+    monkeypatch.setattr(Translator, "answer", fails)
+    answer = client.post("/v1/translate", json={"input": TEXT}, headers={"accept": "text/event-stream"})
+    *_, last = answer.text.strip().split("\n\n")
+    assert last.startswith('event: error\ndata: {"message": "Something went wrong in the server; its log says more.')
+    assert "/secret/place" not in answer.text
+    assert "/secret/place" in caplog.text
+
+
+def test_a_body_that_is_not_json_is_explained(client):
+    answer = client.post("/v1/translate", content=b"{bad", headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith("The body is not JSON: Expecting property name")
 
 
 @pytest.mark.parametrize(
@@ -167,3 +186,13 @@ def test_a_model_folder_is_served_under_its_name(tmp_path):
         assert str(tmp_path) not in answer.text, "errors say nothing about the server's files"
     with pytest.raises(ModelError, match="is damaged"):
         create_app(folders=[str(tmp_path / "mine")])
+
+
+def test_two_folders_of_the_same_name_are_refused(tmp_path):
+    from small_models import small_translator
+
+    folders = [str(tmp_path / run / "model") for run in ("first", "second")]
+    for folder in folders:
+        small_translator().save(folder)
+    with pytest.raises(OptionError, match=r"first/model and .*second/model would both be served as 'model'"):
+        create_app(folders=folders)

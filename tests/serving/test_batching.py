@@ -170,6 +170,52 @@ def test_a_server_that_shuts_down_refuses_what_waits():
     assert waiting.status == 503
 
 
+async def started_behind(batcher, model, *functions):
+    """Start functions behind a request that the model is busy with."""
+    model.gate.clear()
+    first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
+    await asyncio.sleep(0.05)
+    tasks = [asyncio.create_task(batcher.run(each, client=str(n))) for n, each in enumerate(functions)]
+    await asyncio.sleep(0.05)
+    return [first, *tasks]
+
+
+def test_a_function_past_its_deadline_is_refused_and_not_run():
+    async def scenario(batcher, model):
+        tasks = await started_behind(batcher, model, lambda: model.batches.append("too late"))
+        waiting = batcher.waiting
+        await asyncio.sleep(0.1)
+        model.gate.set()
+        return await asyncio.gather(*tasks, return_exceptions=True), waiting
+
+    ((first, late), waiting), batches = run(scenario, deadline=0.12)
+    assert (first, waiting, batches) == (["first"], 1, [["first"]])
+    assert late.status == 503
+    assert "waited longer than 0.12 seconds" in late.message
+
+
+def test_a_server_that_shuts_down_runs_no_further_function():
+    async def scenario(batcher, model):
+        tasks = await started_behind(batcher, model, lambda: model.batches.append("too late"))
+        closing = asyncio.create_task(batcher.close())
+        await asyncio.sleep(0.02)
+        model.gate.set()
+        return (await asyncio.gather(closing, *tasks, return_exceptions=True))[1:]
+
+    (first, refused), batches = run(scenario)
+    assert (first, refused.message, batches) == (["first"], "The server shuts down.", [["first"]])
+
+
+def test_nothing_is_kept_of_clients_that_have_been_answered():
+    async def scenario(batcher, model):
+        for number in range(3):
+            await batcher.answer(model, Options(), ["a"], client=f"answer {number}")
+            await batcher.run(lambda: None, client=f"run {number}")
+        return dict(batcher._waiting)
+
+    assert run(scenario)[0] == {}
+
+
 def test_batches_take_a_third_of_the_time_or_less():
     model = small_translator(hidden=128, embedding=64)
     options = model.options({"traces": "none", "max_length": 20})

@@ -41,7 +41,7 @@ def test_only_local_names_reach_a_local_server(client):
 
 def test_pages_of_other_origins_are_refused(client):
     assert client.get("/v1/models", headers={**ALLOWED, "origin": "http://localhost"}).status_code == 200
-    for origin in ("http://evil.test", "null", "http://localhost:9999"):
+    for origin in ("http://evil.test", "null", "http://localhost:9999", "http://[::1", "localhost", ""):
         answer = client.get("/v1/models", headers={**ALLOWED, "origin": origin})
         assert answer.status_code == 403
         assert "access-control-allow-origin" not in answer.headers

@@ -1,10 +1,12 @@
 """Model folders: what is replaced and what never is, and every damaged file explained without a traceback."""
 
+import errno
 import json
 import math
 import os
 import shutil
 import stat
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +16,7 @@ from small_models import TEXTS, small_classifier, small_translator
 from regard import load
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, ModelError, OptionError, RegardError, RegardWarning
-from regard.files import checksum
+from regard.files import DRAFT, checksum
 from regard.systems.folder import Labels, find_model
 from regard.systems.translation.model import Translator
 
@@ -113,6 +115,22 @@ def test_a_link_is_not_followed(model, tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert contents(tmp_path / "real") == before
     assert isinstance(load(tmp_path / "link", device="cpu"), Translator), "reading through a link is fine"
+
+
+def test_a_save_that_fails_at_the_very_end_leaves_the_earlier_model(model, tmp_path, monkeypatch):
+    model.save(tmp_path / "m")
+    before, replace = contents(tmp_path / "m"), Path.replace
+
+    def fails(self, target):
+        if self.suffix == DRAFT and Path(target).name == "m":
+            raise OSError(errno.EIO, "Input/output error")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(OSError, match="Input/output error"):
+        model.save(tmp_path / "m")
+    assert contents(tmp_path / "m") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
 def test_an_interrupted_save_leaves_the_earlier_model(model, tmp_path, monkeypatch):

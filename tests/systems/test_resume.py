@@ -148,6 +148,25 @@ def test_files_of_the_user_are_not_replaced_by_a_run(name, tmp_path):
     assert (tmp_path / name).read_text() == "mine"
 
 
+def test_a_run_whose_record_is_lost_keeps_its_checkpoints(run):
+    kept = step_files(run / "checkpoints")
+    for damaged in ("{}", '{"data": {}}', '{"data": {}, "notes": 1}', "[]"):
+        (run / "run.json").write_text(damaged)
+        with pytest.raises(DataError, match=r"run\.json does not describe a run"):
+            train(out=run, resume=True, progress=False)
+    assert step_files(run / "checkpoints") == kept
+
+
+def test_a_run_removes_its_own_drafts_and_no_other_files(tmp_path):
+    folder = RunFolder(tmp_path)
+    (tmp_path / ".model.k3dj_2x9.tmp").mkdir()
+    (tmp_path / ".model.k3dj_2x9.tmp" / "config.json").write_text("half")
+    (tmp_path / ".recipe.toml.k3dj_2x9.tmp").write_text("half")
+    (tmp_path / ".notes.tmp").write_text("mine")
+    folder.clean()
+    assert [path.name for path in tmp_path.iterdir()] == [".notes.tmp"]
+
+
 def test_there_must_be_a_run_to_resume(tmp_path):
     with pytest.raises(DataError, match=r"nowhere holds no run to resume\. Say what to train"):
         train(out=tmp_path / "nowhere", resume=True, progress=False)
@@ -176,6 +195,22 @@ def test_a_run_from_a_trained_model_goes_on_without_it(tmp_path, monkeypatch):
     resumed = train(out=tmp_path / "run", resume=True, progress=False)
     assert resumed.model.config.hidden == 10
     assert same_parameters(resumed.model, whole.model)
+
+
+@pytest.mark.parametrize("given", ["folder", "object"])
+def test_a_run_that_ended_before_it_began_starts_from_the_same_model_again(given, tmp_path, monkeypatch):
+    base = small_translator(dropout=0.0)
+    base.save(tmp_path / "base")
+    recipe = small_recipe("translator", tmp_path / "data", epochs=1)
+    start_from = tmp_path / "base" if given == "folder" else base
+    options = {"data": recipe.data.to_dict(), "train": recipe.train.to_dict(), "start_from": start_from}
+    with monkeypatch.context() as patch:
+        patch.setattr("regard.training.run.fit", lambda *_, **__: pytest.fail("killed", pytrace=False))
+        with pytest.raises(pytest.fail.Exception, match="killed"):
+            train(out=tmp_path / "run", model={"dropout": 0.4}, progress=False, **options)
+    again = {} if given == "folder" else {"start_from": base}
+    resumed = train(out=tmp_path / "run", resume=True, progress=False, **again)
+    assert resumed.model.config.dropout == 0.4
 
 
 def test_two_trainings_into_one_folder_are_refused(run):

@@ -13,6 +13,9 @@ from regard.data.tokenizer import END, START
 from regard.encoders.encoded import Encoded
 from regard.systems.families import families
 from regard.systems.memory import TapeOptions
+from regard.systems.translation import erasing
+from regard.systems.translation.erasing import MAX_TOKENS
+from regard.systems.translation.result import Translation
 from regard.systems.trust import Erasing, _sentence
 
 TEXT = "The man in the red jacket is reading an old book."
@@ -63,6 +66,16 @@ def test_an_input_with_nothing_to_erase_has_no_faithfulness():
         found = regard.trust(regard.load(name, device="cpu"), given)
         assert found.erasing is None
         assert "could not be measured" in found.sentence
+
+
+def test_sentences_of_very_many_tokens_are_not_erased_word_by_word(monkeypatch):
+    model = regard.load("en-fr", device="cpu")
+    endless = "zq" * (MAX_TOKENS + 1)
+    monkeypatch.setattr(erasing, "word_effects", lambda *pair: pytest.fail("this takes minutes"))
+    for source, target in ((f"{endless} house", "la maison"), ("the house", f"{endless} maison")):
+        assert (
+            erasing.evidence(model, source, model.options({}), Translation(source, target, -1.0, True)).erasing is None
+        )
 
 
 def test_options_that_leave_out_traces_change_nothing():

@@ -79,7 +79,7 @@ def test_who_started_a_process_is_known(variables):
     assert (found.world_size(), found.global_rank(), found.local_rank()) == (2, 1, 0)
 
 
-def test_too_few_processes_are_refused(variables):
+def test_too_few_or_too_many_processes_are_refused(variables):
     with (
         pytest.raises(OptionError, match=r"4 processes, but one process was started.*torchrun --nnodes 2"),
         joined(Devices(2, nodes=2)),
@@ -88,6 +88,8 @@ def test_too_few_processes_are_refused(variables):
     for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}.items():
         variables(name, value)
     with pytest.raises(OptionError, match=r"3 processes, but 2 processes were started"), joined(Devices(3)):
+        pass
+    with pytest.raises(OptionError, match=r"1 devices of 1 nodes are 1 processes, but 2 .*"), joined(Devices(1)):
         pass
     with pytest.raises(OptionError, match="'fsdp' needs GPUs"), joined(Devices(2, strategy="fsdp")):
         pass

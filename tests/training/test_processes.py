@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from lightning.pytorch.utilities import rank_zero_only
 from small_runs import small_recipe, watch_losses
 
 from regard.systems.run import train
@@ -81,6 +82,17 @@ def check_examples(path, num_examples, epochs):
         taken.setdefault(int(epoch), Counter()).update(indices)
     for epoch in epochs:
         assert taken[epoch] == Counter(map(str, range(num_examples)))
+
+
+def test_each_task_of_slurm_may_train_alone(tmp_path, monkeypatch):
+    names = {"NTASKS": 4, "PROCID": 3, "LOCALID": 3, "JOB_NAME": "sweep", "JOB_ID": 7, "NODEID": 0, "NNODES": 1}
+    for name, value in names.items():
+        monkeypatch.setenv(f"SLURM_{name}", str(value))
+    monkeypatch.setattr(rank_zero_only, "rank", 3)  # as Lightning reads it from there when it is imported
+    trained = train(small_recipe("turing-machine", tmp_path, epochs=1), out=tmp_path / "run", progress=False)
+    written = {path.name for path in trained.folder.parent.iterdir()}
+    assert {"model", "run.json", "recipe.toml", "checkpoints"} <= written
+    assert (trained.folder.parent / "logs" / "metrics.csv").is_file()
 
 
 def test_a_killed_process_ends_the_training_and_one_process_goes_on_with_it(alone, tmp_path, monkeypatch):

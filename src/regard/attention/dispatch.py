@@ -150,7 +150,7 @@ def score_align_read(call: Call) -> Attended:
     projected, keys, values = call.projected, call.keys, call.values
     num_keys, dtype = keys.shape[-2], values.dtype
     window = align.look(call.query, num_keys, mask, state)
-    with _without_autocast(values.device):
+    with without_autocast(values.device):
         if window is not None:
             projected = projected.unsqueeze(-2)
             keys, values = take_rows(keys, window.index), take_rows(values, window.index)
@@ -222,7 +222,7 @@ def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
     return first & second
 
 
-def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Disable autocast: projections may run in half precision, but scores and sums may not."""
     if is_autocast(device):
         return torch.autocast(device.type, enabled=False)

@@ -7,7 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.attend import Attended, Attention
-from regard.attention.interfaces import Score, Soft, masked_softmax
+from regard.attention.dispatch import without_autocast
+from regard.attention.interfaces import Score, Soft, masked_softmax, widen
 from regard.attention.memory import Memory
 from regard.decoders.protocol import Override, Unrolled, Weights
 from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState
@@ -134,18 +135,20 @@ class Adaptive(RecurrentDecoder):
     ) -> tuple[Attended, Float[Tensor, "b m"]]:
         """Attend to the cells and the sentinel; return the attention to the cells and 1 - beta."""
         score, memory = self._parts(state)
-        query = score.project_query(hidden)
-        logits = score.compare(query, memory.keys)
-        own = self.sentinel_layer(sentinel)
-        # Each sentinel is compared with its own query alone, so that words become rows of the batch.
-        own_logits = score.compare(query.flatten(0, 1).unsqueeze(1), score.project_key(own.flatten(0, 1).unsqueeze(1)))
-        allowed = memory.mask
-        weights = masked_softmax(logits, allowed) if override is None else override
-        masked = logits if allowed is None else logits.masked_fill(~allowed, -torch.inf)
-        gate = torch.sigmoid(masked.logsumexp(-1) - own_logits.view(logits.shape[:2]))
-        read = weights.to(memory.values.dtype) @ memory.values
-        context = gate.unsqueeze(-1) * read + (1 - gate.unsqueeze(-1)) * own
-        return Attended(context, weights=weights), gate
+        query, own = score.project_query(hidden), self.sentinel_layer(sentinel)
+        own_key, dtype = score.project_key(own.flatten(0, 1).unsqueeze(1)), memory.values.dtype
+        with without_autocast(own.device):
+            query, keys, values, own, own_key = map(widen, (query, memory.keys, memory.values, own, own_key))
+            logits = score.compare(query, keys)
+            # Each sentinel is compared with its own query alone, so that words become rows of the batch.
+            own_logits = score.compare(query.flatten(0, 1).unsqueeze(1), own_key).view(logits.shape[:2])
+            if memory.mask is not None:
+                logits = logits.masked_fill(~memory.mask, -torch.inf)
+            weights = masked_softmax(logits, None) if override is None else widen(override)
+            # Where no cell may be attended to, this is sigmoid(-inf): all attention is on the sentinel.
+            gate = torch.sigmoid(logits.logsumexp(-1) - own_logits)
+            context = gate.unsqueeze(-1) * (weights @ values) + (1 - gate.unsqueeze(-1)) * own
+        return Attended(context.to(dtype), weights=weights.to(dtype)), gate
 
     def _parts(self, state: RecurrentState) -> tuple[Score, Memory]:
         if self.attention is None or state.memory is None:

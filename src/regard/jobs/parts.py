@@ -2,7 +2,7 @@
 
     out/a.txt                            an output, which appears when it is complete
     out/.regard/settings.json            what every output of this folder was made with
-    out/.regard/files/a.txt/input.json   the input that it belongs to
+    out/.regard/files/a.txt/input.json   the input that it belongs to, and the size of its parts
     out/.regard/files/a.txt/parts/       parts of an output that is not complete yet
     out/.regard/files/a.txt/done.json    says that the output is complete
 
@@ -78,7 +78,7 @@ class OutputFolder:
         """Whether the output of a file is there, and the input has not changed since."""
         state = self._state(file.name)
         is_done = (self.folder / file.name).is_file() and (state / "done.json").is_file()
-        return is_done and _read_json(state / "input.json") == file.stamp
+        return is_done and self._is_unchanged(file)
 
     def check_output(self, file: InputFile) -> None:
         """Refuse an output that would replace the input itself, or a file that no job wrote."""
@@ -91,14 +91,18 @@ class OutputFolder:
             )
 
     def read_parts(self, file: InputFile, size: int) -> Iterator[Part]:
-        """The lines of a file in parts of `size`; parts of an earlier input of the same name are removed first."""
-        state, stamp = self._state(file.name), file.stamp
-        if not (state / "input.json").is_file() or _read_json(state / "input.json") != stamp:
+        """The lines of a file in parts of `size`.
+
+        Parts of an earlier input of the same name are removed first, and those of another size, which another version
+        of regard may have chosen: they have other lines.
+        """
+        state, origin = self._state(file.name), file.stamp | {"part_size": size}
+        if not (state / "input.json").is_file() or _read_json(state / "input.json") != origin:
             shutil.rmtree(state / "parts", ignore_errors=True)
         (state / "done.json").unlink(missing_ok=True)
         for attempts in (state / "parts").glob("*.attempts"):
             attempts.unlink()
-        write_text(state / "input.json", json.dumps(stamp) + "\n")
+        write_text(state / "input.json", json.dumps(origin) + "\n")
         lines = read_lines(file.path)
         part = tuple(islice(lines, size))
         index = 0
@@ -126,7 +130,7 @@ class OutputFolder:
     def finish(self, file: InputFile, parts: int, lines: int) -> None:
         """Join the parts of an output."""
         state = self._state(file.name)
-        if _read_json(state / "input.json") != file.stamp:
+        if not self._is_unchanged(file):
             raise DataError(f"{file.path} was changed while it was read. Run the same command again.")
         with replacing(state / "joined") as draft, draft.open("wb") as joined:
             for index in range(parts):
@@ -137,6 +141,11 @@ class OutputFolder:
         (state / "joined").replace(output)
         write_text(state / "done.json", json.dumps({"lines": lines}) + "\n")
         shutil.rmtree(state / "parts")
+
+    def _is_unchanged(self, file: InputFile) -> bool:
+        """Whether a file is still the input that its parts were read from."""
+        origin, stamp = _read_json(self._state(file.name) / "input.json"), file.stamp
+        return {name: origin.get(name) for name in stamp} == stamp
 
     def _state(self, name: str) -> Path:
         return self.folder / ".regard" / "files" / name

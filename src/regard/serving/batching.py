@@ -18,6 +18,7 @@ from regard.serving.errors import RefusedError
 
 Value = TypeVar("Value")
 RETRY_SECONDS = 1
+SHUTS_DOWN = "The server shuts down."
 
 
 @runtime_checkable
@@ -56,6 +57,7 @@ class Batcher:
         self._waiting: Counter[str] = Counter()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="answering")
         self._alone = itertools.count()
+        self._is_closed = False
         self._task: asyncio.Task[None] | None = None
         self.on_batch: Callable[[int], None] = lambda size: None
         """Called with the number of inputs of each batch."""
@@ -79,23 +81,33 @@ class Batcher:
         return await job.future
 
     async def run(self, function: Callable[[], Value], *, client: str = "") -> Value:
-        """Run a function in the thread that answers, after what it does now."""
+        """Run a function in the thread that answers, after what it does now; a RefusedError as for `answer`."""
         self._check_room(client, 1)
+        deadline = time.monotonic() + self._deadline
+
+        def run_in_time() -> Value:
+            if self._is_closed:
+                raise _refusal(SHUTS_DOWN)
+            if time.monotonic() > deadline:
+                raise _refusal(self._too_late)
+            return function()
+
         self._waiting[client] += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, run_in_time)
         finally:
-            self._waiting[client] -= 1
+            self._forget(client, 1)
 
     async def close(self) -> None:
         """Refuse what waits, and finish what is being answered."""
+        self._is_closed = True
         for line in self._lines.values():
             for job in line.jobs:
-                _refuse(job, "The server shuts down.")
+                _fail(job, _refusal(SHUTS_DOWN))
         self._lines.clear()
         if self._task is not None:
             await self._task
-        self._thread.shutdown()
+        await asyncio.to_thread(self._thread.shutdown)
 
     def _check_room(self, client: str, count: int) -> None:
         if self._waiting[client] + count > self._per_client:
@@ -104,9 +116,17 @@ class Batcher:
             )
             raise RefusedError(429, message, retry_after=RETRY_SECONDS)
         if self.waiting + count > self._queue:
-            raise RefusedError(
-                503, f"The server is busy: {self.waiting} inputs wait. Try again later.", retry_after=RETRY_SECONDS
-            )
+            raise _refusal(f"The server is busy: {self.waiting} inputs wait. Try again later.")
+
+    def _forget(self, client: str, count: int) -> None:
+        """Count inputs of a client that wait no longer; nothing is kept of clients for whom nothing waits."""
+        self._waiting[client] -= count
+        if not self._waiting[client]:
+            del self._waiting[client]
+
+    @property
+    def _too_late(self) -> str:
+        return f"The request waited longer than {self._deadline:g} seconds. Try again later."
 
     async def _run(self) -> None:
         """Answer batch after batch until nothing waits; lines take turns."""
@@ -125,15 +145,14 @@ class Batcher:
         count = 0
         while line.jobs and (not taken or count + len(line.jobs[0].inputs) <= self._batch):
             job = line.jobs.popleft()
-            self._waiting[job.client] -= len(job.inputs)
+            self._forget(job.client, len(job.inputs))
             if job.future.cancelled():
                 continue
             if time.monotonic() > job.deadline:
-                _refuse(job, f"The request waited longer than {self._deadline:g} seconds. Try again later.")
+                _fail(job, _refusal(self._too_late))
                 continue
             taken.append(job)
             count += len(job.inputs)
-        self._waiting += Counter()  # which forgets clients for whom nothing waits
         return taken
 
     async def _answer(self, line: _Line, jobs: list[_Job]) -> None:
@@ -164,5 +183,5 @@ def _fail(job: _Job, error: Exception) -> None:
         job.future.set_exception(error)
 
 
-def _refuse(job: _Job, message: str) -> None:
-    _fail(job, RefusedError(503, message, retry_after=RETRY_SECONDS))
+def _refusal(message: str) -> RefusedError:
+    return RefusedError(503, message, retry_after=RETRY_SECONDS)

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from regard.errors import RegardError
 
 logger = logging.getLogger("regard.serving")
+UNEXPECTED = "Something went wrong in the server; its log says more."
 
 
 class RefusedError(Exception):
@@ -59,11 +60,13 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def _explained(error: RequestValidationError) -> str:
     """Where the first field is wrong and why; what may be one thing or another has a reason for each."""
-    found = error.errors()
-    first = [str(part) for part in found[0]["loc"] if part != "body"]
+    mistakes = error.errors()
+    if mistakes[0]["type"] == "json_invalid":
+        return f"The body is not JSON: {mistakes[0]['ctx']['error']} at character {mistakes[0]['loc'][-1]}."
+    first = [str(part) for part in mistakes[0]["loc"] if part != "body"]
     if first[:1] != ["input"]:
-        return f"{'.'.join(first) or 'The body'}: {found[0]['msg']}"
-    reasons = dict.fromkeys(each["msg"] for each in found if each["loc"][1:2] == ("input",))
+        return f"{'.'.join(first) or 'The body'}: {mistakes[0]['msg']}"
+    reasons = dict.fromkeys(each["msg"] for each in mistakes if each["loc"][1:2] == ("input",))
     return f"input: {'; or: '.join(reasons)}"
 
 
@@ -89,4 +92,4 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         logger.exception("An error in %s %s", request.method, request.url.path, exc_info=error)
-        return error_response(500, "Something went wrong in the server; its log says more.")
+        return error_response(500, UNEXPECTED)

@@ -40,7 +40,16 @@ class Models:
 
     def __init__(self, folders: Sequence[str] = (), *, device: str | None = None, memory: int = 2**31) -> None:
         self._device, self._memory = device, memory
-        self._served = {each.name: each for each in [*_shipped(), *map(_saved, folders)]}
+        self._served = {each.name: each for each in _shipped()}
+        given: dict[str, str] = {}
+        for folder in folders:
+            saved = _saved(folder)
+            if given.setdefault(saved.name, folder) != folder:
+                raise OptionError(
+                    f"{given[saved.name]} and {folder} would both be served as {saved.name!r}, the name of the "
+                    "folder. Rename one of them, or serve the folder of its run."
+                )
+            self._served[saved.name] = saved
         self._loaded: dict[str, System] = {}
         self._used: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}

@@ -1,10 +1,10 @@
 """Who may ask, and what a browser may do with an answer: tokens, hosts, origins, sizes and headers."""
 
 import hmac
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 from regard.serving.errors import error_response
 from regard.serving.settings import MEBIBYTE, ServerSettings
@@ -80,13 +80,13 @@ class Security:
             # A page elsewhere may give its own name the address of this machine.
             return 403, "This server only answers to its own name; open it as localhost."
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and origin.partition("://")[2] != host:
             return 403, "Pages of other origins may not use this server."
         is_open = scope["path"] in OPEN or is_static(scope["path"])
         if self._settings.token and not is_open and not self._has_token(headers):
             return 401, "Send the token of this server as `Authorization: Bearer TOKEN`."
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > self._settings.max_body * MEBIBYTE:
+        if not re.fullmatch("[0-9]{1,15}", length) or int(length) > self._settings.max_body * MEBIBYTE:
             return 413, self._too_large
         return None
 

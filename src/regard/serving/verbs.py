@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from regard.errors import RegardError
 from regard.serving.batching import Batcher
-from regard.serving.errors import RefusedError, documented
+from regard.serving.errors import UNEXPECTED, RefusedError, documented, logger
 from regard.serving.inputs import read_inputs
 from regard.serving.measures import Measures
 from regard.serving.models import Models, Served
@@ -113,6 +113,10 @@ async def _events(call: _Call) -> AsyncIterator[str]:
             yield _event("progress", {"done": done, "of": count})
     except (RefusedError, RegardError) as error:
         yield _event("error", {"message": str(error)})
+    except Exception:
+        # The status has been sent, so that no handler of the application can answer any more.
+        logger.exception("An error while results of %s were streamed", call.served.name)
+        yield _event("error", {"message": UNEXPECTED})
     else:
         yield _event("done", {"model": call.served.name})
 

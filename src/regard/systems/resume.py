@@ -10,8 +10,7 @@ from regard.config import differing
 from regard.errors import DataError, OptionError
 from regard.systems.families import family
 from regard.systems.folder import read_model
-from regard.systems.pretrained import load
-from regard.systems.run import Plan, base_name, check_recipe
+from regard.systems.run import Plan, base_name, check_recipe, plan_from
 from regard.systems.system import System
 from regard.training.checkpoint_files import step_files
 from regard.training.recipes import RawRecipe, Recipe, read_raw, with_values
@@ -36,8 +35,8 @@ def resumed_plan(
         raise DataError(f"{folder.path} has checkpoints, but no {folder.recipe.name}: restore it, or use --overwrite.")
     raw = read_raw(folder.recipe)
     stored = check_recipe(raw)
-    wanted = check_recipe(with_values(raw, _given(folder, stored, recipe, overrides, start_from)))
-    _check_changes(folder, stored, wanted, progress=progress)
+    changed = check_recipe(with_values(raw, _given(folder, stored, recipe, overrides, start_from)))
+    _check_changes(folder, stored, changed, progress=progress)
     base = str(folder.record().get("start_from", ""))
     if start_from is not None and base_name(start_from) != base:
         before = f"from {base}" if base else "without a model to start from"
@@ -45,9 +44,9 @@ def resumed_plan(
     if kept := step_files(folder.checkpoints):
         system = family(stored.system).load_system()
         saved = read_model(kept[0], system.kind, system.Config, system.assets, trust=True)
-        return Plan(wanted, system(saved.config, **saved.assets), base)
+        return Plan(changed, system(saved.config, **saved.assets), base)
     # It was ended before it began: the model is built, or loaded, once more.
-    return Plan(wanted, load(base, device="cpu") if base else None, base)
+    return plan_from(changed, start_from if start_from is not None else base or None)
 
 
 def _given(
@@ -70,21 +69,21 @@ def _given(
     return tables
 
 
-def _check_changes(folder: RunFolder, stored: Recipe, wanted: Recipe, *, progress: bool) -> None:
+def _check_changes(folder: RunFolder, stored: Recipe, changed: Recipe, *, progress: bool) -> None:
     """Refuse fields that would make another run of it, and report the others."""
     # Files may have been moved; their checksums are compared when they have been read.
-    places = family(wanted.system).load_experiment().file_fields
-    may_change: dict[str, Iterable[str]] = {"data": places, "model": (), "train": wanted.train.changeable}
+    places = family(changed.system).load_experiment().file_fields
+    may_change: dict[str, Iterable[str]] = {"data": places, "model": (), "train": changed.train.changeable}
     refused: list[str] = []
-    changed: list[str] = []
+    reported: list[str] = []
     for table, allowed in may_change.items():
-        for name, (old, new) in differing(getattr(stored, table), getattr(wanted, table)).items():
-            (changed if name in allowed else refused).append(f"{table}.{name} {old!r} -> {new!r}")
+        for name, (old, new) in differing(getattr(stored, table), getattr(changed, table)).items():
+            (reported if name in allowed else refused).append(f"{table}.{name} {old!r} -> {new!r}")
     if refused:
         raise OptionError(
             f"{folder.path} cannot go on with other settings: {', '.join(refused)}. Leave them out, or start another "
             f"run from its model with --from {folder.path} and another --out. A resumed run may change "
-            f"{', '.join(f'train.{name}' for name in sorted(wanted.train.changeable))}."
+            f"{', '.join(f'train.{name}' for name in sorted(changed.train.changeable))}."
         )
-    if changed and progress:
-        sys.stderr.write(f"Resuming with {', '.join(changed)}.\n")
+    if reported and progress:
+        sys.stderr.write(f"Resuming with {', '.join(reported)}.\n")

@@ -89,8 +89,8 @@ def train(
 
     folder = RunFolder(out)
     joint = Devices(devices) if isinstance(devices, int) else devices
-    progress = progress and is_first_process()
     with joined(joint):
+        progress = progress and is_first_process()
         goes_on = from_first(lambda: resume and folder.holds_run)
         if resume and not goes_on and recipe is None and "data" not in overrides:
             raise DataError(
@@ -138,11 +138,15 @@ def _new_plan(
     overrides: Mapping[str, Mapping[str, Any]],
     start_from: str | os.PathLike[str] | System | None,
 ) -> Plan:
-    checked = recipe if isinstance(recipe, Recipe) else read_recipe(recipe, overrides)
+    return plan_from(recipe if isinstance(recipe, Recipe) else read_recipe(recipe, overrides), start_from)
+
+
+def plan_from(recipe: Recipe, start_from: str | os.PathLike[str] | System | None) -> Plan:
+    """What a recipe trains if it starts from a trained model, or from none."""
     if start_from is None:
-        return Plan(checked)
+        return Plan(recipe)
     loaded = start_from if isinstance(start_from, System) else load(start_from, device="cpu")
-    return Plan(*_adapted(loaded, checked), base=base_name(start_from))
+    return Plan(*_adapted(loaded, recipe), base=base_name(start_from))
 
 
 def base_name(model: str | os.PathLike[str] | System) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import lightning.pytorch as lightning
 import torch
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
@@ -59,33 +60,44 @@ def fit(
     `half_precision_on_gpu` decides what precision "auto" means. `hyperparameters` are logged.
     """
     disable_cudnn_attention()
-    found = newest_checkpoint(folder.checkpoints)
-    resumed: dict[str, Any] = {} if found is None else found[1]
-    if resumed and progress:
-        sys.stderr.write(f"Resuming after {resumed['global_step']} updates.\n")
+    resume_from = _resume(task, folder.checkpoints, progress=progress)
     callbacks = _callbacks(task, folder, score, interruption, progress=progress)
     trainer = _trainer(task, folder, callbacks, devices, half_precision_on_gpu=half_precision_on_gpu)
     if devices.count > 1:
         loaders[0].divide(processes.rank(), devices.count)
         loaders[1].deal(processes.rank(), devices.count)
-    if resumed and not resumed["global_step"]:
-        # Lightning would take a checkpoint of the beginning for one in the middle of an epoch.
-        task.load_state_dict(resumed["state_dict"])
-        task.on_load_checkpoint(resumed)
-        found = None
     if is_first_process():
         _keep_earlier_log(folder.logs)
     with _without_needless_warnings(), _matmul_precision():
         for logger in trainer.loggers:
             logger.log_hyperparams(dict(hyperparameters or {}))
         with interruption.deferred():
-            trainer.fit(task, *loaders, ckpt_path=None if found is None else found[0], weights_only=True)
+            trainer.fit(task, *loaders, ckpt_path=resume_from, weights_only=True)
     metrics: dict[str, Any] = task.metrics()
     metrics |= _take_best(task, folder.checkpoints, score)
     # `processed`, because `trainer.current_epoch` does not count the last epoch of a run that is resumed at its end.
     epochs = trainer.fit_loop.epoch_progress.current.processed  # type: ignore[attr-defined]
     metrics |= {"epochs": epochs, "steps": trainer.global_step, "seed": task.settings.seed}
     return metrics
+
+
+def _resume(task: Task, checkpoints: Path, *, progress: bool) -> Path | None:
+    """The checkpoint for Lightning to go on from, if any.
+
+    Its content is not kept: with the state of the optimizer, it is several times as large as the model.
+    """
+    newest = newest_checkpoint(checkpoints)
+    if newest is None:
+        return None
+    path, content = newest
+    if progress:
+        sys.stderr.write(f"Resuming after {content['global_step']} updates.\n")
+    if content["global_step"]:
+        return path
+    # Lightning would take a checkpoint of the beginning for one in the middle of an epoch.
+    task.load_state_dict(content["state_dict"])
+    task.on_load_checkpoint(content)
+    return None
 
 
 def _take_best(task: Task, checkpoints: Path, score: str) -> dict[str, float]:
@@ -190,7 +202,8 @@ def _trainer(
     if precision == "auto":
         precision = "bf16-mixed" if on_gpu and half_precision_on_gpu else "32-true"
     logs = folder.logs
-    started_by = environment(devices) if devices.count > 1 else None
+    # A process that trains alone is no task of SLURM to Lightning, whatever has started it.
+    started_by = (environment(devices) if devices.count > 1 else None) or LightningEnvironment()
     return lightning.Trainer(
         accelerator="gpu" if on_gpu else "cpu",
         devices=devices.devices,
@@ -203,7 +216,7 @@ def _trainer(
         gradient_clip_val=settings.gradient_clip,
         check_val_every_n_epoch=settings.validate_every,
         callbacks=callbacks,
-        plugins=[WholeCheckpoints(), *([] if started_by is None else [started_by])],
+        plugins=[WholeCheckpoints(), started_by],
         logger=[
             CSVLogger(logs.parent, logs.name, ""),
             TensorBoardLogger(logs.parent, logs.name, "", default_hp_metric=False),

@@ -40,9 +40,13 @@ def environment(devices: Devices) -> ClusterEnvironment | None:
     """What has started this process as one of several: `regard train` itself, torchrun or SLURM; None for nothing."""
     if {"RANK", "WORLD_SIZE", "LOCAL_RANK"} <= set(os.environ):
         return TorchElasticEnvironment()
-    # A script that SLURM runs once may itself start several processes.
-    is_task = SLURMEnvironment.detect() and SLURMEnvironment().world_size() == devices.count
-    return SLURMEnvironment() if is_task else None
+    # A script that SLURM runs once may itself start several processes, and tasks of SLURM may each train on their own.
+    if not SLURMEnvironment.detect() or int(os.environ["SLURM_NTASKS"]) != devices.count:
+        return None
+    try:
+        return SLURMEnvironment()
+    except RuntimeError as error:
+        raise OptionError(f"SLURM has not started the processes of a training: {error}") from error
 
 
 def is_first_process() -> bool:
@@ -69,16 +73,19 @@ def device() -> torch.device:
 def joined(devices: Devices) -> Iterator[None]:
     """Join the other processes for the time of the block; one that trains alone has nothing to do."""
     check_devices(devices)
-    if devices.count == 1:
-        yield
-        return
     started_by = environment(devices)
-    if started_by is None or started_by.world_size() != devices.count:
-        found = "one process was" if started_by is None else f"{started_by.world_size()} processes were"
+    started = 1 if started_by is None else started_by.world_size()
+    if started != devices.count:
+        those = "one process was" if started == 1 else f"{started} processes were"
         raise OptionError(
-            f"{devices.devices} devices of {devices.nodes} nodes are {devices.count} processes, but {found} started. "
+            f"{devices.devices} devices of {devices.nodes} nodes are {devices.count} processes, but {those} started. "
             f"Start the command, or your script, on each node: {torchrun_command(devices)}"
         )
+    if started_by is None or devices.count == 1:
+        # Lightning takes the number that a scheduler gives a task for its rank, also where each task trains on its own.
+        rank_zero_only.rank = 0  # type: ignore[attr-defined]
+        yield
+        return
     on_gpu = torch.cuda.is_available()
     if on_gpu:
         torch.cuda.set_device(started_by.local_rank())

@@ -96,8 +96,10 @@ class RunFolder:
     def clean(self) -> None:
         """Remove what a killed run left half-written."""
         if is_first_process():
-            for folder in (self.path, self.checkpoints, self.path / "corpus"):
-                remove_drafts(folder)
+            # The folder may have been there before the run, with files of others.
+            remove_drafts(self.path, (self.model.name, RECORD, *WRITTEN))
+            remove_drafts(self.checkpoints)
+            remove_drafts(self.path / "corpus")
 
     def record(self) -> dict[str, Any]:
         """What run.json says, or {} where there is none."""
@@ -108,8 +110,8 @@ class RunFolder:
             stored = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read: {error}. Start again with --overwrite.") from error
-        if not isinstance(stored, dict):
-            raise DataError(f"{path} does not describe a run. Start again with --overwrite.")
+        if not isinstance(stored, dict) or not all(isinstance(stored.get(name), dict) for name in ("data", "notes")):
+            raise DataError(f"{path} does not describe a run: it needs data and notes. Start again with --overwrite.")
         return stored
 
     def write_record(self, record: Mapping[str, Any]) -> None:

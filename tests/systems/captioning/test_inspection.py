@@ -99,6 +99,15 @@ def test_cells_are_drawn_from_their_distributions():
     assert np.abs(counts - weights[0]).max() < 0.12
 
 
+def test_a_caption_that_is_drawn_may_have_no_words():
+    model = hard_captioner()
+    with torch.no_grad():
+        model.decoder.output.bias[END] = 50.0
+    drawn, usual = resample(model, photograph(40, 20), seed=1), model.caption(photograph(40, 20))
+    assert (drawn.text, drawn.finished) == (usual.text, usual.finished) == ("", True)
+    assert drawn.trace.weights.shape == usual.trace.weights.shape == (0, 64)
+
+
 def test_drawing_the_most_probable_cells_gives_the_usual_caption(monkeypatch):
     model, image = hard_captioner(), photograph()
     monkeypatch.setattr(torch, "multinomial", lambda chances, count, generator: chances.argmax())

@@ -2,6 +2,7 @@
 
 import unicodedata
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from regard.data.tokenizer import Tokenizer
 from regard.errors import RegardWarning
 from regard.systems.translation.joined_traces import MAX_CELLS, joined, label_spans
 from regard.systems.translation.names import find_names
+from regard.systems.translation.passages import Passages
 from regard.systems.translation.recasing import is_in_capitals, recased, without_first_capital
+from regard.systems.translation.result import Translation
 from regard.systems.translation.segments import MAX_TOKENS, Segment, segments
 
 OPTIONS = {"max_length": 7, "min_length": 3}
@@ -120,6 +123,16 @@ def test_alternatives_of_several_sentences_are_the_best_combinations(shipped):
     scores = [found.score, *(one.score for one in found.alternatives)]
     assert scores == sorted(scores, reverse=True)
     assert texts[0] == f"{parts[0].text} {parts[1].text}"
+
+
+def test_joining_takes_each_sentence_of_a_long_text_into_account_once(tokenizer, monkeypatch):
+    model = small_translator(tokenizer)
+    one = Translation("a dog", "a dog", -0.5, True)
+    encode, texts = Tokenizer.encode, []
+    monkeypatch.setattr(Tokenizer, "encode", lambda self, text: texts.append(text) or encode(self, text))
+    passages = Passages(model, lambda texts, options: [], model.options({"nbest": 2}))
+    assert passages._combined([[one, replace(one, score=-0.7)]] * 50)[0] == [one] * 50
+    assert len(texts) == 100
 
 
 @pytest.mark.parametrize("config", [{}, TRANSFORMER])

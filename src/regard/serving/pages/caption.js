@@ -167,8 +167,12 @@ class CaptionPage {
   /** A caption with its view and what to know about it. */
   shown(caption, example) {
     const line = html("p", { className: "caption" }, html("q", {}, caption.text || "(no words)"));
-    if (!caption.trace?.axes.find((axis) => axis.name === "target")?.labels.length) {
-      return [line, html("p", { className: "quiet" }, "This model reads the image once; it has no attention to show.")];
+    const words = caption.trace?.axes.find((axis) => axis.name === "target")?.labels ?? [];
+    if (!words.length) {
+      const why = caption.trace
+        ? "The model ended the caption before its first word, so that no word looks anywhere."
+        : "This model reads the image once; it has no attention to show.";
+      return [line, html("p", { className: "quiet" }, why)];
     }
     const changed = (options) => this.set(Object.fromEntries(VIEW_OPTIONS.map((name) => [name, options[name]])));
     const gold = caption.trace.boxes?.length;

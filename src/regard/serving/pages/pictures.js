@@ -118,8 +118,12 @@ async function fileUri(file) {
     height: Math.max(1, Math.round(bitmap.height * scale)),
   });
   const pen = canvas.getContext("2d");
+  // What is transparent becomes white, as everywhere in regard; a JPEG would make it black.
+  pen.fillStyle = "white";
+  pen.fillRect(0, 0, canvas.width, canvas.height);
   pen.imageSmoothingQuality = "high";
   pen.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  bitmap.close();
   const small = canvas.width * canvas.height <= 128 * 128;
   return small ? canvas.toDataURL("image/png") : canvas.toDataURL("image/jpeg", 0.92);
 }

@@ -87,7 +87,7 @@ class ReadPage {
     const { signal } = this.context;
     const asked = post("/v1/read/expected", { model, input: text, top: TOP }, { signal });
     const answer = await busy(this.about, asked, "Asking what was expected …");
-    if (!answer || text !== this.values.text) return;
+    if (!answer || text !== this.values.text || model !== this.values.model) return;
     this.expected = answer.expected;
     this.#showWord();
   }

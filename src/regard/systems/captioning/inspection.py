@@ -136,18 +136,18 @@ def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int 
     encoded = model.encode(model.prepare([seen]).to(model.device))
     tokens, log_probs, steps = _draw(decoder, encoded, torch.Generator().manual_seed(seed), max_length)
     score = Ranking(options.length_penalty).score(torch.tensor(log_probs), None, None)
-    text, words = model.tokenizer.decode(tokens), len(tokens)
+    text = model.tokenizer.decode(tokens)
     trace = Trace.from_image(
         seen,
         model.tokenizer.pieces(tokens),
-        torch.stack([chances for chances, _, _ in steps])[:words].reshape(words, -1),
+        np.array([chances.numpy() for chances, _, _ in steps]).reshape(len(tokens), math.prod(model.config.grid)),
         grid=model.config.grid,
-        gates=[gate for _, _, gate in steps][:words],
-        choices=[choice for _, choice, _ in steps][:words],
-        log_probs=log_probs[:words],
+        gates=[gate for _, _, gate in steps],
+        choices=[choice for _, choice, _ in steps],
+        log_probs=log_probs[: len(tokens)],
         text=text,
     )
-    measured: Caption = model.with_measure(Caption(text, score, len(log_probs) > words, trace=trace))
+    measured: Caption = model.with_measure(Caption(text, score, len(log_probs) > len(tokens), trace=trace))
     return measured
 
 

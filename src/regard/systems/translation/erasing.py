@@ -14,8 +14,9 @@ from regard.systems.translation.model import Translator
 from regard.systems.translation.result import Translation
 from regard.systems.trust import Erasing, Evidence
 
-MAX_SENTENCES, MAX_WORDS = 6, 60
-"""The first sentences of a text, and the longest of them, that are measured."""
+MAX_SENTENCES, MAX_WORDS, MAX_TOKENS = 6, 60, 256
+"""How many sentences of a text are measured, and the largest numbers of words and of tokens of a sentence that is: each
+of its words is erased in turn, and words of very many tokens would take minutes."""
 HOW = (
     "Each source word in turn is erased, and the translation is scored again. For each of its words: the drop of the "
     "log-probability without the source word that it attends to most, beside the mean over all source words."
@@ -31,11 +32,18 @@ def evidence(model: Translator, text: str, options: Any, result: Translation) ->
         for source, target in _sentence_pairs(model, text, options, result)
         if source.split() and target.split()
     ]
-    pairs = [pair for pair in pairs if max(map(len, pair)) <= MAX_WORDS][:MAX_SENTENCES]
+    pairs = [pair for pair in pairs if _is_measured(model, *pair)][:MAX_SENTENCES]
     weights = align_words(model, pairs)
     effects = [word_effects(model, *pair) for pair in pairs]
     erasing = Erasing.from_effects(weights, effects, unit="log-probability of a word", how=HOW)
     return Evidence(weights, "source words", erasing)
+
+
+def _is_measured(model: Translator, source: list[str], target: list[str]) -> bool:
+    if max(len(source), len(target)) > MAX_WORDS:
+        return False
+    sides = (model.source_tokenizer, source), (model.target_tokenizer, target)
+    return all(len(tokenizer.encode(" ".join(words))) <= MAX_TOKENS for tokenizer, words in sides)
 
 
 @torch.inference_mode()

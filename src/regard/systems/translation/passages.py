@@ -180,11 +180,17 @@ class Passages:
         if self.options.sample:
             count = max(map(len, results))  # what is copied comes once
             return [[each[place % len(each)] for each in results] for place in range(count)]
-        best: list[list[Translation]] = [[]]
+        # With the sums that a score consists of, so that a further sentence costs the same in texts of any length.
+        best: list[tuple[float, int, list[Translation]]] = [(0.0, 0, [])]
         for ranked in results:
-            longer = [[*chosen, one] for chosen in best for one in ranked]
-            best = heapq.nlargest(self.options.nbest, longer, key=self._score)
-        return best
+            sizes = [self._size(one) for one in ranked]
+            longer = [
+                (total + one.score * more, size + more, [*chosen, one])
+                for total, size, chosen in best
+                for one, more in zip(ranked, sizes, strict=True)
+            ]
+            best = heapq.nlargest(self.options.nbest, longer, key=lambda each: each[0] / max(1, each[1]))
+        return [chosen for _, _, chosen in best]
 
     def _join(self, text: str, parts: Sequence[Segment], chosen: Sequence[Translation]) -> Translation:
         written = "".join(f"{part.joint}{one.text}" for part, one in zip(parts, chosen, strict=True))
@@ -200,8 +206,12 @@ class Passages:
 
     def _score(self, chosen: Sequence[Translation]) -> float:
         """The mean of the scores, weighted by length: of mean log-probabilities, that of all tokens together."""
-        sizes = [len(self.model.target_tokenizer.encode(one.text)) + 1 for one in chosen]
+        sizes = [self._size(one) for one in chosen]
         return sum(one.score * size for one, size in zip(chosen, sizes, strict=True)) / max(1, sum(sizes))
+
+    def _size(self, one: Translation) -> int:
+        """The number of tokens of a translation, that of the end included."""
+        return len(self.model.target_tokenizer.encode(one.text)) + 1
 
     def _report(self, unspellable: Sequence[str]) -> None:
         if unspellable:
