@@ -200,3 +200,46 @@ def test_the_api_page_lists_the_public_names():
     listed = set(re.findall(r"`(?:regard\.)?(\w+)", (ROOT / "docs/api.md").read_text(encoding="utf-8")))
     assert set(regard.__all__) - {"__version__"} <= listed
     assert not inspect.ismodule(regard.load)
+
+
+def section_of_api(heading: str) -> str:
+    """One section of docs/api.md, up to the next heading."""
+    return re.split(
+        r"^## ", (ROOT / "docs/api.md").read_text(encoding="utf-8").split(f"## {heading}\n")[1], flags=re.M
+    )[0]
+
+
+def test_the_api_page_lists_every_command():
+    assert set(re.findall(r"`regard ([a-z-]+)`", section_of_api("Commands"))) == {*COMMANDS, "data"}
+
+
+def test_the_api_page_lists_the_test_set_of_every_system():
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.*?) \|", section_of_api("Reports"), flags=re.M))
+    assert set(rows) == set(families())
+    for kind, test_set in rows.items():
+        fields = {field.name for field in fields_of(families()[kind].test_set)}
+        named = set(re.findall(r"`(\w+)(?:=[^`]*)?`", test_set))
+        assert named, kind
+        assert named <= fields, f"{kind}: {named - fields}"
+
+
+def test_the_api_page_lists_every_kind_of_trace():
+    rows = dict(re.findall(r"^\| `([a-z]+)` \| `(\w+)", section_of_api("Traces"), flags=re.M))
+    views = {path.stem for path in (ROOT / "src/regard/viewing/views").glob("[a-z]*.py")}
+    assert set(rows) == {"text", "translation"} | views
+    attending = {family.load_system().__name__ for family in families().values() if family.evidence}
+    assert set(rows.values()) == {"Trace"} | attending
+
+
+def test_the_recipes_page_says_where_the_fields_of_every_system_are_defined():
+    rows = re.findall(
+        r"^\| ([a-z-]+) (\| `\w+` in `.*)$", (ROOT / "docs/recipes.md").read_text(encoding="utf-8"), flags=re.M
+    )
+    for kind, row in rows:
+        experiment = families()[kind].load_experiment()
+        tables = (experiment.Data, families()[kind].load_system().Config, experiment.Train)
+        places = [
+            (each.__name__, each.__module__.replace("regard.", "", 1).replace(".", "/") + ".py") for each in tables
+        ]
+        assert re.findall(r"`(\w+)` in `([^`]+)`", row) == places
+    assert {kind for kind, _ in rows} == set(families())

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from rich.console import Console
 
 from regard import Trace, viewing
 from regard.viewing import terminal
+from regard.viewing.figures import add_note
 
 SOURCE = ["the", "dog", "sees", "the", "cat"]
 TARGET = ["le", "chien", "voit"]
@@ -36,6 +38,23 @@ def test_lines_join_the_places_of_their_words():
     assert heaviest[0].tolist() == [0, place["dog", False]]
     assert heaviest[-1].tolist() == [1, place["chien", True]]
     assert len(axes.texts) == len(SOURCE) + len(TARGET)
+
+
+def test_a_long_title_and_a_long_note_fit_into_the_figure():
+    """They take as many lines as they need, and what is drawn keeps its size."""
+    words = "a title of more words than the two columns of this small figure are wide"
+    short, long = (add_note(viewing.lines(TRACE, title=text), text) for text in ("title", words))
+    inches = [figure.axes[0].get_window_extent().height / figure.dpi for figure in (short, long)]
+    assert inches[0] == pytest.approx(inches[1])
+    tops = []
+    for text in (long._suptitle, long._supxlabel):
+        extent = text.get_window_extent(FigureCanvasAgg(long).get_renderer())
+        assert text.get_text().split() == words.split()
+        assert 0 <= extent.x0 < extent.x1 <= long.bbox.width
+        assert 0 <= extent.y0 < extent.y1 <= long.bbox.height
+        tops.append(extent)
+    drawn = long.axes[0].get_window_extent()
+    assert tops[1].y1 <= drawn.y0 < drawn.y1 <= tops[0].y0
 
 
 @pytest.mark.parametrize("words", [1, 2, 61])

@@ -86,3 +86,10 @@ def test_long_sentences_are_refused_with_advice():
         regard.view(long).figure()
     with pytest.raises(OptionError, match="nothing to draw"):
         regard.view(trace(np.zeros((0, 0)), (), None)).figure()
+
+
+@pytest.mark.parametrize("surprisals", [None, (1.5, 10.25, 3.0, 4.0)])
+def test_a_legend_says_what_colours_and_numbers_mean(surprisals):
+    (legend,) = (text.get_text() for text in regard.view(trace(surprisals=surprisals)).figure().texts)
+    assert "Red: the current word" in legend
+    assert ("bits" in legend) is (surprisals is not None)

@@ -137,7 +137,7 @@ def document_figure(trace: Trace, *, raw: bool = False, title: str | None = None
     for text in notes:
         y += 1
         axes.text(0, y - 0.3, text, va="center", fontsize=8, color="0.35")
-    add_title(figure, title or document_heading(trace), fontsize=11)
+    add_title(figure, title or document_heading(trace), fontsize=11, y=1 - 0.07 / size[1])
     return figure
 
 

@@ -4,6 +4,7 @@ import base64
 import io
 import os
 import re
+import textwrap
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,11 @@ FORMATS = (".png", ".svg", ".pdf")
 MAX_LETTERS = 28
 """Letters of a label before it is cut."""
 NOTE_INCHES = 0.22
+_NOTE_FONTSIZE = 7
+_LEGEND_FONTSIZE = 7.5
+_POINTS_PER_INCH = 72
+_LETTER_WIDTH = 0.64
+"""Width of a letter of matplotlib's font, on average, as a fraction of its size."""
 _DPI = 150
 _INCHES_PER_LETTER = 0.085
 # The same figure gives the same bytes: ids from a fixed salt, no date. Text in SVG stays text.
@@ -113,33 +119,62 @@ def set_literal(texts: Iterable[Text]) -> None:
         text.set_parse_math(False)
 
 
-def add_title(figure: Figure, title: str | None, **options: float | int) -> None:
-    """A title over the whole figure, if there is one."""
-    if title:
-        figure.suptitle(printable(title), **({"fontsize": 12, "fontweight": "bold", "parse_math": False} | options))
+def add_title(figure: Figure, title: str | None, *, fontsize: float | int = 12, y: float | None = None) -> None:
+    """A title over the whole figure, if there is one, in as many lines as its width needs.
+
+    `y` is the top of the title as a fraction of the height, for figures without a layout engine.
+    """
+    if not title:
+        return
+    lines = _wrapped(figure, printable(title), fontsize)
+    place = {}
+    if y is not None:
+        margin = (1 - y) * figure.get_figheight()
+        _make_room(figure, above=(len(lines) - 1) * _line_inches(fontsize))
+        place["y"] = 1 - margin / figure.get_figheight()
+    figure.suptitle("\n".join(lines), fontsize=fontsize, fontweight="bold", parse_math=False, **place)
 
 
 def add_note(figure: InlineFigure, note: str | None) -> InlineFigure:
-    """Write a line in small letters below the figure, if there is one; return the figure."""
+    """Write a note in small letters below the figure, in as many lines as its width needs; return the figure."""
     if note:
+        lines = _wrapped(figure, printable(note), _NOTE_FONTSIZE)
         if figure.get_layout_engine() is None:
-            _make_room_below(figure, NOTE_INCHES)
-        figure.supxlabel(printable(note), fontsize=7, color="0.35", parse_math=False)
+            _make_room(figure, below=NOTE_INCHES + (len(lines) - 1) * _line_inches(_NOTE_FONTSIZE))
+        figure.supxlabel("\n".join(lines), fontsize=_NOTE_FONTSIZE, color="0.35", parse_math=False)
     return figure
 
 
-def _make_room_below(figure: InlineFigure, inches: float) -> None:
-    """Make a figure taller, and move what it holds up."""
+def add_legend(figure: Figure, legend: str) -> None:
+    """Write what colours and numbers mean below a figure without a layout engine."""
+    lines = _wrapped(figure, legend, _LEGEND_FONTSIZE)
+    _make_room(figure, below=0.05 + len(lines) * _line_inches(_LEGEND_FONTSIZE))
+    figure.text(
+        0.1 / figure.get_figwidth(), 0.05 / figure.get_figheight(), "\n".join(lines), fontsize=_LEGEND_FONTSIZE,
+        color="0.4", va="bottom", linespacing=1.25, parse_math=False,
+    )  # fmt: skip
+
+
+def _wrapped(figure: Figure, text: str, fontsize: float | int) -> list[str]:
+    """The lines of a text that is to be no wider than the figure."""
+    letters = int(figure.get_figwidth() * _POINTS_PER_INCH / (_LETTER_WIDTH * fontsize))
+    return textwrap.wrap(text, max(letters, 1)) or [""]
+
+
+def _line_inches(fontsize: float | int) -> float:
+    return 1.25 * fontsize / _POINTS_PER_INCH
+
+
+def _make_room(figure: Figure, *, above: float = 0.0, below: float = 0.0) -> None:
+    """Make a figure taller by so many inches, and keep the size of what it holds."""
     height = figure.get_figheight()
-    taller = height + inches
+    taller = height + above + below
     figure.set_figheight(taller)
     for axes in figure.axes:
         place = axes.get_position()
-        axes.set_position(
-            (place.x0, (place.y0 * height + inches) / taller, place.width, place.height * height / taller)
-        )
+        axes.set_position((place.x0, (place.y0 * height + below) / taller, place.width, place.height * height / taller))
     for text in figure.texts:
-        text.set_y((text.get_position()[1] * height + inches) / taller)
+        text.set_y((text.get_position()[1] * height + below) / taller)
 
 
 def check_drawable(trace: Trace) -> None:

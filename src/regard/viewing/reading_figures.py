@@ -12,7 +12,7 @@ from rich.text import Text
 
 from regard.errors import OptionError
 from regard.trace import Trace
-from regard.viewing.figures import InlineFigure, add_title, labels
+from regard.viewing.figures import InlineFigure, add_legend, add_title, labels
 from regard.viewing.scale import ink_on, largest_weight
 from regard.viewing.words import isolated, right_to_left, shortened
 
@@ -102,7 +102,11 @@ def reading_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
                 axes.add_patch(Rectangle((x - 0.35, y - 0.42), letters + 0.7, 0.84, color=colour, linewidth=0))
             weight = "bold" if place == line.current else "normal"
             axes.text(x, y, words[place], ha="left", color=ink, fontweight=weight, **style)
+    legend = "Red: the current word. Shade: how much it attends to each other word."
+    if lines[0].surprisal is not None:
+        legend += " Number: its surprisal in bits."
     add_title(figure, title, fontsize=11, y=1 - 0.1 / size[1])
+    add_legend(figure, legend)
     return figure
 
 
