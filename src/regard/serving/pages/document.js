@@ -3,6 +3,7 @@
 import { fill, html } from "/web/dom.js";
 import { ask, button, emptyBox, examples, field, modelPicker, section } from "/pages/parts.js";
 import { TextPanel } from "/pages/document_text.js";
+import { turns } from "/pages/pictures.js";
 import * as state from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -36,6 +37,7 @@ export async function show(root, context) {
 class DocumentPage {
   constructor(root, context, values) {
     Object.assign(this, { context, values });
+    this.turn = turns(context.signal);
     this.input = html("textarea", { rows: 5, value: values.text, maxLength: 20000 });
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.classify();
@@ -89,14 +91,17 @@ class DocumentPage {
   async remove(removed) {
     const { model, text } = this.values;
     const again = () => this.remove(removed);
+    const context = { models: this.context.models, signal: this.turn() };
     const body = { model, input: text, removed };
-    const answer = await ask(this.result, this.context, "/v1/classify/without", body, again);
-    if (!answer || text !== this.values.text || model !== this.values.model) return false;
     this.values.removed = removed;
     state.write({ removed });
+    const answer = await ask(this.result, context, "/v1/classify/without", body, again);
+    if (!answer) return false;
     if (!this.panel) {
-      this.panel = new TextPanel((places) => this.remove(places));
-      fill(this.result, this.panel.node);
+      // Until another text is classified, the old one still stands there, but nothing of it can be removed.
+      const panel = new TextPanel((places) => this.panel === panel && this.remove(places));
+      this.panel = panel;
+      fill(this.result, panel.node);
     }
     this.panel.show(answer);
     return true;
