@@ -86,6 +86,13 @@ def test_maps_of_every_layer_of_a_digit_and_of_a_scene(visit):
     assert page.get_by_label("Model", exact=True).input_value() == "scenes"
 
 
+def test_on_a_phone_the_input_the_kernel_and_the_output_are_all_in_sight(visit):
+    page = opened(visit, width=390)
+    boxes = [each.bounding_box() for each in page.locator(".kernel svg").all()]
+    assert len(boxes) == 3
+    assert max(box["x"] + box["width"] for box in boxes) <= 390
+
+
 def test_a_phone_and_a_screen_reader_can_use_it(visit):
     for scheme in ("light", "dark"):
         page = opened(visit, "?layers=c6k5s1p0_c6k99s1p0", width=360, scheme=scheme)

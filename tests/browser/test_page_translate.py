@@ -104,6 +104,32 @@ def test_attention_is_moved_with_the_keyboard_and_all_of_it_with_a_click(visit, 
     assert "moved by you" in page.locator(".moving h3").text_content()
 
 
+def test_how_attention_is_shown_outlasts_a_change_and_a_reload(visit):
+    page = visit(f"{PAGE}&at=2")
+    page.get_by_role("tab", name="Lines").click()
+    page.locator("attention-lines summary", has_text="Options").click()
+    page.get_by_label("Hide special tokens").check()
+    page.locator(".candidate").nth(1).click()
+    wait_for_change(page)
+    for _ in range(2):
+        page.locator("attention-lines .picture svg").wait_for()
+        settle(page)
+        assert "</s>" not in page.locator("attention-lines .picture svg text").all_text_contents()
+        page.reload()
+        wait_for_change(page)
+    page.get_by_role("tab", name="Matrix").click()
+    assert "view=" not in page.url
+
+
+def test_each_source_word_has_its_slider_on_one_line(visit):
+    for width in (1200, 360):
+        page = visit(f"{PAGE}&at=1", width=width)
+        page.locator(".sliders li").first.wait_for()
+        assert page.get_by_text("< 0.1 %").count() > 0
+        heights = page.locator(".sliders li").evaluate_all("(all) => all.map((each) => each.offsetHeight)")
+        assert len(set(heights)) == 1
+
+
 def test_the_search_is_a_tree_with_attention_for_each_branch(visit, api):
     page = visit(f"{PAGE}&beam=3&tab=beam")
     page.locator(".tree .node").first.wait_for()
