@@ -155,11 +155,16 @@ def test_models_are_unloaded_when_memory_runs_short():
 def test_a_model_folder_is_served_under_its_name(tmp_path):
     from small_models import small_translator
 
-    small_translator().save(tmp_path / "mine")
+    scores = {"test_bleu": 12.34, "test_sentences": 1500, "test_signature": "tok:13a"}
+    small_translator().save(tmp_path / "mine", metrics=scores, card="# mine\n\nA to B.\n\n- more")
     with TestClient(create_app(folders=[str(tmp_path / "mine")]), base_url="http://localhost") as served:
         answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine", "options": {"max_length": 3}})
         assert answer.status_code == 200
         assert answer.json()["model"] == "mine"
+        (listed,) = (each for each in served.get("/v1/models").json()["models"] if each["name"] == "mine")
+        assert (listed["summary"], listed["headline"]) == ("A to B.", "BLEU 12.3")
+        assert listed["tested"] == "1,500 test sentences"
+        assert "from 0 to 100" in listed["scale"]
     with TestClient(create_app(folders=[str(tmp_path / "mine")]), base_url="http://localhost") as served:
         (tmp_path / "mine" / "model.safetensors").write_bytes(b"broken")
         answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine"})

@@ -38,7 +38,10 @@ export function modelPicker(models, current, onChange) {
   const about = html("small", { className: "about" });
   const describe = (name) => {
     const model = models.find((each) => each.name === name);
-    about.textContent = model ? [model.summary, model.headline].filter(Boolean).join(" On its test: ") : "";
+    if (!model) return;
+    const { summary, headline, tested, scale } = model;
+    const score = headline && `On ${tested || "its test"}: ${headline}. ${scale}`;
+    about.textContent = [summary, score].filter(Boolean).join(" ");
   };
   const chosen = (name) => {
     describe(name);
