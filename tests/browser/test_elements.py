@@ -180,7 +180,7 @@ def test_the_legend_of_a_difference_has_room_for_both_ends(open_page):
     page = show(open_page, "matrix", signed)
     legend = page.locator("attention-matrix .legend svg")
     low, high = (each.text_content() for each in legend.locator("text").all()[:2])
-    assert low == f"−{high}"
+    assert low == f"\N{MINUS SIGN}{high}"
     assert legend.locator("text").first.bounding_box()["x"] >= legend.bounding_box()["x"]
 
 

@@ -139,6 +139,8 @@ def test_health_models_and_measures(client):
     assert not loaded["fa-en"], "models are loaded when they are first asked for"
     text = client.get("/metrics").text
     assert 'regard_requests_total{status="ok",verb="translate"}' in text
+    client.post("/v1/align", json={"source": "He is", "target": "Il est"})
+    assert 'regard_requests_total{status="ok",verb="align"} ' in client.get("/metrics").text
     assert "regard_model_bytes" in text
     assert client.get("/web/index.js").headers["content-type"].startswith("text/javascript")
 
