@@ -71,6 +71,15 @@ def test_images_and_tapes_are_taken(client):
     assert answers == ["01100101 10010110"] * 3, "rows are one input, a list of rows are several"
 
 
+def test_large_images_are_refused():
+    image = data_uri(Image.new("L", (1001, 1000), 0))
+    with TestClient(create_app(ServerSettings(max_megapixels=1)), base_url="http://localhost") as strict:
+        for route in ("recognize", "caption", "caption/look", "glimpse/at", "convolution/maps"):
+            answer = strict.post(f"/v1/{route}", json={"input": image})
+            assert answer.status_code == 422
+            assert "1001 x 1000 pixels, and at most 1,000,000" in answer.json()["error"]["message"]
+
+
 def test_words_are_aligned(client):
     answer = client.post("/v1/align", json={"source": "He is happy .", "target": "Il est heureux ."}).json()
     assert answer["links"] == [[0, 0], [1, 1], [2, 2], [3, 3]]
