@@ -6,6 +6,7 @@ import { themeAround, watchTheme } from "/web/theme.js";
 import { get } from "/pages/api.js";
 import { ask, busy, modelPicker } from "/pages/parts.js";
 import { bar, imageInput, turns } from "/pages/pictures.js";
+import { trustStrip } from "/pages/trust.js";
 
 const KINDS = {
   Conv2d: "convolution",
@@ -16,8 +17,8 @@ const KINDS = {
   AvgPool2d: "average pooling",
 };
 
-/** The part of the page, in `root`. */
-export async function mapsView(root, { state, set, context }) {
+/** The part of the page, in `root`; what there is to trust of a classifier stands in `trust`. */
+export async function mapsView(root, trust, { state, set, context }) {
   const { all, signal } = context;
   const models = all.filter((each) => ["image-classifier", "captioner"].includes(each.kind));
   const asked = ["convolution", "caption"].map((page) => get(`/v1/${page}/examples`, { signal }));
@@ -40,6 +41,10 @@ export async function mapsView(root, { state, set, context }) {
     if (!found) return;
     answer = found;
     draw();
+    // Of a captioner, only the network that reads the image is shown here, without its attention.
+    const { verb } = models.find(({ name }) => name === state.model);
+    trust.hidden = verb !== "recognize";
+    if (!trust.hidden) trustStrip(trust, { verb, ...body });
   };
   const draw = () => answer && fill(result, shown(answer, { state, set, theme: themeAround(root).name }));
   const take = (given, choose = true) => {
