@@ -83,6 +83,15 @@ def test_navigation_keeps_the_page_loaded_and_back_leads_back(visit):
     assert page.evaluate("() => window.still")
 
 
+@pytest.mark.parametrize("name", ["translate", "caption", "document", "read", "tape", "glimpse", "convolution"])
+def test_a_link_to_a_model_that_is_not_served_shows_another(visit, name):
+    page = visit(f"/{name}?model=of-somebody-else&text=He+is+happy.")
+    elements = ("view", "image", "document", "reading", "tape", "glimpses")
+    shown = ", ".join(["main .layergroup", *(f"main attention-{element}" for element in elements)])
+    page.locator(shown).first.wait_for(state="attached")
+    assert page.get_by_role("alert").count() == 0
+
+
 def test_on_a_phone_the_navigation_shows_the_current_page(visit):
     page = visit("/convolution", width=360)
     current = page.locator("nav [aria-current=page]")

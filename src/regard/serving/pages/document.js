@@ -1,7 +1,7 @@
 // The page Document: which sentences and words decide the class of a text, and what happens without them.
 
 import { fill, html } from "/web/dom.js";
-import { ask, button, emptyBox, examples, field, modelPicker, section } from "/pages/parts.js";
+import { ask, button, emptyBox, examples, field, modelPicker, section, servedName } from "/pages/parts.js";
 import { TextPanel } from "/pages/document_text.js";
 import { turns } from "/pages/pictures.js";
 import * as state from "/pages/state.js";
@@ -29,7 +29,8 @@ const EXAMPLES = [
 
 export async function show(root, context) {
   const { models } = context;
-  const values = state.read({ model: models[0]?.name ?? "", text: EXAMPLES[0].text, removed: [] });
+  const values = state.read({ model: servedName(models), text: EXAMPLES[0].text, removed: [] });
+  values.model = servedName(models, values.model);
   const page = new DocumentPage(root, context, values);
   await page.run();
 }

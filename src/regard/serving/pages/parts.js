@@ -33,6 +33,11 @@ export function select(choices, current, onChange) {
   return html("select", { onchange: (event) => onChange(event.target.value) }, options);
 }
 
+/** The name of a model of a page: the one that the address gives, or the first where this server does not have it. */
+export function servedName(models, name) {
+  return models.some((each) => each.name === name) ? name : (models[0]?.name ?? "");
+}
+
 /** A choice of the models of a page, with what the chosen one is and how good. */
 export function modelPicker(models, current, onChange) {
   const about = html("small", { className: "about" });
