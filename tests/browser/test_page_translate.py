@@ -78,6 +78,12 @@ def test_another_word_changes_what_follows_and_the_address_keeps_it(visit, api):
     page.get_by_label("Another word").fill("triste")
     page.get_by_label("Another word").press("Enter")
     page.locator(".words", has_text="triste").wait_for()
+    page.locator(".words .word").first.click()
+    page.get_by_label("Another word").fill("triste")
+    page.get_by_label("Another word").press("Enter")
+    page.get_by_text("it must begin with “triste”").wait_for()
+    weight = page.locator(".change .quiet").evaluate("(node) => getComputedStyle(node).fontWeight")
+    assert weight == "400", "only what is to be seen first is bold"
     page.get_by_role("button", name="Reset").click()
     page.locator(".change").wait_for(state="detached")
     assert "prefix" not in page.url

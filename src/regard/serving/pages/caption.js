@@ -1,6 +1,7 @@
 // The page Caption: where in an image each word of its caption looks, and what changes when the image does.
 
 import { fill, html } from "/web/dom.js";
+import { fixed } from "/web/scales.js";
 import { get } from "/pages/api.js";
 import { comparison } from "/pages/caption_compare.js";
 import { hiding } from "/pages/caption_hide.js";
@@ -260,7 +261,7 @@ function ownCaption(page) {
             "p",
             {},
             "Log-probability of these words: ",
-            html("data", { value: String(sum), className: "number" }, sum.toFixed(2)),
+            html("data", { value: String(sum), className: "number" }, fixed(sum, 2)),
           ),
       page.shown(caption, ""),
     );

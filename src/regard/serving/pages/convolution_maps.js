@@ -2,6 +2,7 @@
 
 import { colourAt, colourTable } from "/web/colours.js";
 import { fill, html } from "/web/dom.js";
+import { fixed } from "/web/scales.js";
 import { themeAround, watchTheme } from "/web/theme.js";
 import { get } from "/pages/api.js";
 import { ask, busy, modelPicker } from "/pages/parts.js";
@@ -160,9 +161,9 @@ function enlarged({ kind, maps, filters, shape }, place, theme) {
       "p",
       { className: "quiet" },
       "From ",
-      html("data", { value: String(own.low) }, own.low.toFixed(2)),
+      html("data", { value: String(own.low) }, fixed(own.low, 2)),
       " to ",
-      html("data", { value: String(own.high) }, own.high.toFixed(2)),
+      html("data", { value: String(own.high) }, fixed(own.high, 2)),
       range.low < 0 ? ". Orange is above 0, purple below." : `. ${theme === "dark" ? "Brighter" : "Darker"} is larger.`,
     ),
     kernels
