@@ -174,6 +174,16 @@ def test_the_legend_tells_the_scale(open_page):
     assert set(darkest) == {"rgb(8,48,107)"}, "each row reaches the end of the colours"
 
 
+def test_the_legend_of_a_difference_has_room_for_both_ends(open_page):
+    trace = translation()
+    signed = replace(trace, maps=(replace(trace.maps[0], weights=0.05 * (trace.maps[0].weights - 0.5)),))
+    page = show(open_page, "matrix", signed)
+    legend = page.locator("attention-matrix .legend svg")
+    low, high = (each.text_content() for each in legend.locator("text").all()[:2])
+    assert low == f"\N{MINUS SIGN}{high}"
+    assert legend.locator("text").first.bounding_box()["x"] >= legend.bounding_box()["x"]
+
+
 def test_lines_show_the_numbers_of_a_word_on_either_side(open_page):
     trace = translation()
     page = show(open_page, "lines", trace)

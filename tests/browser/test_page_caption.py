@@ -39,6 +39,18 @@ def test_words_are_shown_over_an_example_and_their_numbers_are_those_of_the_api(
     assert page.get_by_text("Blue frame:").count() == 1
 
 
+def test_a_model_is_shown_an_image_of_the_kind_that_it_knows(visit, tmp_path):
+    page = opened(visit, "?model=photo-en")
+    page.wait_for_function("() => location.search.includes('example=astronaut')")
+    assert page.locator(".mismatch").text_content() == ""
+    page.get_by_label("Model", exact=True).select_option("scenes")
+    page.get_by_text("scenes was trained on generated shapes, and this is a photo").wait_for()
+    Image.new("RGB", (60, 40), "navy").save(tmp_path / "own.png")
+    page.locator("input[type=file]").set_input_files(tmp_path / "own.png")
+    page.wait_for_function("() => location.search.includes('model=photo-en')")
+    assert page.locator(".mismatch").text_content() == "", "an image of one's own is taken for a photograph"
+
+
 def test_a_part_is_hidden_by_dragging_and_by_keys(visit):
     page = opened(visit, "?example=scene-1")
     boxer = page.locator(".boxer")

@@ -73,6 +73,7 @@ def test_maps_of_every_layer_of_a_digit_and_of_a_scene(visit):
     )
     page.locator(".guesses b", has_text="8").first.wait_for()
     assert page.locator(".layergroup").count() == len(answer["layers"]) == 8
+    page.locator(".trust .verdict", has_text="This model has no attention").wait_for()
     page.get_by_role("button", name="Layer 4, map 2", exact=True).focus()
     page.keyboard.press("Enter")
     page.get_by_text("Map 2 of 16").wait_for()
@@ -83,7 +84,15 @@ def test_maps_of_every_layer_of_a_digit_and_of_a_scene(visit):
     assert "layer=3" in page.url
     page.get_by_role("button", name="Example: a small green star").click()
     page.get_by_text("What the network sees: 3 × 64 × 64").wait_for()
+    assert not page.locator(".trust").is_visible(), "the attention of a captioner is not shown here"
     assert page.get_by_label("Model", exact=True).input_value() == "scenes"
+
+
+def test_on_a_phone_the_input_the_kernel_and_the_output_are_all_in_sight(visit):
+    page = opened(visit, width=390)
+    boxes = [each.bounding_box() for each in page.locator(".kernel svg").all()]
+    assert len(boxes) == 3
+    assert max(box["x"] + box["width"] for box in boxes) <= 390
 
 
 def test_a_phone_and_a_screen_reader_can_use_it(visit):

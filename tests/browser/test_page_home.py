@@ -1,7 +1,10 @@
 """The frame of the workbench and its home page: models, navigation, light and dark, phone, errors."""
 
+from itertools import pairwise
+
 import pytest
 from browser.accessibility import serious_faults
+from browser.showing import settle
 
 PAGES = ["Translate", "Caption", "Document", "Read", "Tape", "Glimpse", "Convolution"]
 
@@ -15,8 +18,33 @@ def test_the_home_page_lists_every_model_with_what_it_is_and_how_good(visit, wor
         line = page.locator(".modellist li", has=page.get_by_role("link", name=model["name"], exact=True))
         assert model["summary"] in line.text_content()
         assert model["headline"] in line.text_content()
-    took = page.evaluate("() => performance.getEntriesByType('navigation')[0].loadEventEnd")
-    assert took < 10_000, f"loaded in {took:.0f} ms"
+        assert model["tested"] in line.text_content()
+        card = page.locator(".card", has=line)
+        assert model["scale"] in card.text_content(), "a number has a scale"
+
+
+def test_a_page_is_there_in_less_than_a_second(visit):
+    for path, part in (("/", ".card"), ("/translate", ".empty"), ("/document", ".word")):
+        visit(path).locator(part).first.wait_for()  # which loads the model, that others have loaded before
+        times = []
+        for _ in range(3):
+            page = visit(path)
+            page.locator(part).first.wait_for()
+            times.append(page.evaluate("() => performance.now()"))
+        assert min(times) < 1000, f"{path} took {min(times):.0f} ms"
+
+
+def test_cards_fill_the_columns_evenly_and_do_not_overlap(visit):
+    for width, columns in ((1240, 3), (800, 2), (390, 1)):
+        page = visit("/", width=width)
+        page.locator(".card").last.wait_for()
+        settle(page)
+        boxes = [each.bounding_box() for each in page.locator(".card").all()]
+        ends = {box["x"]: box["y"] + box["height"] for box in sorted(boxes, key=lambda box: box["y"])}
+        assert len(ends) == columns
+        assert max(ends.values()) - min(ends.values()) < max(box["height"] for box in boxes) / 2
+        for above, below in pairwise(sorted(boxes, key=lambda box: (box["x"], box["y"]))):
+            assert above["x"] != below["x"] or above["y"] + above["height"] < below["y"]
 
 
 def test_axe_finds_no_serious_fault_and_a_phone_needs_no_sideways_scrolling(visit):
@@ -53,6 +81,15 @@ def test_navigation_keeps_the_page_loaded_and_back_leads_back(visit):
     page.go_back()
     page.get_by_role("heading", name="Look inside attention models").wait_for()
     assert page.evaluate("() => window.still")
+
+
+@pytest.mark.parametrize("name", ["translate", "caption", "document", "read", "tape", "glimpse", "convolution"])
+def test_a_link_to_a_model_that_is_not_served_shows_another(visit, name):
+    page = visit(f"/{name}?model=of-somebody-else&text=He+is+happy.")
+    elements = ("view", "image", "document", "reading", "tape", "glimpses")
+    shown = ", ".join(["main .layergroup", *(f"main attention-{element}" for element in elements)])
+    page.locator(shown).first.wait_for(state="attached")
+    assert page.get_by_role("alert").count() == 0
 
 
 def test_on_a_phone_the_navigation_shows_the_current_page(visit):

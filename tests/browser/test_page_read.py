@@ -40,6 +40,16 @@ def test_words_are_stepped_through_with_their_surprisal_and_what_was_expected(vi
     check(2)
 
 
+def test_the_bars_are_explained_and_the_layout_is_kept_in_the_address(visit):
+    page = visit(ADDRESS)
+    page.locator("attention-reading .legend", has_text="bar below a word: how surprising it was").wait_for()
+    page.get_by_label("Layout").select_option("lines")
+    page.wait_for_function("() => location.search.includes('layout=lines')")
+    page.reload()
+    page.locator("attention-reading .picture svg").wait_for()
+    assert page.get_by_label("Layout").input_value() == "lines"
+
+
 def test_it_plays_to_the_end(visit):
     page = visit(ADDRESS)
     page.locator(".expected li").first.wait_for()

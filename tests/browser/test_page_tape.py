@@ -73,6 +73,13 @@ def test_scores_by_length_are_measured_on_request(visit):
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
 
 
+def test_on_a_phone_the_notes_of_the_panels_are_read_to_their_end(visit):
+    page = opened(visit, "?length=5", width=360)
+    picture = page.locator(f"{VIEW} .picture svg").bounding_box()
+    boxes = [each.bounding_box() for each in page.locator(f"{VIEW} .picture svg text").all()]
+    assert max(box["x"] + box["width"] for box in boxes) <= picture["x"] + picture["width"]
+
+
 def test_axe_finds_no_serious_fault(visit):
     page = opened(visit, "?model=tape-copy&length=2", width=360)
     page.locator(".trust .verdict").wait_for()

@@ -78,6 +78,12 @@ def test_another_word_changes_what_follows_and_the_address_keeps_it(visit, api):
     page.get_by_label("Another word").fill("triste")
     page.get_by_label("Another word").press("Enter")
     page.locator(".words", has_text="triste").wait_for()
+    page.locator(".words .word").first.click()
+    page.get_by_label("Another word").fill("triste")
+    page.get_by_label("Another word").press("Enter")
+    page.get_by_text("it must begin with “triste”").wait_for()
+    weight = page.locator(".change .quiet").evaluate("(node) => getComputedStyle(node).fontWeight")
+    assert weight == "400", "only what is to be seen first is bold"
     page.get_by_role("button", name="Reset").click()
     page.locator(".change").wait_for(state="detached")
     assert "prefix" not in page.url
@@ -102,6 +108,32 @@ def test_attention_is_moved_with_the_keyboard_and_all_of_it_with_a_click(visit, 
     page.get_by_role("button", name="is", exact=True).click()
     page.locator(".sliders li", has=page.get_by_label("Attention to is")).get_by_text("100 %").wait_for()
     assert "moved by you" in page.locator(".moving h3").text_content()
+
+
+def test_how_attention_is_shown_outlasts_a_change_and_a_reload(visit):
+    page = visit(f"{PAGE}&at=2")
+    page.get_by_role("tab", name="Lines").click()
+    page.locator("attention-lines summary", has_text="Options").click()
+    page.get_by_label("Hide special tokens").check()
+    page.locator(".candidate").nth(1).click()
+    wait_for_change(page)
+    for _ in range(2):
+        page.locator("attention-lines .picture svg").wait_for()
+        settle(page)
+        assert "</s>" not in page.locator("attention-lines .picture svg text").all_text_contents()
+        page.reload()
+        wait_for_change(page)
+    page.get_by_role("tab", name="Matrix").click()
+    assert "view=" not in page.url
+
+
+def test_each_source_word_has_its_slider_on_one_line(visit):
+    for width in (1200, 360):
+        page = visit(f"{PAGE}&at=1", width=width)
+        page.locator(".sliders li").first.wait_for()
+        assert page.get_by_text("< 0.1 %").count() > 0
+        heights = page.locator(".sliders li").evaluate_all("(all) => all.map((each) => each.offsetHeight)")
+        assert len(set(heights)) == 1
 
 
 def test_the_search_is_a_tree_with_attention_for_each_branch(visit, api):

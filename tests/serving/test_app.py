@@ -72,6 +72,15 @@ def test_images_and_tapes_are_taken(client):
     assert answers == ["01100101 10010110"] * 3, "rows are one input, a list of rows are several"
 
 
+def test_large_images_are_refused():
+    image = data_uri(Image.new("L", (1001, 1000), 0))
+    with TestClient(create_app(ServerSettings(max_megapixels=1)), base_url="http://localhost") as strict:
+        for route in ("recognize", "caption", "caption/look", "glimpse/at", "convolution/maps"):
+            answer = strict.post(f"/v1/{route}", json={"input": image})
+            assert answer.status_code == 422
+            assert "1001 x 1000 pixels, and at most 1,000,000" in answer.json()["error"]["message"]
+
+
 def test_words_are_aligned(client):
     answer = client.post("/v1/align", json={"source": "He is happy .", "target": "Il est heureux ."}).json()
     assert answer["links"] == [[0, 0], [1, 1], [2, 2], [3, 3]]
@@ -158,6 +167,8 @@ def test_health_models_and_measures(client):
     assert not loaded["fa-en"], "models are loaded when they are first asked for"
     text = client.get("/metrics").text
     assert 'regard_requests_total{status="ok",verb="translate"}' in text
+    client.post("/v1/align", json={"source": "He is", "target": "Il est"})
+    assert 'regard_requests_total{status="ok",verb="align"} ' in client.get("/metrics").text
     assert "regard_model_bytes" in text
     assert client.get("/web/index.js").headers["content-type"].startswith("text/javascript")
 
@@ -174,11 +185,16 @@ def test_models_are_unloaded_when_memory_runs_short():
 def test_a_model_folder_is_served_under_its_name(tmp_path):
     from small_models import small_translator
 
-    small_translator().save(tmp_path / "mine")
+    scores = {"test_bleu": 12.34, "test_sentences": 1500, "test_signature": "tok:13a"}
+    small_translator().save(tmp_path / "mine", metrics=scores, card="# mine\n\nA to B.\n\n- more")
     with TestClient(create_app(folders=[str(tmp_path / "mine")]), base_url="http://localhost") as served:
         answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine", "options": {"max_length": 3}})
         assert answer.status_code == 200
         assert answer.json()["model"] == "mine"
+        (listed,) = (each for each in served.get("/v1/models").json()["models"] if each["name"] == "mine")
+        assert (listed["summary"], listed["headline"]) == ("A to B.", "BLEU 12.3")
+        assert listed["tested"] == "1,500 test sentences"
+        assert "from 0 to 100" in listed["scale"]
     with TestClient(create_app(folders=[str(tmp_path / "mine")]), base_url="http://localhost") as served:
         (tmp_path / "mine" / "model.safetensors").write_bytes(b"broken")
         answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine"})

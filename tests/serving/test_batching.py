@@ -9,7 +9,7 @@ import pytest
 from small_models import TEXTS, small_translator
 
 from regard.errors import OptionError
-from regard.serving.batching import Batcher
+from regard.serving.batching import STOPPED, Batcher
 from regard.serving.errors import RefusedError
 
 
@@ -134,6 +134,31 @@ def test_a_request_past_its_deadline_is_refused_and_not_answered():
     assert batches == [["first"]]
 
 
+def test_other_work_waits_its_turn_has_a_deadline_and_is_dropped_when_nobody_wants_it():
+    async def scenario(batcher, model):
+        done = []
+        assert await batcher.run(lambda: done.append("alone") or 3) == 3
+        model.gate.clear()
+        first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
+        await asyncio.sleep(0.02)
+        late, gone = (
+            asyncio.create_task(batcher.run(lambda name=name: done.append(name))) for name in ("late", "gone")
+        )
+        await asyncio.sleep(0.02)
+        assert batcher.waiting == 2
+        gone.cancel()
+        await asyncio.sleep(0.2)
+        model.gate.set()
+        refused = await asyncio.gather(first, late, return_exceptions=True)
+        with pytest.raises(OptionError, match="no number"):
+            await batcher.run(lambda: (_ for _ in ()).throw(OptionError("no number")))
+        return refused[1].status, done, batcher.waiting
+
+    found, batches = run(scenario, deadline=0.1)
+    assert found == (503, ["alone"], 0)
+    assert batches == [["first"]], "and it is no batch"
+
+
 def test_a_client_that_leaves_is_not_answered():
     async def scenario(batcher, model):
         model.gate.clear()
@@ -159,15 +184,18 @@ def test_a_server_that_shuts_down_refuses_what_waits():
         await asyncio.sleep(0.02)
         waiting = asyncio.create_task(batcher.answer(model, Options(), ["waiting"]))
         await asyncio.sleep(0.02)
-        closing = asyncio.create_task(batcher.close())
-        await asyncio.sleep(0.02)
+        batcher.stop()
+        later = asyncio.create_task(batcher.answer(model, Options(), ["later"]))
+        await asyncio.wait([waiting, later], timeout=1)
+        assert waiting.done(), "at once, while the first is still being answered"
+        assert later.done()
         model.gate.set()
-        await closing
-        return await asyncio.gather(first, waiting, return_exceptions=True)
+        return await asyncio.gather(first, waiting, later, return_exceptions=True)
 
-    (first, waiting), _ = run(scenario)
+    (first, waiting, later), batches = run(scenario)
     assert first == ["first"]
-    assert waiting.status == 503
+    assert (waiting.status, later.status) == (503, 503)
+    assert batches == [["first"]]
 
 
 async def started_behind(batcher, model, *functions):
@@ -203,7 +231,7 @@ def test_a_server_that_shuts_down_runs_no_further_function():
         return (await asyncio.gather(closing, *tasks, return_exceptions=True))[1:]
 
     (first, refused), batches = run(scenario)
-    assert (first, refused.message, batches) == (["first"], "The server shuts down.", [["first"]])
+    assert (first, refused.message, batches) == (["first"], STOPPED, [["first"]])
 
 
 def test_nothing_is_kept_of_clients_that_have_been_answered():

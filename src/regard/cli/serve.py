@@ -45,7 +45,15 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
         config = uvicorn.Config(
             app, log_level="warning", server_header=False, timeout_graceful_shutdown=30, timeout_keep_alive=10
         )
-        uvicorn.Server(config).run(sockets=[listening])
+
+        class Server(uvicorn.Server):
+            """Refuses what waits before it waits for its connections, which would not end before it is answered."""
+
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                app.state.backend.batcher.stop()
+                await super().shutdown(sockets)
+
+        Server(config).run(sockets=[listening])
 
 
 def _open_browser(address: str) -> None:

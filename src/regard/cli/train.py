@@ -78,8 +78,7 @@ def train(
     trained = run(recipe, out=out, **given, **options)
     if not is_first_process():
         sys.exit(128 + trained.signum if trained.interrupted else 0)
-    headline = (form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
-    scores = ", ".join(headline)
+    scores = found.scores(trained.metrics)
     if trained.interrupted:
         say(f"Interrupted. The best model so far is in {trained.folder}. To go on: {RunFolder(out).resume_command}")
         sys.exit(128 + trained.signum)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.serving.errors import RefusedError, documented
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 Sentence = Annotated[str, Field(min_length=1, max_length=4000)]
 
@@ -53,7 +53,7 @@ def align_route(backend: Backend) -> APIRouter:
         def aligned() -> Any:
             return align_pairs(model, [(source, target)], threshold=body.threshold)[0]
 
-        pair = await backend.batcher.run(aligned, client=client_of(request))
+        pair = await backend.run(aligned, request)
         trace = Trace.from_weights(source, target, pair.weights, kind="translation")
         links = sorted([int(one), int(other)] for one, other in pair.links)
         return AlignAnswer(model=served.name, source=source, target=target, links=links, trace=trace.to_dict())

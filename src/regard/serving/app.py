@@ -31,6 +31,10 @@ class ModelEntry(BaseModel):
     summary: str
     headline: str
     """The scores that say most about it."""
+    scale: str
+    """What these scores mean, where they do not explain themselves."""
+    tested: str
+    """What they were measured on, where that is known."""
     mebibytes: float
     loaded: bool
 
@@ -101,6 +105,8 @@ def _general_routes(backend: Backend) -> APIRouter:
                 verb=each.verb,
                 summary=each.summary,
                 headline=each.headline,
+                scale=each.scale,
+                tested=each.tested,
                 mebibytes=round(each.mebibytes, 1),
                 loaded=each.name in loaded,
             )

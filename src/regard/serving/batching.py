@@ -11,14 +11,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from regard.errors import RegardError
 from regard.serving.errors import RefusedError
 
 Value = TypeVar("Value")
 RETRY_SECONDS = 1
-SHUTS_DOWN = "The server shuts down."
+STOPPED = "The server shuts down. Try again later."
 
 
 @runtime_checkable
@@ -27,6 +27,17 @@ class Answering(Protocol):
 
     def answer(self, inputs: Sequence[Any], options: Any) -> list[Any]:
         """The results for any number of inputs, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """Work that belongs to no batch, and waits its turn as the inputs of a model do."""
+
+    function: Callable[[], Any]
+
+    def answer(self, inputs: Sequence[Any], options: Any) -> list[Any]:
+        """Its value."""
+        return [self.function()]
 
 
 @dataclass(eq=False)
@@ -57,8 +68,8 @@ class Batcher:
         self._waiting: Counter[str] = Counter()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="answering")
         self._alone = itertools.count()
-        self._is_closed = False
         self._task: asyncio.Task[None] | None = None
+        self._is_stopped = False
         self.on_batch: Callable[[int], None] = lambda size: None
         """Called with the number of inputs of each batch."""
 
@@ -69,10 +80,35 @@ class Batcher:
 
     async def answer(self, model: Answering, options: Any, inputs: Sequence[Any], *, client: str = "") -> list[Any]:
         """The results of a model, in order; a RefusedError where the queue is full or the deadline has passed."""
-        self._check_room(client, len(inputs))
         # Random draws depend on what else is in a batch, so a seed is only worth something alone.
         alone = next(self._alone) if getattr(options, "seed", None) is not None else None
-        line = self._lines.setdefault((id(model), options, alone), _Line(model, options))
+        return await self._wait((id(model), options, alone), _Line(model, options), inputs, client)
+
+    async def run(self, function: Callable[[], Value], *, client: str = "") -> Value:
+        """The value of a function, which is called in the thread that answers, when it is its turn."""
+        (value,) = await self._wait(next(self._alone), _Line(_Function(function), None), [None], client)
+        return cast(Value, value)
+
+    def stop(self) -> None:
+        """Refuse what waits and all that comes; what is being answered is finished."""
+        self._is_stopped = True
+        for line in self._lines.values():
+            for job in line.jobs:
+                _fail(job, _refusal(STOPPED))
+        self._lines.clear()
+        self._waiting.clear()
+
+    async def close(self) -> None:
+        """Stop, and wait for what is being answered."""
+        self.stop()
+        if self._task is not None:
+            await self._task
+        await asyncio.to_thread(self._thread.shutdown)
+
+    async def _wait(self, key: Any, line: _Line, inputs: Sequence[Any], client: str) -> list[Any]:
+        """Join the line of a key, which begins with this one where there is none, and wait for the results."""
+        self._check_room(client, len(inputs))
+        line = self._lines.setdefault(key, line)
         job = _Job(inputs, asyncio.get_running_loop().create_future(), time.monotonic() + self._deadline, client)
         line.jobs.append(job)
         self._waiting[client] += len(inputs)
@@ -80,36 +116,9 @@ class Batcher:
             self._task = asyncio.create_task(self._run())
         return await job.future
 
-    async def run(self, function: Callable[[], Value], *, client: str = "") -> Value:
-        """Run a function in the thread that answers, after what it does now; a RefusedError as for `answer`."""
-        self._check_room(client, 1)
-        deadline = time.monotonic() + self._deadline
-
-        def run_in_time() -> Value:
-            if self._is_closed:
-                raise _refusal(SHUTS_DOWN)
-            if time.monotonic() > deadline:
-                raise _refusal(self._too_late)
-            return function()
-
-        self._waiting[client] += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, run_in_time)
-        finally:
-            self._forget(client, 1)
-
-    async def close(self) -> None:
-        """Refuse what waits, and finish what is being answered."""
-        self._is_closed = True
-        for line in self._lines.values():
-            for job in line.jobs:
-                _fail(job, _refusal(SHUTS_DOWN))
-        self._lines.clear()
-        if self._task is not None:
-            await self._task
-        await asyncio.to_thread(self._thread.shutdown)
-
     def _check_room(self, client: str, count: int) -> None:
+        if self._is_stopped:
+            raise _refusal(STOPPED)
         if self._waiting[client] + count > self._per_client:
             message = (
                 f"{self._waiting[client]} of your inputs wait already, of at most {self._per_client}. Try again later."
@@ -123,10 +132,6 @@ class Batcher:
         self._waiting[client] -= count
         if not self._waiting[client]:
             del self._waiting[client]
-
-    @property
-    def _too_late(self) -> str:
-        return f"The request waited longer than {self._deadline:g} seconds. Try again later."
 
     async def _run(self) -> None:
         """Answer batch after batch until nothing waits; lines take turns."""
@@ -149,7 +154,8 @@ class Batcher:
             if job.future.cancelled():
                 continue
             if time.monotonic() > job.deadline:
-                _fail(job, _refusal(self._too_late))
+                too_late = f"The request waited longer than {self._deadline:g} seconds. Try again later."
+                _fail(job, _refusal(too_late))
                 continue
             taken.append(job)
             count += len(job.inputs)
@@ -157,7 +163,8 @@ class Batcher:
 
     async def _answer(self, line: _Line, jobs: list[_Job]) -> None:
         inputs = [each for job in jobs for each in job.inputs]
-        self.on_batch(len(inputs))
+        if not isinstance(line.model, _Function):
+            self.on_batch(len(inputs))
         loop = asyncio.get_running_loop()
         try:
             results = await loop.run_in_executor(self._thread, line.model.answer, inputs, line.options)

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from regard.errors import ModelError, OptionError, RegardError
 from regard.serving.errors import RefusedError
 from regard.systems.families import family
 from regard.systems.folder import find_model, kind_of
-from regard.systems.pretrained import PRETRAINED, load, pretrained_models
+from regard.systems.pretrained import PRETRAINED, card_summary, load, pretrained_models
 from regard.systems.system import System
 
 logger = logging.getLogger("regard.serving")
@@ -26,8 +26,24 @@ class Served:
     kind: str
     folder: Path
     summary: str = ""
-    headline: str = ""
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    """Its scores, as in metrics.json."""
     mebibytes: float = 0.0
+
+    @property
+    def headline(self) -> str:
+        """The scores that say most about it."""
+        return family(self.kind).scores(self.metrics)
+
+    @property
+    def scale(self) -> str:
+        """What these scores mean."""
+        return family(self.kind).scale(self.metrics)
+
+    @property
+    def tested(self) -> str:
+        """What they were measured on."""
+        return family(self.kind).test_of(self.metrics)
 
     @property
     def verb(self) -> str:
@@ -103,7 +119,7 @@ class Models:
 
 def _shipped() -> list[Served]:
     return [
-        Served(each.name, each.kind, PRETRAINED / each.name, each.summary, each.headline, each.mebibytes)
+        Served(each.name, each.kind, PRETRAINED / each.name, each.summary, each.metrics, each.mebibytes)
         for each in pretrained_models()
     ]
 
@@ -115,9 +131,10 @@ def _saved(folder: str) -> Served:
         raise OptionError(f"A model is served under the name of its folder; {folder!r} has none.")
     if not found.is_dir():
         raise ModelError(f"{folder} holds no finished model; serve the folder of one.")
-    load(found, device="cpu")  # what cannot be loaded is refused here, not when somebody asks for it
+    model: System = load(found, device="cpu")  # what cannot be loaded is refused here, not when somebody asks for it
     size = sum(file.stat().st_size for file in found.iterdir() if file.is_file()) / 2**20
-    return Served(path.name, kind_of(found), found, mebibytes=size)
+    numbers = {name: value for name, value in model.metrics.items() if isinstance(value, int | float)}
+    return Served(path.name, kind_of(found), found, card_summary(model.card), numbers, size)
 
 
 def _size(model: System) -> int:

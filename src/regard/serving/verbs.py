@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -21,6 +20,7 @@ from regard.serving.settings import ServerSettings
 from regard.systems.families import Family, families
 from regard.systems.system import Result, System
 
+Value = TypeVar("Value")
 EVENTS = "text/event-stream"
 REFUSALS = (401, 403, 404, 413, 422, 429, 500, 503)
 
@@ -33,6 +33,11 @@ class Backend:
     models: Models
     batcher: Batcher
     measures: Measures
+
+    async def run(self, function: Callable[[], Value], request: Request) -> Value:
+        """The value of a function that asks a model, for a request that is no batch; it waits its turn."""
+        with self.measures.request(request.url.path.removeprefix("/v1/")):
+            return await self.batcher.run(function, client=client_of(request))
 
 
 def verb_routes(backend: Backend) -> APIRouter:
@@ -85,19 +90,10 @@ class _Call:
 
     async def answer(self, inputs: list[Any]) -> list[dict[str, Any]]:
         """The results as plain values."""
-        started = time.monotonic()
-        status = "ok"
-        try:
+        with self.backend.measures.request(self.served.verb):
             model: System = await self.backend.models.get(self.served)
             results = await self.backend.batcher.answer(model, self.options, inputs, client=self.client)
             return await asyncio.to_thread(lambda: [plain(each, trace=self.trace) for each in results])
-        except BaseException as error:
-            status = str(error.status) if isinstance(error, RefusedError) else type(error).__name__
-            raise
-        finally:
-            measures, verb = self.backend.measures, self.served.verb
-            measures.requests.labels(verb, status).inc()
-            measures.seconds.labels(verb).observe(time.monotonic() - started)
 
 
 async def _events(call: _Call) -> AsyncIterator[str]:

@@ -4,6 +4,7 @@ A new system is its own folder, whose `__init__.py` defines a FAMILY, its recipe
 line in SYSTEMS. The heavy parts are named by import paths, so that listing models and commands imports no torch.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -38,11 +39,30 @@ class Family:
     """A command that tries a trained model; {model} stands for its folder."""
     headline: dict[str, str] = field(default_factory=dict)
     """The metrics to show first, in order: name in metrics.json -> how it is written, such as "BLEU {:.1f}"."""
+    scales: dict[str, str] = field(default_factory=dict)
+    """For those of them that do not explain themselves: what the number means, and where its scale begins and ends."""
+    tested: str = ""
+    """What they were measured on, with names in metrics.json in braces: "{test_sentences:,} test sentences"."""
 
     @property
     def verb(self) -> str:
         """What a model of this family does, the first of its commands: translate, caption, ..."""
         return next(iter(self.commands))
+
+    def scores(self, metrics: Mapping[str, Any]) -> str:
+        """The scores that say most about a model."""
+        return ", ".join(form.format(metrics[name]) for name, form in self.headline.items() if name in metrics)
+
+    def scale(self, metrics: Mapping[str, Any]) -> str:
+        """What these scores mean; "" where they explain themselves."""
+        return " ".join(meaning for name, meaning in self.scales.items() if name in metrics)
+
+    def test_of(self, metrics: Mapping[str, Any]) -> str:
+        """What these scores were measured on; "" where that is not known."""
+        try:
+            return self.tested.format_map(metrics)
+        except KeyError:
+            return ""
 
     def load_system(self) -> "type[System]":
         """Import the System class."""

@@ -37,8 +37,7 @@ class Pretrained:
     @property
     def headline(self) -> str:
         """The scores that say most about it."""
-        forms = family(self.kind).headline
-        return ", ".join(form.format(self.metrics[name]) for name, form in forms.items() if name in self.metrics)
+        return family(self.kind).scores(self.metrics)
 
 
 def pretrained_models() -> list[Pretrained]:
@@ -47,12 +46,17 @@ def pretrained_models() -> list[Pretrained]:
     for path in sorted(PRETRAINED.glob("*/config.json")):
         folder = path.parent
         kind = json.loads(path.read_text(encoding="utf-8"))["system"]
-        card = (folder / "MODEL_CARD.md").read_text(encoding="utf-8").splitlines()
-        about = dropwhile(lambda line: not line or line.startswith("#"), card)
+        summary = card_summary((folder / "MODEL_CARD.md").read_text(encoding="utf-8"))
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         size = sum(file.stat().st_size for file in folder.iterdir()) / 2**20
-        found.append(Pretrained(folder.name, kind, " ".join(takewhile(bool, about)), metrics, size))
+        found.append(Pretrained(folder.name, kind, summary, metrics, size))
     return found
+
+
+def card_summary(card: str) -> str:
+    """The first paragraph of a model card."""
+    about = dropwhile(lambda line: not line or line.startswith("#"), card.splitlines())
+    return " ".join(takewhile(bool, about))
 
 
 @overload

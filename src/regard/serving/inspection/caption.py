@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from regard.serving.errors import RefusedError, documented
 from regard.serving.inspection.images import BoxPart, ExampleImage, ExampleImages, ImageUri, Seed, read_image
 from regard.serving.schemas import STRICT
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 KIND = "captioner"
 Beam = Annotated[int, Field(ge=1, le=16, description="Number of hypotheses of the search; 1 is greedy search.")]
@@ -113,7 +113,7 @@ def routes(backend: Backend) -> APIRouter:
                 caption = model.caption(image, beam=body.beam)
             return _part(caption, body.example)
 
-        return LookAnswer(model=served.name, caption=await backend.batcher.run(captioned, client=client_of(request)))
+        return LookAnswer(model=served.name, caption=await backend.run(captioned, request))
 
     @router.post("/hide", operation_id="caption_hide", responses=documented(*REFUSALS))
     async def hide(body: HideRequest, request: Request) -> HideAnswer:
@@ -136,7 +136,7 @@ def routes(backend: Backend) -> APIRouter:
                 change=found.change,
             )
 
-        return await backend.batcher.run(compared, client=client_of(request))
+        return await backend.run(compared, request)
 
     @router.get("/examples", operation_id="caption_examples", responses=documented(401, 403, 500))
     async def examples() -> ExampleImages:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from regard.serving.errors import documented
 from regard.serving.inspection.images import ExampleImage, ExampleImages, ImageUri, read_image
 from regard.serving.schemas import STRICT
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 Side = Annotated[int, Field(ge=1, le=1024)]
 Filters = Annotated[int, Field(ge=1, le=4096)]
@@ -148,7 +148,7 @@ def routes(backend: Backend) -> APIRouter:
         served = backend.models.find(body.model, kind if kind in KINDS else KINDS[0])
         image = await read_image(kind, body.input, backend.settings)
         model = await backend.models.get(served)
-        return await backend.batcher.run(lambda: _maps(served, model, image, body.max_maps), client=client_of(request))
+        return await backend.run(lambda: _maps(served, model, image, body.max_maps), request)
 
     @router.get("/examples", operation_id="convolution_examples", responses=documented(401, 403, 500))
     async def examples() -> ExampleImages:

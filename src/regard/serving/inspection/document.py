@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.serving.errors import documented
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 KIND = "document-classifier"
 MAX_WORDS = 20_000
@@ -59,9 +59,7 @@ def routes(backend: Backend) -> APIRouter:
 
         served = backend.models.find(body.model, KIND)
         model: Any = await backend.models.get(served)
-        found = await backend.batcher.run(
-            lambda: without_words(model, body.input, body.removed), client=client_of(request)
-        )
+        found = await backend.run(lambda: without_words(model, body.input, body.removed), request)
         return WithoutAnswer(model=served.name, **found.to_dict())
 
     return router

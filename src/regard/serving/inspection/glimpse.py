@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from regard.serving.errors import documented
 from regard.serving.inspection.images import BoxPart, Edge, ExampleImage, ImageUri, read_image
 from regard.serving.schemas import STRICT
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 KIND = "glimpser"
 MAX_GLIMPSES = 32
@@ -82,7 +82,7 @@ def routes(backend: Backend) -> APIRouter:
                 model=served.name, **{name: values[name] for name in GlimpseAtAnswer.model_fields if name != "model"}
             )
 
-        return await backend.batcher.run(looked, client=client_of(request))
+        return await backend.run(looked, request)
 
     @router.get("/examples", operation_id="glimpse_examples", responses=documented(401, 403, 500))
     async def examples() -> ExampleDigits:

@@ -23,10 +23,10 @@ class BoxPart(BaseModel):
     """A part of an image, in fractions of its width and height from the upper left corner."""
 
     model_config = STRICT
-    left: Edge
-    top: Edge
-    right: Edge
-    bottom: Edge
+    left: Annotated[Edge, Field(examples=[0.25])]
+    top: Annotated[Edge, Field(examples=[0.25])]
+    right: Annotated[Edge, Field(examples=[0.5])]
+    bottom: Annotated[Edge, Field(examples=[0.75])]
 
 
 class ExampleImage(BaseModel):

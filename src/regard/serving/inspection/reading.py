@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.serving.errors import documented
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 KIND = "reader"
 
@@ -47,9 +47,7 @@ def routes(backend: Backend) -> APIRouter:
 
         served = backend.models.find(body.model, KIND)
         model: Any = await backend.models.get(served)
-        found = await backend.batcher.run(
-            lambda: expected_words(model, body.input, top=body.top), client=client_of(request)
-        )
+        found = await backend.run(lambda: expected_words(model, body.input, top=body.top), request)
         rows = [[ExpectedWord(word=one.word, probability=one.probability) for one in row] for row in found]
         return ExpectedAnswer(model=served.name, expected=rows)
 

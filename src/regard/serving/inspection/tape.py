@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from regard.serving.errors import RefusedError, documented
 from regard.serving.inspection.images import Seed
 from regard.serving.schemas import STRICT
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 KIND = "turing-machine"
 
@@ -97,7 +97,7 @@ def routes(backend: Backend) -> APIRouter:
         """Answer a random tape of any length, also beyond the lengths of the training."""
         served = backend.models.find(body.model, KIND)
         model = await backend.models.get(served)
-        answer = await backend.batcher.run(lambda: _random(model, body, served.name), client=client_of(request))
+        answer = await backend.run(lambda: _random(model, body, served.name), request)
         return answer
 
     @router.post("/lengths", operation_id="tape_lengths", responses=documented(*REFUSALS))
@@ -107,9 +107,7 @@ def routes(backend: Backend) -> APIRouter:
 
         served = backend.models.find(body.model, KIND)
         model = await backend.models.get(served)
-        scores = await backend.batcher.run(
-            lambda: length_scores(model, per_length=body.per_length, seed=body.seed), client=client_of(request)
-        )
+        scores = await backend.run(lambda: length_scores(model, per_length=body.per_length, seed=body.seed), request)
         return LengthsAnswer(model=served.name, scores=[LengthPart(**asdict(score)) for score in scores])
 
     return router

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 
 from regard.serving.errors import RefusedError, documented
 from regard.serving.inspection import translation_schemas as schemas
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 Value = TypeVar("Value")
 SMALLEST = -3e38
@@ -20,7 +20,7 @@ def routes(backend: Backend) -> APIRouter:
 
     async def run(function: Callable[..., Value], request: Request, *names: str) -> Value:
         models = [await backend.models.get(backend.models.find(name, "translator")) for name in names]
-        return await backend.batcher.run(lambda: function(*models), client=client_of(request))
+        return await backend.run(lambda: function(*models), request)
 
     @router.post("", operation_id="inspect_translation")
     async def inspect(body: schemas.InspectRequest, request: Request) -> schemas.InspectAnswer:

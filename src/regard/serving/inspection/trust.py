@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, create_model
 from regard.serving.errors import documented
 from regard.serving.inputs import read_input
 from regard.serving.schemas import STRICT, default_model, options_of, request_fields
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 from regard.systems.families import Family, families
 
 
@@ -61,7 +61,7 @@ def routes(backend: Backend) -> APIRouter:
         one = await asyncio.to_thread(read_input, system, given.input, "input", backend.settings)
         model = await backend.models.get(served)
         options = given.options.model_dump(exclude_unset=True)
-        found = await backend.batcher.run(lambda: measure(model, one, **options), client=client_of(request))
+        found = await backend.run(lambda: measure(model, one, **options), request)
         return TrustAnswer(model=served.name, **found.to_dict())
 
     return router

@@ -1,6 +1,7 @@
 // The page Caption: where in an image each word of its caption looks, and what changes when the image does.
 
 import { fill, html } from "/web/dom.js";
+import { fixed } from "/web/scales.js";
 import { get } from "/pages/api.js";
 import { comparison } from "/pages/caption_compare.js";
 import { hiding } from "/pages/caption_hide.js";
@@ -22,6 +23,8 @@ const DEFAULTS = {
   layout: "word",
   overlay: "light",
 };
+/** The shipped captioners of generated scenes and of photographs. */
+const [SCENES, PHOTOS] = ["scenes", "photo-en"];
 /** Options of the view that belong to the address. */
 const VIEW_OPTIONS = ["cells", "layout", "overlay"];
 
@@ -58,7 +61,8 @@ class CaptionPage {
     this.result = html("div", { className: "result" });
     this.trust = html("section");
     this.pickerBox = html("div");
-    this.input = imageInput(examples, (image) => this.take(image, true), { signal: context.signal });
+    const hint = this.has(PHOTOS) ? `or drop or paste one; ${PHOTOS} captions it` : "or drop or paste one";
+    this.input = imageInput(examples, (image) => this.take(image, true), { signal: context.signal, hint });
     this.comparison = comparison(this);
     this.hiding = hiding(this);
     this.own = ownCaption(this);
@@ -99,10 +103,26 @@ class CaptionPage {
   }
 
   start() {
-    const named = this.examples.find((each) => each.name === this.state.example);
-    const first = named ?? this.examples.find((each) => this.has(each.model)) ?? this.examples[0];
-    if (!this.has(this.state.model)) this.state.model = this.has(first.model) ? first.model : this.names[0];
-    this.take({ uri: first.image, name: first.name }, !named && !new URLSearchParams(location.search).has("model"));
+    const { model, example } = this.state;
+    const named = this.examples.find((each) => each.name === example);
+    const first = named ?? (this.has(model) ? this.exampleFor(model) : this.examples.find((each) => this.has(each.model)));
+    const { image: uri, name, model: own } = first ?? this.examples[0];
+    if (!this.has(model)) this.state.model = this.has(own) ? own : this.names[0];
+    this.take({ uri, name }, false);
+  }
+
+  /** An image of the kind that a model knows: a generated scene only where it was trained on these. */
+  exampleFor(model) {
+    return this.examples.find((each) => (each.model === SCENES) === (model === SCENES));
+  }
+
+  /** That a model was not trained on images like the one that is shown; "" where it was, or where nobody knows. */
+  get mismatch() {
+    const example = this.examples.find((each) => each.name === this.image.name);
+    if (!example && this.model === SCENES) return "scenes knows only generated shapes: choose another model for a photo.";
+    if (!example || (example.model === SCENES) === (this.model === SCENES)) return "";
+    const [known, shown] = this.model === SCENES ? ["generated shapes", "a photo"] : ["photos", "a generated scene"];
+    return `${this.model} was trained on ${known}, and this is ${shown}: expect a wrong caption.`;
   }
 
   get names() {
@@ -120,7 +140,7 @@ class CaptionPage {
     const example = this.examples.find((each) => each.name === image.name);
     this.input.mark(image.name);
     if (choose && example && this.has(example.model)) this.state.model = example.model;
-    if (choose && !example && this.model === "scenes" && this.has("photo-en")) this.state.model = "photo-en";
+    if (choose && !example && this.model === SCENES && this.has(PHOTOS)) this.state.model = PHOTOS;
     if (changed) this.state.box = [];
     this.set({ example: image.name, model: this.model, box: this.state.box });
     this.showPicker();
@@ -131,13 +151,17 @@ class CaptionPage {
   }
 
   showPicker() {
+    const note = html("p", { className: "mismatch", role: "status" });
+    const tell = () => fill(note, this.mismatch);
     const chosen = (model) => {
       this.set({ model });
+      tell();
       this.hiding.reset();
       this.comparison.reset();
       this.caption();
     };
-    fill(this.pickerBox, modelPicker(this.context.models, this.model, chosen));
+    fill(this.pickerBox, modelPicker(this.context.models, this.model, chosen), note);
+    tell();
   }
 
   async caption() {
@@ -241,7 +265,7 @@ function ownCaption(page) {
             "p",
             {},
             "Log-probability of these words: ",
-            html("data", { value: String(sum), className: "number" }, sum.toFixed(2)),
+            html("data", { value: String(sum), className: "number" }, fixed(sum, 2)),
           ),
       page.shown(caption, ""),
     );

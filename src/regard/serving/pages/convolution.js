@@ -1,5 +1,6 @@
 // The page Convolution: a kernel at work, a list of layers with live sizes, and the maps of an image at every layer.
 
+import { html } from "/web/dom.js";
 import { intro } from "/pages/pictures.js";
 import { animation } from "/pages/convolution_animation.js";
 import { layerEditor } from "/pages/convolution_layers.js";
@@ -40,6 +41,7 @@ export async function show(root, context) {
   );
   const editor = section("A list of layers");
   const maps = section("Filters and feature maps of an image");
-  root.append(editor, maps);
-  await Promise.all([layerEditor(editor, page), mapsView(maps, page)]);
+  const trust = html("section", { hidden: true });
+  root.append(editor, maps, trust);
+  await Promise.all([layerEditor(editor, page), mapsView(maps, trust, page)]);
 }

@@ -1,6 +1,7 @@
 // A kernel slides over an input and writes one number of the output in each step.
 
 import { fill, html, svg } from "/web/dom.js";
+import { measure } from "/web/text.js";
 import { button, errorBox, field } from "/pages/parts.js";
 
 const LIMITS = { input: [1, 12], kernel: [1, 7], stride: [1, 5], padding: [0, 3] };
@@ -155,11 +156,6 @@ function drawing(setup, step) {
   const { input, kernel, stride, padding, output, at, weights, results } = setup;
   const padded = input + 2 * padding;
   const [row, column] = [Math.floor(step / output), step % output];
-  const gap = 34;
-  const kernelLeft = padded * CELL + gap;
-  const outputLeft = kernelLeft + kernel * CELL + gap;
-  const height = Math.max(padded, kernel, output) * CELL + 24;
-  const width = outputLeft + output * CELL + 2;
   const inside = (u, v) => u >= padding && v >= padding && u < padding + input && v < padding + input;
   const cells = grid(padded, (u, v) => cell(v, u, at(u, v), inside(u, v) ? "value" : "pad"));
   const window = { x: column * stride * CELL, y: row * stride * CELL, width: kernel * CELL, height: kernel * CELL };
@@ -168,20 +164,22 @@ function drawing(setup, step) {
     const place = u * output + v;
     return cell(v, u, place <= step ? results[u][v] : "", place === step ? "now" : place < step ? "done" : "later");
   });
-  const group = (left, label, children) =>
-    svg(
-      "g",
-      { transform: `translate(${left} 20)` },
-      svg("text", { x: 0, y: -7, class: "label" }, label),
-      children,
-    );
   const target = { x: column * CELL, y: row * CELL, width: CELL, height: CELL };
+  return [
+    panel(padded, `input${padding ? ", zeros around it" : ""}`, cells, svg("rect", { ...window, class: "window" })),
+    panel(kernel, "kernel", kernelCells),
+    panel(output, "output", outputCells, svg("rect", { ...target, class: "window" })),
+  ];
+}
+
+/** A grid of so many cells a side under its name: a picture of its own, so that it goes below the last where it must. */
+function panel(side, label, ...children) {
+  const [width, height] = [Math.max(side * CELL, measure(label, 12)) + 4, side * CELL + 24];
   return svg(
     "svg",
-    { viewBox: `-2 0 ${width + 4} ${height}`, width: width + 4, height, "aria-hidden": "true" },
-    group(0, `input${padding ? ", zeros around it" : ""}`, [cells, svg("rect", { ...window, class: "window" })]),
-    group(kernelLeft, "kernel", [kernelCells]),
-    group(outputLeft, "output", [outputCells, svg("rect", { ...target, class: "window" })]),
+    { viewBox: `-2 -20 ${width} ${height}`, width, height, "aria-hidden": "true" },
+    svg("text", { x: 0, y: -7, class: "label" }, label),
+    children,
   );
 }
 

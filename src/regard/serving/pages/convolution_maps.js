@@ -2,10 +2,12 @@
 
 import { colourAt, colourTable } from "/web/colours.js";
 import { fill, html } from "/web/dom.js";
+import { fixed } from "/web/scales.js";
 import { themeAround, watchTheme } from "/web/theme.js";
 import { get } from "/pages/api.js";
 import { ask, busy, modelPicker } from "/pages/parts.js";
 import { bar, imageInput, turns } from "/pages/pictures.js";
+import { trustStrip } from "/pages/trust.js";
 
 const KINDS = {
   Conv2d: "convolution",
@@ -16,8 +18,8 @@ const KINDS = {
   AvgPool2d: "average pooling",
 };
 
-/** The part of the page, in `root`. */
-export async function mapsView(root, { state, set, context }) {
+/** The part of the page, in `root`; what there is to trust of a classifier stands in `trust`. */
+export async function mapsView(root, trust, { state, set, context }) {
   const { all, signal } = context;
   const models = all.filter((each) => ["image-classifier", "captioner"].includes(each.kind));
   const asked = ["convolution", "caption"].map((page) => get(`/v1/${page}/examples`, { signal }));
@@ -40,6 +42,10 @@ export async function mapsView(root, { state, set, context }) {
     if (!found) return;
     answer = found;
     draw();
+    // Of a captioner, only the network that reads the image is shown here, without its attention.
+    const { verb } = models.find(({ name }) => name === state.model);
+    trust.hidden = verb !== "recognize";
+    if (!trust.hidden) trustStrip(trust, { verb, ...body });
   };
   const draw = () => answer && fill(result, shown(answer, { state, set, theme: themeAround(root).name }));
   const take = (given, choose = true) => {
@@ -155,9 +161,9 @@ function enlarged({ kind, maps, filters, shape }, place, theme) {
       "p",
       { className: "quiet" },
       "From ",
-      html("data", { value: String(own.low) }, own.low.toFixed(2)),
+      html("data", { value: String(own.low) }, fixed(own.low, 2)),
       " to ",
-      html("data", { value: String(own.high) }, own.high.toFixed(2)),
+      html("data", { value: String(own.high) }, fixed(own.high, 2)),
       range.low < 0 ? ". Orange is above 0, purple below." : `. ${theme === "dark" ? "Brighter" : "Darker"} is larger.`,
     ),
     kernels

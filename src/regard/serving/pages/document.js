@@ -1,8 +1,9 @@
 // The page Document: which sentences and words decide the class of a text, and what happens without them.
 
 import { fill, html } from "/web/dom.js";
-import { ask, button, emptyBox, examples, field, modelPicker, section } from "/pages/parts.js";
+import { ask, button, emptyBox, examples, field, modelPicker, section, servedName } from "/pages/parts.js";
 import { TextPanel } from "/pages/document_text.js";
+import { turns } from "/pages/pictures.js";
 import * as state from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -28,7 +29,8 @@ const EXAMPLES = [
 
 export async function show(root, context) {
   const { models } = context;
-  const values = state.read({ model: models[0]?.name ?? "", text: EXAMPLES[0].text, removed: [] });
+  const values = state.read({ model: servedName(models), text: EXAMPLES[0].text, removed: [] });
+  values.model = servedName(models, values.model);
   const page = new DocumentPage(root, context, values);
   await page.run();
 }
@@ -36,6 +38,7 @@ export async function show(root, context) {
 class DocumentPage {
   constructor(root, context, values) {
     Object.assign(this, { context, values });
+    this.turn = turns(context.signal);
     this.input = html("textarea", { rows: 5, value: values.text, maxLength: 20000 });
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.classify();
@@ -89,14 +92,17 @@ class DocumentPage {
   async remove(removed) {
     const { model, text } = this.values;
     const again = () => this.remove(removed);
+    const context = { models: this.context.models, signal: this.turn() };
     const body = { model, input: text, removed };
-    const answer = await ask(this.result, this.context, "/v1/classify/without", body, again);
-    if (!answer || text !== this.values.text || model !== this.values.model) return false;
     this.values.removed = removed;
     state.write({ removed });
+    const answer = await ask(this.result, context, "/v1/classify/without", body, again);
+    if (!answer) return false;
     if (!this.panel) {
-      this.panel = new TextPanel((places) => this.remove(places));
-      fill(this.result, this.panel.node);
+      // Until another text is classified, the old one still stands there, but nothing of it can be removed.
+      const panel = new TextPanel((places) => this.panel === panel && this.remove(places));
+      this.panel = panel;
+      fill(this.result, panel.node);
     }
     this.panel.show(answer);
     return true;

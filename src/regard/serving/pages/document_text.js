@@ -9,6 +9,8 @@ const MIN_SHADE = 0.03;
 
 export class TextPanel {
   #answer = null;
+  /** Words that are removed, or will be once the server has answered. */
+  #removed = new Set();
   #current = 0;
   #probabilities = html("div", { className: "classes" });
   #text = html("div", { className: "text", role: "group", "aria-label": "Words of the text" });
@@ -19,7 +21,7 @@ export class TextPanel {
   /** `onRemove` gets all words to remove, each time that one is removed or put back. */
   constructor(onRemove) {
     this.#onRemove = onRemove;
-    this.restore = button("Put everything back", () => onRemove([]));
+    this.restore = button("Put everything back", () => this.#remove(new Set()));
     this.#text.addEventListener("keydown", (event) => this.#onKey(event));
     const how =
       "Click a word or the number of a sentence to remove it, click again to put it back. With the keyboard: arrow " +
@@ -47,6 +49,7 @@ export class TextPanel {
 
   show(answer) {
     this.#answer = answer;
+    this.#removed = new Set(answer.removed);
     const { label, before, after, removed } = answer;
     fill(this.#probabilities, Object.keys(before).slice(0, MAX_CLASSES).map((name) => classRow(name, before, after)));
     const points = 100 * (after[label] - before[label]);
@@ -123,10 +126,16 @@ export class TextPanel {
 
   /** Remove words; or put them back, where all of them are removed already. */
   #toggle(places) {
-    const gone = new Set(this.#answer.removed);
+    const gone = new Set(this.#removed);
     const back = places.every((place) => gone.has(place));
     for (const place of places) back ? gone.delete(place) : gone.add(place);
     if (places.length === 1) this.#current = places[0];
+    this.#remove(gone);
+  }
+
+  /** Further clicks may come before the server has answered, and count on from this one. */
+  #remove(gone) {
+    this.#removed = gone;
     this.#onRemove([...gone].sort((one, other) => one - other));
   }
 

@@ -5,7 +5,10 @@ import { PAGES } from "/pages/table.js";
 
 export const title = "Home";
 
-export async function show(root, { all }) {
+/** Pixels between two cards. */
+const GAP = 16;
+
+export async function show(root, { all, signal }) {
   const intro = html(
     "div",
     { className: "intro" },
@@ -19,7 +22,22 @@ export async function show(root, { all }) {
   );
   const cards = PAGES.map((page) => card(page, all.filter((model) => model.verb === page.verb)));
   const others = all.filter((model) => PAGES.every((page) => page.verb !== model.verb));
-  root.append(intro, html("div", { className: "cards" }, cards, others.length ? otherModels(others) : null));
+  const grid = html("div", { className: "cards" }, cards, others.length ? otherModels(others) : null);
+  root.append(intro, grid);
+  const sizes = new ResizeObserver(() => pack(grid));
+  for (const card of grid.children) sizes.observe(card);
+  signal.addEventListener("abort", () => sizes.disconnect());
+}
+
+/** Put each card, in order, into the column that is shortest so far; a row of the grid is one pixel high. */
+function pack(grid) {
+  const ends = getComputedStyle(grid).gridTemplateColumns.split(" ").map(() => 1);
+  for (const card of grid.children) {
+    const column = ends.indexOf(Math.min(...ends));
+    const height = Math.ceil(card.getBoundingClientRect().height);
+    card.style.gridArea = `${ends[column]} / ${column + 1} / span ${height}`;
+    ends[column] += height + GAP;
+  }
 }
 
 /** Models of systems that have no page. */
@@ -34,13 +52,16 @@ function card({ name, label, summary }, models) {
   const list = models.length
     ? html("ul", { className: "modellist" }, models.map((model) => modelLine(name, model)))
     : html("p", { className: "quiet" }, "No model here. Train one, and serve its folder: regard serve my-run");
-  return html("article", { className: "card" }, heading, html("p", {}, summary), list);
+  const scales = [...new Set(models.map((model) => model.scale))].filter(Boolean);
+  const meaning = scales.length ? html("p", { className: "scale" }, scales.join(" ")) : null;
+  return html("article", { className: "card" }, heading, html("p", {}, summary), list, meaning);
 }
 
 /** A model: its name leads to the page with it chosen. */
-function modelLine(page, { name, summary, headline, mebibytes }) {
+function modelLine(page, { name, summary, headline, tested, mebibytes }) {
   const link = html("a", { href: `/${page}?${new URLSearchParams({ model: name })}` }, name);
-  const score = headline ? html("span", { className: "score", title: "On its test set" }, headline) : null;
+  const test = tested ? html("small", {}, ` on ${tested}`) : null;
+  const score = headline ? html("span", { className: "score" }, headline, test) : null;
   const about = `${summary || "A model of your own."} ${mebibytes} MiB.`;
   return html("li", {}, html("div", { className: "line" }, link, score), html("p", {}, about));
 }

@@ -33,12 +33,20 @@ export function select(choices, current, onChange) {
   return html("select", { onchange: (event) => onChange(event.target.value) }, options);
 }
 
+/** The name of a model of a page: the one that the address gives, or the first where this server does not have it. */
+export function servedName(models, name) {
+  return models.some((each) => each.name === name) ? name : (models[0]?.name ?? "");
+}
+
 /** A choice of the models of a page, with what the chosen one is and how good. */
 export function modelPicker(models, current, onChange) {
   const about = html("small", { className: "about" });
   const describe = (name) => {
     const model = models.find((each) => each.name === name);
-    about.textContent = model ? [model.summary, model.headline].filter(Boolean).join(" On its test: ") : "";
+    if (!model) return;
+    const { summary, headline, tested, scale } = model;
+    const score = headline && `On ${tested || "its test"}: ${headline}. ${scale}`;
+    about.textContent = [summary, score].filter(Boolean).join(" ");
   };
   const chosen = (name) => {
     describe(name);

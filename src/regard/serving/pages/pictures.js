@@ -48,7 +48,7 @@ export function scrollTable(label, heads, body, { caption = "", className = "" }
  * Choose an image: examples as small images, a file, a drop, or a paste. `onImage` gets {uri, name}, where the name is
  * that of an example, or "" for an image of one's own. `mark` says which example is shown.
  */
-export function imageInput(examples, onImage, { signal, drawing = false }) {
+export function imageInput(examples, onImage, { signal, drawing = false, hint = "or drop or paste one" }) {
   const problem = html("div");
   const thumbnails = examples.map((example) => {
     const picture = html("img", { src: example.image, alt: "", className: drawing ? "pixels" : "" });
@@ -94,7 +94,7 @@ export function imageInput(examples, onImage, { signal, drawing = false }) {
       },
     },
     html("div", { className: "thumbnails", role: "group", "aria-label": "Example images" }, thumbnails),
-    html("div", { className: "own" }, choose, html("span", { className: "quiet" }, "or drop or paste one"), input),
+    html("div", { className: "own" }, choose, html("span", { className: "quiet" }, hint), input),
   );
   const paste = (event) => {
     const file = [...(event.clipboardData?.files ?? [])].find((each) => each.type.startsWith("image/"));

@@ -2,7 +2,7 @@
 
 import { fill, html } from "/web/dom.js";
 import { post } from "/pages/api.js";
-import { ask, busy, button, emptyBox, examples, field, modelPicker, section } from "/pages/parts.js";
+import { ask, busy, button, emptyBox, examples, field, modelPicker, section, servedName } from "/pages/parts.js";
 import * as state from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 
@@ -18,7 +18,8 @@ const EXAMPLES = [
 
 export async function show(root, context) {
   const { models } = context;
-  const values = state.read({ model: models[0]?.name ?? "", text: EXAMPLES[0].text, word: -1 });
+  const values = state.read({ model: servedName(models), text: EXAMPLES[0].text, word: -1, layout: "word" });
+  values.model = servedName(models, values.model);
   await new ReadPage(root, context, values).run();
 }
 
@@ -95,8 +96,12 @@ class ReadPage {
   #build() {
     const { words, perplexity, trace, label, tags } = this.reading;
     this.about = html("div", { className: "about-word", role: "status" });
-    this.view = html("attention-reading", {});
-    this.view.trace = trace;
+    const { layout } = this.values;
+    this.view = html("attention-reading", { options: { layout }, trace });
+    this.view.addEventListener("attention-options", ({ detail }) => {
+      this.values.layout = detail.layout;
+      state.write({ layout: detail.layout });
+    });
     this.view.addEventListener("attention-place", ({ detail }) => detail && this.#go(detail.row, { fromView: true }));
     this.slider = html("input", {
       type: "range",

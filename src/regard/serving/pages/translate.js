@@ -19,6 +19,8 @@ const EXAMPLES = {
   en: [LECTURE, "He is happy because his sister is coming tomorrow.", "I don't know where you bought that book."],
   fa: ["من این کتاب را دیروز خریدم.", "او امروز به مدرسه نرفت.", "هوا سرد است."],
 };
+/** How attention is shown at first; what the user changes of it stays, and is kept in the address. */
+const VIEW = { words: true, hideSpecial: false, scale: "map", palette: "blue", map: "", layer: "", head: "" };
 const UNCHANGED = { prefix: [], word: "", attention: [], heads: [], align: "" };
 const BEAMS = [1, 2, 3, 5, 8].map((size) => [String(size), size === 1 ? "1 (greedy)" : String(size)]);
 
@@ -37,7 +39,7 @@ class TranslatePage {
     Object.assign(this, { root, context });
     const first = context.models.find((each) => each.name === "en-fr") ?? context.models[0];
     const sentence = { model: first.name, text: "", sentence: 0, beam: 5 };
-    const shown = { tab: "attention", at: 0, second: "", direction: "", number: 0 };
+    const shown = { tab: "attention", view: "matrix", options: {}, at: 0, second: "", direction: "", number: 0 };
     this.state = read({ ...sentence, ...shown, ...UNCHANGED });
     if (!context.models.some((each) => each.name === this.state.model)) this.state.model = first.name;
     this.answer = null;
@@ -223,8 +225,16 @@ class TranslatePage {
   attentionView() {
     const { trace } = this.current;
     if (!trace) return emptyBox(html("p", {}, "This model has no attention to show."));
-    const view = html("attention-view", { elements: "matrix lines heads", options: '{"words": true}' });
+    const { words } = VIEW;
+    const options = JSON.stringify({ words, ...this.state.options });
+    const view = html("attention-view", { elements: "matrix lines heads", options });
+    view.setAttribute("shown", this.state.view);
     view.trace = trace;
+    view.addEventListener("attention-tab", ({ detail }) => this.set({ view: detail }));
+    view.addEventListener("attention-options", ({ detail }) => {
+      const changed = Object.entries(VIEW).filter(([name, value]) => (detail[name] ?? value) !== value);
+      this.set({ options: Object.fromEntries(changed.map(([name]) => [name, detail[name]])) });
+    });
     view.addEventListener("attention-place", ({ detail }) => {
       const tokens = this.rowsOf(view)?.[detail?.row ?? -1];
       if (tokens) this.pick(this.wordOf(tokens[0]));

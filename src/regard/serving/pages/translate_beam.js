@@ -2,6 +2,7 @@
 
 import { fill, html, svg } from "/web/dom.js";
 import { composed, download, pngFile, svgFile } from "/web/export.js";
+import { fixed } from "/web/scales.js";
 import { measure, text } from "/web/text.js";
 import { themeAround } from "/web/theme.js";
 import { shortened } from "/web/tokens.js";
@@ -142,7 +143,7 @@ class BeamTree {
     const group = svg("g", { class: `node ${state} ${node.fate}`, "data-node": place });
     const frame = place === this.chosen ? "chosen" : isOutput ? "output" : "plain";
     group.append(
-      svg("title", {}, `${this.text(place)} (${node.total.toFixed(2)})`),
+      svg("title", {}, `${this.text(place)} (${fixed(node.total, 2)})`),
       svg("rect", { x: node.x - 4, y: node.y - 10, width: wide + 8, height: 20, rx: 5, class: frame }),
       text(node.x, node.y, written, { size: SIZE }),
       isOutput ? text(node.x + wide + 8, node.y - 6, String(node.rank + 1), { size: 10, weight: "700" }) : "",
@@ -180,12 +181,13 @@ class BeamTree {
     const end = node.x + node.wide + GAP;
     if (end > drawing.scrollLeft + drawing.clientWidth) drawing.scrollLeft = end - drawing.clientWidth;
     if (node.x - GAP < drawing.scrollLeft) drawing.scrollLeft = node.x - GAP;
-    const numbers = `${FATES[node.fate]} · this token ${node.log_prob.toFixed(2)} · all together `;
-    const score = node.score === null ? "" : ` · score ${node.score.toFixed(3)} (place ${node.rank + 1})`;
+    const numbers = `${FATES[node.fate]} · log-probability: this token ${fixed(node.log_prob, 2)}, all together `;
+    const score =
+      node.score === null ? "" : ` · place ${node.rank + 1} by its score, ${fixed(node.score, 3)}, which allows for the length`;
     fill(
       this.detail,
       html("p", { className: "hypothesis", dir: "auto" }, this.text(place) || "(nothing yet)"),
-      html("p", { className: "quiet" }, numbers, html("data", { value: node.total }, node.total.toFixed(2)), score),
+      html("p", { className: "quiet" }, numbers, html("data", { value: node.total }, fixed(node.total, 2)), score),
     );
     if (this.weights.length) {
       this.view.hidden = place === 0;

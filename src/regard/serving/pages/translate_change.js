@@ -1,6 +1,7 @@
 // What a change did: the difference in words and in log-probability, and a way back.
 
 import { html } from "/web/dom.js";
+import { fixed } from "/web/scales.js";
 import { button } from "/pages/parts.js";
 import { END } from "/pages/translate_words.js";
 
@@ -62,7 +63,7 @@ export function changeBox(page) {
 function beginning({ words }, { prefix, word }) {
   const fixed = words.filter(({ first }) => first < prefix.length);
   const text = fixed.map(({ text: each, begins }, at) => (at && begins ? ` ${each}` : each)).join("");
-  const all = (word ? `${text} ${word}` : text).replaceAll(END, "(end)");
+  const all = [text, word].filter(Boolean).join(" ").replaceAll(END, "(end)");
   return all.length > 60 ? `… ${all.slice(-56)}` : all;
 }
 
@@ -73,7 +74,7 @@ function wordAt({ words }, step) {
 }
 
 function numbers(before, { after, before_under_change: kept, after_unchanged: judged }, changesModel) {
-  const cell = (value) => html("td", {}, html("data", { value }, value.toFixed(2)));
+  const cell = (value) => html("td", {}, html("data", { value }, fixed(value, 2)));
   const row = (label, ...values) => html("tr", {}, html("th", { scope: "row" }, label), values.map(cell));
   const heads = changesModel ? ["model as it is", "with your change"] : ["log-probability"];
   const rows = changesModel

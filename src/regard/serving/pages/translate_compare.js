@@ -1,6 +1,7 @@
 // Two models beside each other: their translations, and the difference of what they attend to.
 
 import { fill, html } from "/web/dom.js";
+import { fixed } from "/web/scales.js";
 import { ask, field, select } from "/pages/parts.js";
 import { alignmentName, editedText } from "/pages/translate_change.js";
 
@@ -45,12 +46,12 @@ function compared({ first, second, edits, log_prob_by_second: judged, trace }, o
       { className: "side" },
       html("h3", {}, name),
       html("p", { className: "hypothesis", dir: "auto" }, text),
-      html("p", { className: "quiet" }, "log-probability ", html("data", { value }, value.toFixed(2))),
+      html("p", { className: "quiet" }, "log-probability ", html("data", { value }, fixed(value, 2))),
     );
   const perToken = judged / (first.tokens.length + 1);
   const strange = perToken < -5;
   const verdict =
-    `${other} gives the first translation a log-probability of ${judged.toFixed(2)}, ${perToken.toFixed(2)} per token` +
+    `${other} gives the first translation a log-probability of ${fixed(judged, 2)}, ${fixed(perToken, 2)} per token` +
     (strange ? ": it would hardly ever say this, so that what it attends to here means little." : ".");
   const help =
     `While both are given the first translation: orange where ${one} attends more, purple where ${other} does. ` +

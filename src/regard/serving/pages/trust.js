@@ -1,6 +1,7 @@
 // The trust strip: how far to trust the attention that a page shows, measured for the very input on the page.
 
 import { fill, html } from "/web/dom.js";
+import { fixed } from "/web/scales.js";
 import { post } from "/pages/api.js";
 import { busy } from "/pages/parts.js";
 
@@ -54,8 +55,8 @@ function faithfulness({ erasing }) {
   const { attended, random, unit, how } = erasing;
   const largest = Math.max(attended, random, 1e-9);
   const rows = [
-    [`attended ${signed(attended)}`, attended / largest],
-    [`random ${signed(random)}`, random / largest],
+    [`attended ${fixed(attended, 2)}`, attended / largest],
+    [`random ${fixed(random, 2)}`, random / largest],
   ];
   return measure("Faithfulness", `drop of the ${unit}`, bar(rows), how, attended, random);
 }
@@ -91,4 +92,3 @@ function bar(rows) {
 }
 
 const rounded = (number) => (number < 10 ? number.toFixed(1) : String(Math.round(number)));
-const signed = (number) => (Math.abs(number) < 0.005 ? "0.00" : number.toFixed(2));

@@ -63,4 +63,6 @@ FAMILY = Family(
     },
     example="regard caption --model {model} IMAGE",
     headline={"valid_beam_bleu4": "BLEU-4 {:.1f}"},
+    scales={"valid_beam_bleu4": "BLEU-4: overlap with correct captions in runs of up to four words, from 0 to 100."},
+    tested="held-out images",
 )

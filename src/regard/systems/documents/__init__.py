@@ -67,4 +67,5 @@ FAMILY = Family(
     commands={"classify": "regard.systems.documents.command:classify"},
     example="regard classify --model {model} 'A text.'",
     headline={"test_accuracy": "{:.1f} % right"},
+    tested="{test_documents:,} test texts",
 )

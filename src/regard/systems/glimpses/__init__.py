@@ -54,4 +54,5 @@ FAMILY = Family(
     commands={"glimpse": "regard.systems.glimpses.command:glimpse"},
     example="regard glimpse --model {model} IMAGE",
     headline={"test_error": "{:.2f} % error", "on_digit": "{:.0f} % of glimpses on the digit"},
+    tested="{test_images:,} test images",
 )

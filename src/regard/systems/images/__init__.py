@@ -41,4 +41,5 @@ FAMILY = Family(
     commands={"recognize": "regard.systems.images.command:recognize"},
     example="regard recognize --model {model} IMAGE",
     headline={"test_accuracy": "{:.1f} % right"},
+    tested="{test_images:,} test images",
 )

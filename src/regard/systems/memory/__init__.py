@@ -49,4 +49,6 @@ FAMILY = Family(
     commands={"tape": "regard.systems.memory.command:tape"},
     example="regard tape {model} --show -",
     headline={"test_bits": "{:.2f} bits a sequence", "test_exact": "{:.1f} % exact"},
+    scales={"test_bits": "Bits: how many it takes to correct an answer; 0 is perfect."},
+    tested="{test_tapes:,} new sequences",
 )

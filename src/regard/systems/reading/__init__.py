@@ -62,4 +62,6 @@ FAMILY = Family(
         "test_accuracy": "{:.1f} % right",
         "valid_accuracy": "{:.1f} % right in validation",
     },
+    scales={"test_perplexity": "Perplexity: how many words the model hesitates between on average; 1 is certainty."},
+    tested="{test_sentences:,} test sentences",
 )

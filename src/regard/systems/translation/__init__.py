@@ -79,4 +79,6 @@ FAMILY = Family(
     },
     example="regard translate --model {model} 'A sentence.'",
     headline={"test_bleu": "BLEU {:.1f}"},
+    scales={"test_bleu": "BLEU: overlap with a human translation, from 0 to 100."},
+    tested="{test_sentences:,} test sentences",
 )

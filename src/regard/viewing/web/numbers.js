@@ -91,15 +91,17 @@ export function selectionTable(trace, selection) {
 /** A bar of the colours with the numbers at its ends, and what they are: {width, height, node}. */
 export function legendBar({ scale, table, theme, width, name = "weight" }) {
   const steps = 60;
-  const [left, length] = [34, 150];
+  const length = 150;
+  const digits = scale.largest < 0.1 ? 3 : 2;
+  const [low, high] = scale.perRow
+    ? [scale.signed ? "−max" : "0", "largest of the row"]
+    : [scale.signed ? fixed(-scale.largest, digits) : "0", fixed(scale.largest, digits)];
+  const left = Math.max(34, Math.ceil(measure(low, 12)) + 8);
   const bar = svg("g", { "shape-rendering": "crispEdges" });
   for (let step = 0; step < steps; step++) {
     const fill = css(colourAt(table, step / (steps - 1)));
     bar.append(svg("rect", { x: left + (step * length) / steps, y: 4, width: length / steps + 0.5, height: 12, fill }));
   }
-  const [low, high] = scale.perRow
-    ? [scale.signed ? "−max" : "0", "largest of the row"]
-    : [scale.signed ? fixed(-scale.largest, 2) : "0", fixed(scale.largest, scale.largest < 0.1 ? 3 : 2)];
   const style = { size: 12, fill: theme.quiet };
   const ends = [text(left - 6, 10, low, { ...style, anchor: "right" }), text(left + length + 6, 10, high, style)];
   const frame = svg("rect", { x: left, y: 4, width: length, height: 12, fill: "none", stroke: theme.line });

@@ -3,6 +3,7 @@
 import { choice, mapChoices, tableOptions } from "./controls.js";
 import { SelectionElement } from "./matrix.js";
 import { AttentionElement } from "./element.js";
+import { legendBar } from "./numbers.js";
 import { ReadingLinesPicture, ScrubPicture } from "./reading_drawing.js";
 import { seriesOf } from "./selection.js";
 
@@ -61,6 +62,13 @@ export class AttentionReading extends SelectionElement {
     const drawing = { width, theme: this.theme, scale, table, surprisal };
     if (this.options.layout === "word") return new ScrubPicture(selection, drawing);
     return new ReadingLinesPicture(selection, { ...drawing, seesAll: seesAll(selection) });
+  }
+
+  legend(width) {
+    const { scale, table } = this.selected;
+    const bars = this.options.layout === "word" && this.trace.values("surprisal");
+    const name = bars ? "weight; bar below a word: how surprising it was" : "weight";
+    return legendBar({ scale, table, theme: this.theme, width, name });
   }
 
   controls() {

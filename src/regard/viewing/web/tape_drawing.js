@@ -8,21 +8,25 @@ import { Scale } from "./scales.js";
 import { measure, text } from "./text.js";
 
 const LEFT = 34;
-const TITLE = 20;
+/** The height of a title; with its note on a line of its own, where there is no room beside the name. */
+const [TITLE, TWO_LINES] = [20, 34];
 const GAP = 8;
 const BESIDE = 40;
+const NOTE_SIZE = 11;
 
 /** `tape` has panels and memory, as `tapePanels` gives them. Rows are the steps. */
 export class TapePicture extends Picture {
   constructor({ panels, memory }, { width, theme, palette }) {
     super();
     Object.assign(this, { theme, palette });
+    const isWide = ({ name, note }) => LEFT + nameWidth(name) + measure(note, NOTE_SIZE) > width;
+    this.title = [...panels, memory].some((panel) => panel && isWide(panel)) ? TWO_LINES : TITLE;
     this.rows = panels[0].width;
     this.cellWidth = Math.max(3, Math.min(20, (width - LEFT - 4) / this.rows));
     let y = 0;
     this.panels = panels.map((panel) => {
       const cell = { width: this.cellWidth, height: cellHeight(panel) };
-      const placed = { panel, cell, left: LEFT, top: y + TITLE };
+      const placed = { panel, cell, left: LEFT, top: y + this.title };
       y = placed.top + panel.height * cell.height + GAP;
       return placed;
     });
@@ -44,8 +48,8 @@ export class TapePicture extends Picture {
   }
 
   mark({ row }) {
-    const frame = { x: LEFT + row * this.cellWidth - 1, y: TITLE - 2, width: this.cellWidth + 1 };
-    const height = this.timeline - TITLE - GAP + 4;
+    const frame = { x: LEFT + row * this.cellWidth - 1, y: this.title - 2, width: this.cellWidth + 1 };
+    const height = this.timeline - this.title - GAP + 4;
     return svg("rect", { ...frame, height, fill: "none", stroke: this.theme.mark, "stroke-width": 2 });
   }
 
@@ -66,7 +70,7 @@ export class TapePicture extends Picture {
     return {
       panel: memory,
       cell,
-      ...(isBeside ? { left, top: TITLE } : { left: LEFT, top: this.timeline + 26 + TITLE }),
+      ...(isBeside ? { left, top: this.title } : { left: LEFT, top: this.timeline + 26 + this.title }),
     };
   }
 
@@ -76,10 +80,11 @@ export class TapePicture extends Picture {
     if (panel.bounded) scale.largest = 1;
     const table = colourTable(scale.signed ? "signed" : this.palette, this.theme.name);
     const frame = { x: left, y: top, width: panel.width * cell.width, height: panel.height * cell.height };
-    const afterName = left + measure(panel.name, 12, "600") + 8;
+    const isAbove = this.title === TWO_LINES;
+    const note = isAbove ? left : left + nameWidth(panel.name);
     return [
-      text(left, top - 10, panel.name, { size: 12, weight: "600", fill: this.theme.ink }),
-      text(afterName, top - 10, panel.note, { size: 11, fill: this.theme.quiet }),
+      text(left, top - (isAbove ? 24 : 10), panel.name, { size: 12, weight: "600", fill: this.theme.ink }),
+      text(note, top - 10, panel.note, { size: NOTE_SIZE, fill: this.theme.quiet }),
       cells({ ...panel, scale, table, x: left, y: top, cellWidth: cell.width, cellHeight: cell.height }),
       svg("rect", { ...frame, fill: "none", stroke: this.theme.line }),
       this.#labels(panel, cell, left, top),
@@ -115,6 +120,10 @@ export class TapePicture extends Picture {
     }
     return labels;
   }
+}
+
+function nameWidth(name) {
+  return measure(name, 12, "600") + 8;
 }
 
 function cellHeight(panel) {

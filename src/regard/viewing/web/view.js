@@ -120,6 +120,7 @@ export class AttentionView extends HTMLElement {
     this.#chosen = name;
     this.#element(name).options = this.#options;
     this.#render();
+    this.dispatchEvent(new CustomEvent("attention-tab", { bubbles: true, composed: true, detail: name }));
   }
 
   #element(name) {
