@@ -134,3 +134,20 @@ def test_a_review_is_classified_by_the_shipped_model(console, tmp_path):
     output = console.file.getvalue()
     assert "negative 0." in output
     assert "▓waste▓" in output
+
+
+def test_it_ends_with_how_to_open_the_workbench(console, tmp_path, monkeypatch):
+    parts = {
+        "attention": ("show_look_ups", "show_scores"),
+        "captioning": ("show_captions",),
+        "documents": ("show_documents",),
+        "glimpses": ("show_glimpses",),
+        "memory": ("show_tape",),
+        "reading": ("show_reading",),
+        "translation": ("show_babel", "show_pretrained"),
+    }
+    for module, names in parts.items():
+        for name in names:
+            monkeypatch.setattr(f"regard.demo.{module}.{name}", lambda *_, **__: [])
+    run(tmp_path, console)
+    assert "regard serve --open" in console.file.getvalue().splitlines()[-1]

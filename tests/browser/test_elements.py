@@ -285,6 +285,26 @@ def test_glimpses_show_the_belief_after_each(open_page):
     assert page.locator("attention-glimpses .picture image").count() == 1 + 3 * 2, "the image, and a patch per scale"
 
 
+def test_keys_that_are_quicker_than_an_answer_move_a_glimpse_on(open_page):
+    trace = glimpses()
+    page = show(open_page, "glimpses", trace, movable=True)
+    told = page.locator("attention-glimpses").evaluate(
+        """(element) => {
+            const told = [];
+            element.addEventListener("attention-glimpse", ({ detail }) => told.push([detail.x, detail.y]));
+            element.pinned = { row: 1, column: null };
+            for (const key of ["ArrowLeft", "ArrowLeft", "ArrowDown"]) {
+                const event = new KeyboardEvent("keydown", { key, shiftKey: true, composed: true, bubbles: true });
+                element.shadowRoot.querySelector(".picture").dispatchEvent(event);
+            }
+            return told;
+        }"""
+    )
+    x, y = trace.values("x")[1], trace.values("y")[1]
+    expected = [(x - 0.05, y), (x - 0.1, y), (x - 0.1, y + 0.05)]
+    assert [value for place in told for value in place] == pytest.approx([v for place in expected for v in place])
+
+
 @pytest.mark.parametrize("name", ["matrix", "lines"])
 def test_hostile_tokens_are_shown_as_text(open_page, name):
     trace = hostile()

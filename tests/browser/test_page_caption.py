@@ -116,6 +116,26 @@ def test_a_caption_of_ones_own_and_an_image_of_ones_own(visit, tmp_path):
     page.get_by_text("is not an image that the browser can open").wait_for()
 
 
+@pytest.mark.parametrize("way", ["drop", "paste"])
+def test_an_image_is_dropped_or_pasted(visit, way):
+    page = opened(visit, "?example=scene-1")
+    give = """async (way) => {
+        const canvas = Object.assign(document.createElement("canvas"), { width: 40, height: 30 });
+        canvas.getContext("2d").fillRect(5, 5, 20, 10);
+        const blob = await new Promise((done) => canvas.toBlob(done));
+        const data = new DataTransfer();
+        data.items.add(new File([blob], "own.png", { type: "image/png" }));
+        const [root, event] = way === "drop"
+            ? [document.querySelector(".dropzone"), new DragEvent("drop", { dataTransfer: data, cancelable: true })]
+            : [document, new ClipboardEvent("paste", { clipboardData: data })];
+        root.dispatchEvent(event);
+    }"""
+    caption = answer_of(page, "/v1/caption/look", lambda: page.evaluate(give, way))
+    assert caption["model"] == "photo-en"
+    page.locator(".caption", has_text=caption["caption"]["text"]).wait_for()
+    assert page.locator(".thumbnails [aria-pressed=true]").count() == 0
+
+
 def test_a_phone_and_a_screen_reader_can_use_it(visit):
     for scheme in ("light", "dark"):
         page = opened(visit, "?example=scene-1&box=[0.05,0.3,0.3,0.7]", width=360, scheme=scheme)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -137,6 +138,9 @@ def test_what_cannot_be_served_is_explained():
     assert "set --token" in command_line.refused("serve", "--host", "0.0.0.0")  # noqa: S104
     assert "no folder and no shipped model" in command_line.refused("serve", "nowhere")
     assert "port must be" in command_line.refused("serve", "--port", "99999")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port}: Address already in use" in command_line.refused("serve", "--port", str(port))
 
 
 @pytest.mark.parametrize("has_browser", [True, False])

@@ -28,10 +28,18 @@ def document():
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
-ROUTES = ["translate", "recognize", "glimpse", "classify", "read", "tape", "align", "trust", "models"]
+ROUTES = ["translate", "caption", "recognize", "glimpse", "classify", "read", "tape", "align", "trust", "models"]
 ROUTES += [f"translate/inspect{name}" for name in ("", "/beam", "/compare", "/gold")]
 ROUTES += ["classify/without", "read/expected"]
-ROUTES += ["glimpse/at", "tape/random", "convolution/table", "convolution/maps", "caption/hide", "caption/look"]
+ROUTES += [
+    "glimpse/at",
+    "tape/random",
+    "tape/lengths",
+    "convolution/table",
+    "convolution/maps",
+    "caption/hide",
+    "caption/look",
+]
 
 
 def example_of(schema, parts):

@@ -32,7 +32,14 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
     settings = settings or ServerSettings()
     app = create_app(settings, folders)
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    with socket.create_server((settings.host, settings.port), family=family) as listening:
+    try:
+        bound = socket.create_server((settings.host, settings.port), family=family)
+    except OSError as error:
+        place = f"{settings.host}, port {settings.port}"
+        raise OptionError(
+            f"The server cannot listen at {place}: {error.strerror}. Try another --port; 0 takes any free one."
+        ) from None
+    with bound as listening:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         port = listening.getsockname()[1]
         address = f"http://{host}:{port}/"

@@ -11,7 +11,7 @@ from typing import Any
 from regard.errors import ModelError, OptionError, RegardError
 from regard.serving.errors import RefusedError
 from regard.systems.families import family
-from regard.systems.folder import find_model, kind_of
+from regard.systems.folder import NO_CARD, find_model, kind_of
 from regard.systems.pretrained import PRETRAINED, card_summary, load, pretrained_models
 from regard.systems.system import System
 
@@ -134,7 +134,8 @@ def _saved(folder: str) -> Served:
     model: System = load(found, device="cpu")  # what cannot be loaded is refused here, not when somebody asks for it
     size = sum(file.stat().st_size for file in found.iterdir() if file.is_file()) / 2**20
     numbers = {name: value for name, value in model.metrics.items() if isinstance(value, int | float)}
-    return Served(path.name, kind_of(found), found, card_summary(model.card), numbers, size)
+    summary = card_summary(model.card)
+    return Served(path.name, kind_of(found), found, "" if summary == NO_CARD else summary, numbers, size)
 
 
 def _size(model: System) -> int:

@@ -32,6 +32,7 @@ from regard.systems.pretrained import PRETRAINED
 from regard.training.checkpoint_files import BEST, read_checkpoint, step_files
 
 CONFIG, PARAMETERS, METRICS, CARD = "config.json", "model.safetensors", "metrics.json", "MODEL_CARD.md"
+NO_CARD = "This model has no card yet."
 
 
 class Labels(tuple[str, ...]):
@@ -173,7 +174,7 @@ def write_model(
         write_parameters(draft / PARAMETERS, model, store)
         write_config(draft, kind=kind, config=config, assets=assets)
         write_text(draft / METRICS, json.dumps(dict(metrics), indent=2) + "\n")
-        write_text(draft / CARD, card or f"# {_a(kind).capitalize()}\n\nThis model has no card yet.\n")
+        write_text(draft / CARD, card or f"# {_a(kind).capitalize()}\n\n{NO_CARD}\n")
 
 
 def write_config(folder: Path, *, kind: str, config: Checked, assets: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 import { html } from "/web/dom.js";
 import { fixed } from "/web/scales.js";
 import { button } from "/pages/parts.js";
+import { headName } from "/pages/translate_heads.js";
 import { END } from "/pages/translate_words.js";
 
 const NAMES = {
@@ -39,7 +40,7 @@ export function changeBox(page) {
   const list = [
     forced ? `it must begin with “${beginning(after, state)}”` : null,
     moved.length ? `attention was moved for ${moved.map((step) => `“${wordAt(after, step)}”`).join(", ")}` : null,
-    state.heads.length ? `without ${state.heads.join(", ")}` : null,
+    state.heads.length ? `without ${state.heads.map(headName).join(", ")}` : null,
     state.align ? alignmentName(state.align) : null,
   ].filter(Boolean);
   const same = before.text === after.text;
@@ -54,7 +55,7 @@ export function changeBox(page) {
       button("Reset", () => page.reset(), { "data-keep": "reset" }),
     ),
     same ? html("p", {}, "The words stay the same.") : editedText(difference.edits),
-    numbers(before, difference, changesModel),
+    numbers(before, difference, changesModel, same),
     html("p", { className: "quiet" }, explained(before, difference, changesModel, same)),
   );
 }
@@ -73,7 +74,7 @@ function wordAt({ words }, step) {
   return found?.text === END ? "(end)" : found?.text;
 }
 
-function numbers(before, { after, before_under_change: kept, after_unchanged: judged }, changesModel) {
+function numbers(before, { after, before_under_change: kept, after_unchanged: judged }, changesModel, same) {
   const cell = (value) => html("td", {}, html("data", { value }, fixed(value, 2)));
   const row = (label, ...values) => html("tr", {}, html("th", { scope: "row" }, label), values.map(cell));
   const heads = changesModel ? ["model as it is", "with your change"] : ["log-probability"];
@@ -85,7 +86,7 @@ function numbers(before, { after, before_under_change: kept, after_unchanged: ju
     { className: "logprobs" },
     html("caption", {}, changesModel ? "Log-probability of all words together" : ""),
     html("thead", {}, html("tr", {}, html("td", {}), heads.map((each) => html("th", { scope: "col" }, each)))),
-    html("tbody", {}, rows),
+    html("tbody", {}, same ? rows.slice(0, 1) : rows),
   );
 }
 

@@ -66,7 +66,7 @@ function checked(answer, number) {
   const found = `${good} of ${links.length} links by attention are right.`;
   const outlines =
     "Outlined cells are the right links: solid for sure ones, dashed for possible ones. " +
-    "A dark cell inside an outline is right.";
+    "A strong colour inside an outline is right.";
   return [
     html("p", {}, html("strong", {}, `Example ${number + 1}: `), found),
     html(

@@ -9,6 +9,13 @@ const PARTS = {
   cross: "Decoder: to the source",
 };
 
+/** A head in words: "cross 2.1" is head 1 of layer 2, from the decoder to the source. */
+export function headName(name) {
+  const [part, place] = name.split(" ");
+  const [layer, head] = place.split(".");
+  return `head ${head} of layer ${layer} (${PARTS[part].toLowerCase()})`;
+}
+
 /** A grid of layers and heads for each part; a removed head is pressed. */
 export function headsPanel(page) {
   const { heads } = page.answer;

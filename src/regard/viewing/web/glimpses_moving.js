@@ -8,6 +8,8 @@ const clamp = (value) => Math.min(1, Math.max(0, value));
 export function makeMovable(element, picture) {
   let dragged = null;
   let wasDragged = false;
+  /** Where the keys have moved a glimpse of a trace, from where they go on until the page shows another trace. */
+  let told = null;
   const tell = (glimpse, { x, y }) => {
     const detail = { glimpse, x: clamp(x), y: clamp(y) };
     element.dispatchEvent(new CustomEvent("attention-glimpse", { bubbles: true, composed: true, detail }));
@@ -69,7 +71,10 @@ export function makeMovable(element, picture) {
     if (!move || !element.options.movable || !place) return;
     event.stopPropagation();
     event.preventDefault();
-    const [x, y] = picture().glimpses.points[place.row];
-    tell(place.row, { x: x + move[0], y: y + move[1] });
+    const { trace } = element;
+    const isPending = told?.trace === trace && told.glimpse === place.row;
+    const [x, y] = isPending ? [told.x, told.y] : ["x", "y"].map((axis) => trace.values(axis)[place.row]);
+    told = { trace, glimpse: place.row, x: clamp(x + move[0]), y: clamp(y + move[1]) };
+    tell(place.row, told);
   });
 }

@@ -102,7 +102,7 @@ export function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
 /** What the heads were told in each step: whether they look by content or keep their place, and how they move. */
 function controlPanels(trace, heads) {
   const told = [
-    ["gate", "gates", "dark: looks by content; pale: moves on"],
+    ["gate", "gates", "strong: looks by content; faint: moves on"],
     ["shift", "shifts", "orange: one slot on; purple: one back"],
   ];
   return told.flatMap(([control, name, note]) => {
