@@ -200,7 +200,10 @@ def test_listing_imports_no_torch(command):
 
 
 def test_worlds_are_described(tmp_path):
-    assert "diagonal" in regard("data", "babel", "fa", "de", "--count", 50, check=True).stdout
+    said = regard("data", "babel", "fa", "de", "--count", 50, check=True).stdout
+    assert "diagonal" in said
+    assert "fraction of sure word links that cross at least one other" in " ".join(said.split()), "what a number means"
+    assert max(map(len, said.split("\n\n")[0].splitlines())) <= 80
     assert "chance pointing" in regard("data", "scenes", "--count", 50, check=True).stdout
     sheet = tmp_path / "new" / "sheet.png"
     assert f"Wrote {sheet}" in regard("data", "scenes", "--count", 20, "-o", sheet, check=True).stdout
