@@ -293,6 +293,7 @@ def test_what_cannot_be_viewed_is_explained(content, says, tmp_path):
         (lambda f: ["data", "get", "multi30"], "multi30k"),
         (lambda f: ["recipes", "en", "--fields", "translator"], "not both"),
         (lambda f: ["evaluate", "en-fr"], "source and reference"),
+        (lambda f: ["evaluate", "en-fr", "a.en", "a.fr"], "'a.en' is an argument too many. See regard evaluate --help"),
         (lambda f: ["evaluate", "en-fr", "--world", "babel:en-xx"], "babel"),
         (lambda f: ["evaluate", "en-fr", "--sorce", "x"], "Did you mean 'source'"),
         (lambda f: ["evaluate", "scenes", "--captions", "x"], "give both"),
