@@ -264,12 +264,16 @@ def _range(kind: Any) -> str:
     parts = []
     for meta in metas:
         if meta.ge is not None and meta.le is not None:
-            return f" from {meta.ge:g} to {meta.le:g}"
-        parts += [] if meta.gt is None else [f" above {meta.gt:g}"]
-        parts += [] if meta.ge is None else [f", {meta.ge:g} or more"]
-        parts += [] if meta.lt is None else [f" and below {meta.lt:g}"]
-        parts += [] if meta.le is None else [f", {meta.le:g} or less"]
+            return f" from {_number(meta.ge)} to {_number(meta.le)}"
+        parts += [] if meta.gt is None else [f" above {_number(meta.gt)}"]
+        parts += [] if meta.ge is None else [f", {_number(meta.ge)} or more"]
+        parts += [] if meta.lt is None else [f" and below {_number(meta.lt)}"]
+        parts += [] if meta.le is None else [f", {_number(meta.le)} or less"]
     return "".join(parts)
+
+
+def _number(value: float | int) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def _nearest(value: Any, names: Iterable[str]) -> str:

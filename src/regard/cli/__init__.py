@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any
 
-from cyclopts import App, CoercionError, CycloptsError, CycloptsPanel, MissingArgumentError
+from cyclopts import App, CoercionError, CycloptsError, CycloptsPanel, MissingArgumentError, UnusedCliTokensError
 
 from regard import __version__
 from regard.errors import RegardError, RegardWarning
@@ -56,6 +56,9 @@ def build_app() -> App:
 
 def _explained_arguments(error: CycloptsError) -> Any:
     """What is wrong with the arguments: an option without its value is explained as in the help."""
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        command = " ".join(["regard", *(error.command_chain or ())])
+        return CycloptsPanel(f"{error.unused_tokens[0]!r} is an argument too many. See {command} --help.")
     if error.app and error.argument:
         known = error.app.assemble_argument_collection(parse_docstring=True)
         if isinstance(error, MissingArgumentError):

@@ -15,6 +15,7 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
+from torch.utils.tensorboard.summary import hparams
 
 from regard.data.batches import BatchLoader, CostBatches
 from regard.errors import OptionError, RegardWarning, TrainingError
@@ -69,8 +70,7 @@ def fit(
     if is_first_process():
         _keep_earlier_log(folder.logs)
     with _without_needless_warnings(), _matmul_precision():
-        for logger in trainer.loggers:
-            logger.log_hyperparams(dict(hyperparameters or {}))
+        _log_hyperparameters(trainer, dict(hyperparameters or {}), score)
         with interruption.deferred():
             trainer.fit(task, *loaders, ckpt_path=resume_from, weights_only=True)
     metrics: dict[str, Any] = task.metrics()
@@ -98,6 +98,17 @@ def _resume(task: Task, checkpoints: Path, *, progress: bool) -> Path | None:
     task.load_state_dict(content["state_dict"])
     task.on_load_checkpoint(content)
     return None
+
+
+def _log_hyperparameters(trainer: lightning.Trainer, values: dict[str, Any], score: str) -> None:
+    """Write the hyperparameters to hparams.yaml, and for TensorBoard, which compares runs by them and by the score."""
+    for logger in trainer.loggers:
+        logger.log_hyperparams(values)
+        if isinstance(logger, TensorBoardLogger) and trainer.is_global_zero:
+            # Lightning writes them only beside a first value of the score, and there is none yet.
+            plain = {name: value if isinstance(value, int | float) else str(value) for name, value in values.items()}
+            for summary in hparams(plain, {score: 0.0}):
+                logger.experiment._get_file_writer().add_summary(summary)
 
 
 def _take_best(task: Task, checkpoints: Path, score: str) -> dict[str, float]:

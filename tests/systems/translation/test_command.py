@@ -33,6 +33,17 @@ def test_a_pipe_a_file_and_arguments_translate_the_same(tmp_path):
     assert out.read_text(encoding="utf-8") == piped
 
 
+def test_a_file_has_a_progress_bar_on_a_terminal(folder, tmp_path, monkeypatch):
+    command = ["translate", "-m", folder / "model", "--max-length", 3, "-o", tmp_path / "out.txt"]
+    command += ["-i", write_lines(tmp_path / "t.txt", TEXTS[:2])]
+    assert regard(*command, check=True).stderr == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if stderr were a terminal
+    done = regard(*command, check=True)
+    assert "Translating" in done.stderr
+    assert "2 lines" in done.stderr
+    assert done.stdout == ""
+
+
 def test_nbest_prints_scores(folder):
     lines = regard("translate", "Good night.", "--nbest", 3, check=True).stdout.splitlines()
     scores = [float(line.split("\t")[0]) for line in lines]

@@ -104,6 +104,9 @@ def test_two_text_files_become_a_model(tmp_path):
     loaded = Translator.load(trained.folder, device="cpu")
     assert loaded.translate("one dog").text == trained.model.to("cpu").translate("one dog").text
     assert (tmp_path / "run" / "logs" / "metrics.csv").is_file()
+    assert "model.hidden: 8\n" in (tmp_path / "run" / "logs" / "hparams.yaml").read_text()
+    (events,) = (tmp_path / "run" / "logs").glob("events.out.tfevents.*")
+    assert b"model.hidden" in events.read_bytes(), "TensorBoard shows the recipe"
     again = train(recipe, out=tmp_path / "tuned", start_from=loaded, progress=False)
     assert again.model.source_tokenizer.vocabulary_hash == loaded.source_tokenizer.vocabulary_hash
 
