@@ -1,11 +1,14 @@
 """The page Caption: words over the image, hidden parts, a second model, captions of one's own, images from a file."""
 
+import base64
 import json
 
 import pytest
 from browser.accessibility import serious_faults
 from browser.showing import saved_trace, shown_numbers
 from PIL import Image
+
+from regard.data.images import open_image
 
 RESULT = ".page-caption attention-image"
 
@@ -102,6 +105,15 @@ def test_a_caption_of_ones_own_and_an_image_of_ones_own(visit, tmp_path):
     (tmp_path / "text.png").write_text("no image")
     page.locator("input[type=file]").set_input_files(tmp_path / "text.png")
     page.get_by_text("is not an image that the browser can open").wait_for()
+
+
+def test_what_is_transparent_in_an_image_of_ones_own_is_white(visit, tmp_path):
+    page = opened(visit, "?example=scene-1")
+    Image.new("RGBA", (300, 200), (0, 0, 0, 0)).save(tmp_path / "clear.png")
+    with page.expect_request("**/v1/caption/look") as sent:
+        page.locator("input[type=file]").set_input_files(tmp_path / "clear.png")
+    image = open_image(base64.b64decode(sent.value.post_data_json["input"].partition(",")[2]))
+    assert image.getextrema() == ((255, 255), (255, 255), (255, 255))
 
 
 def test_a_phone_and_a_screen_reader_can_use_it(visit):

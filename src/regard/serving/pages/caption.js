@@ -4,8 +4,8 @@ import { fill, html } from "/web/dom.js";
 import { get } from "/pages/api.js";
 import { comparison } from "/pages/caption_compare.js";
 import { hiding } from "/pages/caption_hide.js";
-import { ask, button, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { imageInput, intro, turns, view } from "/pages/pictures.js";
+import { ask, button, emptyBox, field, modelPicker, section, turns } from "/pages/parts.js";
+import { imageInput, intro, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 

@@ -4,8 +4,8 @@ import { colourAt, colourTable } from "/web/colours.js";
 import { fill, html } from "/web/dom.js";
 import { themeAround, watchTheme } from "/web/theme.js";
 import { get } from "/pages/api.js";
-import { ask, busy, modelPicker } from "/pages/parts.js";
-import { bar, imageInput, turns } from "/pages/pictures.js";
+import { ask, busy, modelPicker, turns } from "/pages/parts.js";
+import { bar, imageInput } from "/pages/pictures.js";
 
 const KINDS = {
   Conv2d: "convolution",
