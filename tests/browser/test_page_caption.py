@@ -116,6 +116,29 @@ def test_what_is_transparent_in_an_image_of_ones_own_is_white(visit, tmp_path):
     assert image.getextrema() == ((255, 255), (255, 255), (255, 255))
 
 
+def test_all_views_of_an_image_wait_for_it_and_few_images_are_kept(visit):
+    page = opened(visit, "?example=scene-1")
+    called, kept = page.evaluate(
+        """async () => {
+            const { decoded } = await import("/web/overlay.js");
+            const uri = (shade) => {
+                const canvas = document.createElement("canvas");
+                canvas.getContext("2d").fillStyle = `rgb(${shade}, 9, 9)`;
+                canvas.getContext("2d").fillRect(0, 0, 300, 150);
+                return canvas.toDataURL();
+            };
+            const ready = (shade) => new Promise((done) => decoded(uri(shade), done));
+            const late = new Promise((_, fail) => setTimeout(() => fail(new Error("not all are told")), 5000));
+            await Promise.race([Promise.all([ready(0), ready(0), ready(0)]), late]);
+            const first = decoded(uri(0), () => {});
+            for (let shade = 1; shade <= 40; shade++) await ready(shade);
+            return [first instanceof Image, [0, 40].map((shade) => decoded(uri(shade), () => {}) instanceof Image)];
+        }"""
+    )
+    assert called
+    assert kept == [False, True]
+
+
 def test_a_phone_and_a_screen_reader_can_use_it(visit):
     for scheme in ("light", "dark"):
         page = opened(visit, "?example=scene-1&box=[0.05,0.3,0.3,0.7]", width=360, scheme=scheme)
