@@ -1,11 +1,14 @@
 """The page Caption: words over the image, hidden parts, a second model, captions of one's own, images from a file."""
 
+import base64
 import json
 
 import pytest
 from browser.accessibility import serious_faults
 from browser.showing import saved_trace, shown_numbers
 from PIL import Image
+
+from regard.data.images import open_image
 
 RESULT = ".page-caption attention-image"
 
@@ -134,6 +137,38 @@ def test_an_image_is_dropped_or_pasted(visit, way):
     assert caption["model"] == "photo-en"
     page.locator(".caption", has_text=caption["caption"]["text"]).wait_for()
     assert page.locator(".thumbnails [aria-pressed=true]").count() == 0
+
+
+def test_what_is_transparent_in_an_image_of_ones_own_is_white(visit, tmp_path):
+    page = opened(visit, "?example=scene-1")
+    Image.new("RGBA", (300, 200), (0, 0, 0, 0)).save(tmp_path / "clear.png")
+    with page.expect_request("**/v1/caption/look") as sent:
+        page.locator("input[type=file]").set_input_files(tmp_path / "clear.png")
+    image = open_image(base64.b64decode(sent.value.post_data_json["input"].partition(",")[2]))
+    assert image.getextrema() == ((255, 255), (255, 255), (255, 255))
+
+
+def test_all_views_of_an_image_wait_for_it_and_few_images_are_kept(visit):
+    page = opened(visit, "?example=scene-1")
+    called, kept = page.evaluate(
+        """async () => {
+            const { decoded } = await import("/web/overlay.js");
+            const uri = (shade) => {
+                const canvas = document.createElement("canvas");
+                canvas.getContext("2d").fillStyle = `rgb(${shade}, 9, 9)`;
+                canvas.getContext("2d").fillRect(0, 0, 300, 150);
+                return canvas.toDataURL();
+            };
+            const ready = (shade) => new Promise((done) => decoded(uri(shade), done));
+            const late = new Promise((_, fail) => setTimeout(() => fail(new Error("not all are told")), 5000));
+            await Promise.race([Promise.all([ready(0), ready(0), ready(0)]), late]);
+            const first = decoded(uri(0), () => {});
+            for (let shade = 1; shade <= 40; shade++) await ready(shade);
+            return [first instanceof Image, [0, 40].map((shade) => decoded(uri(shade), () => {}) instanceof Image)];
+        }"""
+    )
+    assert called
+    assert kept == [False, True]
 
 
 def test_a_phone_and_a_screen_reader_can_use_it(visit):

@@ -76,6 +76,16 @@ def test_the_keys_choose_and_move_a_glimpse(visit):
     assert again["trace"] != answer["trace"]
 
 
+def test_keys_that_are_pressed_faster_than_they_are_answered_all_count(visit):
+    page = opened(visit, "?example=digit-3")
+    page.locator(f"{VIEW} .picture").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    before = page.locator(VIEW).evaluate("(view) => view.trace.values('x')[1]")
+    forced(page, lambda: [page.keyboard.press("Shift+ArrowLeft") for _ in range(3)])
+    assert places(page)[0][1] == pytest.approx(before - 0.15, abs=2e-3)
+
+
 def test_more_glimpses_other_images_and_no_sideways_scrolling(visit):
     page = opened(visit, "?glimpses=6", width=360)
     assert page.locator(VIEW).evaluate("(view) => view.trace.maps[0].height") == 6

@@ -193,6 +193,22 @@ def test_two_models_and_the_right_links_stand_beside_each_other(visit, api):
     page.get_by_text("Example 2:").wait_for()
 
 
+def test_a_late_answer_does_not_replace_a_newer_one(visit):
+    page = visit(f"{PAGE}&tab=compare")
+    page.locator(".side").first.wait_for()
+    late = []
+    page.route(f"**{ROUTE}/compare", lambda route: route.continue_() if late else late.append(route))
+    choice = page.get_by_label("Second model")
+    with page.expect_request(f"**{ROUTE}/compare"):
+        choice.select_option("en-fr+uniform")
+    choice.select_option("en-fr+sparsemax")
+    page.get_by_role("heading", name="en-fr with sparse attention").wait_for()
+    late[0].continue_()
+    page.wait_for_timeout(500)
+    assert page.locator(".side h3").all_text_contents() == ["en-fr", "en-fr with sparse attention"]
+    page.unroute_all()
+
+
 def test_it_is_accessible_fits_a_phone_and_explains_refusals(visit):
     page = visit(f"{PAGE}&tab=beam", width=360, scheme="dark")
     page.locator(".tree .node").first.wait_for()

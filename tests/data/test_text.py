@@ -178,7 +178,7 @@ def test_a_line_with_too_few_columns_is_reported(tmp_path):
 
 def test_without_the_datasets_package_the_fix_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(OptionError, match=r"'opus100' .*pip install datasets.*read_pairs"):
+    with pytest.raises(OptionError, match=r"'opus100' .*pip install 'regard\[datasets\]'.*read_pairs"):
         read_dataset("opus100", "en", "fr")
 
 

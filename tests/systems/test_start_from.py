@@ -9,7 +9,7 @@ from small_models import small_captioner, small_classifier, small_translator
 
 import regard
 from regard.errors import ModelError, OptionError
-from regard.systems.run import _adapted, read_recipe, train
+from regard.systems.run import _adapted, base_name, read_recipe, train
 from regard.systems.translation.experiment import TranslationTask
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
@@ -96,6 +96,12 @@ def test_a_changed_dropout_is_used_with_the_same_parameters():
     theirs = base.state_dict()
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in model.state_dict().items())
     assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} >= {0.45, 0.3}
+
+
+def test_a_model_of_any_precision_has_a_name():
+    names = {base_name(small_translator().to(kind)) for kind in (torch.float32, torch.bfloat16, torch.float64)}
+    assert len(names) == 3
+    assert names == {base_name(small_translator().to(kind)) for kind in (torch.float32, torch.bfloat16, torch.float64)}
 
 
 def test_a_changed_size_is_refused_with_the_difference():

@@ -130,7 +130,7 @@ def read_dataset(name: str, source: str, target: str, split: str = "train") -> I
         datasets = import_module("datasets")
     except ImportError:
         raise OptionError(
-            f"Reading {name!r} as a Hugging Face dataset needs the package datasets: pip install datasets. "
+            f"Reading {name!r} as a Hugging Face dataset needs the package datasets: pip install 'regard[datasets]'. "
             "Text files are read without it, with read_pairs and read_tsv."
         ) from None
     return (_pick(row, name, source, target) for row in _rows(datasets, name, split))

@@ -22,6 +22,11 @@ CEILINGS = {
 }  # fmt: skip
 """The largest values that a request may ask for, so that none of them takes the server for itself."""
 DATA_URI = r"^data:image/(png|jpeg|gif|webp|bmp|tiff);base64,[A-Za-z0-9+/]+={0,2}$"
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
+"""The smallest image, as an example."""
+ImageUri = Annotated[str, Field(pattern=re.compile(DATA_URI), description="An image as a data URI.", examples=[PIXEL])]
 STRICT = ConfigDict(strict=True, extra="forbid")
 
 
@@ -117,7 +122,7 @@ def _bounded(kind: Any, ceiling: int | None) -> Any:
 
 def _input_type(system: type[System], settings: ServerSettings) -> Any:
     if system.takes_images:
-        return Annotated[str, Field(pattern=re.compile(DATA_URI), description="An image as a data URI.")]
+        return ImageUri
     text = Annotated[str, Field(max_length=settings.max_characters)]
     row = Annotated[list[float], Field(max_length=64)]
     kinds: dict[str, Any] = {
@@ -130,8 +135,7 @@ def _input_type(system: type[System], settings: ServerSettings) -> Any:
 
 def _example(system: type[System]) -> Any:
     if system.takes_images:
-        pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
-        return f"data:image/png;base64,{pixel}"
+        return PIXEL
     return "01100101 10010110" if system.json_input == "rows" else "I would like a cup of coffee, please."
 
 

@@ -153,9 +153,12 @@ def base_name(model: str | os.PathLike[str] | System) -> str:
     """How a run records the model that it starts from: its name or folder, or a checksum of its parameters."""
     if not isinstance(model, System):
         return str(model)
+    import torch
+
     total = hashlib.sha256()
     for name, tensor in model.state_dict().items():
-        total.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+        # As bytes, since NumPy has no bfloat16.
+        total.update(name.encode() + tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
     return f"{type(model).__name__} with SHA-256 {total.hexdigest()}"
 
 

@@ -23,3 +23,9 @@ def test_expectations_have_the_probability_that_surprisals_say():
     assert expected[-1][0].word == "</s>"
     with pytest.raises(OptionError, match="top must be"):
         expected_words(model, text, top=0)
+
+
+def test_a_reader_in_training_mode_is_refused():
+    model = regard.load("reader-en", device="cpu").train()
+    with pytest.raises(OptionError, match="in training mode"):
+        expected_words(model, "The dog is running.")

@@ -9,6 +9,7 @@ import torch
 from small_models import TRANSFORMER, small_translator
 
 from regard.data.tokenizer import Tokenizer
+from regard.errors import OptionError
 from regard.metrics.alignment import GoldAlignment, join, links_from_weights, merge_subwords
 from regard.systems.translation import alignment
 from regard.systems.translation.alignment import (
@@ -120,6 +121,13 @@ def read(transformer, step, layer=1):
     """A translator with the same parameters, whose alignment is read in another way."""
     config = {**TRANSFORMER, "alignment_layer": layer, "alignment_step": step}
     return small_translator(transformer.source_tokenizer, **config)
+
+
+@pytest.mark.parametrize("word", ["", " ", "two dogs", "a\u00a0dog", "\u3000"])
+def test_what_is_not_one_word_is_refused(model, word):
+    for pair in ((["a", word], ["a", "dog"]), (["a", "dog"], ["a", word])):
+        with pytest.raises(OptionError, match="Words to align have no spaces, and are not empty"):
+            align_words(model, [pair])
 
 
 def test_a_word_is_read_in_the_step_after_the_one_that_predicts_it(transformer):

@@ -181,7 +181,7 @@ def test_a_recipe_names_a_dataset_with_its_columns_and_splits(tmp_path, monkeypa
 
 def test_without_the_package_datasets_the_error_names_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(OptionError, match="pip install datasets"):
+    with pytest.raises(OptionError, match=r"pip install 'regard\[datasets\]'"):
         read_splits(TranslationData(dataset="some/name"))
 
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from regard.serving.errors import RefusedError, documented
-from regard.serving.inspection.images import BoxPart, ExampleImage, ExampleImages, ImageUri, Seed, read_image
-from regard.serving.schemas import STRICT
+from regard.serving.inspection.images import BoxPart, ExampleImage, ExampleImages, Seed, read_image
+from regard.serving.schemas import STRICT, ImageUri
 from regard.serving.verbs import REFUSALS, Backend
 
 KIND = "captioner"

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from regard.serving.errors import documented
-from regard.serving.inspection.images import ExampleImage, ExampleImages, ImageUri, read_image
-from regard.serving.schemas import STRICT
+from regard.serving.inspection.images import ExampleImage, ExampleImages, read_image
+from regard.serving.schemas import STRICT, ImageUri
 from regard.serving.verbs import REFUSALS, Backend
 
 Side = Annotated[int, Field(ge=1, le=1024)]

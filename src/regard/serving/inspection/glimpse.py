@@ -7,8 +7,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from regard.serving.errors import documented
-from regard.serving.inspection.images import BoxPart, Edge, ExampleImage, ImageUri, read_image
-from regard.serving.schemas import STRICT
+from regard.serving.inspection.images import BoxPart, Edge, ExampleImage, read_image
+from regard.serving.schemas import STRICT, ImageUri
 from regard.serving.verbs import REFUSALS, Backend
 
 KIND = "glimpser"

@@ -1,20 +1,15 @@
 """What the pages with images share: images and boxes in requests, examples in answers."""
 
 import asyncio
-import re
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from regard.serving.inputs import read_inputs
-from regard.serving.schemas import DATA_URI, STRICT
+from regard.serving.schemas import STRICT
 from regard.serving.settings import ServerSettings
 from regard.systems.families import family
 
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
-)
-ImageUri = Annotated[str, Field(pattern=re.compile(DATA_URI), description="An image as a data URI.", examples=[PIXEL])]
 Edge = Annotated[float, Field(ge=0, le=1)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 

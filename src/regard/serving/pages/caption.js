@@ -5,8 +5,8 @@ import { fixed } from "/web/scales.js";
 import { get } from "/pages/api.js";
 import { comparison } from "/pages/caption_compare.js";
 import { hiding } from "/pages/caption_hide.js";
-import { ask, button, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { imageInput, intro, turns, view } from "/pages/pictures.js";
+import { ask, button, emptyBox, field, modelPicker, section, turns } from "/pages/parts.js";
+import { imageInput, intro, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 

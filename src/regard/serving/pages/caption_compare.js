@@ -1,8 +1,7 @@
 // A second captioner beside the first, such as hard attention beside soft, and other draws of hard attention.
 
 import { fill, html } from "/web/dom.js";
-import { button, field, select } from "/pages/parts.js";
-import { turns } from "/pages/pictures.js";
+import { button, field, select, turns } from "/pages/parts.js";
 
 const SOFT_AND_HARD = ["photo-en", "photo-en-hard"];
 

@@ -1,8 +1,8 @@
 // Hide a part of the image and caption it again: what changes in the words and in their probability.
 
 import { fill, html } from "/web/dom.js";
-import { ask, button, section } from "/pages/parts.js";
-import { bar, scrollTable, turns } from "/pages/pictures.js";
+import { ask, button, section, turns } from "/pages/parts.js";
+import { bar, scrollTable } from "/pages/pictures.js";
 import { boxEditor } from "/pages/pictures_box.js";
 
 const EDGES = ["left", "top", "right", "bottom"];

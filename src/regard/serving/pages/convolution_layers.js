@@ -2,8 +2,8 @@
 
 import { fill, html, svg } from "/web/dom.js";
 import { ApiError, get, isAborted, post } from "/pages/api.js";
-import { busy, button, debounced, errorBox, field, select } from "/pages/parts.js";
-import { scrollTable, turns } from "/pages/pictures.js";
+import { busy, button, debounced, errorBox, field, select, turns } from "/pages/parts.js";
+import { scrollTable } from "/pages/pictures.js";
 
 const KINDS = [
   ["conv", "convolution"],

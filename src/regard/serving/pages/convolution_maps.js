@@ -5,8 +5,8 @@ import { fill, html } from "/web/dom.js";
 import { fixed } from "/web/scales.js";
 import { themeAround, watchTheme } from "/web/theme.js";
 import { get } from "/pages/api.js";
-import { ask, busy, modelPicker } from "/pages/parts.js";
-import { bar, imageInput, turns } from "/pages/pictures.js";
+import { ask, busy, modelPicker, turns } from "/pages/parts.js";
+import { bar, imageInput } from "/pages/pictures.js";
 import { trustStrip } from "/pages/trust.js";
 
 const KINDS = {

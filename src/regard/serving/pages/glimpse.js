@@ -2,8 +2,8 @@
 
 import { fill, html } from "/web/dom.js";
 import { get } from "/pages/api.js";
-import { ask, button, debounced, emptyBox, field, modelPicker, section } from "/pages/parts.js";
-import { bar, imageInput, intro, scrollTable, turns, view } from "/pages/pictures.js";
+import { ask, button, debounced, emptyBox, field, modelPicker, section, turns } from "/pages/parts.js";
+import { bar, imageInput, intro, scrollTable, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 

@@ -110,6 +110,16 @@ export async function ask(root, { models, signal }, path, body, retry = null) {
   return answer;
 }
 
+/** A function whose signal is aborted by its next call, and when the user leaves the page. */
+export function turns(leaving) {
+  let current = new AbortController();
+  return () => {
+    current.abort();
+    current = new AbortController();
+    return AbortSignal.any([leaving, current.signal]);
+  };
+}
+
 /** A function that calls `work` once its own calls pause for so many milliseconds. */
 export function debounced(work, milliseconds = 300) {
   let timer = 0;

@@ -1,4 +1,4 @@
-// What the pages with images share: an image from an example, a file, the clipboard or a drop; views; turns.
+// What the pages with images share: an image from an example, a file, the clipboard or a drop; views; tables.
 
 import { fill, html } from "/web/dom.js";
 import { button, errorBox } from "/pages/parts.js";
@@ -8,16 +8,6 @@ const MAX_SIDE = 1024;
 /** The heading of a page and what it is for. */
 export function intro(title, text) {
   return html("div", { className: "intro" }, html("h1", {}, title), html("p", {}, text));
-}
-
-/** A function whose signal is aborted by its next call, and when the user leaves the page. */
-export function turns(leaving) {
-  let current = new AbortController();
-  return () => {
-    current.abort();
-    current = new AbortController();
-    return AbortSignal.any([leaving, current.signal]);
-  };
 }
 
 /** A component such as <attention-image> with a trace; `changed` gets its options when the user changes them. */

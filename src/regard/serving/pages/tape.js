@@ -1,8 +1,8 @@
 // The page Tape: a machine that writes a sequence to its memory and reads it back, at any length.
 
 import { fill, html } from "/web/dom.js";
-import { ask, button, debounced, emptyBox, field, modelPicker, section, select } from "/pages/parts.js";
-import { bar, intro, scrollTable, turns, view } from "/pages/pictures.js";
+import { ask, button, debounced, emptyBox, field, modelPicker, section, select, turns } from "/pages/parts.js";
+import { bar, intro, scrollTable, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 

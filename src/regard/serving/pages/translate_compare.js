@@ -2,7 +2,7 @@
 
 import { fill, html } from "/web/dom.js";
 import { fixed } from "/web/scales.js";
-import { ask, field, select } from "/pages/parts.js";
+import { ask, field, select, turns } from "/pages/parts.js";
 import { alignmentName, editedText } from "/pages/translate_change.js";
 
 const EXPLAINED = {
@@ -25,10 +25,12 @@ export function comparePanel(page) {
   if (!choices.length) return html("p", {}, "There is no second translator to compare with: serve another model too.");
   const chosen = choices.some(([value]) => value === second) ? second : choices[0][0];
   const result = html("div", {});
+  const turn = turns(page.context.signal);
   const load = async (value) => {
     const [name, align = ""] = value.split("+");
     const body = { ...page.request, second: { model: name, align } };
-    const answer = await ask(result, page.context, "/v1/translate/inspect/compare", body, () => load(value));
+    const context = { models: page.context.models, signal: turn() };
+    const answer = await ask(result, context, "/v1/translate/inspect/compare", body, () => load(value));
     if (answer) fill(result, compared(answer, model, choices.find((each) => each[0] === value)[1], align));
   };
   const control = select(choices, chosen, (value) => {

@@ -1,7 +1,7 @@
 // Sentences whose right word links are known, beside what the model attends to.
 
 import { fill, html } from "/web/dom.js";
-import { ask, button, field, select } from "/pages/parts.js";
+import { ask, button, field, select, turns } from "/pages/parts.js";
 
 const LANGUAGES = { en: "English", fr: "French", de: "German", fa: "Persian" };
 const COUNT = 200;
@@ -16,10 +16,13 @@ export function goldPanel(page) {
   const own = directions.find((each) => model.includes(each)) ?? "en-fr";
   const current = () => (directions.includes(page.state.direction) ? page.state.direction : own);
   const result = html("div", {});
+  const turn = turns(page.context.signal);
   const load = async () => {
-    const body = { model, direction: current(), number: page.state.number };
-    const answer = await ask(result, page.context, "/v1/translate/inspect/gold", body, load);
-    if (answer) fill(result, checked(answer, page.state.number));
+    const { number } = page.state;
+    const context = { models: page.context.models, signal: turn() };
+    const body = { model, direction: current(), number };
+    const answer = await ask(result, context, "/v1/translate/inspect/gold", body, load);
+    if (answer) fill(result, checked(answer, number));
   };
   const go = (number) => {
     page.set({ number: (number + COUNT) % COUNT });

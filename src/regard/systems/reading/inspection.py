@@ -23,6 +23,8 @@ def expected_words(model: Reader, text: str, *, top: int = 5) -> list[tuple[Expe
 
     One more entry, the last, is about what follows the text; "</s>" is the end of a sentence.
     """
+    if model.training:
+        raise OptionError("This Reader is in training mode; call model.eval() first.")
     if model.config.task != "language-model":
         raise OptionError(f"Only language models expect words; this reader has task {model.config.task!r}.")
     if top < 1:
@@ -30,7 +32,7 @@ def expected_words(model: Reader, text: str, *, top: int = 5) -> list[tuple[Expe
     ids, lengths = model.padded([model.split(text)])
     logits = model.network.output(model.network(ids, lengths).features[0]).float()
     probabilities = logits.softmax(-1)
-    # What no one can read is no expectation, but its probability stays where it is.
+    # Padding and unknown words are not reported; the probabilities of the others stay as they are.
     probabilities[:, [PAD, UNKNOWN]] = 0
     values, places = probabilities.topk(min(top, probabilities.shape[-1]), -1)
     return [

@@ -45,6 +45,9 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
         raise OptionError("This model is in training mode; call model.eval() first.")
     if model.config.architecture == "plain":
         raise OptionError("A plain model has no attention to align words with.")
+    for word in (word for pair in pairs for side in pair for word in side):
+        if len(word.split()) != 1:
+            raise OptionError(f"Words to align have no spaces, and are not empty; got {word!r:.80}.")
     maps: list[WordMap] = [np.zeros((len(target), len(source)), np.float32) for source, target in pairs]
     sources, targets = (
         tokenizer.encode_batch([" ".join(pair[side]) for pair in pairs])

@@ -8,11 +8,19 @@ const clamp = (value) => Math.min(1, Math.max(0, value));
 export function makeMovable(element, picture) {
   let dragged = null;
   let wasDragged = false;
-  /** Where the keys have moved a glimpse of a trace, from where they go on until the page shows another trace. */
-  let told = null;
+  /** The last move, which is drawn only when the answer to it has come. */
+  let moved = null;
   const tell = (glimpse, { x, y }) => {
     const detail = { glimpse, x: clamp(x), y: clamp(y) };
+    moved = { ...detail, trace: element.trace, picture: picture() };
     element.dispatchEvent(new CustomEvent("attention-glimpse", { bubbles: true, composed: true, detail }));
+  };
+  /** Where a glimpse is, also while a move of it is not drawn yet: keys may be pressed faster than they are answered. */
+  const placeOf = (glimpse) => {
+    const isDrawn = moved?.trace !== element.trace && moved?.picture !== picture();
+    if (moved?.glimpse === glimpse && !isDrawn) return moved;
+    const [x, y] = picture().glimpses.points[glimpse];
+    return { x, y };
   };
   const sheet = () => element.shadowRoot.querySelector(".picture svg");
   const point = (event) => {
@@ -71,10 +79,7 @@ export function makeMovable(element, picture) {
     if (!move || !element.options.movable || !place) return;
     event.stopPropagation();
     event.preventDefault();
-    const { trace } = element;
-    const isPending = told?.trace === trace && told.glimpse === place.row;
-    const [x, y] = isPending ? [told.x, told.y] : ["x", "y"].map((axis) => trace.values(axis)[place.row]);
-    told = { trace, glimpse: place.row, x: clamp(x + move[0]), y: clamp(y + move[1]) };
-    tell(place.row, told);
+    const { x, y } = placeOf(place.row);
+    tell(place.row, { x: x + move[0], y: y + move[1] });
   });
 }

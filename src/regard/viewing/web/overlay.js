@@ -16,23 +16,42 @@ const SPREAD = 0.55;
 const DIMMED = 0.25;
 const MIN_BRIGHTNESS = 0.45;
 const COVER = 0.75;
+/** How many decoded images are kept, for views of the same image and for the next trace of a page. */
+const MAX_IMAGES = 24;
 const images = new Map();
 
 /** The decoded image of a data URI, or null while it is being decoded: then `ready` is called later. */
 export function decoded(uri, ready) {
-  if (!images.has(uri)) {
-    const image = new Image();
-    image.src = uri;
-    images.set(uri, null);
-    image
-      .decode()
-      .then(
-        () => images.set(uri, image),
-        () => images.set(uri, undefined),
-      )
-      .finally(ready);
+  const state = images.get(uri) ?? decoding(uri);
+  // The last to be used is the last to be forgotten.
+  images.delete(uri);
+  images.set(uri, state);
+  for (const [old, { waiting }] of images) {
+    if (images.size <= MAX_IMAGES) break;
+    if (!waiting) images.delete(old);
   }
-  return images.get(uri);
+  state.waiting?.push(ready);
+  return state.image;
+}
+
+/** An image that is being decoded, and who waits for it; the image of a URI that cannot be decoded stays null. */
+function decoding(uri) {
+  const image = new Image();
+  image.src = uri;
+  const state = { image: null, waiting: [] };
+  const done = () => {
+    const { waiting } = state;
+    state.waiting = null;
+    for (const ready of waiting) ready();
+  };
+  image
+    .decode()
+    .then(
+      () => (state.image = image),
+      () => {},
+    )
+    .finally(done);
+  return state;
 }
 
 /** The pixels of an image at a size, ready for many overlays: {width, height, pixels, brighter}. */
