@@ -17,16 +17,16 @@ Language = Literal["en", "fr", "de", "fa"]
 
 
 def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] = None, out: Path | None = None) -> None:
-    """Download a data set and verify it, or take it from a folder.
+    """Download a data set and verify it, or copy it from a folder.
 
     Parameters
     ----------
     name
         The name of a data set; `regard data list` lists them.
     source
-        A folder that holds the files already, where there is no network.
+        A folder with the files, if you already have them.
     out
-        Where to put them; by default a cache folder of the user.
+        Where to store the files; by default in the user's cache folder.
     """
     from regard.data.download import get as download
 
@@ -51,7 +51,7 @@ def list_() -> None:
 def newsgroups(
     *, source: Annotated[Path, Parameter(name="--from")], out: Annotated[Path, Parameter(alias="-o")], words: int = 100
 ) -> None:
-    """Make text files of the 20 newsgroups: posts, and their subject lines to be predicted.
+    """Prepare the 20 newsgroups: text files with the posts and with their subject lines.
 
     Parameters
     ----------
