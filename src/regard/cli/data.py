@@ -42,7 +42,7 @@ def list_() -> None:
 
     console = Console()
     for dataset in list_datasets():
-        how = f"fetched by hand: {dataset.by_hand}" if dataset.by_hand else "downloaded"
+        how = f"manual download: {dataset.by_hand}" if dataset.by_hand else "downloaded"
         console.print(f"[bold]{dataset.name}[/bold]  {dataset.size}, {how}", highlight=False)
         lines = [dataset.description, f"Licence: {dataset.licence}", f"Train: {dataset.training}"]
         console.print(Padding("\n".join(lines), (0, 0, 1, 4)), highlight=False, markup=False)

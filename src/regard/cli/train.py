@@ -81,7 +81,7 @@ def train(
     headline = (form.format(trained.metrics[name]) for name, form in found.headline.items() if name in trained.metrics)
     scores = ", ".join(headline)
     if trained.interrupted:
-        say(f"Interrupted. The best model so far is in {trained.folder}. To go on: {RunFolder(out).resume_command}")
+        say(f"Interrupted. The best model so far is in {trained.folder}. To continue: {RunFolder(out).resume_command}")
         sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
     say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")
@@ -94,4 +94,4 @@ def _launch(count: int, folder: "RunFolder") -> int:
     try:
         return launch([sys.executable, "-m", "regard", *sys.argv[1:]], count)
     except TrainingError as error:
-        raise TrainingError(f"{error} To go on: {folder.resume_command} --devices {count}") from error
+        raise TrainingError(f"{error} To continue: {folder.resume_command} --devices {count}") from error
