@@ -28,6 +28,7 @@ from regard.systems.families import SYSTEMS, family
 from regard.systems.run import read_recipe
 from regard.systems.translation.model import TranslatorConfig
 from regard.training.recipes import read_raw, recipe_names
+from regard.training.settings import TrainSettings
 
 
 @dataclass(frozen=True)
@@ -262,3 +263,8 @@ def test_counts_and_probabilities_accept_their_ends():
 
     assert Ends(count=0, chance=0).chance == 0.0
     assert Ends(chance=1).chance == 1.0
+
+
+def test_a_large_limit_is_written_out():
+    (seed,) = (field for field in fields_of(TrainSettings) if field.name == "seed")
+    assert seed.allowed == "a whole number from 0 to 4,294,967,295"

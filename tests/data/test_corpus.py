@@ -86,7 +86,7 @@ def test_empty_and_over_long_pairs_are_left_out_and_counted(tokenizer, folder):
     corpus = build([*pairs, ("un " * 5, "un " * 5)], tokenizer, folder, max_length=5)
     assert corpus.report == Report(kept=2, empty=3, over_long=2, longest=13)
     assert corpus.lengths.tolist() == [[1, 1], [5, 5]]
-    assert str(corpus.report) == "2 kept, 3 empty, 2 over-long; the longest side has 13 ids"
+    assert str(corpus.report) == "2 kept, 3 empty, 2 over-long; the longest side has 13 tokens"
 
 
 @settings(deadline=None)  # each example is flushed to disk

@@ -94,7 +94,7 @@ def test_data_that_has_changed_is_refused_and_data_that_has_moved_is_not(finishe
     shutil.copy(original, moved)
     with moved.open("a") as stream:
         stream.write("one more\tpair\n")
-    with pytest.raises(DataError, match="cannot go on, because its data has changed: pairs has the SHA-256"):
+    with pytest.raises(DataError, match="cannot continue, because its data has changed: pairs has the SHA-256"):
         train(out=run, resume=True, data={"pairs": str(moved)}, progress=False)
     shutil.copy(original, moved)
     resumed = train(out=run, resume=True, data={"pairs": str(moved)}, progress=False)
@@ -116,7 +116,7 @@ def test_a_run_with_relative_paths_says_where_it_was_started(tmp_path, monkeypat
 
 def test_a_folder_that_holds_a_run_is_overwritten_only_when_asked(finished, run):
     recipe = read_recipe(run / "recipe.toml")
-    with pytest.raises(OptionError, match=rf"holds a run already. Go on with it: regard train --resume --out {run}\."):
+    with pytest.raises(OptionError, match=rf"already contains a run. Continue it: regard train --resume --out {run}\."):
         train(recipe, out=run, progress=False)
     again = train(recipe, out=run, overwrite=True, progress=False)
     assert same_parameters(again.model, finished.model)
@@ -275,7 +275,7 @@ def test_the_command_line_goes_on_and_refuses(run):
     said = regard("train", "--resume", "--out", run, "--train.epochs", 3, check=True)
     assert f"Wrote {run / 'model'}" in said.stdout
     assert "model.hidden 8 -> 16" in refused("train", "--resume", "--out", run, "--model.hidden", 16)
-    assert "holds a run already" in refused("train", "--data.world", "babel:en-fr", "--out", run)
+    assert "already contains a run" in refused("train", "--data.world", "babel:en-fr", "--out", run)
     assert "holds no run to resume" in refused("train", "--resume", "--out", run / "nowhere")
     shutil.rmtree(run / "model")
     shown = regard("translate", "--model", run, "3 one", check=True)
@@ -293,7 +293,8 @@ def test_the_status_of_a_command_says_that_it_was_interrupted(run, signum, statu
     monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
     ended = regard("train", "--resume", "--out", run, "--train.epochs", 9)
     assert ended.returncode == status
-    assert f"Interrupted. The best model so far is in {run / 'model'}. To go on: regard train --resume" in ended.stdout
+    said = f"Interrupted. The best model so far is in {run / 'model'}. To continue: regard train --resume"
+    assert said in ended.stdout
 
 
 def test_a_run_records_how_it_was_made(finished):

@@ -87,7 +87,7 @@ def test_a_model_to_start_from_keeps_its_sizes(tmp_path, texts):
     assert loaded.config == trained.model.config
     for name, tensor in loaded.state_dict().items():
         torch.testing.assert_close(tensor, before[name], atol=1e-3, rtol=0, msg=name)
-    with pytest.raises(OptionError, match="holds a run already"):
+    with pytest.raises(OptionError, match="already contains a run"):
         regard.train(**settings, start_from=tmp_path / "run")
     again = regard.train(**settings, start_from=tmp_path / "run", overwrite=True)
     assert again.model.config.hidden == 10

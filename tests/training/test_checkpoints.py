@@ -163,7 +163,7 @@ def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(finishe
     assert "Traceback" not in written
     said = written.splitlines()[-1]
     assert said.startswith(f"regard: The checkpoint {newest} cannot be written: File too large.")
-    assert said.endswith(f"The last good checkpoint is {before}. To go on: {run.resume_command}")
+    assert said.endswith(f"The last good checkpoint is {before}. To continue: {run.resume_command}")
     assert [path.name for path in step_files(run.checkpoints)] == [before.name]
     assert not damage(before)
     assert not list(run.checkpoints.glob(".*.tmp"))

@@ -37,7 +37,7 @@ def test_the_update_the_batch_and_the_way_on_are_named(tmp_path, monkeypatch):
     says = (
         r"The loss became NaN or infinite in update 7 \(epoch 2, batch 2 of 5, the examples \d+(, \d+)*(, \.\.\.)?, "
         r"counted from 0\)\. "
-        rf".*The last good checkpoint is .*step-6\.ckpt\. To go on: regard train --resume --out {tmp_path / 'run'}"
+        rf".*The last good checkpoint is .*step-6\.ckpt\. To continue: regard train --resume --out {tmp_path / 'run'}"
     )
     with pytest.raises(TrainingError, match=says) as error:
         train(recipe, out=tmp_path / "run", progress=False)

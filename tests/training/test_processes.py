@@ -101,7 +101,7 @@ def test_a_killed_process_ends_the_training_and_one_process_goes_on_with_it(alon
     _, errors = process.communicate(timeout=150)
     assert process.returncode == 1, errors
     assert "Process 2 of 2 was killed by signal 9" in errors
-    assert f"To go on: regard train --resume --out {tmp_path / 'run'}" in errors
+    assert f"To continue: regard train --resume --out {tmp_path / 'run'}" in errors
     assert "Traceback" not in errors
     check_examples(Path(f"{tmp_path / 'run'}.examples"), num_examples=37, epochs=[0])
     lines = Path(f"{tmp_path / 'run'}.losses").read_text().splitlines()

@@ -168,7 +168,7 @@ def test_a_second_signal_ends_everything_at_once(signum, ends, whole_run, tmp_pa
         with pytest.raises(ends) as ended:
             train(small_recipe("translator", folder / "data"), out=tmp_path / "run", progress=False)
     assert ends is KeyboardInterrupt or ended.value.code == 143
-    assert f"step-2.ckpt. To go on: regard train --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
+    assert f"step-2.ckpt. To continue: regard train --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
     assert not (tmp_path / "run" / "model").exists()
     assert same_parameters(whole.model, train(out=tmp_path / "run", resume=True, progress=False).model)
 

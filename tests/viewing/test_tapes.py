@@ -117,7 +117,7 @@ def test_the_terminal_has_every_panel_and_fits():
     assert lines[start : start + 5] == ["   3 █", "      █", "       █", "        █", "         █"]
     long = printed(a_tape(steps=300, slots=400), width=60)
     assert max(map(len, long)) <= 60
-    assert "numbers in each character" in "".join(long)
+    assert "each character shows" in "".join(long)
 
 
 def test_a_file_is_written_by_its_suffix(tmp_path):

@@ -38,7 +38,7 @@ def build_app() -> App:
     app = App(
         name="regard",
         version=__version__,
-        help="Attention models you can train, measure and look inside. Start with: regard demo\n\n"
+        help="Attention models that you can train, measure and look inside. Start with: regard demo\n\n"
         "Any command takes --debug, which shows the traceback of an error.",
         error_formatter=_explained_arguments,
     )
@@ -47,7 +47,7 @@ def build_app() -> App:
             app.command(resolve(path), name=name)
     for name, path in OWN.items():
         app.command(resolve(path), name=name)
-    data = App(name="data", help="Get data sets to train on, and look at generated worlds.")
+    data = App(name="data", help="Download data sets, and print examples of the generated worlds.")
     for name in DATA:
         data.command(resolve(f"regard.cli.data:{'list_' if name == 'list' else name}"), name=name)
     app.command(data)

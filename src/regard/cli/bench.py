@@ -15,7 +15,7 @@ def bench(
     tf32: bool = False,
     json: Path | None = None,
 ) -> None:
-    """Time attention, a decoder, decoding or training on this machine.
+    """Benchmark attention, decoders, decoding or training on this machine.
 
     Times are medians of runs that take turns. Leave the machine alone meanwhile: other work slows some runs more than
     others.

@@ -18,16 +18,16 @@ Language = Literal["en", "fr", "de", "fa"]
 
 
 def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] = None, out: Path | None = None) -> None:
-    """Download a data set and verify it, or take it from a folder.
+    """Download a data set and verify it, or copy it from a folder.
 
     Parameters
     ----------
     name
         The name of a data set; `regard data list` lists them.
     source
-        A folder that holds the files already, where there is no network.
+        A folder with the files, if you already have them.
     out
-        Where to put them; by default a cache folder of the user.
+        Where to store the files; by default in the user's cache folder.
     """
     from regard.data.download import get as download
 
@@ -39,7 +39,7 @@ def list_() -> None:
     from regard.data.datasets import list_datasets
 
     for dataset in list_datasets():
-        how = f"fetched by hand: {dataset.by_hand}" if dataset.by_hand else "downloaded"
+        how = f"manual download: {dataset.by_hand}" if dataset.by_hand else "downloaded"
         lines = (dataset.description, f"Licence: {dataset.licence}", f"Train: {dataset.training}")
         print_entry(dataset.name, f"{dataset.size}, {how}", *lines)
 
@@ -47,7 +47,7 @@ def list_() -> None:
 def newsgroups(
     *, source: Annotated[Path, Parameter(name="--from")], out: Annotated[Path, Parameter(alias="-o")], words: int = 100
 ) -> None:
-    """Make text files of the 20 newsgroups: posts, and their subject lines to be predicted.
+    """Prepare the 20 newsgroups: text files with the posts and with their subject lines.
 
     Parameters
     ----------

@@ -24,35 +24,36 @@ def evaluate(
     options: Annotated[bool, Parameter(negative="")] = False,
     **test_set: str,
 ) -> None:
-    """Score a model on a test set.
+    """Evaluate a model on a test set.
 
-    A translator: --source and --reference, or --world babel:en-fr; --gold adds the alignment error rate.
-    A captioner: --captions and --images, or --world scenes.
-    An image classifier: --folder and --format.
-    `regard evaluate MODEL --options` lists all options of that model's system.
+    The test set depends on the model. Translators: --source and --reference, or --world babel:en-fr; --gold adds the
+    alignment error rate. Captioners: --captions and --images, or --world scenes. Image classifiers: --folder and
+    --format. Document classifiers: --documents, or --world reviews. Readers: --file, or --world stories. Glimpse
+    models: --folder with MNIST, or nothing. Memory machines: --lengths, or nothing. `regard evaluate MODEL --options`
+    lists all options for a model.
 
     Parameters
     ----------
     model
         A shipped model (`regard models` lists them) or a model folder.
     compare
-        More models of the same system, shown side by side; of translators also whether the differences are significant.
+        More models of the same system to show side by side; for translators, with a significance test.
     mean
-        Also the mean and standard deviation over the compared models, for runs that differ only in their seed.
+        Add the mean and standard deviation over the compared models, for runs that differ only in their seed.
     plot
-        Save a plot of the score by input length here (.png, .svg, .pdf), where that is measured.
+        Save a plot of the score by input length to this file (.png, .svg, .pdf), for systems that measure it.
     output
-        Save what the model answered here, one JSON object per example.
+        Save the outputs of the model to this file, one JSON object per example.
     json
         Print the report as JSON.
     device
         cpu, cuda or cuda:N; by default the GPU when there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     options
-        List the options of this model's system instead of evaluating.
+        List the options for this model instead of evaluating it.
     test_set
-        The test set and how to decode.
+        The test set, and search options.
     """
     from rich.console import Console
 

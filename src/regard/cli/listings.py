@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def models(*, json: bool = False) -> None:
-    """List the models that come with regard, with their measured scores.
+    """List the shipped models with their scores.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def print_entry(name: str, facts: str, *lines: str) -> None:
 
 
 def recipes(name: str | None = None, *, fields: str | None = None) -> None:
-    """List the packaged recipes, print one of them, or list the fields that recipes can set.
+    """List the packaged recipes, print a recipe, or list the fields of a system's recipes.
 
     Parameters
     ----------

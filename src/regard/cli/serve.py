@@ -14,12 +14,12 @@ from regard.serving.settings import ServerSettings
 
 
 def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(name="*")] = None) -> None:
-    """Serve the workbench and an API: pages to look inside each model, and a route for each verb.
+    """Serve the workbench, pages to explore each model in the browser, and an HTTP API.
 
     Parameters
     ----------
     folders
-        Model folders to serve beside the models that come with regard, under the names of the folders.
+        Model folders to serve in addition to the shipped models, named after the folders.
     """
     missing = [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]
     if missing:

@@ -26,10 +26,10 @@ def train(
     devices: Annotated[Devices | None, Parameter(name="*")] = None,
     **overrides: dict[str, str],
 ) -> None:
-    """Train a translator on your own two text files, or whatever a recipe says.
+    """Train a translator on two parallel text files, or any model from a recipe.
 
-    Any field of a recipe can be set: --model.score dot --train.epochs 5. `regard recipes --fields SYSTEM` lists them.
-    Ctrl-C ends the training early and saves the model; `regard train --resume --out FOLDER` goes on with it.
+    Override any field of a recipe: --model.score dot --train.epochs 5. `regard recipes --fields SYSTEM` lists them.
+    Ctrl-C stops training and saves the best model so far; `regard train --resume --out FOLDER` continues.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def train(
     out
         Folder for the model, logs and checkpoints.
     start_from
-        A shipped model or a model folder to continue from, with its vocabulary or classes.
+        A shipped model or a model folder to start from, with its vocabulary or classes.
     resume
-        Go on with the run in the folder, which knows its recipe; some fields may be changed, such as --train.epochs.
+        Continue the run in the folder with its own recipe; some fields may change, such as --train.epochs.
     overwrite
         Replace the run in the folder.
     overrides
@@ -80,7 +80,7 @@ def train(
         sys.exit(128 + trained.signum if trained.interrupted else 0)
     scores = found.scores(trained.metrics)
     if trained.interrupted:
-        say(f"Interrupted. The best model so far is in {trained.folder}. To go on: {RunFolder(out).resume_command}")
+        say(f"Interrupted. The best model so far is in {trained.folder}. To continue: {RunFolder(out).resume_command}")
         sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
     say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")
@@ -93,4 +93,4 @@ def _launch(count: int, folder: "RunFolder") -> int:
     try:
         return launch([sys.executable, "-m", "regard", *sys.argv[1:]], count)
     except TrainingError as error:
-        raise TrainingError(f"{error} To go on: {folder.resume_command} --devices {count}") from error
+        raise TrainingError(f"{error} To continue: {folder.resume_command} --devices {count}") from error

@@ -19,18 +19,18 @@ def demo(
     minutes: float = 1.0,
     photograph: Path | None = None,
 ) -> None:
-    """See attention work: as a look-up, under every score, in translation, and on images.
+    """Take a tour of attention: look-ups, every score, translation, reading, images, documents and memory.
 
-    Prints heat maps in the terminal and saves figures. Trains a small translator on the way.
+    Prints in the terminal and saves figures. Takes about two minutes, one of them to train a small translator.
 
     Parameters
     ----------
     out
         Folder for the figures; created if it does not exist.
     minutes
-        Time to train the translator of the generated world.
+        Training time of the small translator.
     photograph
-        A photograph of yours to caption; by default one of scikit-image, where that is installed.
+        A photograph to caption; by default one from scikit-image, if that is installed.
     """
     from regard.demo import run
 
@@ -47,14 +47,14 @@ def view(
     style: str | None = None,
     cells: bool = False,
 ) -> None:
-    """Show a trace, what a model attended to: in the terminal, as a figure, or as a page to explore.
+    """Draw the attention in a saved trace: in the terminal, as a figure, or as an interactive page.
 
     Parameters
     ----------
     trace
         A file that Trace.save wrote, or the JSON output of a command (regard translate --json > FILE).
     output
-        Save to this file instead of drawing in the terminal: .html is a page to explore, .png, .svg and .pdf are
+        Save to this file instead of drawing in the terminal: .html is an interactive page, .png, .svg and .pdf are
         figures, .gif is an animation of a caption.
     line
         Which line of a JSON output to show, counted from 1.
@@ -63,7 +63,7 @@ def view(
     head
         Show the attention of this head, counted from 1.
     style
-        heat_map, heat_maps (all heads side by side) or lines; of a reading also word_by_word.
+        heat_map, heat_maps (all heads side by side) or lines; for readings also word_by_word.
     cells
         Over an image, draw the weights cell by cell instead of as a smooth overlay.
     """

@@ -42,7 +42,8 @@ class Report:
 
     def __str__(self) -> str:
         return (
-            f"{self.kept} kept, {self.empty} empty, {self.over_long} over-long; the longest side has {self.longest} ids"
+            f"{self.kept} kept, {self.empty} empty, {self.over_long} over-long; "
+            f"the longest side has {self.longest} tokens"
         )
 
 

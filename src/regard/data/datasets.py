@@ -191,7 +191,7 @@ _ALL = (
     ),
     Dataset(
         name="newsgroups",
-        description="18,846 posts of 20 newsgroups, to be given their subject lines",
+        description="18,846 posts of 20 newsgroups, to predict their subject lines",
         files=(
             File(
                 "20news-bydate.tar.gz",

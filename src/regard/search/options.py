@@ -31,7 +31,7 @@ class Search(Checked):
     nbest: Size = 1
     """Number of outputs for each input: the best of the beam, or independent samples."""
     sample: bool = False
-    """Whether tokens are sampled instead of searched for; `beam` is then ignored."""
+    """Sample tokens instead of searching; `beam` is then ignored."""
     temperature: PositiveFloat = 1.0
     """Sampling: logits are divided by this, so that values below 1 prefer likely tokens."""
     top_k: Count = 0
@@ -39,7 +39,7 @@ class Search(Checked):
     top_p: Probability = 1.0
     """Sampling: only the most likely tokens whose probabilities add up to this are considered."""
     seed: Seed | None = None
-    """Sampling: seed of the random numbers; none uses torch's global random state."""
+    """Sampling: random seed; none uses torch's global random state."""
     max_length: Length | None = None
     """Maximum number of tokens; none lets the model choose a limit."""
     min_length: Length = 0

@@ -17,35 +17,35 @@ class ServerSettings(Checked):
     """Where a server listens, whom it serves, and how much it takes on."""
 
     host: str = "127.0.0.1"
-    """Address to listen at; other machines reach the server only at another address than 127.0.0.1."""
+    """Address to listen on; with 127.0.0.1, only this machine can connect."""
     port: Annotated[int, Meta(ge=0, le=65535)] = 8017
-    """Port to listen at; 0 takes any free one."""
+    """Port to listen on; 0 selects a free port."""
     open: bool = False
     """Open the workbench in the browser."""
     token: str = ""
-    """Bearer token that requests must carry; needed to listen at an address that other machines reach."""
+    """Bearer token that requests must send; required if other machines can connect."""
     open_to_all: bool = False
-    """Listen at such an address without a token."""
+    """Allow other machines to connect without a token."""
     device: str = ""
-    """cpu, cuda or cuda:N; by default the GPU when there is one."""
+    """cpu, cuda or cuda:N; by default the GPU if there is one."""
     memory: PositiveInt = 2048
-    """Mebibytes that loaded models may take together; those that were not used for longest are unloaded."""
+    """Maximum memory of loaded models in MiB; the least recently used models are unloaded."""
     queue: PositiveInt = 256
-    """Inputs that may wait; requests beyond them are answered with status 503."""
+    """Maximum number of waiting inputs; further requests get status 503."""
     per_client: PositiveInt = 128
-    """Inputs of one client that may wait; requests beyond them are answered with status 429."""
+    """Maximum number of waiting inputs of one client; further requests get status 429."""
     batch: PositiveInt = 32
-    """Inputs that are answered together; 1 answers them one by one."""
+    """Maximum batch size; 1 disables batching."""
     deadline: PositiveFloat = 30.0
-    """Seconds after which a request that still waits is answered with status 503."""
+    """Maximum waiting time in seconds; then a request gets status 503."""
     max_body: PositiveInt = 24
-    """Mebibytes of a request."""
+    """Maximum size of a request in MiB."""
     max_inputs: PositiveInt = 64
-    """Inputs of a request."""
+    """Maximum number of inputs of a request."""
     max_characters: PositiveInt = 20_000
-    """Characters of a text."""
+    """Maximum number of characters of a text."""
     max_megapixels: PositiveInt = 40
-    """Millions of pixels of an image."""
+    """Maximum size of an image in millions of pixels."""
 
     def check(self) -> None:
         """Rules between the fields."""

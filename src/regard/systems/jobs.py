@@ -33,11 +33,11 @@ class FileOptions(Checked):
     ] = ()
     """Files with one input per line (plain, .gz, .xz, .zip), or quoted patterns such as 'big/*.txt.gz'."""
     workers: Count = 0
-    """With an output folder: how many workers share the work; 0 for one per GPU, or else one per CPU core."""
+    """With an output folder: number of workers; 0 for one per GPU, or one per CPU core without a GPU."""
     engine: Literal["processes", "ray"] = "processes"
     """With an output folder: processes of this machine, or a Ray cluster (pip install 'regard[ray]')."""
     skip_errors: Annotated[bool, Parameter(negative="")] = False
-    """With an output folder: leave the line of an input that cannot be answered empty, instead of stopping."""
+    """With an output folder: write an empty line for an input that fails, instead of stopping."""
 
     def into_folder(self, output: str | None, given: Sequence[Any] = ()) -> bool:
         """Whether `--output` is a folder: it ends in "/", or is one, or belongs to several input files.

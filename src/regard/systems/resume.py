@@ -81,8 +81,8 @@ def _check_changes(folder: RunFolder, stored: Recipe, changed: Recipe, *, progre
             (reported if name in allowed else refused).append(f"{table}.{name} {old!r} -> {new!r}")
     if refused:
         raise OptionError(
-            f"{folder.path} cannot go on with other settings: {', '.join(refused)}. Leave them out, or start another "
-            f"run from its model with --from {folder.path} and another --out. A resumed run may change "
+            f"{folder.path} cannot continue with other settings: {', '.join(refused)}. Leave them out, or start "
+            f"another run from its model with --from {folder.path} and another --out. A resumed run may change "
             f"{', '.join(f'train.{name}' for name in sorted(changed.train.changeable))}."
         )
     if reported and progress:

@@ -81,7 +81,7 @@ def train(
     if isinstance(recipe, Recipe) and overrides:
         raise OptionError("A Recipe is complete; replace its fields with dataclasses.replace instead of keywords.")
     if resume and overwrite:
-        raise OptionError("Give resume to go on with the run in the folder, or overwrite to replace it; not both.")
+        raise OptionError("Give resume to continue the run in the folder, or overwrite to replace it; not both.")
     from regard.systems.resume import resumed_plan
     from regard.training.processes import first_process_first, from_first, is_first_process, joined
     from regard.training.run import run  # Lightning takes seconds to import, and evaluating needs none of it

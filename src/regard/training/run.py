@@ -146,7 +146,7 @@ def _read(experiment: Experiment[Any], before: dict[str, Any]) -> Any:
 def _check_data(folder: RunFolder, before: dict[str, Any], record: dict[str, Any]) -> None:
     if changes := changed_data(before, record):
         raise DataError(
-            f"{folder.path} cannot go on, because its data has changed: {'; '.join(changes)}. Restore the data, or "
+            f"{folder.path} cannot continue, because its data has changed: {'; '.join(changes)}. Restore the data, or "
             "start again with --overwrite."
         )
 
@@ -187,7 +187,7 @@ def _how_to_go_on(folder: RunFolder) -> str:
     kept = step_files(folder.checkpoints)
     if not kept:
         return "Nothing had been learned yet."
-    return f"The last good checkpoint is {kept[0]}. To go on: {folder.resume_command}"
+    return f"The last good checkpoint is {kept[0]}. To continue: {folder.resume_command}"
 
 
 def _flat(tables: dict[str, Any]) -> dict[str, Any]:

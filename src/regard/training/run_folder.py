@@ -81,7 +81,7 @@ class RunFolder:
             )
         if self.holds_run and not overwrite:
             raise OptionError(
-                f"{self.path} holds a run already. Go on with it: {self.resume_command}. Or replace it with "
+                f"{self.path} already contains a run. Continue it: {self.resume_command}. Or replace it with "
                 "--overwrite, or choose another folder with --out."
             )
 

@@ -35,17 +35,17 @@ class TrainSettings(Checked):
     warmup: Fraction = 0.1
     """Fraction of the steps in which the learning rate rises."""
     label_smoothing: Fraction = 0.0
-    """Probability that the target distribution gives to all classes or words alike."""
+    """Probability mass that is spread over all classes or words."""
     gradient_clip: NonNegativeFloat = 1.0
-    """Largest norm of the gradients; 0 for no limit."""
+    """Maximum gradient norm; 0 disables clipping."""
     weight_decay: NonNegativeFloat = 0.0
     """Weight decay of the optimizer."""
     average_decay: Fraction = 0.0
     """Decay of the running average of the parameters that is validated and saved; 0 for none. 0.999 suits most."""
     validate_every: PositiveInt = 1
-    """Epochs between validations."""
+    """Number of epochs between validations."""
     patience: Count = 0
-    """Validations without a better score after which training stops; 0 to never stop early."""
+    """Number of validations without improvement after which training stops; 0 disables early stopping."""
     checkpoint_minutes: NonNegativeFloat = 30.0
     """Minutes between checkpoints within an epoch, for --resume; 0 for one after each epoch only."""
     keep_checkpoints: PositiveInt = 2
@@ -53,7 +53,7 @@ class TrainSettings(Checked):
     precision: Precision = "auto"
     """Precision of the arithmetic; auto chooses bfloat16 on a GPU for the systems that tolerate it."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 1
-    """Seed of everything that is random."""
+    """Random seed."""
 
     def check(self) -> None:
         """Rules between the fields."""

@@ -84,7 +84,7 @@ def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text
     for panel in panels if memory is None else [*panels, memory]:
         values, (down, across) = reduced(panel.values, _MAX_TERMINAL_ROWS, room)
         wrong = None if panel.wrong is None else reduced(panel.wrong, _MAX_TERMINAL_ROWS, room)[0]
-        note = f" ({down} x {across} numbers in each character)" if max(down, across) > 1 else ""
+        note = f" (each character shows {down} x {across} values)" if max(down, across) > 1 else ""
         lines.append(Text.assemble((panel.name, "bold"), (note, "dim")))
         largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
         for row, numbers in enumerate((values / largest).tolist()):

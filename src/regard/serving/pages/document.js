@@ -1,9 +1,8 @@
 // The page Document: which sentences and words decide the class of a text, and what happens without them.
 
 import { fill, html } from "/web/dom.js";
-import { ask, button, emptyBox, examples, field, modelPicker, section, servedName } from "/pages/parts.js";
+import { ask, button, emptyBox, examples, field, modelPicker, section, servedName, turns } from "/pages/parts.js";
 import { TextPanel } from "/pages/document_text.js";
-import { turns } from "/pages/pictures.js";
 import * as state from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
 

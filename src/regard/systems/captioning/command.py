@@ -24,7 +24,7 @@ def caption(
     files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[CaptionOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Describe images in words, one line per image, and show where each word looked.
+    """Caption images, one line per image, and show where each word looks.
 
     With --input, the images are those that text files list, one path per line. Into a folder (--output out/), they are
     captioned by several workers; an interrupted command continues when it is run again.
@@ -39,15 +39,15 @@ def caption(
         Write the captions to this file instead of the standard output, or one file for each input file to a folder.
     show
         Show where each word looked: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.gif an
-        animation, FILE.html a page to explore.
+        animation, FILE.html an interactive page.
     cells
         In --show, draw the weights cell by cell instead of as a smooth overlay.
     json
         Write one JSON object per image, with scores, alternatives and attention.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     """
     from regard.data.progress import track
     from regard.systems.captioning.model import Captioner
@@ -86,7 +86,7 @@ def gallery(
     device: str | None = None,
     trust: bool = False,
 ) -> None:
-    """Write a page of the best and the worst captions of a test set, graded, with where each word looked.
+    """Write a page of the best and worst captions of a test set, graded, with where each word looks.
 
     The grades are those of the lectures, from "without errors" to "unrelated", given by CIDEr-D against what people
     wrote. The page holds copies of the photographs.
@@ -102,15 +102,15 @@ def gallery(
     out
         Folder for the page.
     each
-        How many captions of each grade to show.
+        Number of captions to show for each grade.
     limit
-        How many images to caption; 0 for all.
+        Number of images to caption; 0 for all.
     beam
-        Number of hypotheses that the search keeps.
+        Number of hypotheses of the beam search.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     """
     from regard.data.images import Images
     from regard.metrics.grades import GRADES

@@ -32,7 +32,7 @@ def classify(
     files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[ClassificationOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Classify documents: the label, its probability, and the sentences that carried it.
+    """Classify documents: print the label, its probability and the most attended sentences.
 
     Into a folder (--output out/), lines of files are classified by several workers; an interrupted command continues
     when it is run again.
@@ -50,16 +50,16 @@ def classify(
     output
         Write the results to this file instead of the standard output, or one file for each --input to a folder.
     show
-        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
-        page to explore.
+        Show what was attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html an
+        interactive page.
     raw
         Shade words by their weight within the sentence alone, not also by the sentence's weight.
     json
         Write one JSON object per document, with probabilities, sentences and words.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     """
     from regard.data.text import decode_text, read_text
     from regard.systems.documents.model import DocumentClassifier

@@ -22,7 +22,7 @@ class GlimpseOptions(Checked):
     """Number of passes whose probabilities are averaged (Monte Carlo). One pass looks at the mean of the policy; of
     several, each looks at locations drawn from it."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
-    """Seed of the locations that are drawn."""
+    """Random seed of the sampled locations."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def glimpse(
     files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[GlimpseOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Say what images show from a few glimpses, one line per image, and show where the model looked.
+    """Classify images from a few glimpses, one line per image, and show where the model looks.
 
     With --input, the images are those that text files list, one path per line.
 
@@ -37,16 +37,16 @@ def glimpse(
     output
         Write the results to this file instead of the standard output, or one file for each input file to a folder.
     show
-        Show the path over the image, what each glimpse saw and the belief after it: "-" draws in the terminal,
-        FILE.png, .svg or .pdf saves a figure, FILE.html a page to explore.
+        Show the path over the image, what each glimpse saw and the prediction after it: "-" draws in the terminal,
+        FILE.png, .svg or .pdf saves a figure, FILE.html an interactive page.
     crop
-        Save the part of the image that was attended to here.
+        Save the attended part of the image to this file.
     json
         Write one JSON object per image, with the path, the beliefs and the trace.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     """
     from regard.systems.glimpses.model import Glimpser
 

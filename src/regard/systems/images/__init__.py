@@ -13,7 +13,7 @@ class RecognitionOptions(Checked):
     """Options of `recognize`."""
 
     top: PositiveInt = 5
-    """How many of the most probable classes to report."""
+    """Number of most probable classes to report."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def recognize(
     files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[RecognitionOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Recognize what images show: the most probable classes, best first, one line per image.
+    """Classify images: print the most probable classes, best first, one line per image.
 
     With --input, the images are those that text files list, one path per line.
 
@@ -36,9 +36,9 @@ def recognize(
     json
         Write one JSON object per image.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     """
     from regard.systems.images.model import ImageClassifier
 

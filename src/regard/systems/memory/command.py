@@ -20,7 +20,7 @@ def tape(
     device: str | None = None,
     options: Annotated[TapeOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Let a memory machine answer a tape: a random one, or rows of bits such as 01101001 11100010.
+    """Run a memory machine on a tape: a random one, or rows of bits such as 01101001 11100010.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def tape(
         Seed of the random sequence.
     show
         Show input, output, the movements of the heads and the memory: "-" draws in the terminal, FILE.png, .svg or
-        .pdf saves a figure, FILE.html a page to explore.
+        .pdf saves a figure, FILE.html an interactive page.
     json
         Write the result as JSON, with the trace.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     """
     import torch
 

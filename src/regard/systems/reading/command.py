@@ -31,7 +31,7 @@ def read(
     files: Annotated[FileOptions | None, Parameter(name="*")] = None,
     options: Annotated[ReadingOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Read sentences word by word: how surprising each word is, or what the sentence is labelled as.
+    """Read sentences word by word: print the surprisal of each word, or labels, or continue a text.
 
     A language model prints the perplexity and how surprising each word is, in bits, or continues the text with
     --generate. A classifier prints the label, its probability and the sentence, separated by tabs, a tagger word/label;
@@ -47,14 +47,14 @@ def read(
     output
         Write to this file instead of the standard output, or one file for each input to a folder.
     show
-        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
-        page to explore.
+        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html
+        an interactive page.
     json
         Write one JSON object per sentence, with probabilities and attention.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     """
     from regard.data.progress import track
     from regard.systems.reading.model import Reader

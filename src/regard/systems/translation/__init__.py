@@ -26,13 +26,13 @@ class TranslationOptions(Search):
     """Write the source word that was attended to most in place of an unknown word (Luong et al. 2015); for models of
     whole words."""
     split: bool | None = None
-    """Translate a text sentence by sentence and join the translations; the length limits then hold for each sentence.
-    None does as the model's config says."""
+    """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence. None
+    uses the setting of the model."""
     copy_unknown: bool = True
-    """Copy what a vocabulary of subwords cannot spell, such as emoji, and names that would come out wrong."""
+    """Copy text that the subwords cannot represent, such as emoji, and names that would be mistranslated."""
     recase: bool = True
-    """Read a sentence in capitals, or its rare first word, in lower case where the model understands that better; the
-    translation has capitals again."""
+    """Read a sentence in capitals, or its rare first word, in lower case if the model knows that better; the
+    translation is capitalised again."""
 
 
 @dataclass(frozen=True)

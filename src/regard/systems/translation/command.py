@@ -46,14 +46,14 @@ def translate(
     output
         Write the translations to this file instead of the standard output, or one file for each input to a folder.
     show
-        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html a
-        page to explore.
+        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html
+        an interactive page.
     json
         Write one JSON object per sentence, with scores, alternatives and attention.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     """
     from regard.data.progress import track
     from regard.systems.translation.model import Translator
@@ -95,7 +95,7 @@ def align(
     trust: bool = False,
     files: Annotated[FileOptions | None, Parameter(name="*")] = None,
 ) -> None:
-    """Link the words of sentence pairs by the attention of a translator, or measure how right such links are.
+    """Align the words of sentence pairs with the attention of a translator, or measure the alignment error rate.
 
     Writes a line for each pair, such as 0-0 1-2 2-1: source word 1 is linked with target word 2. Words are separated by
     whitespace and counted from 0. A pair with an empty side has an empty line. With --input, files have lines with a
@@ -110,7 +110,7 @@ def align(
     target
         Their translations, line by line.
     reverse
-        A model of the other direction: links on which both agree are more often right.
+        A model of the other direction; combining both is more accurate.
     symmetrize
         How the two directions are combined: mutual (words that choose each other in the mean of both maps),
         intersection, union, grow-diag or grow-diag-final-and of their links.
@@ -123,9 +123,9 @@ def align(
     gold
         Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): prints the error rate.
     device
-        cpu, cuda or cuda:N; by default the GPU when there is one.
+        cpu, cuda or cuda:N; by default the GPU if there is one.
     trust
-        Load a model that runs somebody's own code (package.module:Name).
+        Allow models that import custom code (package.module:Name).
     """
     from regard.data.gold_alignments import read_gold
     from regard.data.progress import track
@@ -172,7 +172,7 @@ def align_corpus(
     symmetrize: Symmetrize = "mutual",
     gold: Path | None = None,
 ) -> None:
-    """Learn to align the words of a parallel corpus from the corpus alone, and write the links.
+    """Learn to align the words of a parallel corpus without other data, and write the links.
 
     Round 0 takes a few minutes on a CPU: two hidden Markov models, one for each direction, are estimated so that they
     agree. Each further round trains a Transformer for each direction, guided by the links of the round before, which

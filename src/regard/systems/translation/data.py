@@ -60,7 +60,7 @@ class TranslationData(Checked):
     valid_target: str = ""
     """Their translations."""
     held_out: PositiveInt = 1000
-    """Number of training sentences held out for validation where there are no validation files."""
+    """Number of sentences held out for validation if there are no validation files; at most a tenth of all."""
     test_source: str = ""
     """Test sentences, translated when training has ended."""
     test_target: str = ""
