@@ -57,7 +57,7 @@ class FileOptions(Checked):
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers of a model: what the workers of `regard translate --output out/` and its like compute."""
+    """Answers lines with a model: what the workers of `regard translate --output out/` and other commands do."""
 
     system: str
     """Import path of the System class."""

@@ -54,7 +54,7 @@ def routes(backend: Backend) -> APIRouter:
         "/v1/classify/without", tags=["workbench"], operation_id="classify_without", responses=documented(*REFUSALS)
     )
     async def without(body: WithoutRequest, request: Request) -> WithoutAnswer:
-        """Classify a text without some of its words, and tell what each sentence is worth."""
+        """Classify a text without some of its words, and report what each sentence contributes."""
         from regard.systems.documents.inspection import without_words
 
         served = backend.models.find(body.model, KIND)

@@ -42,7 +42,7 @@ def routes(backend: Backend) -> APIRouter:
 
     @router.post("/v1/read/expected", tags=["workbench"], operation_id="read_expected", responses=documented(*REFUSALS))
     async def expected(body: ExpectedRequest, request: Request) -> ExpectedAnswer:
-        """Tell the words that a language model expects in the place of each word of a text."""
+        """Report the words that a language model expects in the place of each word of a text."""
         from regard.systems.reading.inspection import expected_words
 
         served = backend.models.find(body.model, KIND)

@@ -137,7 +137,7 @@ class CaptionerConfig(Checked):
 
 
 def build_decoder(config: CaptionerConfig, memory_dim: int, vocabulary: int) -> CaptionDecoder:
-    """Build the decoder of a config for cells of `memory_dim` features and so many words."""
+    """Build the decoder of a config for cells of `memory_dim` features and a vocabulary of `vocabulary` words."""
     embedding = nn.Embedding(vocabulary, config.embedding, padding_idx=PAD)
     nn.init.normal_(embedding.weight, std=config.embedding**-0.5)
     with torch.no_grad():

@@ -59,7 +59,10 @@ def _of_image(
 
 
 def inside(config: CaptionerConfig, phrase: Phrase, size: tuple[int, int]) -> Cells:
-    """The cells inside the boxes of a phrase, in an image of this width and height; at least one."""
+    """The cells inside the boxes of a phrase, in an image of this width and height.
+
+    At least one, unless the boxes are outside of the part of the image that the model sees.
+    """
     covered = cover(config.seen(phrase.fractions(*size), size), config.grid)
     mask: Cells = covered >= min(0.5, float(covered.max()))
     return mask & (covered > 0)

@@ -238,8 +238,8 @@ def _words(decoder: SentenceDecoder, hypothesis: Hypothesis, count: int) -> tupl
         if is_open(tokenizer, pieces[-1]):  # it is this word only if nothing continues it
             after = next_log_probs(steps[span.stop])[0]
             log_prob += after.masked_fill(inner, -torch.inf).logsumexp(0).item()
-        wanted = count if len(words) < MAX_WORDS else 0
-        likeliest = likeliest_words(decoder.decoder, steps[span.start], tokenizer, wanted) if wanted else ()
+        num_words = count if len(words) < MAX_WORDS else 0
+        likeliest = likeliest_words(decoder.decoder, steps[span.start], tokenizer, num_words) if num_words else ()
         text = word_text(tokenizer, pieces)
         words.append(InspectedWord(text, pieces, span.start, math.exp(log_prob), tuple(likeliest)))
     return tuple(words)

@@ -100,8 +100,8 @@ class TranslatorConfig(Checked):
     decoder: Annotated[str, Names(("auto",))] = "auto"
     """The decoder of the architecture, or your own."""
     split_sentences: bool = False
-    """Whether `translate` reads a text sentence by sentence, unless it is told otherwise: for models that were trained
-    on single sentences."""
+    """Whether `translate` reads a text sentence by sentence, unless the option `split` says otherwise: for models that
+    were trained on single sentences."""
 
     def check(self) -> None:
         """Refuse settings that the architecture would ignore, and sizes that do not fit together."""
