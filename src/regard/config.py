@@ -265,7 +265,7 @@ def _range(kind: Any) -> str:
     parts = []
     for meta in metas:
         if meta.ge is not None and meta.le is not None:
-            largest = f"{meta.le:,}" if isinstance(meta.le, int) else f"{meta.le:g}"
+            largest = f"{meta.le}" if isinstance(meta.le, int) else f"{meta.le:g}"
             return f" from {meta.ge:g} to {largest}"
         parts += [] if meta.gt is None else [f" above {meta.gt:g}"]
         parts += [] if meta.ge is None else [f", {meta.ge:g} or more"]
