@@ -267,4 +267,4 @@ def test_counts_and_probabilities_accept_their_ends():
 
 def test_a_large_limit_is_written_out():
     (seed,) = (field for field in fields_of(TrainSettings) if field.name == "seed")
-    assert seed.allowed == "a whole number from 0 to 4,294,967,295"
+    assert seed.allowed == "a whole number from 0 to 4294967295"
