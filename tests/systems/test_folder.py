@@ -347,3 +347,14 @@ def test_a_folder_without_checksums_still_loads(folder):
     del stored["sha256"]
     (folder / "config.json").write_text(json.dumps(stored))
     assert isinstance(load(folder, device="cpu"), Translator)
+
+
+def test_a_model_that_diverged_does_not_replace_a_good_one(tmp_path):
+    model = small_translator()
+    model.save(tmp_path / "m")
+    before = checksum(tmp_path / "m" / "model.safetensors")
+    with torch.no_grad():
+        next(model.parameters()).fill_(math.nan)
+    with pytest.raises(ModelError, match=r"is not saved: .* holds NaN"):
+        model.save(tmp_path / "m")
+    assert checksum(tmp_path / "m" / "model.safetensors") == before

@@ -28,6 +28,9 @@ def write_parameters(path: Path, model: nn.Module, store: Store) -> None:
     state = model.state_dict()
     first = set(first_names(state).values())
     kept = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items() if name in first}
+    for name, tensor in kept.items():
+        if tensor.is_floating_point() and bool(tensor.isnan().any()):
+            raise ModelError(f"The model is not saved: {name} holds NaN, as after a training that diverged.")
     try:
         save_file(_narrowed(kept, store), path)
     except SafetensorError as error:

@@ -224,7 +224,8 @@ def to_array(numbers: Any, name: str) -> np.ndarray:
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise ShapeError(f"{name} must be a rectangular array of numbers; got {_described(numbers)}.") from None
     if array.dtype.kind not in "fiu" and array.size:
-        raise DtypeError(f"{name} must be real numbers; got {_described(numbers)} of {array.dtype}.")
+        kind = "text" if array.dtype.kind == "U" else array.dtype
+        raise DtypeError(f"{name} must be real numbers; got {_described(numbers)} of {kind}.")
     return array.astype(np.float64) if array.dtype.kind not in "iu" else array
 
 
