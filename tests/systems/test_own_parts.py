@@ -104,6 +104,10 @@ def test_a_model_with_parts_from_outside_the_package_trains_and_is_loaded_with_t
     assert run("translate", "--model", "run", "the dog runs .") == 2
     assert "--trust" in capsys.readouterr().err
     assert run("translate", "--model", "run", "--trust", "the dog runs .") == 0
+    further = ["train", *SMALL, *parts, "--from", "run", "--out", "further"]
+    assert run(*further) == 2
+    assert "--trust" in capsys.readouterr().err
+    assert run(*further, "--trust") == 0
 
 
 def test_a_captioner_takes_ones_own_score_and_alignment(mine):

@@ -23,6 +23,7 @@ def train(
     start_from: Annotated[str | None, Parameter(name="--from")] = None,
     resume: bool = False,
     overwrite: bool = False,
+    trust: bool = False,
     devices: Annotated[Devices | None, Parameter(name="*")] = None,
     **overrides: dict[str, str],
 ) -> None:
@@ -47,6 +48,8 @@ def train(
         Continue the run in the folder with its own recipe; some fields may change, such as --train.epochs.
     overwrite
         Replace the run in the folder.
+    trust
+        Start --from a model that runs somebody's own code (package.module:Name).
     overrides
         Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
     """
@@ -74,8 +77,8 @@ def train(
     check_devices(devices)
     if devices.devices > 1 and devices.nodes == 1 and environment(devices) is None:
         sys.exit(_launch(devices.devices, RunFolder(out)))
-    options: dict[str, Any] = {"start_from": start_from, "resume": resume, "overwrite": overwrite, "devices": devices}
-    trained = run(recipe, out=out, **given, **options)
+    options: dict[str, Any] = {"start_from": start_from, "resume": resume, "overwrite": overwrite, "trust": trust}
+    trained = run(recipe, out=out, devices=devices, **given, **options)
     if not is_first_process():
         sys.exit(128 + trained.signum if trained.interrupted else 0)
     scores = found.scores(trained.metrics)

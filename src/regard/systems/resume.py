@@ -46,7 +46,7 @@ def resumed_plan(
         saved = read_model(kept[0], system.kind, system.Config, system.assets, trust=True)
         return Plan(changed, system(saved.config, **saved.assets), base)
     # It was ended before it began: the model is built, or loaded, once more.
-    return plan_from(changed, start_from if start_from is not None else base or None)
+    return plan_from(changed, start_from if start_from is not None else base or None, trust=True)
 
 
 def _given(

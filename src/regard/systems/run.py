@@ -58,12 +58,14 @@ def train(
     overwrite: bool = False,
     progress: bool = True,
     devices: Devices | int = 1,
+    trust: bool = False,
 ) -> "Trained[Any]":
     """Train what a recipe says into the folder `out`: the model, logs/, checkpoints/, recipe.toml and run.json.
 
     `recipe` is a TOML file, the name of a packaged recipe, or a Recipe; without one, a translator is trained. `data`,
     `model` and `train` replace fields of its tables: train("babel-en-fr", train={"epochs": 5}). `start_from` continues
-    from a trained model, given by name, folder or object, with its tokenizers or classes.
+    from a trained model, given by name, folder or object, with its tokenizers or classes; `trust` allows one that runs
+    code of its own (`package.module:Name`).
 
     `resume` goes on with the run in `out`, for which nothing else is needed; or starts one where there is none. Fields
     that are given must be those of the run, except for some of [train], such as `epochs`. A folder that holds a run is
@@ -97,7 +99,7 @@ def train(
                 f"{folder.path} holds no run to resume. Say what to train, or give the folder of a run: --out."
             )
         if not goes_on:
-            plan = _new_plan(recipe, overrides, start_from)
+            plan = _new_plan(recipe, overrides, start_from, trust=trust)
             folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
         with folder.locked():
             with first_process_first():
@@ -137,15 +139,18 @@ def _new_plan(
     recipe: str | os.PathLike[str] | Recipe | None,
     overrides: Mapping[str, Mapping[str, Any]],
     start_from: str | os.PathLike[str] | System | None,
+    *,
+    trust: bool,
 ) -> Plan:
-    return plan_from(recipe if isinstance(recipe, Recipe) else read_recipe(recipe, overrides), start_from)
+    checked = recipe if isinstance(recipe, Recipe) else read_recipe(recipe, overrides)
+    return plan_from(checked, start_from, trust=trust)
 
 
-def plan_from(recipe: Recipe, start_from: str | os.PathLike[str] | System | None) -> Plan:
+def plan_from(recipe: Recipe, start_from: str | os.PathLike[str] | System | None, *, trust: bool) -> Plan:
     """What a recipe trains if it starts from a trained model, or from none."""
     if start_from is None:
         return Plan(recipe)
-    loaded = start_from if isinstance(start_from, System) else load(start_from, device="cpu")
+    loaded = start_from if isinstance(start_from, System) else load(start_from, device="cpu", trust=trust)
     return Plan(*_adapted(loaded, recipe), base=base_name(start_from))
 
 

@@ -63,6 +63,22 @@ def test_what_cannot_be_spelled_is_reported_once_and_copied(tokenizer):
     assert again[1] == result
 
 
+@pytest.mark.parametrize(
+    ("english", "address"),
+    [
+        ("https://example.com/a?b=c", "https://example.com/a?b=c"),
+        ("You can read more on www.example.org/a_b, she said.", "www.example.org/a_b"),
+        ("Write to jane.doe+news@mail.example.com.", "jane.doe+news@mail.example.com"),
+    ],
+)
+def test_addresses_are_copied_without_a_warning(shipped, english, address):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = shipped.translate(english)
+    assert address in result.text
+    assert result.copied == (address,)
+
+
 @quiet
 @pytest.mark.parametrize("config", [{}, TRANSFORMER, {"architecture": "plain"}])
 def test_copied_parts_have_a_place_in_the_trace(tokenizer, config):

@@ -40,7 +40,7 @@ def find_names(segment: Segment, tokenizer: Tokenizer) -> list[Span]:
         word, begins = match[0], not _follows_words(text, match.start())
         if len(word) < 3 or not word[0].isupper() or any(map(str.isdigit, word)):
             continue
-        if any(start < match.end() and end > match.start() for start, end in segment.unspellable):
+        if any(start < match.end() and end > match.start() for start, end in segment.copied):
             continue
         pieces = len(tokenizer.encode(word))
         if pieces < (3 if begins else 2) or (begins and len(tokenizer.encode(word.lower())) < pieces):

@@ -30,7 +30,7 @@ from regard.systems.translation.joined_traces import (
 from regard.systems.translation.names import find_names, is_guessed, is_kept, with_placeholders
 from regard.systems.translation.recasing import is_in_capitals, recased, without_first_capital
 from regard.systems.translation.result import Translation
-from regard.systems.translation.segments import Form, Run, Segment, Span, segments
+from regard.systems.translation.segments import ADDRESS, Form, Run, Segment, Span, segments
 from regard.trace import Trace
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class Passages:
         texts = [well_formed(text) for text in texts]
         divided = [segments(text, tokenizer, split=self.split, copy=options.copy_unknown) for text in texts]
         results = iter(self._translate([part for parts in divided for part in parts]))
-        self._report([part.given[slice(*span)] for parts in divided for part in parts for span in part.unspellable])
+        copied = [part.given[slice(*span)] for parts in divided for part in parts for span in part.copied]
+        self._report([each for each in copied if not ADDRESS.fullmatch(each)])
         return [
             self._joined(text, parts, [next(results) for _ in parts])
             for text, parts in zip(texts, divided, strict=True)
@@ -131,7 +132,7 @@ class Passages:
         tokenizer = self.model.source_tokenizer
         if self.options.recase and not tokenizer.lowercase and is_in_capitals(form.read):
             return [replace(form, read=read, capitals=True) for read in recased(form.read, tokenizer)]
-        unknown = [span for span in part.unspellable if any(map(str.isalpha, part.given[slice(*span)]))]
+        unknown = [span for span in part.copied if any(map(str.isalpha, part.given[slice(*span)]))]
         if unknown:  # so that the first translation, which lacks words, says nothing about the others
             unknown += names
         elif result.trace is not None:
@@ -164,7 +165,7 @@ class Passages:
     def _copied(self, part: Segment) -> list[Translation]:
         """A segment that the model cannot read, as it is."""
         trace = copied_trace(part.given) if self.model.has_attention else None
-        copied = tuple(part.given[slice(*span)] for span in part.unspellable)
+        copied = tuple(part.given[slice(*span)] for span in part.copied)
         return [Translation(part.given, part.given, 0.0, True, trace=trace, copied=copied)]
 
     def _joined(self, text: str, parts: Sequence[Segment], results: Sequence[Sequence[Translation]]) -> Translation:

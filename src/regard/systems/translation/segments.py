@@ -1,4 +1,4 @@
-"""Texts as a translator reads them: in sentences, and without what its vocabulary cannot spell."""
+"""Texts as a translator reads them: in sentences, without addresses and what its vocabulary cannot spell."""
 
 import re
 import unicodedata
@@ -20,7 +20,8 @@ _PLAIN = str.maketrans(
     | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033", '"')
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
 )
-
+# Addresses of pages and of mail, without the punctuation that ends a sentence.
+ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?')\]]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 Span = tuple[int, int]
 """Where something stands in a text: from one character to another, which is no part of it."""
@@ -28,7 +29,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Run:
-    """A part of a sentence that the vocabulary cannot spell."""
+    """A part of a sentence that is copied to the translation."""
 
     text: str
     place: int
@@ -58,13 +59,13 @@ class Segment:
     """The sentence in NFC, with single spaces."""
     joint: str
     """What stands between the segment before it and this one, in the source and in the translation."""
-    unspellable: tuple[Span, ...] = ()
-    """What is to be copied, because the vocabulary cannot spell it."""
+    copied: tuple[Span, ...] = ()
+    """What is to be copied: addresses, and what the vocabulary cannot spell."""
 
     def form(self, names: Mapping[Span, str] | None = None) -> Form:
-        """What is read of it, with words in the place of names; what cannot be spelled is taken out."""
+        """What is read of it, with words in the place of names; what is to be copied is taken out."""
         names = names or {}
-        edits = {span: None for span in self.unspellable if span not in names} | dict(names)
+        edits = {span: None for span in self.copied if span not in names} | dict(names)
         read, end, runs = "", 0, []
         for (start, stop), word in sorted(edits.items()):
             read += self.given[end:start] + (word or "")
@@ -77,20 +78,30 @@ class Segment:
 
     def words_before(self, place: int) -> int:
         """How many words of what is read stand before a place of the sentence."""
-        return len(Segment(self.given[:place], "", self.unspellable).form().read.split())
+        return len(Segment(self.given[:place], "", self.copied).form().read.split())
 
 
 def segments(text: str, tokenizer: Tokenizer, *, split: bool, copy: bool) -> list[Segment]:
-    """The segments of a text; none where it has no words. With `copy`, what cannot be spelled is marked."""
+    """The segments of a text; none where it has no words. With `copy`, what is to be copied is marked."""
     found: list[Segment] = []
     for joint, sentence in _parts(text, tokenizer) if split else [("", text)]:
         given = " ".join(unicodedata.normalize("NFC", sentence).split())
         if copy:
             given = "".join(_spelled(each, tokenizer) for each in given)
         if given:
-            spans = tuple(tokenizer.unspellable(given)) if copy else ()
+            spans = _copied(given, tokenizer) if copy else ()
             found.append(Segment(given, joint if found else "", spans))
     return found
+
+
+def _copied(text: str, tokenizer: Tokenizer) -> tuple[Span, ...]:
+    """Where addresses and what cannot be spelled stand; what overlaps is one."""
+    spans: list[Span] = []
+    for start, end in sorted([*(match.span() for match in ADDRESS.finditer(text)), *tokenizer.unspellable(text)]):
+        if spans and start < spans[-1][1]:
+            start, end = spans[-1][0], max(end, spans.pop()[1])
+        spans.append((start, end))
+    return tuple(spans)
 
 
 def _parts(text: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
