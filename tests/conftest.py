@@ -38,6 +38,7 @@ def _same_state_for_every_test() -> Iterator[None]:
     torch.manual_seed(20150519)
     yield
     assert torch.get_num_threads() == 1, "This test changed the number of threads, on which sums of later tests depend."
+    assert torch.is_grad_enabled(), "This test switched gradients off, also for later tests."
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ export function makeMovable(element, picture) {
     moved = { ...detail, trace: element.trace, picture: picture() };
     element.dispatchEvent(new CustomEvent("attention-glimpse", { bubbles: true, composed: true, detail }));
   };
-  /** Where a glimpse is, also while a move of it is not drawn yet: keys may be pressed faster than they are answered. */
+  /** Where a glimpse is, also while a move of it is not drawn yet: keys may be faster than answers. */
   const placeOf = (glimpse) => {
     const isDrawn = moved?.trace !== element.trace && moved?.picture !== picture();
     if (moved?.glimpse === glimpse && !isDrawn) return moved;
