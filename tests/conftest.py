@@ -37,8 +37,10 @@ def device(request: pytest.FixtureRequest) -> str:
 def _same_state_for_every_test() -> Iterator[None]:
     torch.manual_seed(20150519)
     yield
-    assert torch.get_num_threads() == 1, "This test changed the number of threads, on which sums of later tests depend."
-    assert torch.is_grad_enabled(), "This test switched gradients off, also for later tests."
+    left = {"threads": torch.get_num_threads(), "gradients": torch.is_grad_enabled()}
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(True)
+    assert left == {"threads": 1, "gradients": True}, "This test changed the state of torch for those after it."
 
 
 @pytest.fixture

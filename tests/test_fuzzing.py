@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from document_models import small_document_classifier
 from file_makers import idx, image_bytes, lines, npy, npz, tar, zipped
 from fuzzing import BOUNDED, Parser, repeat
@@ -252,6 +253,7 @@ def test_an_absurd_number_of_layers_takes_no_memory(layers, tmp_path):
     config.write_text(json.dumps(stored))
     with pytest.raises(RegardError, match="far larger than its parameters"):
         regard.load(tmp_path / "model", device="cpu")
+    assert torch.is_grad_enabled(), "a refused model switches nothing off"
 
 
 MODELS: dict[str, Callable[[], Any]] = {

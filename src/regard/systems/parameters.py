@@ -84,6 +84,9 @@ class _Bounded(TorchFunctionMode):
         self.is_exceeded = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch._C._set_grad_enabled:
+            # Refused, the end of a torch.no_grad() block would leave gradients switched off for good.
+            return func(*args, **(kwargs or {}))
         self._operations -= 1
         if not any(isinstance(each, Tensor) for each in args):
             # The sizes of a new tensor: one list of numbers, or the numbers themselves.
