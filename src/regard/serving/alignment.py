@@ -41,8 +41,8 @@ def align_route(backend: Backend) -> APIRouter:
     @router.post("/v1/align", tags=["verbs"], operation_id="align", responses=documented(*REFUSALS))
     async def align(body: AlignRequest, request: Request) -> AlignAnswer:
         """Link the words of a sentence pair by the attention of a translator."""
+        from regard.systems.system import Result
         from regard.systems.translation.alignment import align_pairs
-        from regard.trace import Trace
 
         source, target = body.source.split(), body.target.split()
         if not source or not target:
@@ -54,7 +54,7 @@ def align_route(backend: Backend) -> APIRouter:
             return align_pairs(model, [(source, target)], threshold=body.threshold)[0]
 
         pair = await backend.run(aligned, request)
-        trace = Trace.from_weights(source, target, pair.weights, kind="translation")
+        trace = model.with_measure(Result(trace=pair.trace)).trace
         links = sorted([int(one), int(other)] for one, other in pair.links)
         return AlignAnswer(model=served.name, source=source, target=target, links=links, trace=trace.to_dict())
 

@@ -143,6 +143,18 @@ def test_words_are_linked_line_by_line(folder, tmp_path):
     assert "no attention to align words with" in refused("align", folder / "plain", *files)
 
 
+def test_the_attention_between_aligned_words_is_shown(folder, tmp_path):
+    files = [
+        write_lines(tmp_path / name, lines) for name, lines in (("a", ["", "two dogs", "two"]), ("b", ["", "x y", "z"]))
+    ]
+    drawn = regard("align", folder / "model", *files, "--show", "-", check=True).stdout
+    assert all(word in drawn for word in ("dogs", "y", "z"))
+    page = tmp_path / "first.html"
+    links = regard("align", folder / "model", *files, "--show", page, check=True).stdout
+    assert links == regard("align", folder / "model", *files, check=True).stdout
+    assert "dogs" in page.read_text(encoding="utf-8")
+
+
 def test_gold_links_give_an_alignment_error(folder, tmp_path):
     gold = [{"src": ["two", "dogs"], "tgt": ["a", "house"], "sure": [[0, 0], [1, 1]], "possible": []}]
     path = write_lines(tmp_path / "gold.jsonl", map(json.dumps, gold))

@@ -27,6 +27,7 @@ from regard.metrics.alignment import (
 from regard.systems.system import batches_by_cost, in_groups
 from regard.systems.translation import MAX_TOKENS, Symmetrize
 from regard.systems.translation.model import Translator
+from regard.trace import Trace
 
 WordPair = tuple[Sequence[str], Sequence[str]]
 WordMap = Float[np.ndarray, "target source"]
@@ -112,6 +113,11 @@ class AlignedPair:
     """The attention from word to word: of the model, or the geometric mean of both directions."""
     is_too_long: bool = False
     """Whether a side has more than MAX_TOKENS tokens, so that there are no links."""
+
+    @property
+    def trace(self) -> Trace:
+        """The attention from word to word, to be viewed."""
+        return Trace.from_weights(self.source, self.target, self.weights, kind="translation")
 
     def to_text(self) -> str:
         """The links as `0-0 1-2`."""

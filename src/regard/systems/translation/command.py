@@ -11,6 +11,7 @@ from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import (
     FILE_WINDOW,
     PIPE_WINDOW,
+    TERMINAL,
     check_show,
     read_texts,
     result_text,
@@ -89,6 +90,7 @@ def align(
     symmetrize: Symmetrize = "mutual",
     threshold: Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))] = 0.0,
     output: Annotated[str | None, Parameter(alias="-o")] = None,
+    show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     json: bool = False,
     gold: Path | None = None,
     device: str | None = None,
@@ -118,6 +120,9 @@ def align(
         Leave out links with a smaller attention weight.
     output
         Write the links to this file instead of the standard output, or one file for each input to a folder.
+    show
+        Show the attention between the words: "-" draws each pair in the terminal; FILE.png, .svg or .pdf saves a figure
+        of the first pair, FILE.html an interactive page.
     json
         Write a JSON object for each pair: source and target words, links, and the attention weight of each link.
     gold
@@ -130,6 +135,7 @@ def align(
     from regard.data.gold_alignments import read_gold
     from regard.data.progress import track
     from regard.data.text import read_pairs
+    from regard.systems.system import Result
     from regard.systems.translation.alignment import align_stream, alignment_error
     from regard.systems.translation.links import Links, split_pair
     from regard.systems.translation.model import Translator
@@ -156,6 +162,9 @@ def align(
         for pair in track(aligned, "Aligning", "pairs", enabled=output is not None or not sys.stdout.isatty()):
             say(pair.to_json() if json else pair.to_text(), out)
             skipped += pair.is_too_long
+            if show is not None and pair.links:
+                show_result(forward.with_measure(Result(trace=pair.trace)), show, model=model)
+                show = show if show == TERMINAL else None
     if skipped:
         sys.stderr.write(f"{skipped} pairs have more than {MAX_TOKENS} tokens on a side; they have no links.\n")
 
