@@ -7,10 +7,12 @@
 
 Measurements:
 
-    start     `regard translate "I am here."`: seconds from the command to its end
-    decode    en-fr on generated sentences, greedy and with a beam of 5: seconds, after loading and a warm-up
+    start     `regard translate "I am here." -m MODEL`: seconds from the command to its end
+    decode    MODEL on generated sentences, greedy and with a beam of 5: seconds, after loading and a warm-up
     decoder   regard's part of `regard bench decoder`: seconds of a training step
     additive  regard's part of the additive rows of `regard bench attention`: seconds of a call
+
+MODEL is en-fr unless --model names another. A shipped model may differ between the trees; take one that does not.
 
 Every measurement runs in a fresh process, and the trees alternate: old, new, new, old, and so on. Each repeat therefore
 gives a pair of times that were taken next to each other, and the ratio new / old of each pair. The table has the median
@@ -42,7 +44,6 @@ MEASUREMENTS = ("start", "decode", "decoder", "additive")
 TREES = ("old", "new")
 CLOCKS = ("wall", "cpu")
 BEAMS = (1, 5)
-MODEL = "en-fr"
 START_TEXT = "I am here."
 
 SUBJECTS = ("I", "you", "my brother", "the old man", "a young doctor", "our neighbours", "Mary", "that tall woman")
@@ -77,11 +78,11 @@ def sentences(count: int) -> list[str]:
     return texts
 
 
-def time_decoding(lines: int) -> dict[str, Any]:
+def time_decoding(name: str, lines: int) -> dict[str, Any]:
     """Seconds of translating generated sentences with each beam, and a digest of the translations."""
     import regard
 
-    model = regard.load(MODEL, device="cpu")
+    model = regard.load(name, device="cpu")
     texts = sentences(lines)
     times: Times = {}
     outputs = []
@@ -119,13 +120,15 @@ def time_contests(name: str, runs: int) -> dict[str, Any]:
 def measure(name: str, tree: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run one measurement with one tree in a fresh process."""
     environment = os.environ | {"PYTHONPATH": str(tree)}
+    # Installed packages have compiled files; without them, the time to compile the sources would be measured.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if arguments.threads:
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(arguments.threads))
     if name == "start":
         before = _clocks(children=True)
-        _run(["-m", "regard", "translate", START_TEXT], environment)
+        _run(["-m", "regard", "translate", START_TEXT, "-m", arguments.model], environment)
         return {"times": {f"translate {START_TEXT!r}": _since(before, children=True)}}
-    options = ["--lines", str(arguments.lines), "--runs", str(arguments.runs)]
+    options = ["--lines", str(arguments.lines), "--runs", str(arguments.runs), "--model", arguments.model]
     return json.loads(
         _run([str(Path(__file__).resolve()), str(tree), str(tree), *options, "--measure", name], environment)
     )
@@ -221,6 +224,7 @@ def main() -> None:
     parser.add_argument("new", type=Path, help="the src folder of the other")
     parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS), help="default: all")
     parser.add_argument("--repeats", type=_positive, default=7, help="pairs of processes; default: 7")
+    parser.add_argument("--model", default="en-fr", help="model of start and decode; default: en-fr")
     parser.add_argument("--lines", type=_positive, default=200, help="sentences to decode; default: 200")
     parser.add_argument("--runs", type=_positive, default=7, help="timed runs in each process; default: 7")
     parser.add_argument("--threads", type=int, default=1, help="threads of each process, 0 for all; default: 1")
@@ -229,7 +233,7 @@ def main() -> None:
     parser.add_argument("--measure", choices=MEASUREMENTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure == "decode":
-        print(json.dumps(time_decoding(arguments.lines)))
+        print(json.dumps(time_decoding(arguments.model, arguments.lines)))
         return
     if arguments.measure:
         print(json.dumps(time_contests(arguments.measure, arguments.runs)))

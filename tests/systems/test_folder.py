@@ -171,6 +171,14 @@ def test_a_loaded_model_keeps_its_card_and_metrics(model, tmp_path):
     assert load(tmp_path / "other", device="cpu").card == "# Mine\n"
 
 
+def test_loading_draws_no_parameters_that_the_stored_ones_replace(model, folder):
+    before = torch.get_rng_state()
+    loaded = Translator.load(folder, device="cpu")
+    assert torch.equal(torch.get_rng_state(), before)
+    for (name, kept), read in zip(model.named_parameters(), loaded.parameters(), strict=True):
+        torch.testing.assert_close(read, kept, rtol=0.02, atol=0.01, msg=name)
+
+
 def test_wrong_stores_are_refused(model, tmp_path, as_a_user):
     with pytest.raises(OptionError, match="store must be one of float32, float16, int8; got 'int4'"):
         model.save(tmp_path / "m", store="int4")
