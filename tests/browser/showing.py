@@ -59,3 +59,10 @@ def saved(page: Any, name: str, form: str) -> bytes:
 def saved_trace(page: Any, name: str) -> Trace:
     """The trace in the JSON that the menu Save gives."""
     return Trace.from_dict(json.loads(saved(page, name, "JSON")))
+
+
+def answer_of(page, path, act):
+    """What the server answers for a path because of an act."""
+    with page.expect_response(lambda response: response.url.endswith(path) and response.ok) as found:
+        act()
+    return found.value.json()

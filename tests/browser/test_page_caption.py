@@ -5,7 +5,7 @@ import json
 
 import pytest
 from browser.accessibility import serious_faults
-from browser.showing import saved_trace, shown_numbers
+from browser.showing import answer_of, saved_trace, shown_numbers
 from PIL import Image
 
 from regard.data.images import open_image
@@ -17,12 +17,6 @@ def opened(visit, query="", **options):
     page = visit(f"/caption{query}", **options)
     page.locator(f"{RESULT} .picture svg image").first.wait_for()
     return page
-
-
-def answer_of(page, path, act):
-    with page.expect_response(lambda response: response.url.endswith(path) and response.ok) as found:
-        act()
-    return found.value.json()
 
 
 def test_words_are_shown_over_an_example_and_their_numbers_are_those_of_the_api(visit):

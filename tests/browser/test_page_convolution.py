@@ -3,6 +3,7 @@
 
 import pytest
 from browser.accessibility import serious_faults
+from browser.showing import answer_of
 
 
 def opened(visit, query="", **options):
@@ -10,12 +11,6 @@ def opened(visit, query="", **options):
     page.locator(".layergroup").first.wait_for()
     page.locator(".layers td.output", has_text="×").first.wait_for()
     return page
-
-
-def answer_of(page, path, act):
-    with page.expect_response(lambda response: response.url.endswith(path) and response.ok) as found:
-        act()
-    return found.value.json()
 
 
 def outputs(page):

@@ -1,10 +1,13 @@
 """The page Tape: a machine at work on sequences of any length, or on bits of one's own."""
 
+import json
+
 import pytest
 from browser.accessibility import serious_faults
-from browser.showing import saved_trace, settle
+from browser.showing import answer_of, saved_trace, settle
 
 VIEW = "attention-tape"
+EVENTS = "text/event-stream"
 
 
 def opened(visit, query="", **options):
@@ -12,12 +15,6 @@ def opened(visit, query="", **options):
     page.locator(f"{VIEW} .picture svg").first.wait_for()
     settle(page)
     return page
-
-
-def answer_of(page, path, act):
-    with page.expect_response(lambda response: response.url.endswith(path) and response.ok) as found:
-        act()
-    return found.value.json()
 
 
 def test_the_slider_goes_beyond_the_training_and_the_numbers_are_those_of_the_api(visit):
@@ -61,16 +58,42 @@ def test_bits_of_ones_own_and_other_sequences(visit):
     page.get_by_text("rows of 8 numbers").wait_for()
 
 
-def test_scores_by_length_are_measured_on_request(visit):
+def test_scores_by_length_come_one_by_one(visit):
     page = opened(visit, "?model=tape-recall", width=360)
-    scores = answer_of(page, "/v1/tape/lengths", lambda: page.get_by_role("button", name="Measure").click())["scores"]
+    measure = page.get_by_role("button", name="Measure")
+    with page.expect_response(lambda response: response.url.endswith("/v1/tape/lengths")) as found:
+        measure.click()
+    events = [json.loads(line[6:]) for line in found.value.text().splitlines() if line.startswith("data: ")]
+    scores = [event["result"] for event in events if "result" in event]
     cells = page.locator("tbody td:nth-child(3) data")
-    cells.first.wait_for()
+    cells.nth(len(scores) - 1).wait_for()
     shown = cells.evaluate_all("(all) => all.map((each) => Number(each.value))")
+    assert len(shown) == 7
     assert shown == pytest.approx([score["bits_right"] for score in scores])
     page.get_by_role("button", name="12", exact=True).click()
     page.get_by_text("12 items, 2.0 times").wait_for()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def answering(text):
+    return lambda route: route.fulfill(body=text, content_type=EVENTS)
+
+
+def test_a_measurement_that_breaks_off_keeps_its_scores_and_tries_again(visit):
+    page = opened(visit, "?model=tape-copy&length=2")
+    score = {"length": 20, "bits_right": 99.5, "exact": 90.0, "bits": 0.1}
+    began = [("progress", {"done": 0, "of": 7}), ("result", {"number": 0, "result": score})]
+    told = {"message": "The request waited longer than 30 seconds. Try again later."}
+    for end, message in (([("error", told)], told["message"]), ([], "The server does not answer")):
+        text = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in began + end)
+        page.route("**/v1/tape/lengths", answering(text))
+        page.get_by_role("button", name="Measure" if end else "Try again").click()
+        page.get_by_role("alert").get_by_text(message).wait_for()
+        assert page.locator(".lengths td data").first.text_content() == "99.5 %"
+        page.unroute("**/v1/tape/lengths")
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".lengths tbody tr").nth(6).wait_for()
+    assert page.get_by_role("alert").count() == 0
 
 
 def test_on_a_phone_the_notes_of_the_panels_are_read_to_their_end(visit):

@@ -1,5 +1,8 @@
 """The routes of the pages Caption, Glimpse, Tape and Convolution answer what the functions behind them give."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -7,7 +10,7 @@ import regard
 from regard.serving.app import create_app
 from regard.systems.captioning.inspection import caption_without
 from regard.systems.glimpses.inspection import glimpse_at
-from regard.systems.memory.inspection import random_tape
+from regard.systems.memory.inspection import length_scores, random_tape
 from regard.trace import Trace
 from regard.trace.data_uri import to_data_uri
 
@@ -99,6 +102,27 @@ def test_tapes_of_any_length(client):
     scores = posted(client, "/v1/tape/lengths", model="tape-recall", per_length=1)["scores"]
     assert [score["length"] for score in scores][:2] == [6, 12]
     assert all(0 <= score["exact"] <= score["bits_right"] <= 100 for score in scores)
+    expected = length_scores(regard.load("tape-recall", device="cpu"), per_length=1)
+    assert scores == [asdict(score) for score in expected]
+
+
+def test_scores_of_lengths_are_streamed_one_by_one_and_count_as_one_request(client):
+    def counted():
+        lines = client.get("/metrics").text.splitlines()
+        return sum(
+            float(line.split()[-1]) for line in lines if 'requests_total{status="ok",verb="tape/lengths"}' in line
+        )
+
+    body = {"model": "tape-recall", "per_length": 1}
+    scores, before = posted(client, "/v1/tape/lengths", **body)["scores"], counted()
+    answer = client.post("/v1/tape/lengths", json=body, headers={"accept": "text/event-stream"})
+    events = [line.split("\n") for line in answer.text.strip().split("\n\n")]
+    names = [name.removeprefix("event: ") for name, _ in events]
+    assert names == ["progress", *["result", "progress"] * len(scores), "done"]
+    found = [json.loads(data.removeprefix("data: ")) for _, data in events]
+    assert [each["result"] for each in found if "result" in each] == scores
+    assert [each["done"] for each in found if "done" in each] == list(range(len(scores) + 1))
+    assert counted() == before + 1
 
 
 def test_lists_of_layers_are_tabulated(client):

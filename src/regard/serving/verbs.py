@@ -1,17 +1,16 @@
 """One route for each verb, generated from the systems' contract: `/v1/translate`, `/v1/caption`, ..."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 
-from regard.errors import RegardError
 from regard.serving.batching import Batcher
-from regard.serving.errors import UNEXPECTED, RefusedError, documented, logger
+from regard.serving.errors import documented
+from regard.serving.events import DESCRIPTION, event_response, wants_events
 from regard.serving.inputs import read_inputs
 from regard.serving.measures import Measures
 from regard.serving.models import Models, Served
@@ -21,7 +20,8 @@ from regard.systems.families import Family, families
 from regard.systems.system import Result, System
 
 Value = TypeVar("Value")
-EVENTS = "text/event-stream"
+EVENT_INPUTS = 8
+"""Inputs that are answered between two events of progress."""
 REFUSALS = (401, 403, 404, 413, 422, 429, 500, 503)
 
 
@@ -58,9 +58,10 @@ def _add_route(router: APIRouter, kind: str, each: Family, backend: Backend) -> 
         options = options_of(system, body.options, trace=body.trace)  # type: ignore[attr-defined]
         inputs = await asyncio.to_thread(read_inputs, system, body.input, backend.settings)  # type: ignore[attr-defined]
         call = _Call(backend, served, options, inputs, bool(body.trace), client_of(request))  # type: ignore[attr-defined]
-        if EVENTS in request.headers.get("accept", ""):
-            return StreamingResponse(_events(call), media_type=EVENTS)
-        return JSONResponse({"model": served.name, "results": await call.answer(inputs)})
+        if wants_events(request):
+            return event_response(call.parts(min(EVENT_INPUTS, backend.settings.batch)), len(inputs), served.name)
+        results = [each async for part in call.parts(max(1, len(inputs))) for each in part]
+        return JSONResponse({"model": served.name, "results": results})
 
     first = (system.__doc__ or "").strip().splitlines()[0] if system.__doc__ else ""
     router.add_api_route(
@@ -70,7 +71,7 @@ def _add_route(router: APIRouter, kind: str, each: Family, backend: Backend) -> 
         name=verb,
         operation_id=verb,
         summary=verb.capitalize(),
-        description=f"{first} With `Accept: {EVENTS}`, results are sent one by one, with the progress.",
+        description=f"{first} {DESCRIPTION}",
         response_model=answer_model(system, verb),
         responses=documented(*REFUSALS),
         tags=["verbs"],
@@ -88,33 +89,14 @@ class _Call:
     trace: bool
     client: str
 
-    async def answer(self, inputs: list[Any]) -> list[dict[str, Any]]:
-        """The results as plain values."""
+    async def parts(self, size: int) -> AsyncIterator[list[dict[str, Any]]]:
+        """The results as plain values, at most so many at a time; all of it counts as one request."""
         with self.backend.measures.request(self.served.verb):
             model: System = await self.backend.models.get(self.served)
-            results = await self.backend.batcher.answer(model, self.options, inputs, client=self.client)
-            return await asyncio.to_thread(lambda: [plain(each, trace=self.trace) for each in results])
-
-
-async def _events(call: _Call) -> AsyncIterator[str]:
-    """Server-sent events: the progress, each result as soon as it is there, and in the end `done` or `error`."""
-    done, count = 0, len(call.inputs)
-    size = max(1, min(8, call.backend.settings.batch))
-    yield _event("progress", {"done": 0, "of": count})
-    try:
-        for start in range(0, count, size):
-            for result in await call.answer(call.inputs[start : start + size]):
-                yield _event("result", {"number": done, "result": result})
-                done += 1
-            yield _event("progress", {"done": done, "of": count})
-    except (RefusedError, RegardError) as error:
-        yield _event("error", {"message": str(error)})
-    except Exception:
-        # The status has been sent, so that no handler of the application can answer any more.
-        logger.exception("An error while results of %s were streamed", call.served.name)
-        yield _event("error", {"message": UNEXPECTED})
-    else:
-        yield _event("done", {"model": call.served.name})
+            for start in range(0, len(self.inputs), size):
+                inputs = self.inputs[start : start + size]
+                results = await self.backend.batcher.answer(model, self.options, inputs, client=self.client)
+                yield await asyncio.to_thread(_plain_values, results, self.trace)
 
 
 def plain(result: Result, *, trace: bool) -> dict[str, Any]:
@@ -127,10 +109,10 @@ def plain(result: Result, *, trace: bool) -> dict[str, Any]:
     return values
 
 
+def _plain_values(results: list[Result], trace: bool) -> list[dict[str, Any]]:
+    return [plain(each, trace=trace) for each in results]
+
+
 def client_of(request: Request) -> str:
     """Whom a request counts for: its address."""
     return request.client.host if request.client else ""
-
-
-def _event(name: str, data: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

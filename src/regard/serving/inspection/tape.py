@@ -1,15 +1,19 @@
 """Routes of the page Tape: random tapes of any length, and how well tapes of each length are answered."""
 
+from collections.abc import AsyncIterator
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from regard.serving.errors import RefusedError, documented
+from regard.serving.events import DESCRIPTION, event_response, wants_events
 from regard.serving.inspection.images import Seed
 from regard.serving.schemas import STRICT
-from regard.serving.verbs import REFUSALS, Backend
+from regard.serving.verbs import REFUSALS, Backend, client_of
 
 KIND = "turing-machine"
 
@@ -100,15 +104,33 @@ def routes(backend: Backend) -> APIRouter:
         answer = await backend.run(lambda: _random(model, body, served.name), request)
         return answer
 
-    @router.post("/lengths", operation_id="tape_lengths", responses=documented(*REFUSALS))
-    async def lengths(body: LengthsRequest, request: Request) -> LengthsAnswer:
-        """Measure random tapes of several lengths, from the longest of the training to multiples of it."""
-        from regard.systems.memory.inspection import length_scores
+    @router.post(
+        "/lengths",
+        operation_id="tape_lengths",
+        response_model=LengthsAnswer,
+        responses=documented(*REFUSALS),
+        description="Measure random tapes of several lengths, from the longest of the training to multiples of it. "
+        + DESCRIPTION,
+    )
+    async def measure_lengths(body: LengthsRequest, request: Request) -> Response:
+        from regard.systems.memory.inspection import default_lengths, length_scores
 
         served = backend.models.find(body.model, KIND)
         model = await backend.models.get(served)
-        scores = await backend.run(lambda: length_scores(model, per_length=body.per_length, seed=body.seed), request)
-        return LengthsAnswer(model=served.name, scores=[LengthPart(**asdict(score)) for score in scores])
+        lengths = default_lengths(model)
+
+        async def parts() -> AsyncIterator[list[dict[str, Any]]]:
+            """The score of each length; other requests may be answered between two lengths."""
+            with backend.measures.request("tape/lengths"):
+                for length in lengths:
+                    measure = partial(length_scores, model, [length], per_length=body.per_length, seed=body.seed)
+                    scores = await backend.batcher.run(measure, client=client_of(request))
+                    yield [asdict(score) for score in scores]
+
+        if wants_events(request):
+            return event_response(parts(), len(lengths), served.name)
+        scores = [score async for part in parts() for score in part]
+        return JSONResponse({"model": served.name, "scores": scores})
 
     return router
 

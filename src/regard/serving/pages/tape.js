@@ -1,7 +1,8 @@
 // The page Tape: a machine that writes a sequence to its memory and reads it back, at any length.
 
 import { fill, html } from "/web/dom.js";
-import { ask, button, debounced, emptyBox, field, modelPicker, section, select, turns } from "/pages/parts.js";
+import { stream } from "/pages/api.js";
+import { ask, busy, button, debounced, emptyBox, field, modelPicker, section, select, turns } from "/pages/parts.js";
 import { bar, intro, scrollTable, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 import { trustStrip } from "/pages/trust.js";
@@ -186,14 +187,22 @@ function lengthSlider(changed) {
 
 /** How right the answers are at each length, measured on request. */
 function lengthChart({ context, state, pick }) {
-  const { models, signal } = context;
+  const turn = turns(context.signal);
   const box = html("div", { className: "result" });
   const measure = async () => {
     const body = { model: state.model, per_length: 8 };
-    const answer = await ask(box, { models, signal }, "/v1/tape/lengths", body, measure);
-    if (answer && answer.model === state.model) fill(box, drawn(answer.scores, pick));
+    const scores = [];
+    const onResult = (score) => {
+      scores.push(score);
+      if (body.model === state.model) fill(rows, drawn(scores, pick));
+    };
+    const [rows, status] = [html("div"), html("span", {}, `Measuring ${body.model} …`)];
+    const onProgress = (done, of) => void (status.textContent = `Measuring ${body.model}: ${done} of ${of} lengths …`);
+    fill(box, rows);
+    const asked = stream("/v1/tape/lengths", body, { signal: turn(), onResult, onProgress });
+    await busy(box, asked, status, measure);
   };
-  const reset = () => fill(box, button("Measure", measure), html("small", {}, " 8 random sequences of each length."));
+  const reset = () => turn() && fill(box, button("Measure", measure), html("small", {}, " 8 random sequences of each length."));
   reset();
   const node = section(
     "How far does it generalise?",

@@ -47,16 +47,21 @@ def random_tape(model: TuringMachine, length: int, *, seed: int = 1, **options: 
     return only
 
 
+def default_lengths(model: TuringMachine) -> list[int]:
+    """MULTIPLES of the longest sequence of the training."""
+    return [multiple * model.task.max_length for multiple in MULTIPLES]
+
+
 def length_scores(
     model: TuringMachine, lengths: Sequence[int] = (), *, per_length: int = 20, seed: int = 1
 ) -> list[LengthScore]:
-    """Measure `per_length` random tapes of each length; by default MULTIPLES of the longest of the training."""
+    """Measure `per_length` random tapes of each length; by default the `default_lengths`."""
     if model.training:
         raise OptionError("This TuringMachine is in training mode; call model.eval() first.")
     if per_length < 1:
         raise OptionError(f"per_length must be 1 or more; got {per_length}.")
     task = model.task
-    lengths = lengths or [multiple * task.max_length for multiple in MULTIPLES]
+    lengths = lengths or default_lengths(model)
     for length in lengths:
         task.check_length(length)
     scores = []
