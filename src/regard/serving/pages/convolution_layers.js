@@ -100,7 +100,8 @@ export async function layerEditor(root, { state, set, context }) {
     const number = (key) => {
       const [min, max] = NUMBERS[key];
       const disabled = key === "filters" && layer.kind !== "conv";
-      if (disabled) return html("td", { className: "quiet" }, "–");
+      const position = key === "filters" ? "first" : "";
+      if (disabled) return html("td", { className: `quiet ${position}`, "data-label": key }, "–");
       const input = html("input", { type: "number", min, max, value: layer[key], "aria-label": `${key} of ${name}` });
       input.addEventListener("input", () => {
         const given = Math.round(Number(input.value));
@@ -108,7 +109,7 @@ export async function layerEditor(root, { state, set, context }) {
         layer[key] = given;
         later();
       });
-      return html("td", {}, input);
+      return html("td", { className: position, "data-label": key }, input);
     };
     const remove = button("✕", () => {
       layers.splice(place, 1);
@@ -116,20 +117,20 @@ export async function layerEditor(root, { state, set, context }) {
       (body.querySelectorAll("tr")[place] ?? body.lastElementChild)?.querySelector("select")?.focus();
     });
     remove.setAttribute("aria-label", `Remove ${name}`);
-    const [output, fieldCell, count, note] = ["output", "reach", "count", "note"].map((each) =>
-      html("td", { className: each }),
-    );
+    const cell = (className, label) => html("td", { className, "data-label": label });
+    const [output, fieldCell] = [cell("output", "output"), cell("reach", "field")];
+    const [count, note] = [cell("count", "parameters"), html("td", { className: "note" })];
     outputs.push({ output, fieldCell, count, note });
     return html(
       "tr",
       {},
       html("th", { scope: "row" }, place + 1),
-      html("td", {}, kind, layer.groups > 1 ? html("small", {}, ` in ${layer.groups} groups`) : null),
+      html("td", { className: "kind" }, kind, layer.groups > 1 ? html("small", {}, ` in ${layer.groups} groups`) : null),
       Object.keys(NUMBERS).map(number),
       output,
       fieldCell,
       count,
-      html("td", {}, remove),
+      html("td", { className: "remove" }, remove),
       note,
     );
   };
