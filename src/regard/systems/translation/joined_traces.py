@@ -149,8 +149,10 @@ def _capital(text: str) -> str:
 
 def joined(traces: Sequence[Trace], source: str, target: str) -> Trace | None:
     """One trace of several sentences, in which each attends to itself alone; None where it would be too large."""
-    names = list(dict.fromkeys(axis.name for trace in traces for axis in trace.axes))
     texts = {"source": source, "target": target}
+    if len(traces) == 1 and all(traces[0].axis(name).text == text for name, text in texts.items()):
+        return traces[0]
+    names = list(dict.fromkeys(axis.name for trace in traces for axis in trace.axes))
     sizes = {name: [len(trace.axis(name)) if _has(trace, name) else 0 for trace in traces] for name in names}
     kinds = {each.name: each for trace in traces for each in trace.maps}
     if sum(sum(sizes[each.rows]) * sum(sizes[each.columns]) for each in kinds.values()) > MAX_CELLS:

@@ -181,6 +181,8 @@ class Passages:
         if self.options.sample:
             count = max(map(len, results))  # what is copied comes once
             return [[each[place % len(each)] for each in results] for place in range(count)]
+        if len(results) == 1:
+            return [[one] for one in heapq.nlargest(self.options.nbest, results[0], key=lambda each: each.score)]
         # With the sums that a score consists of, so that a further sentence costs the same in texts of any length.
         best: list[tuple[float, int, list[Translation]]] = [(0.0, 0, [])]
         for ranked in results:
@@ -207,6 +209,8 @@ class Passages:
 
     def _score(self, chosen: Sequence[Translation]) -> float:
         """The mean of the scores, weighted by length: of mean log-probabilities, that of all tokens together."""
+        if len(chosen) == 1:
+            return chosen[0].score
         sizes = [self._size(one) for one in chosen]
         return sum(one.score * size for one, size in zip(chosen, sizes, strict=True)) / max(1, sum(sizes))
 

@@ -86,7 +86,7 @@ def segments(text: str, tokenizer: Tokenizer, *, split: bool, copy: bool) -> lis
     found: list[Segment] = []
     for joint, sentence in _parts(text, tokenizer) if split else [("", text)]:
         given = " ".join(unicodedata.normalize("NFC", sentence).split())
-        if copy:
+        if copy and not tokenizer.alphabet.issuperset(given):
             given = "".join(_spelled(each, tokenizer) for each in given)
         if given:
             spans = _copied(given, tokenizer) if copy else ()
