@@ -47,6 +47,15 @@ def test_cards_fill_the_columns_evenly_and_do_not_overlap(visit):
             assert above["x"] != below["x"] or above["y"] + above["height"] < below["y"]
 
 
+def test_a_mistyped_address_has_a_way_home(visit):
+    page = visit("/translat", allow="status of 404")
+    page.get_by_role("heading", name="There is no such page").wait_for()
+    assert "/translat" in page.get_by_text("Nothing is at").text_content()
+    page.get_by_role("link", name="All pages and models").click()
+    page.locator(".card").first.wait_for()
+    assert serious_faults(page) == []
+
+
 def test_axe_finds_no_serious_fault_and_a_phone_needs_no_sideways_scrolling(visit):
     for scheme in ("light", "dark"):
         page = visit("/", width=360, scheme=scheme)

@@ -30,7 +30,10 @@ def test_every_page_answers_with_the_same_shell(client):
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         assert answer.headers["cache-control"] == "no-cache", "a new version is seen at once"
         assert answer.text == shell
-    assert client.get("/nowhere").status_code == 404
+    assert client.get("/nowhere").json()["error"]["message"] == "Not Found"
+    for path in ("/nowhere", "/nowhere/else"):
+        answer = client.get(path, headers={"accept": "text/html,*/*"})
+        assert (answer.status_code, "<script" in answer.text) == (404, True), "a browser gets a page"
     assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|https?://", shell), "the policy forbids these"
 
 

@@ -4,9 +4,12 @@ import mimetypes
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI
-from fastapi.responses import FileResponse
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, Response
+from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
+
+from regard.serving.errors import error_response
 
 PAGES = ("", "translate", "caption", "document", "read", "tape", "glimpse", "convolution")
 """The paths of the pages; "" is the home page."""
@@ -28,6 +31,13 @@ def add_workbench(app: FastAPI) -> None:
         app.add_api_route(f"/{name}", page, methods=["GET"], include_in_schema=False)
     for path, place in FOLDERS.items():
         app.mount(path, StaticFiles(directory=_folder(place)))
+
+    @app.exception_handler(404)
+    async def missing(request: Request, error: HTTPException) -> Response:
+        """Who follows an old or mistyped link in a browser gets a page with the way home."""
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            return FileResponse(index, 404)
+        return error_response(404, str(error.detail))
 
 
 def is_static(path: str) -> bool:

@@ -93,6 +93,12 @@ async function route() {
     }
   }
   fill(main, root);
+  if (name !== "home" && !PAGES.some((each) => each.name === name)) {
+    document.title = "No such page · regard";
+    const home = html("a", { href: "/" }, "All pages and models");
+    fill(root, html("h1", {}, "There is no such page"), html("p", {}, `Nothing is at ${location.pathname}. `, home));
+    return;
+  }
   try {
     const [page, found] = await Promise.all([import(`/pages/${name}.js`), models ?? get("/v1/models")]);
     models = found;
