@@ -109,8 +109,8 @@ TABLE: dict[str, list[Slot]] = {
         Slot("classify -m {documents} text -o {x}", damage.OUTPUT),
     ],
     "tape": [
-        Slot("tape {x}", damage.MODEL, "tape"),
-        Slot("tape tape-copy 01100110 --show {x}", damage.OUTPUT),
+        Slot("tape -m {x}", damage.MODEL, "tape"),
+        Slot("tape 01100110 --show {x}", damage.OUTPUT),
     ],
     "read": [
         Slot("read -m {reader} --input {x}", damage.TEXT, "lines.txt"),
@@ -177,7 +177,7 @@ WRONG_OPTIONS = {
     "data get": ["--nonsense 1", "nonsense", "../../etc/passwd"],
     "recipes": ["--nonsense 1", "nonsense", "--fields nonsense"],
     "demo": ["--nonsense 1", "--minutes nan", "--minutes -1"],
-    "tape": ["--nonsense 1", "tape-copy 012", "tape-copy 0", "--length -1", "--length 99999999", "--device nonsense"],
+    "tape": ["--nonsense 1", "012", "0", "tape-copy 01100110", "--length -1", "--length 99999999", "--device nonsense"],
     "translate": ["--nonsense 1", "--beam 0 a", "--beam 9999999 a", "--device nonsense a", "--temperature nan a"],
 }
 """Further options that are wrong in themselves."""

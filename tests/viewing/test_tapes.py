@@ -41,7 +41,8 @@ def a_tape(steps: int = 5, slots: int = 11, *, wrong: bool = True, memory: bool 
 
 
 def panels(trace: Trace) -> dict[str, object]:
-    return {axes.get_title(loc="left"): axes for axes in regard.view(trace).figure().axes}
+    drawn = {axes.get_title(loc="left"): axes for axes in regard.view(trace).figure().axes}
+    return {title: axes for title, axes in drawn.items() if title}  # without the scales of colours
 
 
 def printed(trace: Trace, **options) -> list[str]:
@@ -77,6 +78,18 @@ def test_what_a_write_head_adds_is_drawn_as_it_reaches_the_memory():
     added, read = (drawn[f"what {head}"].images[0].get_array() for head in ("write head 1 adds", "read head 1 reads"))
     np.testing.assert_allclose(added, np.tile([-0.5, -0.25, -0.05, -0.5], (4, 1)), rtol=1e-6)
     np.testing.assert_allclose(read, -0.5)
+
+
+def test_every_panel_says_what_its_rows_and_its_colours_are():
+    figure = regard.view(a_tape()).figure()
+    scales = [axes for axes in figure.axes if not axes.get_title(loc="left")]
+    drawn = panels(a_tape())
+    assert len(scales) == len(drawn)
+    rows = [axes.get_ylabel() for axes in drawn.values()]
+    assert rows == ["bit", "bit", "feature", "slot", "feature", "slot", "slot", "slot"]
+    figure.draw_without_rendering()
+    ticks = [[label.get_text() for label in axes.get_yticklabels()] for axes in scales]
+    assert ticks[:3] == [["0", "1"], ["0", "1"], ["-0.5", "0", "0.5"]]
 
 
 def test_heads_that_cross_the_end_of_the_circle_are_drawn_in_one_piece():

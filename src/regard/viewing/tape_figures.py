@@ -40,8 +40,8 @@ class _Panel:
     """1 where an output bit is wrong."""
     bounded: bool = True
     """Whether its numbers are from 0 to 1."""
-    is_vectors: bool = False
-    """Whether its rows are features of what a head reads or adds, which have no meaning one by one."""
+    down: str = "bit"
+    """What its rows are: bits, inputs, slots, or features, which have no meaning one by one."""
 
 
 def tape_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
@@ -53,22 +53,26 @@ def tape_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
     panels, memory = _panels(trace)
     steps = panels[0].values.shape[1]
     wide = min(14.0, max(4.5, 0.13 * steps))
-    heights = [min(2.6, max(0.45, (0.065 if panel.is_vectors else 0.1) * len(panel.values))) for panel in panels]
-    beside = 0.0 if memory is None else min(4.0, max(1.2, 0.11 * memory.values.shape[1]))
-    size = (wide + beside + 1.2, sum(heights) + 0.28 * len(panels) + (0.8 if title else 0.5))
-    figure = InlineFigure(figsize=size, layout="constrained")
-    ratios = [wide] if memory is None else [wide, beside]
-    grid = figure.add_gridspec(len(panels), len(ratios), height_ratios=heights, width_ratios=ratios)
+    drawn = panels if memory is None else [*panels, memory]
+    heights = [_height(panel) for panel in drawn]
+    extra = 0.28 * len(drawn) + (0.8 if title else 0.5) + (0.0 if memory is None else 0.35)
+    figure = InlineFigure(figsize=(wide + 1.4, sum(heights) + extra), layout="constrained")
+    # The memory has features instead of steps, so that it takes only a part of the width.
+    across = wide / 2 if memory is None else min(0.9 * wide, max(1.2, 0.11 * memory.values.shape[1]))
+    grid = figure.add_gridspec(len(drawn), 2, height_ratios=heights, width_ratios=(across, wide - across))
     above: Axes | None = None
     for row, panel in enumerate(panels):
-        axes = figure.add_subplot(grid[row, 0], sharex=above)
+        axes = figure.add_subplot(grid[row, :], sharex=above)
         above = above or axes
-        last = row == len(panels) - 1
-        _draw(axes, panel, last=last)
-        if memory is not None and last:
-            _draw(figure.add_subplot(grid[row, 1]), memory, last=True, across="feature")
+        _draw(axes, panel, across="step" if row == len(panels) - 1 else None)
+    if memory is not None:
+        _draw(figure.add_subplot(grid[-1, 0]), memory, across="feature")
     add_title(figure, title)
     return figure
+
+
+def _height(panel: _Panel) -> float:
+    return min(2.6, max(0.45, (0.065 if panel.down == "feature" else 0.1) * len(panel.values)))
 
 
 def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text:
@@ -80,7 +84,7 @@ def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text
     panels, memory = _panels(trace)
     room = max(10, width - 6)
     lines: list[Text] = []
-    panels = [panel for panel in panels if not panel.is_vectors]
+    panels = [panel for panel in panels if panel.down != "feature"]
     for panel in panels if memory is None else [*panels, memory]:
         values, (down, across) = reduced(panel.values, _MAX_TERMINAL_ROWS, room)
         wrong = None if panel.wrong is None else reduced(panel.wrong, _MAX_TERMINAL_ROWS, room)[0]
@@ -114,7 +118,7 @@ def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
         _Panel("output", (maps["output"] * scored).T, wrong=wrong.T.astype(np.float32)),
     ]
     if "memory" not in maps:
-        panels += [_Panel(name, weights.T) for name, weights in maps.items() if name == "attention"]
+        panels += [_Panel(name, weights.T, down="input") for name, weights in maps.items() if name == "attention"]
         return panels, None
     writes, reads = (sorted(name for name in maps if name.startswith(kind)) for kind in ("write ", "read "))
     slots = len(maps["memory"])
@@ -127,12 +131,14 @@ def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
             # A write head that is nowhere in particular adds next to nothing, whatever its vector is.
             reach = maps[name].max(1, keepdims=True) if kind == "write" else 1
             title = f"what {kind} head {number} {vectors.split()[0]}"
-            panels.append(_Panel(title, (maps[vectors] * reach).T, bounded=False, is_vectors=True))
-        panels.append(_Panel(f"where {kind} head {number} is", maps[name].T[used], first=first + 1, circle=slots))
+            panels.append(_Panel(title, (maps[vectors] * reach).T, bounded=False, down="feature"))
+        panels.append(_Panel(f"where {kind} head {number} is", maps[name].T[used], first=first + 1, circle=slots, down="slot"))
     if "slot sizes" in maps:
         title = "how full each slot is (root mean square)"
-        panels.append(_Panel(title, maps["slot sizes"].T[used], first=first + 1, circle=slots, bounded=False))
-    return panels, _Panel("memory at the end", maps["memory"][used], first=first + 1, circle=slots, bounded=False)
+        values = maps["slot sizes"].T[used]
+        panels.append(_Panel(title, values, first=first + 1, circle=slots, bounded=False, down="slot"))
+    at_end = maps["memory"][used]
+    return panels, _Panel("memory at the end", at_end, first=first + 1, circle=slots, bounded=False, down="slot")
 
 
 def _used(weights: list[Float[np.ndarray, "t n"]]) -> tuple[int, int]:
@@ -152,12 +158,13 @@ def _number(panel: _Panel, row: float | int) -> str:
     return str((whole - 1) % panel.circle + 1 if panel.circle else whole)
 
 
-def _draw(axes: Axes, panel: _Panel, *, last: bool, across: str = "step") -> None:
+def _draw(axes: Axes, panel: _Panel, *, across: str | None) -> None:
+    """Draw a panel with its scale of colours; `across` names its columns, if it is the last one that shares them."""
     values, _ = reduced(panel.values, MAX_ROWS, MAX_STEPS)
     signed = not panel.bounded and is_signed(values)
     largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
     high, wide = panel.values.shape
-    axes.imshow(
+    image = axes.imshow(
         values,
         cmap=_SIGNED_COLOURS if signed else _COLOURS,
         vmin=-largest if signed else 0,
@@ -170,12 +177,18 @@ def _draw(axes: Axes, panel: _Panel, *, last: bool, across: str = "step") -> Non
         rows, columns = np.nonzero(panel.wrong)
         axes.plot(columns + 1, rows + panel.first, "x", color=_WRONG, markersize=4, linestyle="none")
     axes.set_title(panel.name, fontsize=9, loc="left", pad=2)
-    axes.tick_params(labelsize=7, length=2, labelbottom=last)
+    axes.tick_params(labelsize=7, length=2, labelbottom=across is not None)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(lambda row, _: _number(panel, row))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if last:
+    axes.set_ylabel(panel.down, fontsize=7)
+    if across is not None:
         axes.set_xlabel(across, fontsize=8)
+    ticks = [-largest, 0, largest] if signed else [0, largest]
+    scale = axes.figure.colorbar(image, ax=axes, fraction=0.02, pad=0.01, aspect=8, ticks=ticks)
+    scale.ax.tick_params(labelsize=6, length=2)
+    scale.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.2g}")
+    scale.outline.set_color("0.8")
     for side in axes.spines.values():
         side.set_color("0.8")
 

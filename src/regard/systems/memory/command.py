@@ -11,8 +11,8 @@ from regard.systems.output import check_show, say, show_result, write_json
 
 
 def tape(
-    model: str = "tape-copy",
     *rows: str,
+    model: Annotated[str, Parameter(alias="-m")] = "tape-copy",
     length: Annotated[int | None, Parameter(alias="-n")] = None,
     seed: int = 1,
     show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
@@ -24,10 +24,10 @@ def tape(
 
     Parameters
     ----------
-    model
-        A shipped model (`regard models` lists them) or a model folder.
     rows
         The rows of the sequence; without them, random ones.
+    model
+        A shipped model (`regard models` lists them) or a model folder.
     length
         Length of the random sequence; by default the longest of the training.
     seed
@@ -47,6 +47,9 @@ def tape(
 
     options = options or TapeOptions()
     check_show(show, 1)
+    for row in rows:
+        if not set(row) <= set("01 "):
+            raise OptionError(f"Rows are bits, such as 01101001; got {row!r:.80}. A model is named with -m.")
     machine = TuringMachine.load(model, device=device)
     task = machine.task
     if rows and length is not None:
