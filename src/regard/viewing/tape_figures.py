@@ -72,7 +72,9 @@ def tape_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
 
 
 def _height(panel: _Panel) -> float:
-    return min(2.6, max(0.45, (0.065 if panel.down == "feature" else 0.1) * len(panel.values)))
+    """The height of a panel in inches: there are few bits, some features, and many slots."""
+    inches = {"bit": 0.1, "feature": 0.065}.get(panel.down, 0.04)
+    return min(2.6, max(0.6, inches * len(panel.values)))
 
 
 def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text:
