@@ -238,6 +238,7 @@ def test_a_trace_is_shown_and_drawn(tmp_path):
     assert (tmp_path / "t.svg").read_bytes().startswith(b"<?xml")
     regard("view", path, "--output", tmp_path / "t.html", "--style", "lines", check=True)
     assert 'shown="lines"' in (tmp_path / "t.html").read_text(encoding="utf-8")
+    assert "t.html is no trace but a finished picture or page" in refused("view", tmp_path / "t.html")
     (tmp_path / "pretty.json").write_text(json.dumps(trace.to_dict(), indent=2))
     assert "chien" in regard("view", tmp_path / "pretty.json", check=True).stdout
 

@@ -64,6 +64,11 @@ class Broken(Score):
         raise RuntimeError("no such matrix")
 
 
+class Failing(Score):
+    def reference(self, query, key):
+        return query @ torch.zeros(3, 3) @ key.mT
+
+
 NUMBER = 3
 '''
 SMALL = ["--data.world", "babel:en-fr", "--data.examples", "60", "--data.held_out", "5", "--data.vocabulary", "200"]
@@ -108,6 +113,14 @@ def test_a_model_with_parts_from_outside_the_package_trains_and_is_loaded_with_t
     assert run(*further) == 2
     assert "--trust" in capsys.readouterr().err
     assert run(*further, "--trust") == 0
+
+
+def test_a_part_that_fails_is_not_called_a_fault_of_regard(mine, capsys):
+    assert run("train", *SMALL, "--model.score", "my_parts:Failing", "--out", "run") == 1
+    *_, what, where = capsys.readouterr().err.splitlines()
+    assert what.startswith("regard: RuntimeError: ")
+    line = 1 + MODULE.splitlines().index("        return query @ torch.zeros(3, 3) @ key.mT")
+    assert where.startswith(f"It happened in {mine / 'my_parts.py'}, line {line}, in reference. Run the same command")
 
 
 def test_a_captioner_takes_ones_own_score_and_alignment(mine):

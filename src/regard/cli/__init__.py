@@ -3,10 +3,13 @@
 import os
 import re
 import sys
+import sysconfig
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 from cyclopts import App, CoercionError, CycloptsError, CycloptsPanel, MissingArgumentError, UnusedCliTokensError
@@ -138,13 +141,25 @@ def _run(words: list[str], *, debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
-        sys.stderr.write(
-            f"regard: {type(error).__name__}: {_explained(error):.300}\n"
-            "This is a fault of regard, or of a library that it uses. Run the same command with --debug to see "
-            "where it happened.\n"
-        )
+        sys.stderr.write(f"regard: {type(error).__name__}: {_explained(error):.300}\n{_blame(error)}\n")
         return 1
     return 0
+
+
+def _blame(error: Exception) -> str:
+    """Where to look for the mistake: in the user's own parts (package.module:Name), if it happened there."""
+    libraries = [
+        str(Path(__file__).parents[1]),
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    ]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((*libraries, "<")):
+            place = f"{printable(frame.filename)}, line {frame.lineno}, in {frame.name}"
+            return f"It happened in {place}. Run the same command with --debug to see the traceback."
+    return (
+        "This is a fault of regard, or of a library that it uses. Run the same command with --debug to see where it "
+        "happened."
+    )
 
 
 def _explained(error: Exception) -> str:

@@ -83,7 +83,10 @@ def view(
 def _read(path: Path, line: int) -> "Trace":
     """The trace of a file: a trace itself, or the results of a command as JSON lines."""
     from regard.trace import Trace
+    from regard.viewing.view import View
 
+    if path.suffix.lower() in (*View.SUFFIXES, ".gif"):
+        raise OptionError(f"{path} is no trace but a finished picture or page: open it with a browser or image viewer.")
     try:
         lines = [text for text in path.read_text(encoding="utf-8-sig").splitlines() if text.strip()]
         result = json.loads(lines[line - 1]) if 1 <= line <= len(lines) else None

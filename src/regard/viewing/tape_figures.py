@@ -134,7 +134,9 @@ def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
             reach = maps[name].max(1, keepdims=True) if kind == "write" else 1
             title = f"what {kind} head {number} {vectors.split()[0]}"
             panels.append(_Panel(title, (maps[vectors] * reach).T, bounded=False, down="feature"))
-        panels.append(_Panel(f"where {kind} head {number} is", maps[name].T[used], first=first + 1, circle=slots, down="slot"))
+        panels.append(
+            _Panel(f"where {kind} head {number} is", maps[name].T[used], first=first + 1, circle=slots, down="slot")
+        )
     if "slot sizes" in maps:
         title = "how full each slot is (root mean square)"
         values = maps["slot sizes"].T[used]
