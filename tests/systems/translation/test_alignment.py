@@ -117,6 +117,20 @@ def test_too_long_and_empty_sentences_have_no_links(model, monkeypatch):
     assert found[1].weights.shape == (1, 50)
 
 
+def test_pairs_without_attention_in_both_directions_are_not_too_long(model, monkeypatch):
+    def apart(model, source, target):
+        # Attention to the first word in one direction, and to the second in the other.
+        found = np.zeros((len(source), 3, 3), np.float32)
+        found[:, :, int(model is model_back)] = np.eye(3)[int(model is model_back)]
+        return found
+
+    model_back = small_translator(model.source_tokenizer, hidden=12)
+    monkeypatch.setattr(alignment, "_word_maps", apart)
+    (pair,) = align_pairs(model, PAIRS[1:2], model_back)
+    assert not pair.weights.any()
+    assert not pair.is_too_long
+
+
 def read(transformer, step, layer=1):
     """A translator with the same parameters, whose alignment is read in another way."""
     config = {**TRANSFORMER, "alignment_layer": layer, "alignment_step": step}

@@ -14,8 +14,8 @@ import regard
 from regard.data.text import well_formed
 from regard.data.tokenizer import Tokenizer
 from regard.errors import RegardWarning
-from regard.systems.translation.joined_traces import MAX_CELLS, joined, label_spans
-from regard.systems.translation.names import find_names
+from regard.systems.translation.joined_traces import MAX_CELLS, joined, label_spans, word_of_labels
+from regard.systems.translation.names import find_names, lost_numbers
 from regard.systems.translation.passages import Passages
 from regard.systems.translation.recasing import is_in_capitals, recased, without_first_capital
 from regard.systems.translation.result import Translation
@@ -98,6 +98,14 @@ def test_copied_parts_have_a_place_in_the_trace(tokenizer, config):
         assert trace.weights[:, column].sum() == 1
         assert trace.values("log_prob")[row] == 0
     assert trace.axis("target").text == result.text
+    if any(axis.name == "history" for axis in trace.axes):
+        assert trace.axis("history").labels == ("<s>", *trace.target[:-1])
+        (first, *_), (before, *_) = (
+            [each.weights for each in one.maps if each.columns == "history"] for one in (trace, plain.trace)
+        )
+        own = [place for place, label in enumerate(trace.target) if label not in result.copied]
+        seen = [0, *(place + 1 for place in own[:-1])]
+        np.testing.assert_array_equal(first[np.ix_(own, seen)], before)
     assert [each.name for each in trace.maps] == [each.name for each in plain.trace.maps]
     assert regard.Trace.from_json(trace.to_json()) == trace
 
@@ -185,6 +193,69 @@ def test_names_come_out_as_they_went_in():
     assert german.translate("I live in Boston.").copied == ()
 
 
+@quiet
+def test_copied_parts_keep_their_place_after_names_of_several_words():
+    german = regard.load("en-de", device="cpu")
+    for text, translation in (
+        ("Yesterday Zbigniew Wrzesniak bought a house 😀", "Gestern hat Zbigniew Wrzesniak ein Haus gekauft. 😀"),
+        ("😀 Yesterday Zbigniew Wrzesniak bought a house.", "😀 Gestern hat Zbigniew Wrzesniak ein Haus gekauft."),
+    ):
+        result = german.translate(text)
+        assert result.text == translation
+        row, column = result.trace.target.index("😀"), result.trace.source.index("😀")
+        assert result.trace.weights[row].argmax() == column
+        assert "Zbigniew Wrzesniak" in result.trace.target
+    inside = german.translate("Zbigniew Wrzesniak 😀 bought a house.")
+    assert inside.text.startswith("Zbigniew Wrzesniak 😀 ")
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("english", "number", "copied"),
+    [
+        ("It costs $19.99.", "$19.99", True),
+        ("I paid £1,249.50 for it.", "1,249.50", True),
+        ("He was born in 1987.", "1987", False),
+        ("It costs 19.99 dollars.", "19.99", False),
+    ],
+)
+def test_numbers_keep_their_digits(english, number, copied):
+    german = regard.load("en-de", device="cpu")
+    result = german.translate(english)
+    assert number in result.text
+    assert (number in result.copied) == copied
+    assert (number in result.trace.target) == copied
+    if copied:
+        assert number not in german.translate(english, copy_unknown=False).text
+
+
+@pytest.mark.parametrize(
+    ("given", "written", "lost"),
+    [
+        ("It costs $19.99.", "Es kostet 1,99.", ["$19.99"]),
+        ("It costs 19.99 dollars, or 25.", "Cela coûte 19,99 dollars, ou vingt-cinq.", []),
+        ("1,250,000 of 3.5 million", "1 250 000 sur 3,5 millions", []),
+        ("1,250,000 of 4000", "1.250.000 von 40000", ["4000"]),
+        ("the 1990s, A380 and 1234", "", ["1234"]),
+    ],
+)
+def test_a_number_is_lost_where_its_digits_are_missing(given, written, lost):
+    segment = Segment(given, "")
+    assert [given[slice(*span)] for span in lost_numbers(segment, written)] == lost
+
+
+@quiet
+def test_a_prefix_begins_the_first_sentence_that_is_translated():
+    german = regard.load("en-de", device="cpu")
+    for first in ("https://example.org", "..."):
+        result = german.translate([f"{first}\nA man is here.\nA man is here.", "A man is here."], prefix="Dieser")
+        _, begun, rest = result[0].text.splitlines()
+        assert begun.startswith("Dieser ")
+        assert not rest.startswith("Dieser ")
+        assert result[1].text == begun
+    assert german.translate("A man is here.", prefix="Ein Mann und eine", max_length=1).text == "Ein Mann und eine"
+
+
 @pytest.mark.parametrize("end", [".", " ."])
 def test_the_lectures_sentence_is_translated_and_no_common_word_of_it_is_taken_for_a_name(shipped, end):
     result = shipped.translate(f"The agreement on the European Economic Area was signed in August 1992{end}")
@@ -256,6 +327,9 @@ def test_a_long_sentence_is_divided_so_that_time_grows_with_its_length(tokenizer
         assert all(len(tokenizer.encode(part.given)) <= MAX_TOKENS for part in parts)
         joined_text = "".join(part.joint + part.given for part in parts)
         assert joined_text.split() == text.split()
+    for space in ("\t", "\u00a0", "\u3000"):
+        parts = segments(space.join(["red", "houses", "dogs"] * 80), tokenizer, split=True, copy=True)
+        assert {word for part in parts for word in part.given.split()} == {"red", "houses", "dogs"}
     clauses = segments("two dogs, a house " * 200, tokenizer, split=True, copy=True)
     assert all(part.given.endswith(",") for part in clauses[:-1])
 
@@ -279,6 +353,24 @@ def test_labels_are_found_in_their_text(shipped):
         normal = shipped.source_tokenizer.decode(ids)
         spans = label_spans(labels, normal)
         assert [normal[slice(*span)] or "▁" for span in spans[:-1]] == labels[:-1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "text", "words"),
+    [
+        (["the", "<unk>", "man", "sleeps", "</s>"], "the snarkxyz man sleeps", [0, 1, 2, 3, -1]),
+        (["<unk>", "<unk>", "man"], "snark boojum man", [0, 1, 2]),
+        (["l'", "<unk>+", "man"], "l'snark man", [0, 0, 1]),
+        (["the", "<unk>", "</s>"], "the snark", [0, 1, -1]),
+        (["The", "<unk>", "man"], "The ⁇ man", [0, 1, 2]),
+        (["a", "<unk>", "b", "c"], "a 好b c", [0, 1, 1, 2]),
+        (["<unk>", "<unk>", "b", "c"], "好好b c", [0, 0, 0, 1]),
+        (["a", "<unk>", "<unk>"], "a 好好", [0, 1, 1]),
+        (["x", "<unk>", "ed"], "x snarked", [0, 1, 1]),
+    ],
+)
+def test_unknown_labels_are_characters_of_pieces_or_whole_words(labels, text, words):
+    assert word_of_labels(labels, text) == words
 
 
 def test_a_trace_that_would_be_too_large_is_left_out_with_a_warning(tokenizer, monkeypatch):

@@ -29,7 +29,8 @@ class TranslationOptions(Search):
     """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence. None
     uses the setting of the model."""
     copy_unknown: bool = True
-    """Copy addresses, text that the subwords cannot represent, such as emoji, and names that would be mistranslated."""
+    """Copy addresses, text that the subwords cannot represent, such as emoji, and names and numbers that would be
+    mistranslated."""
     recase: bool = True
     """Read a sentence in capitals, or its rare first word, in lower case if the model knows that better; the
     translation is capitalised again."""

@@ -42,6 +42,11 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
     Weights are summed over the tokens of a source word and averaged over those of a target word. Where a sentence has
     more than MAX_TOKENS tokens, all weights are 0.
     """
+    return _align_words(model, pairs)[0]
+
+
+def _align_words(model: Translator, pairs: Sequence[WordPair]) -> tuple[list[WordMap], list[bool]]:
+    """The maps of `align_words`, and whether each pair is too long."""
     if model.training:
         raise OptionError("This model is in training mode; call model.eval() first.")
     if model.config.architecture == "plain":
@@ -55,16 +60,15 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
         for side, tokenizer in enumerate((model.source_tokenizer, model.target_tokenizer))
     )
     costs = [max(len(source), len(target)) + 2 for source, target in zip(sources, targets, strict=True)]
-    usable = [
-        place for place, (source, target) in enumerate(pairs) if source and target and costs[place] <= MAX_TOKENS + 2
-    ]
+    too_long = [cost > MAX_TOKENS + 2 for cost in costs]
+    usable = [place for place, pair in enumerate(pairs) if all(pair) and not too_long[place]]
     rows = MAX_BATCH_ON_GPU if model.device.type == "cuda" else MAX_BATCH
     for batch in batches_by_cost([costs[place] for place in usable], max_batch=rows, max_cost=MAX_BATCH_TOKENS):
         places = [usable[number] for number in batch]
         found = _word_maps(model, [sources[place] for place in places], [targets[place] for place in places])
         for place, table in zip(places, found, strict=True):
             maps[place] = table[: len(pairs[place][1]), : len(pairs[place][0])]
-    return maps
+    return maps, too_long
 
 
 @torch.inference_mode()
@@ -145,12 +149,14 @@ def align_pairs(
     both maps; the other ways combine the links of the two directions (see `join`). Links with a weight below
     `threshold` are left out.
     """
-    maps = align_words(model, pairs)
+    maps, too_long = _align_words(model, pairs)
     if reverse is None:
         joint = maps
         links = [links_from_weights(weights, threshold=threshold) for weights in maps]
     else:
-        backward = [other.T for other in align_words(reverse, [(target, source) for source, target in pairs])]
+        turned, also_too_long = _align_words(reverse, [(target, source) for source, target in pairs])
+        too_long = [any(both) for both in zip(too_long, also_too_long, strict=True)]
+        backward = [other.T for other in turned]
         joint = [np.sqrt(one * other) for one, other in zip(maps, backward, strict=True)]
         links = [
             links_from_weights(mean, "both", threshold=threshold)
@@ -159,8 +165,8 @@ def align_pairs(
             for one, other, mean in zip(maps, backward, joint, strict=True)
         ]
     return [
-        AlignedPair(tuple(source), tuple(target), frozenset(found), weights, bool(weights.size) and not weights.any())
-        for (source, target), found, weights in zip(pairs, links, joint, strict=True)
+        AlignedPair(tuple(source), tuple(target), frozenset(found), weights, is_too_long)
+        for (source, target), found, weights, is_too_long in zip(pairs, links, joint, too_long, strict=True)
     ]
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -13,20 +14,37 @@ from regard.trace import Axis, Map, Series, Trace
 MAX_CELLS = 2**24
 """Most weights of a joined trace: those of many sentences together grow with the square of their number."""
 _MARKS = ("<s>", "</s>")
+_UNKNOWN = ("<unk>", "<unk>+")
 
 
 def label_spans(labels: Sequence[str], text: str) -> list[tuple[int, int]]:
     """Where the label of each token stands in a text, (start, end); marks and lone spaces take no room."""
     spans, place = [], 0
-    for label in labels:
+    for number, label in enumerate(labels):
         if label in _MARKS or label == "▁":
             spans.append((place, place))
             continue
         place += len(text[place:]) - len(text[place:].lstrip(" "))
-        end = min(len(text), place + (1 if label == "<unk>" else len(label)))
+        length = _unknown_length(text[place:], labels[number:]) if label in _UNKNOWN else len(label)
+        end = min(len(text), place + length)
         spans.append((place, end))
         place = end
     return spans
+
+
+def _unknown_length(text: str, labels: Sequence[str]) -> int:
+    """How long the first of these labels, which is unknown, is in a text: a character, or what is left of a word.
+
+    Vocabularies of pieces lack single characters, those of words whole words; which it is shows in what follows.
+    """
+    count = next((place for place, label in enumerate(labels) if label not in _UNKNOWN), len(labels))
+    after = next((label.lower() for label in labels[count:] if label not in _MARKS and label != "▁"), "")
+    rest = text[count:].lstrip(" ").lower()
+    if rest.startswith(after) if after else not rest:
+        return 1
+    word = text.split(" ", 1)[0]
+    inside = word.lower().find(after, 1) if after and count == 1 else -1
+    return inside if inside > 0 else len(word)
 
 
 def word_of_labels(labels: Sequence[str], text: str) -> list[int]:
@@ -96,13 +114,16 @@ def with_copies(trace: Trace, columns: Sequence[int], rows: Sequence[int], texts
 
     `text` is the translation with the parts in it.
     """
-    places = {"source": list(columns), "target": list(rows), "history": list(rows)}
-    axes = tuple(
-        replace(axis, labels=tuple(inserted(axis.labels, places[axis.name], texts)))
-        if axis.name != "target"
-        else replace(axis, labels=tuple(inserted(axis.labels, places["target"], texts)), text=text)
-        for axis in trace.axes
-    )
+    target = tuple(inserted(trace.target, rows, texts))
+    # The history is the target one step before: after <s>, without the last of its tokens.
+    history = [min(row + 1, len(trace.target)) for row in rows]
+    places = {"source": list(columns), "target": list(rows), "history": history}
+    changes: dict[str, dict[str, Any]] = {
+        "source": {"labels": tuple(inserted(trace.source, columns, texts))},
+        "target": {"labels": target, "text": text},
+        "history": {"labels": ("<s>", *target[:-1])},
+    }
+    axes = tuple(replace(axis, **changes[axis.name]) for axis in trace.axes)
     maps = []
     for each in trace.maps:
         weights = np.insert(each.weights, places[each.columns], 0.0, axis=1)

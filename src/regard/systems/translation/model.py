@@ -274,7 +274,8 @@ class Translator(System):
         return [max(2 * length + 10, options.min_length) for length in lengths]
 
     def _search(self, encoded: Encoded, lengths: Sequence[int], options: Search) -> list[list[Hypothesis]]:
-        rows, limits = len(lengths), self.length_limits(lengths, options)
+        prefix = self.target_tokenizer.encode(options.prefix) if options.prefix else []
+        rows, limits = len(lengths), [max(limit, len(prefix)) for limit in self.length_limits(lengths, options)]
         return search(
             self.decoder,
             self.decoder.start(encoded),
@@ -282,7 +283,7 @@ class Translator(System):
             device=encoded.states.device,
             rules=options.rules(start=START, end=END, banned=(PAD,), max_length=max(limits)),
             options=options,
-            prefixes=[self.target_tokenizer.encode(options.prefix)] * rows if options.prefix else None,
+            prefixes=[prefix] * rows if prefix else None,
             limits=limits,
         )
 

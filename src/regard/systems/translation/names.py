@@ -1,6 +1,6 @@
-"""Names that a translator has never seen, and would spell in a way of its own.
+"""Names that a translator has never seen and would spell in a way of its own, and numbers that it gets wrong.
 
-Such a name is replaced by one that the model is known to copy, and put back in its place in the translation.
+Such a name or number is replaced by one that the model is known to copy, and put back in its place in the translation.
 """
 
 import math
@@ -24,7 +24,13 @@ MIN_SCORE = -1.1
 """The mean log-probability from which on a model is known to copy a name."""
 PROBED = 64
 """How many words of the vocabulary are tried as names that a model copies."""
+NUMBERS = ("27", "38", "46")
+"""Numbers that stand for others: any model that has seen numbers copies short ones."""
+MIN_DIGITS = 3
+"""Shorter numbers may be written as words."""
 _WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"(?<![\w.,])[$€£¥]?([0-9]+(?:[.,][0-9]+)*)(?!\w)")
+_WRITTEN_NUMBER = re.compile(r"[0-9]+(?:[.,\u00a0\u202f ][0-9]{3}(?![0-9]))*(?:[.,][0-9]+)?")
 
 
 def find_names(segment: Segment, tokenizer: Tokenizer) -> list[Span]:
@@ -40,7 +46,7 @@ def find_names(segment: Segment, tokenizer: Tokenizer) -> list[Span]:
         word, begins = match[0], not _follows_words(text, match.start())
         if len(word) < 3 or not word[0].isupper() or any(map(str.isdigit, word)):
             continue
-        if any(start < match.end() and end > match.start() for start, end in segment.copied):
+        if _overlaps(match.span(), segment.copied):
             continue
         pieces = len(tokenizer.encode(word))
         if pieces < (3 if begins else 2) or (begins and len(tokenizer.encode(word.lower())) < pieces):
@@ -92,15 +98,47 @@ def possible_placeholders(source: Tokenizer, target: Tokenizer) -> list[str]:
     return list(islice(dict.fromkeys(found), PROBED))
 
 
-def with_placeholders(segment: Segment, names: Sequence[Span], placeholders: Sequence[str]) -> list[Form]:
-    """The sentence with placeholders for its names, in each order."""
-    free = [word for word in placeholders if not re.search(rf"\b{word}\b", segment.given)]
-    if len(names) > len(free):
+def lost_numbers(segment: Segment, written: str) -> list[Span]:
+    """Numbers of a sentence whose digits are missing from its translation, however that separates them.
+
+    The sign of a currency before a number belongs to it.
+    """
+    written_numbers = {_digits(match[0]) for match in _WRITTEN_NUMBER.finditer(written)}
+    lost = []
+    for match in _NUMBER.finditer(segment.given):
+        spans = [match.span(), match.span(1)]  # without the sign where that is copied anyway
+        free = [span for span in spans if not _overlaps(span, segment.copied)]
+        if free and len(_digits(match[1])) >= MIN_DIGITS and _digits(match[1]) not in written_numbers:
+            lost.append(free[0])
+    return lost
+
+
+def _overlaps(span: Span, others: Iterable[Span]) -> bool:
+    return any(start < span[1] and end > span[0] for start, end in others)
+
+
+def _digits(number: str) -> str:
+    return re.sub("[^0-9]", "", number)
+
+
+def with_placeholders(
+    segment: Segment, names: Sequence[Span], placeholders: Sequence[str], numbers: Sequence[Span] = ()
+) -> list[Form]:
+    """The sentence with placeholders for its names and numbers, in each order."""
+    free, free_numbers = (
+        [word for word in words if not re.search(rf"\b{word}\b", segment.given)] for words in (placeholders, NUMBERS)
+    )
+    if len(names) > len(free) or len(numbers) > len(free_numbers):
         return []
     return [
-        segment.form({name: free[(first + place) % len(free)] for place, name in enumerate(names)})
-        for first in range(len(free))
+        segment.form(_in_turn(names, free, first) | _in_turn(numbers, free_numbers, first))
+        for first in range(max(len(free) if names else 0, len(free_numbers) if numbers else 0))
     ]
+
+
+def _in_turn(spans: Sequence[Span], words: Sequence[str], first: int) -> dict[Span, str]:
+    """Each span with a word of its own, from the first on."""
+    return {span: words[(first + place) % len(words)] for place, span in enumerate(spans)}
 
 
 def is_kept(words: Iterable[str], text: str) -> bool:

@@ -9,6 +9,7 @@ import heapq
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from regard.data.text import well_formed
@@ -27,10 +28,10 @@ from regard.systems.translation.joined_traces import (
     word_of_labels,
     word_weights,
 )
-from regard.systems.translation.names import find_names, is_guessed, is_kept, with_placeholders
+from regard.systems.translation.names import find_names, is_guessed, is_kept, lost_numbers, with_placeholders
 from regard.systems.translation.recasing import is_in_capitals, recased, without_first_capital
 from regard.systems.translation.result import Translation
-from regard.systems.translation.segments import ADDRESS, Form, Run, Segment, Span, segments
+from regard.systems.translation.segments import ADDRESS, Form, Segment, Span, segments
 from regard.trace import Trace
 
 if TYPE_CHECKING:
@@ -67,9 +68,11 @@ class Passages:
         forms = {number: form for number, part in enumerate(parts) if (form := part.form()).read}
         names = {number: self._names(parts[number]) for number in forms}
         found: dict[int, tuple[Form, Translation]] = {}
-        # A prefix is for the beginning of a text.
+        # A prefix is for the first sentence of a text that is translated.
+        texts = list(accumulate(not part.joint for part in parts))
+        first = {text: number for number, text in reversed(list(enumerate(texts))) if number in forms}
         for begins, options in ((True, self.options), (False, replace(self.options, prefix=None))):
-            chosen = [number for number in forms if begins == (not parts[number].joint)]
+            chosen = [number for number in forms if begins == (first[texts[number]] == number)]
             looked_at = [bool(forms[number].runs or names[number]) for number in chosen]
             decoded = self._decode([forms[number].read for number in chosen], options, looked_at)
             found |= {number: (forms[number], result) for number, result in zip(chosen, decoded, strict=True)}
@@ -101,7 +104,7 @@ class Passages:
         names: Mapping[int, Sequence[Span]],
         found: Mapping[int, tuple[Form, Translation]],
     ) -> dict[int, tuple[Form, Translation]]:
-        """Better translations of sentences in capitals, with a rare first word or with unknown names, if any."""
+        """Better translations of sentences in capitals, with a rare first word, unknown names or lost numbers."""
         tries = [
             (number, form)
             for number, (first, result) in found.items()
@@ -128,7 +131,7 @@ class Passages:
         return other.capital
 
     def _other_forms(self, part: Segment, names: Sequence[Span], form: Form, result: Translation) -> list[Form]:
-        """Other ways to read a sentence: in lower case, or with known names in the place of unknown ones."""
+        """Other ways to read a sentence: in lower case, or with known names and numbers in the place of others."""
         tokenizer = self.model.source_tokenizer
         if self.options.recase and not tokenizer.lowercase and is_in_capitals(form.read):
             return [replace(form, read=read, capitals=True) for read in recased(form.read, tokenizer)]
@@ -137,8 +140,9 @@ class Passages:
             unknown += names
         elif result.trace is not None:
             unknown = [name for name in names if is_guessed(name, part, result.text, result.trace, tokenizer)]
-        if unknown:
-            return with_placeholders(part, unknown, self.model.placeholders)
+        numbers = lost_numbers(part, result.text) if self.options.copy_unknown and tokenizer.kind == "bpe" else []
+        if unknown or numbers:
+            return with_placeholders(part, unknown, self.model.placeholders if unknown else (), numbers)
         small = without_first_capital(form.read, tokenizer) if self.options.recase else None
         return [] if small is None else [replace(form, read=small, capital=True)]
 
@@ -148,6 +152,7 @@ class Passages:
         for one in (result, *result.alternatives):
             if not is_kept(form.stand_for, one.text):
                 continue
+            places = _run_places(one, form, begins=self.options.prefix is None)
             text, trace = renamed(one.text, form.stand_for), one.trace
             if trace is not None and form.stand_for:
                 trace = with_names(trace, form.stand_for)
@@ -156,8 +161,7 @@ class Passages:
             if form.capital:
                 text, trace = text[:1].upper() + text[1:], None if trace is None else with_capital(trace)
             if form.runs:
-                read = form.read.upper() if form.capitals else renamed(form.read, form.stand_for)
-                text, trace = _with_runs(text, trace, read, form.runs, begins=self.options.prefix is None)
+                text, trace = _with_runs(text, trace, one, form, places)
             copied = (*(run.text for run in form.runs), *form.stand_for.values())
             restored.append(replace(one, text=text, trace=trace, copied=copied, alternatives=()))
         return restored
@@ -232,28 +236,35 @@ class Passages:
             warnings.warn(message, RegardWarning, stacklevel=6)
 
 
-def _with_runs(
-    text: str, trace: Trace | None, read: str, runs: Sequence[Run], *, begins: bool
-) -> tuple[str, Trace | None]:
-    """A translation with copied parts after the words that attend to those before them in the source.
+def _run_places(one: Translation, form: Form, *, begins: bool) -> list[int]:
+    """Before which word of a translation each copied part goes: after the word that attends to what stands before it.
 
     `begins` says whether the translation may begin with one of them.
     """
-    words, count = text.split(), len(read.split())
+    words, count = len(one.text.split()), len(form.read.split())
     places = []
-    for run in runs:
+    for run in form.runs:
         if run.place in (0, count):
-            places.append(0 if run.place == 0 and begins else len(words))
-        elif trace is None:
-            places.append(round(run.place * len(words) / count))
+            places.append(0 if run.place == 0 and begins else words)
+        elif one.trace is None:
+            places.append(round(run.place * words / count))
         else:
-            places.append(1 + int(word_weights(trace, read, text)[:, run.place - 1].argmax()))
-    copies = [run.text for run in runs]
-    written = " ".join(inserted(words, places, copies))
-    if trace is None:
+            places.append(1 + int(word_weights(one.trace, form.read, one.text)[:, run.place - 1].argmax()))
+    return places
+
+
+def _with_runs(
+    text: str, trace: Trace | None, one: Translation, form: Form, places: Sequence[int]
+) -> tuple[str, Trace | None]:
+    """A text and its trace, in which names and capitals of a translation are restored, with the copied parts."""
+    words, copies = one.text.split(), [run.text for run in form.runs]
+    # A name may have more words than what stood for it, but has as many labels.
+    moved = [len(renamed(" ".join(words[:place]), form.stand_for).split()) for place in places]
+    written = " ".join(inserted(text.split(), moved, copies))
+    if trace is None or one.trace is None:
         return written, None
-    columns = [_first_label(trace.source, read, run.place) for run in runs]
-    rows = [_first_label(trace.target, text, place) for place in places]
+    columns = [_first_label(one.trace.source, form.read, run.place) for run in form.runs]
+    rows = [_first_label(one.trace.target, one.text, place) for place in places]
     return written, with_copies(trace, columns, rows, copies, written)
 
 

@@ -126,6 +126,7 @@ def _parts(text: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
 def _divided(sentence: str, joint: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
     """A sentence in parts of at most MAX_TOKENS."""
     parts: list[tuple[str, str]] = []
+    sentence = " ".join(sentence.split())
     # A token has at least one character, so that most sentences need not be encoded here.
     while len(sentence) > MAX_TOKENS:
         # No piece of a vocabulary is as long as a line may be: only the beginning is looked at.
