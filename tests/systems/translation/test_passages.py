@@ -237,11 +237,18 @@ def test_numbers_keep_their_digits(english, number, copied):
         ("1,250,000 of 3.5 million", "1 250 000 sur 3,5 millions", []),
         ("1,250,000 of 4000", "1.250.000 von 40000", ["4000"]),
         ("the 1990s, A380 and 1234", "", ["1234"]),
+        ("on 12/05/2021, call 1-800-555-0199", "le 12/05/2021, appelez 1855599", ["1-800-555-0199"]),
     ],
 )
 def test_a_number_is_lost_where_its_digits_are_missing(given, written, lost):
     segment = Segment(given, "")
     assert [given[slice(*span)] for span in lost_numbers(segment, written)] == lost
+
+
+def test_a_text_without_letters_is_copied():
+    german = regard.load("en-de", device="cpu")
+    for text in ("12345", "$19.99", "3, 4, 7."):
+        assert german.translate(text).text == text
 
 
 @quiet

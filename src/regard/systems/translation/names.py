@@ -29,7 +29,7 @@ NUMBERS = ("27", "38", "46")
 MIN_DIGITS = 3
 """Shorter numbers may be written as words."""
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"(?<![\w.,])[$€£¥]?([0-9]+(?:[.,][0-9]+)*)(?!\w)")
+_NUMBER = re.compile(r"(?<![\w.,])[$€£¥]?([0-9]+(?:[.,/-][0-9]+)*)(?!\w)")
 _WRITTEN_NUMBER = re.compile(r"[0-9]+(?:[.,\u00a0\u202f ][0-9]{3}(?![0-9]))*(?:[.,][0-9]+)?")
 
 
@@ -108,7 +108,9 @@ def lost_numbers(segment: Segment, written: str) -> list[Span]:
     for match in _NUMBER.finditer(segment.given):
         spans = [match.span(), match.span(1)]  # without the sign where that is copied anyway
         free = [span for span in spans if not _overlaps(span, segment.copied)]
-        if free and len(_digits(match[1])) >= MIN_DIGITS and _digits(match[1]) not in written_numbers:
+        digits = _digits(match[1])
+        kept = digits in written_numbers or re.search(rf"(?<![0-9]){re.escape(match[1])}(?![0-9])", written)
+        if free and len(digits) >= MIN_DIGITS and not kept:
             lost.append(free[0])
     return lost
 

@@ -41,7 +41,7 @@ class Form:
     """A way to read a sentence: as far as it can be spelled, in lower case, or with other names."""
 
     read: str
-    """What the model reads; empty where there is nothing that it can read."""
+    """What the model reads; empty where there are no letters that it can read."""
     runs: tuple[Run, ...] = ()
     stand_for: Mapping[str, str] = field(default_factory=dict)
     """Words that stand for names, and these names."""
@@ -74,7 +74,7 @@ class Segment:
             end = stop
         read = " ".join((read + self.given[end:]).split())
         stand_for = {word: self.given[slice(*span)] for span, word in names.items()}
-        return Form(read if any(map(str.isalnum, read)) else "", tuple(runs), stand_for)
+        return Form(read if any(map(str.isalpha, read)) else "", tuple(runs), stand_for)
 
     def words_before(self, place: int) -> int:
         """How many words of what is read stand before a place of the sentence."""
