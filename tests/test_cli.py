@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from command_line import refused, regard, write_lines
 from small_models import small_translator
@@ -238,9 +239,22 @@ def test_a_trace_is_shown_and_drawn(tmp_path):
     assert (tmp_path / "t.svg").read_bytes().startswith(b"<?xml")
     regard("view", path, "--output", tmp_path / "t.html", "--style", "lines", check=True)
     assert 'shown="lines"' in (tmp_path / "t.html").read_text(encoding="utf-8")
+    assert "--style is for figures and pages: give --output" in refused("view", path, "--style", "lines")
+    assert "'text', which takes --layer, --head, --pieces." in refused("view", path, "--cells")
+    assert "which takes --layer, --head, --style, --pieces." in refused(
+        "view", path, "--cells", "-o", tmp_path / "t.png"
+    )
     assert "t.html is no trace but a finished picture or page" in refused("view", tmp_path / "t.html")
     (tmp_path / "pretty.json").write_text(json.dumps(trace.to_dict(), indent=2))
     assert "chien" in regard("view", tmp_path / "pretty.json", check=True).stdout
+
+
+def test_view_joins_subwords_unless_their_pieces_are_asked_for(tmp_path):
+    path = Trace.from_weights(["c", "up"], ["t", "asse"], np.eye(2), source_text="cup", target_text="tasse").save(
+        tmp_path / "t.json"
+    )
+    assert "tasse" in regard("view", path, check=True).stdout
+    assert " asse" in regard("view", path, "--pieces", check=True).stdout
 
 
 @pytest.mark.parametrize(

@@ -100,12 +100,29 @@ def test_a_language_model_that_generates_gives_one_square():
         (["▁The", "▁Europe", "an", "</s>"], ["The", "Europe", "an", "</s>"], "The European"),
         (["Ġthe", "Ġcaf", "Ã©", "<|endoftext|>"], ["the", "caf", "é", "<|endoftext|>"], "the café"),
         (["[CLS]", "play", "##ing", ".", "[SEP]"], ["[CLS]", "play", "ing", ".", "[SEP]"], "playing ."),
-        (["plain", "words"], ["plain", "words"], "plainwords"),
+        (["[CLS]", "plain", "words", "[SEP]"], ["[CLS]", "plain", "words", "[SEP]"], "plain words"),
+        (["play", "ing</w>", "<3</w>", "<|endoftext|>"], ["play", "ing", "<3", "<|endoftext|>"], "playing <3"),
+        (["play@@", "ing", "cards"], ["play", "ing", "cards"], "playing cards"),
         (["▁", "a"], ["␣", "a"], "a"),
     ],
 )
 def test_the_marks_of_tokenizers_are_removed(tokens, labels, text):
     assert plain_tokens(tokens) == (labels, text)
+
+
+def test_words_without_a_subword_among_them_stay_words():
+    trace = Trace.from_transformers(attention(1, 1, 2, 5, 5), ["[CLS]", "the", "cat", "sat", "[SEP]"])
+    assert trace.by_words() == trace
+    assert trace.axis("tokens").text == "the cat sat"
+
+
+def test_an_encoding_without_a_batch_is_one_example():
+    tokenizer, weights = Tokenizer("[CLS]", "the", "cat", "[SEP]", "[PAD]"), attention(1, 1, 2, 5, 5)
+    inputs = {"input_ids": [0, 1, 2, 3, 4], "attention_mask": [1, 1, 1, 1, 0]}
+    trace = Trace.from_transformers(weights, inputs, tokenizer)
+    assert trace.source == ("[CLS]", "the", "cat", "[SEP]")
+    batch = {name: torch.tensor([values]) for name, values in inputs.items()}
+    assert trace == Trace.from_transformers(weights, batch, tokenizer)
 
 
 def test_what_has_no_attention_or_does_not_fit_is_explained():

@@ -1,5 +1,6 @@
 """Each element draws its trace, tells its numbers, and can be used by keyboard and on a phone."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from browser.showing import set_options, settle, show, shown_numbers, texts
 from small_traces import EVERY_KIND, caption, document, glimpses, hostile, persian, reading, tape, translation
 
 from regard.metrics.alignment import merge_subwords
+from regard.trace import Series
 
 LABELS = {
     "matrix": ["The", "zone"],
@@ -211,8 +213,8 @@ def test_an_image_shows_where_a_word_looks(open_page):
     page = show(open_page, "image", caption())
     assert page.locator("attention-image .detail b").text_content() == "red", "sharp, and let through by its gate"
     point_at(page, "star", "image")
-    assert shown_numbers(page, "image") == {"cell 3,4": 0.7, "cell 2,3": 0.1} | dict.fromkeys(
-        ["cell 1,1", "cell 1,2", "cell 1,3", "cell 1,4"], 0.0
+    assert shown_numbers(page, "image") == {"row 3, column 4": 0.7, "row 2, column 3": 0.1} | dict.fromkeys(
+        [f"row 1, column {column}" for column in (1, 2, 3, 4)], 0.0
     )
     overlays = page.locator("attention-image .picture image")
     assert overlays.count() == 2
@@ -222,6 +224,20 @@ def test_an_image_shows_where_a_word_looks(open_page):
     assert overlays.last.get_attribute("href") != before
     set_options(page, "image", layout="all")
     assert page.locator("attention-image .picture image").count() == 3
+
+
+@pytest.mark.parametrize("layout", ["word", "all"])
+def test_beside_a_word_stands_its_probability_or_without_one_its_largest_weight(open_page, layout):
+    probabilities = Series("log_prob", "target", np.log([0.25, 0.5, 0.75]))
+    certain = replace(caption(), series=(*caption().series, probabilities))
+    for trace, numbers, named in (
+        (caption(), {"0.90", "0.80", "0.70"}, "its largest weight."),
+        (certain, {"0.25", "0.50", "0.75"}, "its probability under the model."),
+    ):
+        page = show(open_page, "image", trace)
+        set_options(page, "image", layout=layout)
+        assert {text for text in texts(page, "image") if re.fullmatch(r"\d\.\d\d", text)} == numbers
+        assert named in " ".join(page.locator("attention-image").locator("svg").all_text_contents())
 
 
 def test_a_document_shows_sentences_and_words(open_page):

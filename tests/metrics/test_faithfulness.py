@@ -83,6 +83,8 @@ def test_shuffling_attention_changes_what_depends_on_it_and_nothing_else():
     assert permutation_test(lambda rows: np.full((len(rows), 2), 0.5), weights) == 0.0
     # In a group of its own, a weight has nowhere to go.
     assert permutation_test(first_weight, weights, np.array([0, 1, 1, 1, 1])) == 0.0
+    with pytest.raises(OptionError, match="shuffles must be at least 1; got 0"):
+        permutation_test(first_weight, weights, shuffles=0)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -92,6 +92,13 @@ def test_weights_of_a_word_that_attends_to_more_than_the_image_are_shares_of_wha
     assert phrase_scores([PhraseMaps(weights, [0], covers)], (1, 2)).mass.mean == pytest.approx(0.75)
 
 
+def test_a_word_that_attends_to_nothing_points_nowhere():
+    weights, covers = np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[1.0, 0.0]])
+    found = phrase_scores([PhraseMaps(weights, [0], covers)], (1, 2))
+    assert found.pointing.mean == pointing_game(weights[:1], covers >= 0.5) == 0
+    assert found.pointing_shuffled == 0.5
+
+
 def test_without_phrases_there_is_nothing_to_score():
     with pytest.raises(OptionError, match="nothing to score"):
         phrase_scores([PhraseMaps(np.ones((2, 3)), [], np.zeros((0, 3)))], (1, 3))

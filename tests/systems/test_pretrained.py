@@ -1,5 +1,6 @@
 """Shipped models, and finding any model by its name or folder."""
 
+import json
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from regard.systems.folder import find_model
 from regard.systems.pretrained import pretrained_models
 from regard.systems.translation.alignment import align_pairs
 from regard.systems.translation.model import Translator
+from regard.viewing.view import MEASURED
 
 
 def test_shipped_models_are_small_and_say_what_they_are():
@@ -33,6 +35,16 @@ def test_every_shipped_model_loads_in_evaluation_mode():
         assert not any(module.training for module in model.modules())
         assert model.metrics == shipped.metrics
         assert model.card.startswith("#")
+
+
+def test_how_right_attention_is_can_be_understood_without_a_paper():
+    lines = {model.name: model.metrics.get(MEASURED, "") for model in pretrained_models()}
+    for name in ("photo-en", "photo-en-hard"):
+        config = json.loads((find_model(name) / "config.json").read_text())["config"]
+        side = config["image_size"] // config["stride"]
+        assert f"the middle of {side} x {side} cells" in lines[name], "which its score depends on"
+    assert "average precision 0.18 (1 is perfect;" in lines["reviews-en"]
+    assert not [name for name, line in lines.items() if "AUPRC" in line]
 
 
 def test_the_attention_of_en_fr_crosses_where_french_adjectives_follow_their_noun():

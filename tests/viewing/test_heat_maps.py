@@ -37,6 +37,12 @@ def test_the_terminal_shows_words_and_weights():
     ]
 
 
+def test_the_weights_of_a_column_are_right_aligned():
+    trace = Trace.from_weights(["the", "sleeping"], "abcd", [[1.0, 0.0], [0.05, 0.95], [0.9, 0.1], [0.0, 1.0]])
+    ends = [[found.end() for found in re.finditer(r"\d+|·", line)] for line in shown(trace).splitlines()[2:]]
+    assert len({tuple(each) for each in ends}) == 1, ends
+
+
 def test_long_sources_are_numbered_and_the_numbers_explained():
     words = [f"word{i}" for i in range(20)]
     text = shown(Trace.from_weights(words, ["x"], [[0.05] * 20]), width=150)

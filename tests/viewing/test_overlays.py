@@ -12,6 +12,7 @@ from rich.console import Console
 from regard import Trace, viewing
 from regard.errors import OptionError, RegardError
 from regard.viewing import terminal_image
+from regard.viewing.figures import add_note
 from regard.viewing.shading import attended_cell, attention_field, image_pixels, overlaid
 
 WORDS = ["a", "red", "[star]", "$x$"]
@@ -79,6 +80,14 @@ def test_a_word_by_word_figure_has_the_image_and_each_word_with_its_number_and_g
     assert np.array_equal(tiles[2].images[0].get_array(), expected)
     plain = viewing.word_by_word(Trace.from_image(IMAGE, WORDS, WEIGHTS, grid=(3, 5)))
     assert len(plain.axes) == 5, "without gates there are no bars"
+
+
+def test_gates_are_as_wide_as_the_images_above_them_whatever_is_written_below():
+    figure = add_note(viewing.word_by_word(TRACE, title="t"), "a note")
+    figure.draw_without_rendering()
+    tiles, bars = ([axes.get_position() for axes in figure.axes if bool(axes.images) == has] for has in (True, False))
+    for tile, bar in zip(tiles[1:], bars, strict=True):
+        assert (bar.x0, bar.x1) == pytest.approx((tile.x0, tile.x1), abs=1e-4)
 
 
 def test_the_figure_explains_its_numbers_in_small_print():

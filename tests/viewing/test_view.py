@@ -1,6 +1,7 @@
 """One entrance to all views: the kind of a trace decides, and files, terminals and notebooks are served."""
 
 import io
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from rich.console import Console
+from small_traces import rows, tape, translation
 
 from regard import Trace, viewing
 from regard.errors import OptionError
@@ -116,16 +118,79 @@ def test_options_reach_the_drawing(tmp_path):
 
 
 def test_options_of_another_view_are_explained(tmp_path):
-    with pytest.raises(OptionError, match="no option 'cells'; choose from layer, head, name, style, title"):
+    with pytest.raises(OptionError, match="no option 'cells'; choose from layer, head, name, pieces, style, title"):
         view(TEXT).save(tmp_path / "a.png", cells=True)
-    with pytest.raises(OptionError, match="no option 'cells'; choose from layer, head, name"):
-        view(TEXT).terminal(cells=True)
+    with pytest.raises(OptionError, match=r"no option 'style'; choose from layer, head, name, pieces\."):
+        view(TEXT).show(Console(), style="lines")
     with pytest.raises(OptionError, match="no option 'style'; choose from layer, head, name, cells, overlay"):
         view(CAPTION).save(tmp_path / "a.png", style="lines")
-    with pytest.raises(OptionError, match="no option 'columns'; choose from cells, overlay, seconds, side"):
+    with pytest.raises(
+        OptionError, match="no option 'columns'; choose from layer, head, name, cells, overlay, seconds"
+    ):
         view(CAPTION).save(tmp_path / "a.gif", columns=3)
-    with pytest.raises(OptionError, match="no option 'style'"):
-        view(CAPTION).terminal(style="lines")
+    for trace in (CAPTION, tape()):
+        with pytest.raises(OptionError, match="no option 'style'"):
+            view(trace).show(Console(), style="lines")
+
+
+def test_subwords_are_joined_unless_their_pieces_are_asked_for():
+    source, target = ["a", "c", "up", "</s>"], ["une", "t", "asse", "</s>"]
+    trace = Trace.from_weights(source, target, np.eye(4), source_text="a cup", target_text="une tasse")
+
+    def words(axes):
+        return [[label.get_text() for label in labels] for labels in (axes.get_xticklabels(), axes.get_yticklabels())]
+
+    assert words(view(trace).figure().axes[0]) == [["a", "cup", "</s>"], ["une", "tasse", "</s>"]]
+    assert words(view(trace).figure(pieces=True).axes[0]) == [source, target]
+    assert {text.get_text() for text in view(trace).figure(style="lines").axes[0].texts} >= {"cup", "tasse"}
+    assert {text.get_text() for text in view(trace).figure(style="lines", pieces=True).axes[0].texts} >= {"asse"}
+    assert "tasse" in printed(view(trace))
+    assert " asse" in printed(view(trace).terminal(pieces=True))
+    reading = Trace("reading", (trace.axis("target"),), (Map("reading", "target", "target", np.eye(4)),))
+    assert "[tasse]" in printed(view(reading).terminal(colour=False))
+    assert "[asse]" in printed(view(reading).terminal(colour=False, pieces=True))
+    texts = view(reading).figure(pieces=True).axes[0].texts
+    assert "tasse" not in {text.get_text() for text in texts}
+
+
+def test_a_mean_of_heads_says_so():
+    def noted(trace, **options):
+        return view(trace).figure(**options).get_supxlabel().replace("\n", " ")
+
+    assert noted(TEXT) == noted(TEXT, style="lines") == "Mean of 2 heads."
+    assert noted(TEXT, head=1) == noted(TEXT, style="heat_maps") == ""
+    assert noted(Trace.from_weights("ab", "c", [[0.5, 0.5]])) == noted(Trace.from_weights("a", "c", [[[1.0]]])) == ""
+    heads = [Map(f"cross {la}.{h}", "target", "source", rows(5, 5, 9 * la + h), la, h) for la in (1, 2) for h in (1, 2)]
+
+    def over(*maps):
+        mean = Map("cross", "target", "source", np.mean([each.weights for each in maps], 0))
+        return Trace("translation", translation().axes, (mean, *heads))
+
+    assert noted(over(*heads)) == "Mean of 4 heads in 2 layers."
+    assert noted(over(*heads[2:])) == "Mean of 2 heads of layer 2."
+    assert noted(over(heads[1])) == "", "one head is no mean"
+    assert printed(view(over(*heads))).rstrip().endswith("Mean of 4 heads in 2 layers.")
+    image = np.full((8, 8, 3), 200, np.uint8)
+    caption = Trace.from_image(image, ["a", "dog"], [np.eye(2, 4), np.full((2, 4), 0.25)])
+    assert noted(caption) == "Mean of 2 heads."
+    assert "Mean of 2 heads." in printed(view(caption))
+    maps = tuple(Map(each.name, "source", "source", each.weights, head=each.head) for each in TEXT.maps)
+    reading = Trace("reading", TEXT.axes[:1], maps)
+    assert noted(reading) == "Mean of 2 heads."
+    assert "Mean of 2 heads." in printed(view(reading))
+
+
+def test_a_page_is_called_after_what_it_shows():
+    def title(trace):
+        return re.search("<title>(.*)</title>", view(trace).page())[1]
+
+    assert title(TEXT) == "the dog → le chien"
+    assert title(Trace.from_weights(["▁the", "▁do", "g", "</s>"], ["le"], [[1, 0, 0, 0]])) == "the dog → le"
+    assert title(Trace.from_weights(["a"], ["b"], [[1.0]], source_text="An A", target_text="A B")) == "An A → A B"
+    assert title(Trace.from_weights(["[CLS]"], ["</s>"], [[1.0]])) == "Attention"
+    assert title(tape()) == "Tape"
+    long = title(Trace.from_weights([f"word{i}" for i in range(99)], ["b"], np.ones((1, 99))))
+    assert (len(long), long[-1]) == (160, "…")
 
 
 def test_rich_prints_a_view():
@@ -186,3 +251,12 @@ def test_a_view_says_how_right_the_attention_is(tmp_path):
         for style in ("heat_map", "lines"):
             text = view(trace).save(tmp_path / f"{style}.svg", style=style).read_text()
             assert ("Error rate 0.1 on 7 sentences." in text) == bool(count)
+
+
+@pytest.mark.parametrize("style", ["heat_map", "lines"])
+def test_notes_stand_below_each_other(tmp_path, style):
+    weights = [[[0.9, 0.1]], [[0.4, 0.6]]]
+    trace = Trace.from_weights("ab", "c", weights, attention_measured="Error rate 0.1.")
+    text = view(trace).save(tmp_path / "a.svg", style=style).read_text()
+    assert "Mean of 2 heads." in text
+    assert "Error rate 0.1." in text

@@ -45,6 +45,7 @@ def view(
     layer: int | None = None,
     head: int | None = None,
     style: str | None = None,
+    pieces: bool = False,
     cells: bool = False,
 ) -> None:
     """Draw the attention in a saved trace: in the terminal, as a figure, or as an interactive page.
@@ -63,7 +64,9 @@ def view(
     head
         Show the attention of this head, counted from 1.
     style
-        heat_map, heat_maps (all heads side by side) or lines; for readings also word_by_word.
+        With --output, heat_map, heat_maps (all heads side by side) or lines; for readings also word_by_word.
+    pieces
+        Show the subwords of each word one by one instead of joined; on a page, a switch joins them.
     cells
         Over an image, draw the weights cell by cell instead of as a smooth overlay.
     """
@@ -72,8 +75,15 @@ def view(
     from regard.viewing.view import view as make_view
 
     shown = make_view(_read(trace, line))
-    given = {"layer": layer, "head": head, "style": style, "cells": cells or None}
+    given = {"layer": layer, "head": head, "style": style, "pieces": pieces or None, "cells": cells or None}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if refused := [name for name in options if name not in shown.options(output)]:
+        if output is None and refused[0] in shown.options("figure.png"):
+            raise OptionError(f"--{refused[0]} is for figures and pages: give --output FILE.png or FILE.html too.")
+        taken = ", ".join(f"--{name}" for name in given if name in shown.options(output))
+        raise OptionError(
+            f"--{refused[0]} is not for this trace of kind {shown.trace.kind!r}, which takes {taken or 'no options'}."
+        )
     if output is None:
         shown.show(Console(), **options)
     else:

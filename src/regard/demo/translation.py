@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 import regard
-from regard.errors import OptionError
 from regard.metrics.alignment import GoldAlignment
 from regard.metrics.translation import corpus_bleu
 from regard.systems.translation.alignment import align_words, alignment_error
@@ -72,9 +71,7 @@ def show_pretrained(console: Console, folder: Path) -> list[Path]:
     for translation in translations:
         console.print(f"{translation.source}\n[bold]{translation.text}[/bold]\n")
     last = translations[-1]
-    if last.trace is None:
-        raise OptionError("The model en-fr has no attention to show.")
-    view = regard.view(last.trace.by_words())
+    view = regard.view(last)
     console.print(view, "")
     title = last.text
     return [

@@ -115,6 +115,8 @@ def permutation_test(
     within a sentence. The change is the total variation distance, from 0 to 1; near 0, where the model attends hardly
     matters for what it predicts.
     """
+    if shuffles < 1:
+        raise OptionError(f"shuffles must be at least 1; got {shuffles}.")
     weights = _vector(weights)
     groups = np.zeros(len(weights), dtype=int) if groups is None else np.asarray(groups)
     random = np.random.default_rng(seed)

@@ -114,13 +114,14 @@ def phrase_scores(captions: Sequence[PhraseMaps], grid: tuple[int, int]) -> Phra
 
 
 def _points(weights: Map, covers: Map) -> np.ndarray:
-    """Whether the strongest cell of each row is covered at least by half."""
-    return np.asarray(np.take_along_axis(covers, weights.argmax(-1)[:, None], -1)[:, 0] >= 0.5)
+    """Whether the strongest cell of each row is covered at least by half; a row of zeros has none."""
+    covered = np.take_along_axis(covers, weights.argmax(-1)[:, None], -1)[:, 0]
+    return np.asarray(weights.any(-1) & (covered >= 0.5))
 
 
 def _pointed(one: PhraseMaps) -> np.ndarray:
     """(phrases, words): whether the strongest cell of each word is covered by the boxes of each phrase."""
-    return one.covers[:, one.weights.argmax(-1)] >= 0.5
+    return np.asarray(one.weights.any(-1) & (one.covers[:, one.weights.argmax(-1)] >= 0.5))
 
 
 def _shares(weights: Map) -> np.ndarray:

@@ -65,22 +65,33 @@ def axes_and_maps(
 def plain_tokens(tokens: Sequence[str]) -> tuple[list[str], str]:
     """Tokens without the marks of their tokenizer, and the text that they make up without special tokens.
 
-    Knows the marks of SentencePiece ("▁the"), byte-level BPE ("Ġthe") and WordPiece ("##ing").
+    Knows the marks of SentencePiece ("▁the"), byte-level BPE ("Ġthe"), WordPiece ("##ing") and other BPE ("the</w>",
+    "play@@ ing"). Without any mark, every token is a word.
     """
-    ordinary = [token for token in tokens if not _is_special(token)]
-    is_bytes = any(token.startswith("Ġ") for token in ordinary)
-    is_wordpiece = any(token.startswith("##") for token in ordinary)
+    pieces = iter(_pieces([token for token in tokens if not _is_special(token)]))
     labels, text = [], ""
     for token in tokens:
         if _is_special(token):
             labels.append(token)
             continue
-        piece = _from_bytes(token) if is_bytes else token.replace("▁", " ")
-        if is_wordpiece:
-            piece = piece[2:] if piece.startswith("##") and len(piece) > 2 else f" {piece}"
+        piece = next(pieces)
         labels.append(piece.strip(" ") or "␣")
         text += piece
     return labels, text.strip()
+
+
+def _pieces(tokens: Sequence[str]) -> list[str]:
+    """Tokens as parts of a text, with a space where a word begins or ends."""
+    if any(token.startswith("Ġ") for token in tokens):
+        return [_from_bytes(token) for token in tokens]
+    if any("▁" in token for token in tokens):
+        return [token.replace("▁", " ") for token in tokens]
+    if not any(token.startswith("##") for token in tokens):
+        if any(token.endswith("</w>") for token in tokens):
+            return [f"{token[:-4]} " if token.endswith("</w>") else token for token in tokens]
+        if any(token.endswith("@@") for token in tokens):
+            return [token[:-2] if token.endswith("@@") else f"{token} " for token in tokens]
+    return [token[2:] if token.startswith("##") and len(token) > 2 else f" {token}" for token in tokens]
 
 
 def _attentions(output: Any, example: int) -> dict[str, list[Layer]]:
@@ -134,9 +145,7 @@ def _tokens(given: Any, tokenizer: Any, example: int) -> tuple[list[str], list[i
     mask = None
     if isinstance(given, Mapping):
         mask, given = given.get("attention_mask"), given["input_ids"]
-    ids = given.tolist() if hasattr(given, "tolist") else list(given)
-    if ids and isinstance(ids[0], list | tuple):
-        ids = list(ids[example])
+    ids = _example(given, example)
     if ids and not isinstance(ids[0], str):
         if tokenizer is None:
             raise OptionError(
@@ -145,9 +154,15 @@ def _tokens(given: Any, tokenizer: Any, example: int) -> tuple[list[str], list[i
         ids = tokenizer.convert_ids_to_tokens(ids)
     kept = list(range(len(ids)))
     if mask is not None:
-        row = (mask.tolist() if hasattr(mask, "tolist") else list(mask))[example]
+        row = _example(mask, example)
         kept = [place for place in kept if row[place]]
     return [str(token) for token in ids], kept
+
+
+def _example(given: Any, example: int) -> list[Any]:
+    """One example of a batch; what has no batch dimension is one example."""
+    rows = given.tolist() if hasattr(given, "tolist") else list(given)
+    return list(rows[example]) if rows and isinstance(rows[0], list | tuple) else rows
 
 
 def _fitting(tokens: list[str], count: int, name: str) -> list[str]:
@@ -187,6 +202,8 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _is_special(token: str) -> bool:
+    if token.endswith("</w>"):
+        return False
     return (token.startswith("<") and token.endswith(">") and len(token) > 2) or token in (
         "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]", "[BOS]", "[EOS]",
     )  # fmt: skip

@@ -136,11 +136,13 @@ def add_title(figure: Figure, title: str | None, *, fontsize: float | int = 12, 
 
 
 def add_note(figure: InlineFigure, note: str | None) -> InlineFigure:
-    """Write a note in small letters below the figure, in as many lines as its width needs; return the figure."""
+    """Write a note in small letters below the figure and its other notes, in as many lines as its width needs."""
     if note:
-        lines = _wrapped(figure, printable(note), _NOTE_FONTSIZE)
+        above, lines = figure.get_supxlabel(), _wrapped(figure, printable(note), _NOTE_FONTSIZE)
         if figure.get_layout_engine() is None:
-            _make_room(figure, below=NOTE_INCHES + (len(lines) - 1) * _line_inches(_NOTE_FONTSIZE))
+            first = _line_inches(_NOTE_FONTSIZE) if above else NOTE_INCHES
+            _make_room(figure, below=first + (len(lines) - 1) * _line_inches(_NOTE_FONTSIZE))
+        lines = [above, *lines] if above else lines
         figure.supxlabel("\n".join(lines), fontsize=_NOTE_FONTSIZE, color="0.35", parse_math=False)
     return figure
 
@@ -171,7 +173,8 @@ def _make_room(figure: Figure, *, above: float = 0.0, below: float = 0.0) -> Non
     taller = height + above + below
     figure.set_figheight(taller)
     for axes in figure.axes:
-        place = axes.get_position()
+        # The place that the axes were given, which an image with its own aspect may not fill.
+        place = axes.get_position(original=True)
         axes.set_position((place.x0, (place.y0 * height + below) / taller, place.width, place.height * height / taller))
     for text in figure.texts:
         text.set_y((text.get_position()[1] * height + below) / taller)

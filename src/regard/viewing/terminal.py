@@ -155,7 +155,7 @@ def _ruler(start: int, end: int, step: int = 1) -> str:
 
 def _cell(shade: float, weight: float, width: int) -> Text:
     number = f"{100 * weight:.0f}" if abs(weight) >= 0.005 else "·"
-    return _shaded(f"{number:^{width}}", shade)
+    return _shaded(f"{f'{number:>3}':^{width}}", shade)
 
 
 def _block(shade: float) -> Text:

@@ -2,20 +2,23 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from inspect import Parameter, signature
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.console import Console, ConsoleOptions, RenderableType
+import numpy as np
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
 from regard.errors import OptionError
 from regard.files import write_text
 from regard.trace import Trace
+from regard.trace.transformers_output import plain_tokens
 from regard.viewing import terminal
+from regard.viewing.words import shortened
 
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
@@ -44,16 +47,19 @@ class View:
         layer: int | None = None,
         head: int | None = None,
         name: str | None = None,
+        pieces: bool = False,
         style: str = "heat_map",
         title: str | None = None,
     ) -> "InlineFigure":
         """A matplotlib figure of the main map, or of the first map with this layer, head and name.
 
-        `style` is "heat_map", "lines", or "heat_maps" for all selected heads side by side.
+        The subwords of each word are joined, unless `pieces` asks for them. `style` is "heat_map", "lines", or
+        "heat_maps" for all selected heads side by side.
         """
         from regard.viewing import heat_map_figures, line_figures
+        from regard.viewing.figures import add_note
 
-        selected = self._select(layer=layer, head=head, name=name)
+        selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
         if style not in self.STYLES:
             raise OptionError(f"There is no style {style!r}; choose from {', '.join(self.STYLES)}.")
         if style == "heat_maps":
@@ -61,7 +67,12 @@ class View:
         if title is None and (layer, head, name) != (None, None, None):
             title = selected.main.name
         draw = line_figures.lines if style == "lines" else heat_map_figures.heat_map
-        return draw(selected, title=title)
+        return add_note(draw(selected, title=title), mean_note(selected))
+
+    def options(self, path: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+        """The names of the options that `save` to this path takes, or without one `terminal` and `show`."""
+        parameters = signature(self.terminal if path is None else self.figure).parameters
+        return tuple(name for name in parameters if name not in ("width", "colour"))
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the view to a file; its suffix decides the format. `options` are those of `figure`.
@@ -70,7 +81,7 @@ class View:
         the picture, every layer and head, and saves what is selected.
         """
         suffix = check_suffix(path, self.SUFFIXES)
-        check_options(self.figure, options)
+        check_options(self.options(path), options)
         if suffix == ".html":
             return write_text(path, self.page(**options))
         from regard.viewing.figures import add_note, save
@@ -81,16 +92,25 @@ class View:
         """A complete HTML page; `options` are those of `figure`."""
         from regard.viewing import pages
 
-        check_options(self.figure, options)
+        check_options(self.options("page.html"), options)
         return pages.page([self._component(**options)], title=options.get("title") or self._heading())
 
-    def terminal(self, *, width: int = 80, colour: bool = True, **options: Any) -> RenderableType:
-        """A rich renderable for a terminal of this width; `options` are layer, head and name, as in `figure`.
+    def terminal(
+        self,
+        *,
+        width: int = 80,
+        colour: bool = True,
+        layer: int | None = None,
+        head: int | None = None,
+        name: str | None = None,
+        pieces: bool = False,
+    ) -> RenderableType:
+        """A rich renderable for a terminal of this width, of the map and the words or subwords that `figure` draws.
 
         Without `colour` the shape of each cell shows its weight; rich itself leaves colours out where there are none.
         """
-        check_options(self._select, options)
-        return terminal.heat_map(self._select(**options), width=width)
+        selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
+        return with_mean_note(terminal.heat_map(selected, width=width), selected)
 
     @property
     def measured(self) -> str | None:
@@ -100,6 +120,7 @@ class View:
 
     def show(self, console: Console, **options: Any) -> None:
         """Print `terminal` as wide as the console, and below it how right the attention is."""
+        check_options(self.options(), options)
         console.print(self.terminal(width=console.width, colour=console.color_system is not None, **options))
         if self.measured:
             console.print(Text(self.measured, style="dim"))
@@ -133,9 +154,20 @@ class View:
         return pages.component(self.trace, self.ELEMENTS, shown=shown, options=chosen)
 
     def _heading(self) -> str:
-        """What the page is called unless it is given a title."""
+        """What the page is called unless it is given a title: the texts, or the words of the main map."""
         texts = [axis.text for axis in self.trace.axes if axis.text]
-        return " → ".join(texts)[:_MAX_TITLE] or self.trace.kind.capitalize()
+        if not texts and self.trace.maps:
+            sides = dict.fromkeys((self.trace.main.columns, self.trace.main.rows))
+            axes = [axis for axis in map(self.trace.axis, sides) if axis.kind in ("tokens", "words")]
+            texts = [text for axis in axes if (text := plain_tokens(axis.labels[:_MAX_TITLE])[1])]
+        named = "Attention" if self.trace.kind == "text" else self.trace.kind.capitalize()
+        return shortened(" → ".join(texts), _MAX_TITLE) or named
+
+    def _drawn(
+        self, *, layer: int | None = None, head: int | None = None, name: str | None = None, pieces: bool = False
+    ) -> Trace:
+        selected = self._select(layer=layer, head=head, name=name)
+        return selected if pieces else selected.by_words()
 
     def _select(self, *, layer: int | None = None, head: int | None = None, name: str | None = None) -> Trace:
         if layer is None and head is None and name is None:
@@ -165,11 +197,31 @@ def view_class(kind: str) -> type[View]:
     return found
 
 
-def check_options(draw: Callable[..., Any], options: Mapping[str, Any]) -> None:
+def check_options(known: Sequence[str], options: Mapping[str, Any]) -> None:
     """Refuse options that this view does not have, as `cells` for a trace of text."""
-    known = [name for name, each in signature(draw).parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
     if unknown := [name for name in options if name not in known]:
         raise OptionError(f"This view has no option {unknown[0]!r}; choose from {', '.join(known)}.")
+
+
+def mean_note(trace: Trace) -> str | None:
+    """What the main map says about itself where it is the mean of heads of the trace, of all or of one layer."""
+    if not trace.maps or trace.main.head is not None:
+        return None
+    sides = trace.main.rows, trace.main.columns
+    heads = [each for each in trace.maps if each.head is not None and (each.rows, each.columns) == sides]
+    layers = sorted({each.layer for each in heads if each.layer is not None})
+    choices = {None: heads} | {layer: [each for each in heads if each.layer == layer] for layer in layers}
+    for layer, maps in choices.items():
+        if len(maps) > 1 and np.allclose(trace.weights, np.mean([each.weights for each in maps], 0), atol=1e-4):
+            several = f" in {len(layers)} layers" if len(layers) > 1 else ""
+            return f"Mean of {len(maps)} heads{several if layer is None else f' of layer {layer}'}."
+    return None
+
+
+def with_mean_note(drawn: RenderableType, trace: Trace) -> RenderableType:
+    """What was drawn for a terminal, and below it that it is the mean of heads where that is so."""
+    note = mean_note(trace)
+    return drawn if note is None else Group(drawn, Text(note, style="dim"))
 
 
 def check_suffix(path: str | os.PathLike[str], allowed: tuple[str, ...]) -> str:

@@ -150,9 +150,27 @@ def test_the_attention_between_aligned_words_is_shown(folder, tmp_path):
     drawn = regard("align", folder / "model", *files, "--show", "-", check=True).stdout
     assert all(word in drawn for word in ("dogs", "y", "z"))
     page = tmp_path / "first.html"
-    links = regard("align", folder / "model", *files, "--show", page, check=True).stdout
-    assert links == regard("align", folder / "model", *files, check=True).stdout
-    assert "dogs" in page.read_text(encoding="utf-8")
+    done = regard("align", folder / "model", *files, "--show", page, check=True)
+    assert done.stdout == regard("align", folder / "model", *files, check=True).stdout
+    assert f"Wrote {page} (pair 2 of 3)\n" in done.stderr
+    assert "<title>two dogs → x y</title>" in page.read_text(encoding="utf-8")
+    blank = write_lines(tmp_path / "blank", ["", "", ""])
+    none = regard("align", folder / "model", files[0], blank, "--show", tmp_path / "none.html", check=True)
+    assert "No pair has links: " in none.stderr
+    assert not (tmp_path / "none.html").exists()
+
+
+def test_how_right_an_alignment_is_stands_once_below_all_pairs(tmp_path):
+    model, measured = small_translator(), "Error rate 0.1 on 7 sentences."
+    model.metrics = {"attention_measured": measured}
+    model.save(tmp_path / "model")
+    files = [write_lines(tmp_path / name, lines) for name, lines in (("a", ["two dogs", "two"]), ("b", ["x y", "z"]))]
+    drawn = regard("align", tmp_path / "model", *files, "--show", "-", check=True).stdout
+    assert drawn.count(measured) == 1
+    assert drawn.rstrip().endswith(measured)
+    done = regard("align", tmp_path / "model", *files, "--show", tmp_path / "two.html", check=True)
+    assert f"Wrote {tmp_path / 'two.html'} (pair 1 of 2)\n" in done.stderr
+    assert measured in (tmp_path / "two.html").read_text(encoding="utf-8")
 
 
 def test_gold_links_give_an_alignment_error(folder, tmp_path):

@@ -121,7 +121,8 @@ class AlignedPair:
     @property
     def trace(self) -> Trace:
         """The attention from word to word, to be viewed."""
-        return Trace.from_weights(self.source, self.target, self.weights, kind="translation")
+        texts = {"source_text": " ".join(self.source), "target_text": " ".join(self.target)}
+        return Trace.from_weights(self.source, self.target, self.weights, kind="translation", **texts)
 
     def to_text(self) -> str:
         """The links as `0-0 1-2`."""

@@ -122,7 +122,7 @@ def align(
         Write the links to this file instead of the standard output, or one file for each input to a folder.
     show
         Show the attention between the words: "-" draws each pair in the terminal; FILE.png, .svg or .pdf saves a figure
-        of the first pair, FILE.html an interactive page.
+        of the first pair with links, FILE.html an interactive page of it.
     json
         Write a JSON object for each pair: source and target words, links, and the attention weight of each link.
     gold
@@ -139,6 +139,7 @@ def align(
     from regard.systems.translation.alignment import align_stream, alignment_error
     from regard.systems.translation.links import Links, split_pair
     from regard.systems.translation.model import Translator
+    from regard.viewing.view import MEASURED, view
 
     files, both = files or FileOptions(), [path for path in (source, target) if path is not None]
     if len(both) == 1 or sum((bool(both), gold is not None, bool(files.input))) != 1:
@@ -157,14 +158,21 @@ def align(
         return
     pairs = read_pairs(*both) if both else map(split_pair, read_texts((), files.input, sys.stdin))
     aligned = align_stream(forward, pairs, backward, symmetrize=symmetrize, threshold=threshold)
-    skipped = 0
+    skipped = count = shown = 0
     with writing(output) as out:
         for pair in track(aligned, "Aligning", "pairs", enabled=output is not None or not sys.stdout.isatty()):
             say(pair.to_json() if json else pair.to_text(), out)
-            skipped += pair.is_too_long
-            if show is not None and pair.links:
-                show_result(forward.with_measure(Result(trace=pair.trace)), show, model=model)
-                show = show if show == TERMINAL else None
+            skipped, count = skipped + pair.is_too_long, count + 1
+            if show == TERMINAL and pair.links:
+                show_result(Result(trace=pair.trace), show, model=model)
+            elif show is not None and pair.links and not shown:
+                view(forward.with_measure(Result(trace=pair.trace))).save(show)
+            shown = shown or (count if pair.links else 0)
+    if show == TERMINAL and shown and forward.metrics.get(MEASURED):
+        say(str(forward.metrics[MEASURED]))
+    elif show is not None and show != TERMINAL:
+        written = f"Wrote {show}" if count == 1 else f"Wrote {show} (pair {shown} of {count})"
+        say(written if shown else f"No pair has links: {show} is not written.", sys.stderr)
     if skipped:
         sys.stderr.write(f"{skipped} pairs have more than {MAX_TOKENS} tokens on a side; they have no links.\n")
 

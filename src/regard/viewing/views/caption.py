@@ -1,16 +1,19 @@
 """Captions: each word over the image it describes."""
 
 import os
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
 from regard.viewing import terminal_image
-from regard.viewing.view import View, check_options, check_suffix
+from regard.viewing.view import View, check_options, check_suffix, mean_note, with_mean_note
 
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
+
+_SELECTION = ("layer", "head", "name")
 
 
 class CaptionView(View):
@@ -32,11 +35,21 @@ class CaptionView(View):
     ) -> "InlineFigure":
         """The word-by-word figure; its options are explained at `caption_figures.word_by_word`."""
         from regard.viewing.caption_figures import word_by_word
+        from regard.viewing.figures import add_note
 
         selected = self._select(layer=layer, head=head, name=name)
         if title is None:
             title = selected.axis(selected.main.rows).text
-        return word_by_word(selected, cells=cells, overlay=overlay, columns=columns, title=title)
+        drawn = word_by_word(selected, cells=cells, overlay=overlay, columns=columns, title=title)
+        return add_note(drawn, mean_note(selected))
+
+    def options(self, path: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+        """The options of `figure`, for a GIF those of `caption_figures.animation`, for the terminal its own."""
+        if path is None or Path(path).suffix.lower() != ".gif":
+            return super().options(path)
+        from regard.viewing.caption_figures import animation
+
+        return (*_SELECTION, *list(signature(animation).parameters)[1:])
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the figure or the page, or an animation to a GIF file, by the suffix of the path.
@@ -48,19 +61,27 @@ class CaptionView(View):
         from regard.viewing.caption_figures import animation
         from regard.viewing.figures import save
 
-        selection = {key: options.pop(key, None) for key in ("layer", "head", "name")}
-        check_options(animation, options)
+        check_options(self.options(path), options)
+        selection = {key: options.pop(key, None) for key in _SELECTION}
         return save(animation(self._select(**selection), **options), path)
 
-    def terminal(
-        self, *, width: int = 80, colour: bool = True, cells: bool = False, overlay: str = "light", **options: Any
+    def terminal(  # type: ignore[override]
+        self,
+        *,
+        width: int = 80,
+        colour: bool = True,
+        layer: int | None = None,
+        head: int | None = None,
+        name: str | None = None,
+        cells: bool = False,
+        overlay: str = "light",
     ) -> RenderableType:
         """The word-by-word tiles for a terminal of this width, in shades of one character without `colour`."""
-        check_options(self._select, options)
-        selected = self._select(**options)
-        return terminal_image.word_by_word(
+        selected = self._select(layer=layer, head=head, name=name)
+        drawn = terminal_image.word_by_word(
             selected, width=width, side=min(18, width), cells=cells, overlay=overlay, colour=colour
         )
+        return with_mean_note(drawn, selected)
 
 
 VIEW = CaptionView

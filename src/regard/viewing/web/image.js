@@ -41,7 +41,7 @@ export class AttentionImage extends SelectionElement {
     const caption = {
       selection,
       grid: selection.columns.axis.grid,
-      peaks: peaksOf(selection),
+      numbers: this.#probabilities() ?? peaksOf(selection),
       base: this.#image(selection, tiles ? MAX_TILE_WIDTH : MAX_WIDTH),
       gates: seriesOf(this.trace, "gate", selection.rows),
       choices: this.trace.values("choice"),
@@ -68,14 +68,11 @@ export class AttentionImage extends SelectionElement {
   detail({ row, column }) {
     const { selection } = this.selected;
     const name = html("b", {}, html("bdi", {}, printable(selection.rows.labels[row])));
-    const pairs = strongest(selection, row, 6).map(([cell, weight]) => [
-      `cell ${selection.columns.labels[cell]}`,
-      weight,
-    ]);
+    const pairs = strongest(selection, row, 6).map(([cell, weight]) => [placeOf(cell, selection), weight]);
     const heading = [name, " looks at", ...rowSeries(this.trace, selection, row)];
     if (column !== null) {
       heading.push(
-        html("span", { className: "quiet" }, `; cell ${selection.columns.labels[column]} under the pointer: `),
+        html("span", { className: "quiet" }, `; ${placeOf(column, selection)} under the pointer: `),
         formatWeight(selection.weights[row * selection.width + column]),
       );
     }
@@ -86,11 +83,17 @@ export class AttentionImage extends SelectionElement {
   }
 
   legend(width) {
-    const note =
+    const colours =
       this.options.overlay === "light"
-        ? "Bright: attended to; dark: not. The number beside a word is its largest weight."
-        : "The brightest colour is the strongest cell of the word. The number beside a word is its largest weight.";
-    return legendText(note, { width, theme: this.theme });
+        ? "Bright: attended to; dark: not."
+        : "The brightest colour is the strongest cell of the word.";
+    const number = this.#probabilities() ? "probability under the model" : "largest weight";
+    return legendText(`${colours} The number beside a word is its ${number}.`, { width, theme: this.theme });
+  }
+
+  /** The probability of each word, where the trace has it. */
+  #probabilities() {
+    return seriesOf(this.trace, "log_prob", this.selected.selection.rows)?.map((value) => Math.exp(Math.min(0, value)));
   }
 
   /** The image at the size of the drawing; blank until it is decoded. */
@@ -105,6 +108,12 @@ export class AttentionImage extends SelectionElement {
       this.#base = { key, image, pixels: prepared(image, ...size) };
     return this.#base.pixels;
   }
+}
+
+/** Where a cell lies in the image, counted from 1. */
+function placeOf(cell, { columns }) {
+  const across = columns.axis.grid[1];
+  return `row ${Math.floor(cell / across) + 1}, column ${(cell % across) + 1}`;
 }
 
 function peaksOf({ weights, height, width }) {

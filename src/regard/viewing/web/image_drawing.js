@@ -8,7 +8,7 @@ import { measure, text, wrapped } from "./text.js";
 import { shortened } from "./tokens.js";
 
 /**
- * What both pictures share. `caption` has selection, grid, base (the prepared image), peaks (the largest weight of each
+ * What both pictures share. `caption` has selection, grid, base (the prepared image), numbers (one to show beside each
  * word), and where they are known gates, choices and boxes.
  */
 class CaptionPicture extends Picture {
@@ -111,10 +111,10 @@ export class WordPicture extends CaptionPicture {
     return svg("image", { href, width: this.imageWidth, height: this.imageHeight, preserveAspectRatio: "none" });
   }
 
-  /** A word with its largest weight, and its gate below. */
+  /** A word with its number, and its gate below. */
   #chip(item, isCurrent = false) {
     const { theme } = this;
-    const number = fixed(this.caption.peaks[item.index], 2);
+    const number = fixed(this.caption.numbers[item.index], 2);
     const [wordX, numberX] = this.reversed ? [item.width - 7, 7] : [7, item.width - 7 - measure(number, 11)];
     const colour = isCurrent ? theme.current : theme.ink;
     const frame = { width: item.width, height: 30, rx: 6, "stroke-width": isCurrent ? 2 : 1 };
@@ -151,7 +151,7 @@ export class WordPicture extends CaptionPicture {
   }
 }
 
-/** A tile for each word: the image as this word attends to it, the word, and its largest weight. */
+/** A tile for each word: the image as this word attends to it, the word, and its number. */
 export class TilesPicture extends CaptionPicture {
   static TILE = 150;
   static GAP = 8;
@@ -210,7 +210,7 @@ export class TilesPicture extends CaptionPicture {
       { transform: `translate(${this.#x(row)} ${this.#y(row)})` },
       svg("image", { ...size, href: this.overlaidFor(row) }),
       text(2, this.imageHeight + 13, label, { fill: this.theme.ink, weight: "600" }),
-      text(this.tile - 2, this.imageHeight + 13, fixed(this.caption.peaks[row], 2), number),
+      text(this.tile - 2, this.imageHeight + 13, fixed(this.caption.numbers[row], 2), number),
       this.gateBar(row, { x: 0, y: this.imageHeight + 25, width: this.tile }),
     );
   }
