@@ -144,12 +144,11 @@ class Batcher:
         if count > (limit := min(self._per_client, self._queue)):
             raise RefusedError(413, f"At most {limit} inputs of a client can wait at a time; got {count}.")
         if self._waiting[client] + count > self._per_client:
-            message = (
-                f"{self._waiting[client]} of your inputs wait already, of at most {self._per_client}. Try again later."
-            )
+            waiting = f"{self._waiting[client]}, of at most {self._per_client}"
+            message = f"Your inputs that wait already: {waiting}. Try again later."
             raise RefusedError(429, message, retry_after=RETRY_SECONDS)
         if self.waiting + count > self._queue:
-            raise _refusal(f"The server is busy: {self.waiting} inputs wait. Try again later.")
+            raise _refusal(f"The server is busy. Inputs that wait: {self.waiting}. Try again later.")
 
     def _forget(self, client: str, count: int) -> None:
         """Count inputs of a client that wait no longer; nothing is kept of clients for whom nothing waits."""
