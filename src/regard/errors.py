@@ -56,3 +56,8 @@ class WorkerError(RegardError, RuntimeError):
     """A process that died while it did its part of a job, and whose work could not be done by another."""
 
     status = 1
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number of things for a message: "1 file", "2,000 files"."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

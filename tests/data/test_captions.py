@@ -67,7 +67,7 @@ def test_a_line_without_a_caption_is_left_out_and_listed(tmp_path):
     (tmp_path / "results.csv").write_text("\n".join(lines) + "\n")
     found = read_captions(tmp_path / "results.csv")
     assert len(found) == 150
-    assert found.left_out == ("line 152: 2 column(s): '150.jpg| 4   A dog .'",)
+    assert found.left_out == ("line 152: 2 columns: '150.jpg| 4   A dog .'",)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_line_without_a_caption_is_left_out_and_listed(tmp_path):
     [
         ("a.txt", "", "it is empty"),
         ("a.txt", "just some words\n", "it starts with 'just some words'"),
-        ("a.tsv", "1.jpg\ta\tb\n1.jpg\ta\tb\n", r"2 of 2 lines cannot be read, the first: line 1: 3 column\(s\)"),
+        ("a.tsv", "1.jpg\ta\tb\n1.jpg\ta\tb\n", "2 of 2 lines cannot be read, the first: line 1: 3 columns"),
         ("a.tsv", "1.jpg\t \n2.jpg\ta\n3.jpg\t\n", "2 of 3 lines cannot be read, the first: line 1: 1.jpg without"),
         ("a.tsv", "1.jpg\ttrain\t0\ta\n1.jpg\ttest\t1\tb\n", "1.jpg is in the split 'train' and in the split 'test'"),
         ("a.tsv", "1.jpg\tlater\t0\ta\n", "'later' is not the name of a split; known names are train, restval, val"),

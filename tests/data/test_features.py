@@ -199,7 +199,7 @@ def test_damaged_features_are_noticed_and_only_these_are_encoded_again(tmp_path,
     content = bytearray((folder / "features.f16").read_bytes())
     content[4 * 40 + 7] ^= 4  # 4 x 5 numbers of 2 bytes for each image
     (folder / "features.f16").write_bytes(bytes(content))
-    with pytest.raises(DataError, match=r"the features of 1 images, such as 4\.png, are not those that were written"):
+    with pytest.raises(DataError, match=r"the features of 1 image, such as 4\.png, are not those that were written"):
         FeatureStore.open(folder)
     again = FeatureStore.build(folder, images, NAMES, lambda p: seen.append(len(p)) or encode(p), **KIND)
     assert seen == [2, 1], "the probe image, and the damaged one"

@@ -69,5 +69,5 @@ def test_tagged_words_and_labelled_lines(tmp_path):
     path.write_text("good\ta fine film\n")
     assert list(read_labelled(path)) == [Labelled(("a fine film",), "good")]
     path.write_text("good\n")
-    with pytest.raises(DataError, match="line 1 has 1 columns"):
+    with pytest.raises(DataError, match="line 1 has 1 column;"):
         list(read_labelled(path))

@@ -163,6 +163,12 @@ def test_an_empty_file_is_reported(tmp_path):
         list(read_tsv(empty))
 
 
+def test_one_line_is_counted_as_such(tmp_path):
+    one, two = write(tmp_path / "a.en", b"a\n"), write(tmp_path / "a.fr", b"a\nb\n")
+    with pytest.raises(DataError, match=r"a\.en has 1 line and .*a\.fr has 2\."):
+        list(read_pairs(one, two))
+
+
 def test_columns_of_a_table(tmp_path):
     path = write(tmp_path / "a.tsv.xz", b'a\tb\tc\n"d\te"\tf\n')
     assert list(read_tsv(path)) == [("a", "b"), ('"d', 'e"')]
@@ -172,7 +178,7 @@ def test_columns_of_a_table(tmp_path):
 
 
 def test_a_line_with_too_few_columns_is_reported(tmp_path):
-    with pytest.raises(DataError, match=r"line 2 has 1 column\(s\), but columns \(0, 1\).*'no tab'"):
+    with pytest.raises(DataError, match=r"line 2 has 1 column, but columns \(0, 1\).*'no tab'"):
         list(read_tsv(write(tmp_path / "a.tsv", b"a\tb\nno tab\n")))
 
 

@@ -35,7 +35,7 @@ def test_wrong_files_are_explained(tmp_path):
     with pytest.raises(DataError, match="line 2"):
         read_vectors(tmp_path / "b.txt", WORDS)
     np.savez(tmp_path / "a.npz", vectors=np.zeros((3, 2)), words=np.array("the"))
-    with pytest.raises(DataError, match="1 words for vectors of shape"):
+    with pytest.raises(DataError, match="1 word for vectors of shape"):
         read_vectors(tmp_path / "a.npz", WORDS)
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(DataError, match="holds no word vectors"):

@@ -107,9 +107,9 @@ def test_a_full_queue_and_a_greedy_client_are_refused():
         await asyncio.sleep(0.05)
         waiting = [asyncio.create_task(batcher.answer(model, Options(), ["a"] * 3, client="y"))]
         await asyncio.sleep(0.02)
-        with pytest.raises(RefusedError, match="3 of your inputs wait already, of at most 4") as greedy:
+        with pytest.raises(RefusedError, match="Your inputs that wait already: 3, of at most 4") as greedy:
             await batcher.answer(model, Options(), ["b"] * 2, client="y")
-        with pytest.raises(RefusedError, match="busy: 3 inputs wait") as full:
+        with pytest.raises(RefusedError, match="Inputs that wait: 3") as full:
             await batcher.answer(model, Options(), ["c"] * 3, client="z")
         model.gate.set()
         await asyncio.gather(first, *waiting)
@@ -118,19 +118,75 @@ def test_a_full_queue_and_a_greedy_client_are_refused():
     assert run(scenario, queue=5, per_client=4)[0] == (429, 503, 1, 0)
 
 
-def test_a_request_past_its_deadline_is_refused_and_not_answered():
+@pytest.mark.parametrize(("queue", "per_client"), [(9, 4), (4, 9)])
+def test_more_inputs_than_can_ever_wait_are_too_large(queue, per_client):
+    async def scenario(batcher, model):
+        with pytest.raises(RefusedError, match="At most 4 inputs of a client can wait at a time; got 5") as refused:
+            await batcher.answer(model, Options(), ["a"] * 5)
+        return refused.value.status, refused.value.retry_after, await batcher.answer(model, Options(), ["a"] * 4)
+
+    assert run(scenario, queue=queue, per_client=per_client)[0] == (413, None, ["a"] * 4)
+
+
+def test_many_inputs_are_divided_into_batches_in_turn_with_other_requests():
+    async def scenario(batcher, model):
+        return await held(batcher, model, (Options(), list("abcdefg")), (Options(loud=True), ["x"]), (Options(), ["y"]))
+
+    answers, batches = run(scenario, batch=3)
+    assert answers == [["first"], list("abcdefg"), ["X"], ["y"]]
+    assert batches == [["first"], ["a", "b", "c"], ["x"], ["y", "d", "e"], ["f", "g"]]
+
+
+def test_without_batching_every_input_is_answered_by_itself():
+    async def scenario(batcher, model):
+        return await batcher.answer(model, Options(), list("abc"))
+
+    assert run(scenario, batch=1) == (list("abc"), [["a"], ["b"], ["c"]])
+
+
+def test_inputs_with_a_seed_are_not_divided():
+    async def scenario(batcher, model):
+        return await batcher.answer(model, Options(seed=1), list("abc"))
+
+    assert run(scenario, batch=2) == (list("abc"), [["a", "b", "c"]])
+
+
+def test_a_faulty_input_ends_the_rest_of_its_own_request():
+    async def scenario(batcher, model):
+        return *await held(batcher, model, (Options(), ["a", "bad", "b", "c"]), (Options(), ["d"])), batcher.waiting
+
+    (first, bad, d, waiting), batches = run(scenario, batch=2)
+    assert (first, d, waiting) == (["first"], ["d"], 0)
+    assert isinstance(bad, OptionError)
+    assert batches == [["first"], ["a", "bad"], ["d"]]
+
+
+def test_a_divided_request_that_is_being_answered_has_no_deadline():
+    async def scenario(batcher, model):
+        model.gate.clear()
+        answer = asyncio.create_task(batcher.answer(model, Options(), ["a", "b"]))
+        await asyncio.sleep(0.2)
+        waiting = batcher.waiting
+        model.gate.set()
+        return waiting, await answer
+
+    assert run(scenario, batch=1, deadline=0.1)[0] == (1, ["a", "b"])
+
+
+def test_a_request_is_refused_when_its_deadline_passes():
     async def scenario(batcher, model):
         model.gate.clear()
         first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
         await asyncio.sleep(0.02)
-        late = asyncio.create_task(batcher.answer(model, Options(), ["late"]))
-        await asyncio.sleep(0.2)
+        with pytest.raises(RefusedError) as late:
+            await asyncio.wait_for(batcher.answer(model, Options(), ["late"]), 2)
+        found = late.value.status, first.done(), batcher.waiting
         model.gate.set()
-        return await asyncio.gather(first, late, return_exceptions=True)
+        return found, await first
 
-    (first, late), batches = run(scenario, deadline=0.1)
+    (found, first), batches = run(scenario, deadline=0.1)
+    assert found == (503, False, 0), "while the first is being answered, which is not refused"
     assert first == ["first"]
-    assert late.status == 503
     assert batches == [["first"]]
 
 
@@ -159,22 +215,40 @@ def test_other_work_waits_its_turn_has_a_deadline_and_is_dropped_when_nobody_wan
     assert batches == [["first"]], "and it is no batch"
 
 
-def test_a_client_that_leaves_is_not_answered():
+def test_a_client_that_leaves_is_neither_counted_nor_answered():
     async def scenario(batcher, model):
         model.gate.clear()
         first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
         await asyncio.sleep(0.02)
-        gone = asyncio.create_task(batcher.answer(model, Options(), ["gone"]))
+        gone = asyncio.create_task(batcher.answer(model, Options(), ["gone"] * 4, client="x"))
         await asyncio.sleep(0.02)
         gone.cancel()
+        await asyncio.sleep(0.02)
+        waiting = batcher.waiting
+        again = asyncio.create_task(batcher.answer(model, Options(), ["again"], client="x"))
+        await asyncio.sleep(0.02)
         model.gate.set()
-        await first
-        await asyncio.sleep(0.05)
-        return batcher.waiting
+        return waiting, await first, await again
 
-    waiting, batches = run(scenario)
-    assert waiting == 0
-    assert batches == [["first"]]
+    found, batches = run(scenario, per_client=4)
+    assert found == (0, ["first"], ["again"])
+    assert batches == [["first"], ["again"]]
+
+
+def test_the_rest_of_a_divided_request_whose_client_leaves_is_not_answered():
+    async def scenario(batcher, model):
+        model.gate.clear()
+        gone = asyncio.create_task(batcher.answer(model, Options(), list("abcd")))
+        await asyncio.sleep(0.02)
+        gone.cancel()
+        await asyncio.sleep(0.02)
+        waiting = batcher.waiting
+        model.gate.set()
+        return waiting, await batcher.answer(model, Options(), ["e"])
+
+    found, batches = run(scenario, batch=2)
+    assert found == (0, ["e"])
+    assert batches == [["a", "b"], ["e"]]
 
 
 def test_a_server_that_shuts_down_refuses_what_waits():

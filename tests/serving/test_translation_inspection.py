@@ -104,7 +104,7 @@ def test_two_models_and_the_right_links(client, model):
     ("path", "body", "status", "says"),
     [
         ("", {"input": "  "}, 422, "nothing to translate"),
-        ("", {"sentence": 3}, 422, "1 sentences, counted from 0"),
+        ("", {"sentence": 3}, 422, "1 sentence, counted from 0"),
         ("", {"model": "digits"}, 404, "no model 'digits' for this"),
         ("", {"change": {"heads": ["cross 1.1"]}}, 422, "Only a Transformer has heads"),
         ("", {"change": {"attention": [{"step": 1, "weights": [1.0]}]}}, 422, "The attention of step 1 needs"),

@@ -66,7 +66,13 @@ def test_a_folder_holds_what_the_standard_output_would_say(name, models, tmp_pat
     first = gzip.decompress((tmp_path / "out" / "b.txt.gz").read_bytes()).decode()
     assert first.splitlines() == said.splitlines()[:answers]
     again = regard(verb, *options, "--input", tmp_path / "in" / "*", "--output", tmp_path / "out", check=True)
-    assert "2 were complete already" in again.stderr
+    assert "complete already: 2" in again.stderr
+
+
+def test_one_file_with_one_line_is_counted_as_such(models, tmp_path, one_process):
+    command = ["translate", "-m", models / "translator", "-i", write_lines(tmp_path / "a.txt", ["one"])]
+    done = regard(*command, "--output", f"{tmp_path / 'out'}/", check=True)
+    assert f"Wrote 1 file with 1 line to {tmp_path / 'out'}/." in done.stderr
 
 
 @pytest.mark.parametrize("name", ["translate", "caption", "recognize", "classify", "read"])

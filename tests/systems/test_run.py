@@ -9,7 +9,7 @@ from small_models import TEXTS, TRANSFORMER, small_captioner, small_translator
 
 import regard
 from regard.data.tokenizer import Tokenizer
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, RegardError
 from regard.systems.run import read_recipe
 from regard.training.recipes import recipe_names, recipe_toml
 
@@ -100,6 +100,40 @@ def test_a_folder_of_the_user_is_refused_before_the_data_are_read(tmp_path):
     with pytest.raises(DataError, match="model is not replaced, because it holds files that regard did not write"):
         regard.train(out=tmp_path, data=missing, progress=False)
     assert [path.name for path in tmp_path.rglob("*")] == ["model", "thesis.py"]
+
+
+SMALL = {"embedding": 8, "hidden": 8}
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [
+        ({"minutes": 1e-5, "epochs": 3}, "Stopped by train.minutes = 1e-05 in epoch 1 of 3.\n"),
+        ({"patience": 1, "epochs": 9, "learning_rate": 1e-9}, "Stopped by train.patience = 1 in epoch 2 of 9.\n"),
+        ({"minutes": 9.0, "patience": 1, "epochs": 1}, ""),
+    ],
+)
+def test_a_training_says_which_limit_ended_it(limit, says, tmp_path, texts, capsys):
+    trained = regard.train(data=texts, model=SMALL, train=limit, out=tmp_path / "run")
+    assert "".join(line for line in capsys.readouterr().err.splitlines(True) if "Stopped" in line) == says
+    assert f"Stopped {trained.metrics['stopped']}.\n" == says if says else "stopped" not in trained.metrics
+
+
+def test_a_failed_training_leaves_nothing_of_its_own_behind(tmp_path, texts):
+    uneven = texts | {"target": write_lines(tmp_path / "c", TEXTS)}
+    missing = texts | {"target": str(tmp_path / "nowhere")}
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").touch()
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked" / ".lock").touch()
+    before = {path for path in tmp_path.rglob("*") if "nowhere" not in path.name}
+    for data, model in ((uneven, SMALL), (missing, SMALL), (texts, {"score": "json:nothing"})):
+        for out in ("new", "deep/new", "empty", "other", "locked", "other/new"):
+            with pytest.raises(RegardError):
+                regard.train(data=data, model=model, out=tmp_path / out, progress=False)
+            assert set(tmp_path.rglob("*")) - before <= {tmp_path / "other" / ".lock"}, out
+    assert before <= set(tmp_path.rglob("*"))
 
 
 def test_models_are_evaluated_by_name_folder_or_object(tmp_path):

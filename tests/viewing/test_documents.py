@@ -97,7 +97,7 @@ def test_only_documents_have_sentences():
 def test_the_distribution_of_a_word_by_class():
     figure = word_weight_figure({"negative": [0.1, 0.2], "positive": [0.9]}, "good")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["negative: 2 times, mean 0.150", "positive: 1 times, mean 0.900"]
+    assert titles == ["negative: 2 times, mean 0.150", "positive: 1 time, mean 0.900"]
     with pytest.raises(OptionError, match="'good' does not occur"):
         word_weight_figure({}, "good")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.text import read_all, read_lines, well_formed
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, counted
 
 SPLITS = {
     "train": "train",
@@ -218,7 +218,7 @@ def _table(path: Path, lines: Iterable[str], separator: str, columns: dict[str, 
         rows = (line.split(separator) for line in lines)
     for number, cells in enumerate(rows, 2):
         if len(cells) <= max(columns.values()):
-            yield f"line {number}: {len(cells)} column(s): {separator.join(cells)[:60]!r}"
+            yield f"line {number}: {counted(len(cells), 'column')}: {separator.join(cells)[:60]!r}"
         else:
             split = cells[columns["split"]] if "split" in columns else ""
             yield _row(cells[columns["image"]], cells[columns["caption"]], split, f"line {number}")
@@ -242,7 +242,7 @@ def _plain_table(lines: Iterable[str], width: int) -> Iterator[_Row | str]:
     for number, line in enumerate(lines, 1):
         cells = line.split("\t")
         if width not in pick or len(cells) != width:
-            yield f"line {number}: {len(cells)} column(s): {line[:60]!r}"
+            yield f"line {number}: {counted(len(cells), 'column')}: {line[:60]!r}"
         else:
             yield _row(*pick[width](cells), f"line {number}")
 

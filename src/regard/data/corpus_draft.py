@@ -40,6 +40,11 @@ class Report:
     longest: int
     """Number of ids of the longest side of all pairs that were read, whether kept or not."""
 
+    @property
+    def read(self) -> int:
+        """Number of pairs that were read."""
+        return self.kept + self.empty + self.over_long
+
     def __str__(self) -> str:
         return (
             f"{self.kept} kept, {self.empty} empty, {self.over_long} over-long; "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.data.text import MAX_FILE_BYTES, read_limited, read_lines, well_formed
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 Format = Literal["auto", "csv", "tsv", "jsonl", "folders"]
 MAX_REPORTED_ROWS = 5
@@ -171,7 +171,7 @@ def _table_rows(path: Path, format: Format, columns: tuple[str, str], bad: BadRo
                 continue
         place = f"{path}: line {start}"
         if len(row) != width:
-            bad.add(f"{place} has {len(row)} columns, and the first line has {width}.")
+            bad.add(f"{place} has {counted(len(row), 'column')}, and the first line has {width}.")
             continue
         document = Document(row[numbers[0]].strip("\n"), row[numbers[1]].strip()) if max(numbers) < width else None
         yield from _checked(document, place, columns, row, bad)
@@ -193,7 +193,7 @@ def _checked(
     document: Document | None, place: str, columns: tuple[str, str], row: Any, bad: BadRows
 ) -> Iterator[Document]:
     if document is None:
-        given = sorted(row) if isinstance(row, dict) else f"{len(row)} columns"
+        given = sorted(row) if isinstance(row, dict) else counted(len(row), "column")
         bad.add(f"{place} lacks {columns[0]!r} (text) or {columns[1]!r} (the label); it has {given}.")
     elif not document.label:
         bad.add(f"{place} has no label.")

@@ -35,7 +35,7 @@ from regard.data.feature_files import (
 from regard.data.image_tensors import ImageTensors
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
-from regard.errors import DataError, NonFiniteError, OptionError, RegardWarning, ShapeError
+from regard.errors import DataError, NonFiniteError, OptionError, RegardWarning, ShapeError, counted
 from regard.files import building
 
 # How far the features of the probe image may differ from those of the first run: devices round differently.
@@ -127,7 +127,7 @@ class FeatureStore:
         store = cls(folder, plan, names, state)
         if verify and (damaged := damaged_rows(store._features, state, map_sums(folder, plan, "r"))):
             raise DataError(
-                f"{folder / plan.file} is damaged: the features of {len(damaged)} images, such as "
+                f"{folder / plan.file} is damaged: the features of {counted(len(damaged), 'image')}, such as "
                 f"{names[damaged[0]]}, are not those that were written. Build the store again: it encodes these images."
             )
         return store

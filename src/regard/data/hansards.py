@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 
 from regard.data.text import read_limited
-from regard.errors import DataError
+from regard.errors import DataError, counted
 from regard.files import replacing
 
 ARCHIVE = "hansard.36.r2001-1a.house.debates.training.tar"
@@ -38,8 +38,8 @@ def write_pairs(folder: Path) -> None:
                 sources, targets = _lines(tar, files[name]), _lines(tar, files[french])
                 if len(sources) != len(targets):
                     raise DataError(
-                        f"{archive}: {name} has {len(sources)} lines and {french} has {len(targets)}; the numbers of "
-                        "lines must be equal."
+                        f"{archive}: {name} has {counted(len(sources), 'line')} and {french} has {len(targets)}; the "
+                        "numbers of lines must be equal."
                     )
                 pairs = (pair for pair in zip(sources, targets, strict=True) if all(pair))
                 out.write("".join(f"{source}\t{target}\n" for source, target in pairs).encode())

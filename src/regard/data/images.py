@@ -17,7 +17,7 @@ from jaxtyping import UInt8
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from regard.data.image_archives import Member, list_images
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, counted
 
 ImageInput: TypeAlias = str | os.PathLike[str] | bytes | bytearray | Image.Image | np.ndarray
 """An image as a path, the bytes of a file, a Pillow image or an array."""
@@ -100,9 +100,9 @@ class ImageReport:
 
     def __str__(self) -> str:
         if not self.bad:
-            return f"{self.read} images read"
+            return f"{counted(self.read, 'image')} read"
         reasons = "; ".join(list(self.bad.values())[:5]) + (" ..." if len(self.bad) > 5 else "")
-        return f"{self.read} images read, {len(self.bad)} left out: {reasons}"
+        return f"{counted(self.read, 'image')} read, {len(self.bad)} left out: {reasons}"
 
 
 class Images:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.data.text import read_lines
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 # Words may contain a no-break space, as 8 1/2 does.
 _BRACKETS = re.compile(r"\(|\)|[^ \t()]+")
@@ -51,7 +51,7 @@ def read_labelled(path: str | os.PathLike[str]) -> Iterator[Labelled]:
     """Read lines of label<TAB>text."""
     for number, cells in _rows(path):
         if len(cells) != 2:
-            raise DataError(f"{path}: line {number} has {len(cells)} columns; it should be label<TAB>text.")
+            raise DataError(f"{path}: line {number} has {counted(len(cells), 'column')}; it should be label<TAB>text.")
         yield Labelled((cells[1],), cells[0])
 
 
@@ -94,7 +94,8 @@ def _tsv_pairs(path: str | os.PathLike[str]) -> Iterator[Labelled]:
     for number, cells in _rows(path):
         if len(cells) != 3:
             raise DataError(
-                f"{path}: line {number} has {len(cells)} columns; it should be label<TAB>premise<TAB>hypothesis."
+                f"{path}: line {number} has {counted(len(cells), 'column')}; it should be "
+                "label<TAB>premise<TAB>hypothesis."
             )
         yield Labelled((cells[1], cells[2]), cells[0])
 

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, counted
 
 MAX_LINE_BYTES = 2**24
 """A longer line is refused: a file without line ends is not text, and would fill the memory."""
@@ -291,11 +291,11 @@ def _pair(source: Path, target: Path, sources: Iterator[str], targets: Iterator[
             yield left, right
     for path, count in zip((source, target), counts, strict=True):
         if count == 0:
-            raise DataError(f"{path} is empty, but the parallel file has {max(counts)} lines.")
+            raise DataError(f"{path} is empty, but the parallel file has {counted(max(counts), 'line')}.")
     if counts[0] != counts[1]:
         raise DataError(
-            f"Parallel files must have the same number of lines, but {source} has {counts[0]} lines and {target} has "
-            f"{counts[1]}. They may not belong together, or a line was added or lost in one of them."
+            f"Parallel files must have the same number of lines, but {source} has {counted(counts[0], 'line')} and "
+            f"{target} has {counts[1]:,}. They may not belong together, or a line was added or lost in one of them."
         )
 
 
@@ -305,7 +305,7 @@ def _columns(path: Path, lines: Iterator[str], columns: tuple[int, int]) -> Iter
         cells = line.split("\t")
         if len(cells) <= max(columns):
             raise DataError(
-                f"{path}: line {number} has {len(cells)} column(s), but columns {columns} are requested "
+                f"{path}: line {number} has {counted(len(cells), 'column')}, but columns {columns} are requested "
                 f"(counted from 0): {line[:60]!r}."
             )
         yield cells[columns[0]], cells[columns[1]]

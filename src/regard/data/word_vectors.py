@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from regard.data.text import read_lines
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 MAX_DIM = 100_000
 """Largest size of a vector: a larger one is a damaged file."""
@@ -62,7 +62,8 @@ def _npz_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
         raise DataError(f"{path} cannot be read as word vectors: {error}. It needs `vectors` and `words`.") from error
     words = str(stored).split("\n") if stored.ndim == 0 else [str(word) for word in stored]
     if vectors.ndim != 2 or len(vectors) != len(words) or vectors.dtype.kind not in "fiu":
-        raise DataError(f"{path} has {len(words)} words for vectors of shape {vectors.shape} and type {vectors.dtype}.")
+        what = f"{counted(len(words), 'word')} for vectors of shape {vectors.shape} and type {vectors.dtype}"
+        raise DataError(f"{path} has {what}.")
     return zip(words, vectors.astype(np.float32), strict=True)
 
 

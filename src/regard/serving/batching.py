@@ -1,12 +1,12 @@
 """Micro-batching: what all clients ask of a model in the same way is answered together.
 
 While a batch is being answered, further inputs wait; the next batch takes all that wait for one model with one set of
-options, up to a limit. Nothing is held back on purpose, so that a single client waits for nobody.
+options, up to a limit; a request with more inputs is divided. Nothing is held back on purpose, so that a single client
+waits for nobody.
 """
 
 import asyncio
 import itertools
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,22 +41,40 @@ class _Function:
 
 
 @dataclass(eq=False)
-class _Job:
-    """The inputs of one request."""
-
-    inputs: Sequence[Any]
-    future: asyncio.Future[list[Any]]
-    deadline: float
-    client: str
-
-
-@dataclass(eq=False)
 class _Line:
     """Jobs for one model with the same options."""
 
     model: Answering
     options: Any
-    jobs: deque[_Job] = field(default_factory=deque)
+    divides: bool
+    """Whether inputs of one job may be answered in several batches."""
+    jobs: "deque[_Job]" = field(default_factory=deque)
+
+
+@dataclass(eq=False)
+class _Job:
+    """The inputs of one request; it is in its line as long as some of them wait."""
+
+    line: _Line
+    inputs: Sequence[Any]
+    future: asyncio.Future[list[Any]]
+    client: str
+    taken: int = 0
+    """How many of the inputs wait no longer."""
+    results: list[Any] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> int:
+        """How many of the inputs wait."""
+        return len(self.inputs) - self.taken
+
+
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """The inputs of a job in one batch."""
+
+    job: _Job
+    inputs: Sequence[Any]
 
 
 class Batcher:
@@ -79,24 +97,22 @@ class Batcher:
         return self._waiting.total()
 
     async def answer(self, model: Answering, options: Any, inputs: Sequence[Any], *, client: str = "") -> list[Any]:
-        """The results of a model, in order; a RefusedError where the queue is full or the deadline has passed."""
-        # Random draws depend on what else is in a batch, so a seed is only worth something alone.
+        """The results of a model, in order; a RefusedError where there is no room or the deadline passes."""
+        # Random draws depend on what else is in a batch, so a seed is only worth something alone and undivided.
         alone = next(self._alone) if getattr(options, "seed", None) is not None else None
-        return await self._wait((id(model), options, alone), _Line(model, options), inputs, client)
+        line = _Line(model, options, divides=alone is None)
+        return await self._wait((id(model), options, alone), line, inputs, client)
 
     async def run(self, function: Callable[[], Value], *, client: str = "") -> Value:
         """The value of a function, which is called in the thread that answers, when it is its turn."""
-        (value,) = await self._wait(next(self._alone), _Line(_Function(function), None), [None], client)
+        (value,) = await self._wait(next(self._alone), _Line(_Function(function), None, divides=False), [None], client)
         return cast(Value, value)
 
     def stop(self) -> None:
         """Refuse what waits and all that comes; what is being answered is finished."""
         self._is_stopped = True
-        for line in self._lines.values():
-            for job in line.jobs:
-                _fail(job, _refusal(STOPPED))
-        self._lines.clear()
-        self._waiting.clear()
+        for job in [job for line in self._lines.values() for job in line.jobs]:
+            self._fail(job, _refusal(STOPPED))
 
     async def close(self) -> None:
         """Stop, and wait for what is being answered."""
@@ -109,23 +125,30 @@ class Batcher:
         """Join the line of a key, which begins with this one where there is none, and wait for the results."""
         self._check_room(client, len(inputs))
         line = self._lines.setdefault(key, line)
-        job = _Job(inputs, asyncio.get_running_loop().create_future(), time.monotonic() + self._deadline, client)
+        loop = asyncio.get_running_loop()
+        job = _Job(line, inputs, loop.create_future(), client)
         line.jobs.append(job)
         self._waiting[client] += len(inputs)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
-        return await job.future
+        timer = loop.call_later(self._deadline, self._refuse_late, job)
+        try:
+            return await job.future
+        finally:
+            timer.cancel()
+            self._leave(job)
 
     def _check_room(self, client: str, count: int) -> None:
         if self._is_stopped:
             raise _refusal(STOPPED)
+        if count > (limit := min(self._per_client, self._queue)):
+            raise RefusedError(413, f"At most {limit} inputs of a client can wait at a time; got {count}.")
         if self._waiting[client] + count > self._per_client:
-            message = (
-                f"{self._waiting[client]} of your inputs wait already, of at most {self._per_client}. Try again later."
-            )
+            waiting = f"{self._waiting[client]}, of at most {self._per_client}"
+            message = f"Your inputs that wait already: {waiting}. Try again later."
             raise RefusedError(429, message, retry_after=RETRY_SECONDS)
         if self.waiting + count > self._queue:
-            raise _refusal(f"The server is busy: {self.waiting} inputs wait. Try again later.")
+            raise _refusal(f"The server is busy. Inputs that wait: {self.waiting}. Try again later.")
 
     def _forget(self, client: str, count: int) -> None:
         """Count inputs of a client that wait no longer; nothing is kept of clients for whom nothing waits."""
@@ -133,61 +156,77 @@ class Batcher:
         if not self._waiting[client]:
             del self._waiting[client]
 
+    def _leave(self, job: _Job) -> None:
+        """Take what waits of a job out of its line."""
+        if job in job.line.jobs:
+            job.line.jobs.remove(job)
+            self._forget(job.client, job.waiting)
+
+    def _fail(self, job: _Job, error: Exception) -> None:
+        """Answer a job with an error; what waits of it is not answered."""
+        self._leave(job)
+        if not job.future.done():
+            job.future.set_exception(error)
+
+    def _refuse_late(self, job: _Job) -> None:
+        """Refuse a job whose deadline has passed, unless it is being answered."""
+        if not job.taken:
+            self._fail(job, _refusal(f"The request waited longer than {self._deadline:g} seconds. Try again later."))
+
     async def _run(self) -> None:
         """Answer batch after batch until nothing waits; lines take turns."""
         while self._lines:
             key = next(iter(self._lines))
             line = self._lines.pop(key)
-            jobs = self._take(line)
+            shares = self._take(line)
             if line.jobs:
                 self._lines[key] = line
-            if jobs:
-                await self._answer(line, jobs)
+            if shares:
+                await self._answer(line, shares)
 
-    def _take(self, line: _Line) -> list[_Job]:
-        """The jobs of the next batch: at least one, and as many as fit; those past their deadline are refused."""
-        taken: list[_Job] = []
-        count = 0
-        while line.jobs and (not taken or count + len(line.jobs[0].inputs) <= self._batch):
-            job = line.jobs.popleft()
-            self._forget(job.client, len(job.inputs))
-            if job.future.cancelled():
+    def _take(self, line: _Line) -> list[_Share]:
+        """The next batch: inputs of one job after another until it is full; the rest of a job waits behind others."""
+        taken: list[_Share] = []
+        room = self._batch if line.divides else sum(job.waiting for job in line.jobs)
+        while line.jobs and (room or not taken):
+            job = line.jobs[0]
+            if job.future.done():  # it was cancelled, and has not left yet
+                self._leave(job)
                 continue
-            if time.monotonic() > job.deadline:
-                too_late = f"The request waited longer than {self._deadline:g} seconds. Try again later."
-                _fail(job, _refusal(too_late))
-                continue
-            taken.append(job)
-            count += len(job.inputs)
+            inputs = job.inputs[job.taken : job.taken + room]
+            line.jobs.popleft()
+            job.taken += len(inputs)
+            self._forget(job.client, len(inputs))
+            if job.waiting:
+                line.jobs.append(job)
+            taken.append(_Share(job, inputs))
+            room -= len(inputs)
         return taken
 
-    async def _answer(self, line: _Line, jobs: list[_Job]) -> None:
-        inputs = [each for job in jobs for each in job.inputs]
+    async def _answer(self, line: _Line, shares: list[_Share]) -> None:
+        inputs = [each for share in shares for each in share.inputs]
         if not isinstance(line.model, _Function):
             self.on_batch(len(inputs))
         loop = asyncio.get_running_loop()
         try:
             results = await loop.run_in_executor(self._thread, line.model.answer, inputs, line.options)
         except RegardError as error:
-            if len(jobs) == 1:
-                _fail(jobs[0], error)
-            for job in jobs if len(jobs) > 1 else ():
+            if len(shares) == 1:
+                self._fail(shares[0].job, error)
+            for share in shares if len(shares) > 1 else ():
                 # One faulty input must not fail the requests of others.
-                await self._answer(line, [job])
+                if not share.job.future.done():
+                    await self._answer(line, [share])
         except Exception as error:
-            for job in jobs:
-                _fail(job, error)
+            for share in shares:
+                self._fail(share.job, error)
         else:
             answers = iter(results)
-            for job in jobs:
-                own = [next(answers) for _ in job.inputs]
-                if not job.future.done():
-                    job.future.set_result(own)
-
-
-def _fail(job: _Job, error: Exception) -> None:
-    if not job.future.done():
-        job.future.set_exception(error)
+            for share in shares:
+                job = share.job
+                job.results += [next(answers) for _ in share.inputs]
+                if len(job.results) == len(job.inputs) and not job.future.done():
+                    job.future.set_result(job.results)
 
 
 def _refusal(message: str) -> RefusedError:

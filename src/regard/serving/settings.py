@@ -35,9 +35,9 @@ class ServerSettings(Checked):
     per_client: PositiveInt = 128
     """Maximum number of waiting inputs of one client; further requests get status 429."""
     batch: PositiveInt = 32
-    """Maximum batch size; 1 disables batching."""
+    """Maximum batch size; 1 disables batching. A request with a seed is one batch, whatever its size."""
     deadline: PositiveFloat = 30.0
-    """Maximum waiting time in seconds; then a request gets status 503."""
+    """Maximum waiting time in seconds; then a request that is not being answered gets status 503."""
     max_body: PositiveInt = 24
     """Maximum size of a request in MiB."""
     max_inputs: PositiveInt = 64

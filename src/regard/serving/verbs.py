@@ -1,7 +1,7 @@
 """One route for each verb, generated from the systems' contract: `/v1/translate`, `/v1/caption`, ..."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from regard.serving.batching import Batcher
 from regard.serving.errors import documented
 from regard.serving.events import DESCRIPTION, event_response, wants_events
 from regard.serving.inputs import read_inputs
+from regard.serving.leaving import unless_gone
 from regard.serving.measures import Measures
 from regard.serving.models import Models, Served
 from regard.serving.schemas import answer_model, default_model, options_of, request_model
@@ -34,10 +35,19 @@ class Backend:
     batcher: Batcher
     measures: Measures
 
+    async def answer(self, model: System, options: Any, inputs: Sequence[Any], request: Request) -> list[Any]:
+        """The results of a model for a request, in order, in batches with those of other requests."""
+        answers = self.batcher.answer(model, options, inputs, client=client_of(request))
+        return await unless_gone(answers, request)
+
+    async def call(self, function: Callable[[], Value], request: Request) -> Value:
+        """The value of a function that asks a model; it waits its turn."""
+        return await unless_gone(self.batcher.run(function, client=client_of(request)), request)
+
     async def run(self, function: Callable[[], Value], request: Request) -> Value:
-        """The value of a function that asks a model, for a request that is no batch; it waits its turn."""
+        """The same, where this is the whole of a request, which is counted."""
         with self.measures.request(request.url.path.removeprefix("/v1/")):
-            return await self.batcher.run(function, client=client_of(request))
+            return await self.call(function, request)
 
 
 def verb_routes(backend: Backend) -> APIRouter:
@@ -57,7 +67,7 @@ def _add_route(router: APIRouter, kind: str, each: Family, backend: Backend) -> 
         served = backend.models.find(body.model, kind)  # type: ignore[attr-defined]
         options = options_of(system, body.options, trace=body.trace)  # type: ignore[attr-defined]
         inputs = await asyncio.to_thread(read_inputs, system, body.input, backend.settings)  # type: ignore[attr-defined]
-        call = _Call(backend, served, options, inputs, bool(body.trace), client_of(request))  # type: ignore[attr-defined]
+        call = _Call(backend, served, options, inputs, bool(body.trace), request)  # type: ignore[attr-defined]
         if wants_events(request):
             return event_response(call.parts(min(EVENT_INPUTS, backend.settings.batch)), len(inputs), served.name)
         results = [each async for part in call.parts(max(1, len(inputs))) for each in part]
@@ -87,7 +97,7 @@ class _Call:
     options: Any
     inputs: list[Any]
     trace: bool
-    client: str
+    request: Request
 
     async def parts(self, size: int) -> AsyncIterator[list[dict[str, Any]]]:
         """The results as plain values, at most so many at a time; all of it counts as one request."""
@@ -95,7 +105,7 @@ class _Call:
             model: System = await self.backend.models.get(self.served)
             for start in range(0, len(self.inputs), size):
                 inputs = self.inputs[start : start + size]
-                results = await self.backend.batcher.answer(model, self.options, inputs, client=self.client)
+                results = await self.backend.answer(model, self.options, inputs, self.request)
                 yield await asyncio.to_thread(_plain_values, results, self.trace)
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from regard.config import Checked, Count
-from regard.errors import OptionError, RegardError
+from regard.errors import OptionError, RegardError, counted
 from regard.files import checksum
 from regard.jobs.inputs import find_inputs, is_pattern
 from regard.jobs.job import count_cores, run
@@ -103,9 +103,11 @@ def run_job(predictor: Predictor, files: FileOptions, output: str, *, label: str
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted. The same command continues.\n")
         raise
-    earlier = f"; {done.skipped_files} were complete already" if done.skipped_files else ""
+    earlier = f"; complete already: {done.skipped_files:,}" if done.skipped_files else ""
     refused = f" Inputs left out: {done.refused}." if done.refused else ""
-    sys.stderr.write(f"Wrote {done.files} files with {done.lines:,} lines to {output}{earlier}.{refused}\n")
+    sys.stderr.write(
+        f"Wrote {counted(done.files, 'file')} with {counted(done.lines, 'line')} to {output}{earlier}.{refused}\n"
+    )
 
 
 def model_checksum(name: str) -> str:

@@ -1,14 +1,16 @@
 """What the commands of all systems share: reading inputs, writing results, showing attention."""
 
 import json
+import shlex
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, runtime_checkable
 
-from regard.errors import OptionError
+from regard.errors import OptionError, RegardWarning
 
 if TYPE_CHECKING:
     from regard.systems.system import Result, System
@@ -55,6 +57,17 @@ def read_texts(texts: Sequence[str], files: Sequence[str], pipe: TextIO) -> Iter
     # Outputs are not named here, so that files of one name in several folders may be read.
     found = (file for name in files for file in find_inputs([name]))
     return chain.from_iterable(read_lines(file.path) for file in found)
+
+
+def warn_of_files(texts: Sequence[str], option: str = "--input") -> None:
+    """Warn where a text is also the name of a file, which `option` would read."""
+    for text in texts:
+        if "." in text or "/" in text:
+            with suppress(OSError):  # a text may be too long for a name
+                if Path(text).is_file():
+                    message = f"{text!r} is taken as a text. It is also a file: {option} {shlex.quote(text)} reads it."
+                    warnings.warn(message, RegardWarning, stacklevel=2)
+                    return
 
 
 @contextmanager

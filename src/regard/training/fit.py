@@ -12,13 +12,13 @@ from typing import Any
 import lightning.pytorch as lightning
 import torch
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
-from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor
+from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor, Timer
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
 from torch.utils.tensorboard.summary import hparams
 
 from regard.data.batches import BatchLoader, CostBatches
-from regard.errors import OptionError, RegardWarning, TrainingError
+from regard.errors import OptionError, RegardWarning, TrainingError, counted
 from regard.kernels.dot_product import disable_cudnn_attention
 from regard.training import processes
 from regard.training.averaging import RunningAverage
@@ -56,9 +56,10 @@ def fit(
 ) -> dict[str, Any]:
     """Train the task on the first loader, validate on the second, and leave it with the parameters of the best score.
 
-    Returns its metrics: the last losses, the best score, epochs, steps. Training continues from the newest checkpoint
-    of the folder, or starts where there is none. `score` is the name of a validation metric; higher is better.
-    `half_precision_on_gpu` decides what precision "auto" means. `hyperparameters` are logged.
+    Returns its metrics: the last losses, the best score, epochs, steps, and which limit stopped it, if any. Training
+    continues from the newest checkpoint of the folder, or starts where there is none. `score` is the name of a
+    validation metric; higher is better. `half_precision_on_gpu` decides what precision "auto" means. `hyperparameters`
+    are logged.
     """
     disable_cudnn_attention()
     resume_from = _resume(task, folder.checkpoints, progress=progress)
@@ -78,7 +79,20 @@ def fit(
     # `processed`, because `trainer.current_epoch` does not count the last epoch of a run that is resumed at its end.
     epochs = trainer.fit_loop.epoch_progress.current.processed  # type: ignore[attr-defined]
     metrics |= {"epochs": epochs, "steps": trainer.global_step, "seed": task.settings.seed}
+    if not interruption.signum and (setting := _limit(trainer, task)):
+        metrics["stopped"] = f"by {setting} in epoch {epochs} of {task.settings.epochs}"
     return metrics
+
+
+def _limit(trainer: lightning.Trainer, task: Task) -> str:
+    """The setting that ended the training before its last update, or nothing."""
+    settings = task.settings
+    if not trainer.should_stop or trainer.global_step >= task.total_steps:
+        return ""
+    timers = (each for each in trainer.callbacks if isinstance(each, Timer))  # type: ignore[attr-defined]
+    if any((each.time_remaining() or 0.0) <= 0 for each in timers):
+        return f"train.minutes = {settings.minutes:g}"
+    return f"train.patience = {settings.patience}"
 
 
 def _resume(task: Task, checkpoints: Path, *, progress: bool) -> Path | None:
@@ -91,7 +105,7 @@ def _resume(task: Task, checkpoints: Path, *, progress: bool) -> Path | None:
         return None
     path, content = newest
     if progress:
-        sys.stderr.write(f"Resuming after {content['global_step']} updates.\n")
+        sys.stderr.write(f"Resuming after {counted(content['global_step'], 'update')}.\n")
     if content["global_step"]:
         return path
     # Lightning would take a checkpoint of the beginning for one in the middle of an epoch.

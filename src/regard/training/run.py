@@ -107,6 +107,8 @@ def _run(
         devices=devices,
         hyperparameters=_flat(experiment.recipe.to_dict()),
     )
+    if experiment.progress and "stopped" in fitted:
+        sys.stderr.write(f"Stopped {fitted['stopped']}.\n")
     model.to(processes.device()).eval()
     if not is_first_process():
         return Trained(folder.model, model, fitted, signum=interruption.signum)

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ class RunFolder:
         if self.path.exists() and not self.path.is_dir():
             raise DataError(f"{self.path} is not a folder. Choose another with --out.")
         busy = f"Another training is writing to {self.path}. Wait for it, or choose another folder with --out."
+        new = [path for path in (self.path / LOCK, self.path, *self.path.parents) if not path.exists()]
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(self.path / LOCK, refuse=busy))
@@ -63,7 +64,16 @@ class RunFolder:
                 raise DataError(
                     f"{self.path} cannot be written to: {error.strerror}. Choose another folder with --out."
                 ) from error
+            stack.callback(self._remove_if_empty, new)
             yield
+
+    def _remove_if_empty(self, new: list[Path]) -> None:
+        """Remove the lock, and the folders that were made for it, where a training that failed wrote nothing else."""
+        if new[:1] == [self.path / LOCK] and [path.name for path in self.path.iterdir()] == [LOCK]:
+            new[0].unlink()
+            with suppress(OSError):  # a parent may hold something else by then
+                for folder in new[1:]:
+                    folder.rmdir()
 
     def check_free(self, *, overwrite: bool, refuse: Callable[[Path], str]) -> None:
         """Refuse a folder that holds a run, unless it is to be overwritten, and files that regard did not write.

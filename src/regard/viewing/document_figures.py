@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from regard.errors import OptionError
+from regard.errors import OptionError, counted
 from regard.trace import Trace
 from regard.viewing.scale import Colour, ink_on
 from regard.viewing.words import isolated, printable, right_to_left, shortened
@@ -154,7 +154,7 @@ def word_weight_figure(weights: Mapping[str, Sequence[float]], word: str, *, bin
         numbers: Float[np.ndarray, "n"] = np.asarray(values, dtype=np.float64)
         axes.hist(numbers, bins=list(edges), color=_fractions(_WORD), weights=np.full(len(numbers), 1 / len(numbers)))
         axes.set_ylabel("share", fontsize=8)
-        caption = f"{label}: {len(numbers)} times, mean {numbers.mean():.3f}"
+        caption = f"{label}: {counted(len(numbers), 'time')}, mean {numbers.mean():.3f}"
         axes.set_title(printable(caption), fontsize=9, loc="left", parse_math=False)
         axes.tick_params(labelsize=8)
     grid[-1].set_xlabel("weight of the word within its sentence", fontsize=9)
@@ -190,7 +190,8 @@ def document_heading(trace: Trace) -> str:
     """The label with its probability, and how many sentences were not read."""
     probability, left_out = trace.extras.get("probability"), trace.extras.get("sentences_left_out")
     shown = f" {probability:.3f}" if isinstance(probability, float) else ""
-    return f"{printable(trace.target[0])}{shown}{f' ({left_out:,} sentences not read)' if left_out else ''}"
+    unread = f" ({counted(left_out, 'sentence')} not read)" if left_out else ""
+    return f"{printable(trace.target[0])}{shown}{unread}"
 
 
 def _bar_size(width: int) -> int:

@@ -18,7 +18,7 @@ from matplotlib import ft2font
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from regard.errors import OptionError, RegardError
+from regard.errors import OptionError, RegardError, counted
 from regard.files import replacing, write_bytes
 from regard.trace import Trace
 from regard.viewing.words import printable, right_to_left, shortened
@@ -97,8 +97,8 @@ def _one_warning(path: Path) -> Iterator[None]:
     if missing:
         letters = "".join(chr(int(number)) for number in sorted(missing, key=int)[:12])
         warnings.warn(
-            f"matplotlib's fonts lack {len(missing)} letters, which are boxes in {path}: {letters}. The terminal and "
-            "an .html file show them.",
+            f"matplotlib's fonts lack {counted(len(missing), 'letter')}, drawn as boxes in {path}: {letters}. The "
+            "terminal and an .html file show them.",
             stacklevel=4,
         )
 

@@ -202,7 +202,7 @@ def test_the_distribution_of_a_word_by_class_as_a_table_and_a_figure(model, tmp_
     assert [row["mean"] for row in table] == [f"{by_class[row['class']][0]:.3f}" for row in table]
     drawn = [next(value for name, value in row.items() if name.startswith("weight from 0")) for row in table]
     assert all(len(text) == 20 and text.count("█") == 1 for text in drawn)
-    assert "positive: 1 times" in (tmp_path / "a.svg").read_text()
+    assert "positive: 1 time" in (tmp_path / "a.svg").read_text()
     assert any("a.svg" in note for note in report.notes)
     with pytest.raises(OptionError, match="'absent' does not occur"):
         regard.evaluate(model, documents=path, word="absent")

@@ -1,6 +1,10 @@
 """A corpus aligned by counting, then by two translators; the trainings themselves are those of test_experiment.py."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import pytest
+import torch
 from command_line import refused, regard, write_lines
 from small_models import TRANSFORMER, small_translator
 
@@ -68,6 +72,30 @@ def test_each_round_is_guided_by_the_links_of_the_round_before(tmp_path, files, 
     lines = regard("align", last.forward, *files, "--reverse", last.backward, check=True).stdout
     assert lines == last.links.read_text()
     assert "give --reverse" in refused("align", last.forward, *files, "--symmetrize", "union")
+
+
+def test_the_trainings_are_labelled(tmp_path, files, trainings, capsys):
+    align_corpus(*files, tmp_path / "out")
+    assert capsys.readouterr().err.splitlines()[-2:] == ["Training source to target.", "Training target to source."]
+
+
+def test_trainings_side_by_side_are_labelled_too(tmp_path, files, monkeypatch, capsys):
+    def train(recipe, tables, out, start_from, progress):
+        config = {"alignment_step": "input", "alignment_layer": 1} | tables["model"]
+        tokenizer = Tokenizer.train([text for pair in PAIRS for text in pair], kind="word", minimum_count=1)
+        small_translator(tokenizer, **TRANSFORMER, **config).save(out / "model")
+        return "by train.minutes = 3 in epoch 1 of 2" if out.name == "backward" else ""
+
+    monkeypatch.setattr(corpus_alignment, "_train", train)
+    monkeypatch.setattr(corpus_alignment, "ProcessPoolExecutor", lambda count, mp_context: ThreadPoolExecutor(count))
+    monkeypatch.setattr(corpus_alignment, "choose_device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(Translator, "load", partial(Translator.load, device="cpu"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    align_corpus(*files, tmp_path / "out")
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        "Training source to target and target to source side by side.",
+        "The training target to source was stopped by train.minutes = 3 in epoch 1 of 2.",
+    ]
 
 
 def test_without_trainings_the_links_are_those_of_the_hidden_markov_models(tmp_path, files):

@@ -146,7 +146,9 @@ def test_training_reports_what_was_left_out_and_uses_its_store_again(tmp_path, c
     built = (tmp_path / "run" / "corpus" / "source.ids").stat().st_mtime_ns
     train(recipe, out=tmp_path / "run", overwrite=True, progress=True)
     assert (tmp_path / "run" / "corpus" / "source.ids").stat().st_mtime_ns == built
-    assert "Training pairs: 195 kept, 1 empty, 1 over-long" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Training pairs: 195 kept, 1 empty, 1 over-long" in said
+    assert "tokens. Held out: 5.\n" in said
     assert (tmp_path / "run" / "logs" / "metrics-1.csv").is_file(), "the log of the first run is kept"
 
 

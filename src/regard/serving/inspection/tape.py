@@ -13,7 +13,7 @@ from regard.serving.errors import RefusedError, documented
 from regard.serving.events import DESCRIPTION, event_response, wants_events
 from regard.serving.inspection.images import Seed
 from regard.serving.schemas import STRICT
-from regard.serving.verbs import REFUSALS, Backend, client_of
+from regard.serving.verbs import REFUSALS, Backend
 
 KIND = "turing-machine"
 
@@ -124,7 +124,7 @@ def routes(backend: Backend) -> APIRouter:
             with backend.measures.request("tape/lengths"):
                 for length in lengths:
                     measure = partial(length_scores, model, [length], per_length=body.per_length, seed=body.seed)
-                    scores = await backend.batcher.run(measure, client=client_of(request))
+                    scores = await backend.call(measure, request)
                     yield [asdict(score) for score in scores]
 
         if wants_events(request):

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 
+from regard.errors import counted
 from regard.serving.errors import RefusedError, documented
 from regard.serving.inspection import translation_schemas as schemas
 from regard.serving.verbs import REFUSALS, Backend
@@ -150,7 +151,9 @@ def _sentence(model: Any, text: str, number: int) -> tuple[list[str], str]:
     if not found:
         raise RefusedError(422, "There is nothing to translate: the text has no words.")
     if number >= len(found):
-        raise RefusedError(422, f"The text has {len(found)} sentences, counted from 0; got sentence {number}.")
+        raise RefusedError(
+            422, f"The text has {counted(len(found), 'sentence')}, counted from 0; got sentence {number}."
+        )
     return found, found[number]
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.data.regions import read_regions
-from regard.errors import OptionError
+from regard.errors import OptionError, counted
 from regard.metrics.captions import CaptionScores, caption_scores
 from regard.metrics.intervals import Interval
 from regard.metrics.regions import MapScores, PhraseScores, RegionScores, map_scores, phrase_scores, region_scores
@@ -40,7 +40,7 @@ def evaluate(model: Captioner, test_set: EvaluationSet, *, name: str = "model") 
     if phrases is not None:
         scores |= _phrase_measures(phrase_scores(phrases, model.config.grid))
     outputs = [{"text": text, "references": list(texts)} for text, texts in zip(captions, references, strict=True)]
-    return Report(name, f"{found.count} images, beam {test_set.beam}", scores, outputs=outputs)
+    return Report(name, f"{counted(found.count, 'image')}, beam {test_set.beam}", scores, outputs=outputs)
 
 
 def decode(model: Captioner, images: Iterable[Tensor], options: Search) -> tuple[list[str], list[Map]]:
@@ -104,7 +104,7 @@ def _phrase_measures(found: PhraseScores) -> dict[str, Measure]:
     return {
         "pointing": measure(found.pointing, found.pointing_center, found.pointing_shuffled, found.pointing_random),
         "mass": measure(found.mass, found.mass_center, found.mass_shuffled, found.mass_random),
-        "phrases": Measure(float(found.phrases), "{:.0f}", f"with boxes, in {found.captions} captions"),
+        "phrases": Measure(float(found.phrases), "{:.0f}", f"with boxes, in {counted(found.captions, 'caption')}"),
     }
 
 

@@ -9,7 +9,17 @@ from cyclopts import Parameter
 from regard.errors import OptionError
 from regard.systems.documents import FAMILY, ClassificationOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
-from regard.systems.output import PIPE, TERMINAL, check_show, read_texts, result_text, say, show_result, writing
+from regard.systems.output import (
+    PIPE,
+    TERMINAL,
+    check_show,
+    read_texts,
+    result_text,
+    say,
+    show_result,
+    warn_of_files,
+    writing,
+)
 
 if TYPE_CHECKING:
     from regard.systems.documents.classification import Classification
@@ -64,6 +74,7 @@ def classify(
     from regard.data.text import decode_text, read_text
     from regard.systems.documents.model import DocumentClassifier
 
+    warn_of_files(texts, "--file")
     files, chosen = files or FileOptions(), options or ClassificationOptions()
     if texts and file:
         raise OptionError("Give texts or files, not both.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.data.documents import BadRows, Document, read_documents
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, counted
 from regard.systems.documents import EvaluationSet
 from regard.systems.documents.classification import Classification
 from regard.systems.documents.data import WORLD_COUNT, cleaned, encode_documents
@@ -39,7 +39,7 @@ def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = 
         "unknown words": Measure(encoded.unknown_percent, note="percent of the words"),
     }
     if encoded.left_out:
-        notes.append(f"{encoded.left_out} documents were cut at {model.config.max_sentences} sentences.")
+        notes.append(f"Cut at {model.config.max_sentences} sentences: {counted(encoded.left_out, 'document')}.")
     if test_set.world:
         scores |= decisive_scores(model, len(documents), test_set.split)
     if test_set.faithfulness:
@@ -57,7 +57,7 @@ def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = 
         {"label": document.label, "predicted": model.labels[int(guess)], "probability": float(row.max())}
         for document, guess, row in zip(documents, found, probabilities, strict=True)
     ]
-    title = f"{len(documents)} documents"
+    title = counted(len(documents), "document")
     return Report(name, title, scores, tables, outputs, notes=tuple(notes))
 
 

@@ -13,7 +13,7 @@ from regard.config import Checked, Count, Fraction, PositiveInt
 from regard.data.documents import Document
 from regard.data.sentences import split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, counted
 from regard.systems.documents import ClassificationOptions
 from regard.systems.documents.batch import DocumentBatch, Packing
 from regard.systems.documents.classification import (
@@ -154,7 +154,7 @@ class DocumentClassifier(System):
 
     def as_text(self, result: Classification, options: ClassificationOptions) -> str:
         """The class and its probability."""
-        left_out = f" ({result.sentences_left_out:,} sentences not read)" if result.sentences_left_out else ""
+        left_out = f" ({counted(result.sentences_left_out, 'sentence')} not read)" if result.sentences_left_out else ""
         return f"{result.label} {result.probability:.3f}{left_out}"
 
     def predict(self, inputs: Sequence[str | Document], options: ClassificationOptions) -> list[Classification]:

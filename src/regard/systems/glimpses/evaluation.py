@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, counted
 from regard.systems.glimpses import EvaluationSet
 from regard.systems.glimpses.model import Glimpser
 from regard.systems.glimpses.result import Policy
@@ -99,8 +99,8 @@ def evaluate(model: Glimpser, test_set: EvaluationSet, *, name: str = "model") -
         "A model that was trained with random locations (--model.policy random) is the fair baseline of the error; "
         "this model never learned from such locations.",
     )
-    clutter = f", {test_set.pieces} pieces" if test_set.pieces else ""
-    title = f"{len(digits)} images of {model.config.image_size} x {model.config.image_size} pixels{clutter}"
+    clutter = f", {counted(test_set.pieces, 'piece')}" if test_set.pieces else ""
+    title = f"{counted(len(digits), 'image')} of {model.config.image_size} x {model.config.image_size} pixels{clutter}"
     return Report(name, title, scores, tables, outputs, notes=notes)
 
 

@@ -1,7 +1,7 @@
 """How good an image classifier is: accuracy, also by class."""
 
 from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, OptionError, counted
 from regard.systems.images import EvaluationSet
 from regard.systems.images.model import ImageClassifier
 from regard.systems.report import Measure, Report
@@ -44,7 +44,7 @@ def evaluate(model: ImageClassifier, test_set: EvaluationSet, *, name: str = "mo
         {"label": images.classes[int(label)], "predicted": images.classes[int(guess)]}
         for label, guess in zip(images.labels, predicted, strict=True)
     ]
-    return Report(name, f"{len(images)} images", scores, {"Accuracy by class": by_class}, outputs)
+    return Report(name, counted(len(images), "image"), scores, {"Accuracy by class": by_class}, outputs)
 
 
 def read_test(model: ImageClassifier, test_set: EvaluationSet) -> LabelledImages:

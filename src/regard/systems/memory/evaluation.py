@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from regard.errors import OptionError
+from regard.errors import OptionError, counted
 from regard.systems.memory import EvaluationSet
 from regard.systems.memory.model import TuringMachine
 from regard.systems.report import Measure, Report
@@ -96,7 +96,7 @@ def evaluate(model: TuringMachine, test_set: EvaluationSet, *, name: str = "mode
     for length in lengths:
         tapes = tapes_of_length(task, length, test_set.per_length, seed=seed + 2**19 + length)
         table.append({"length": length, **score_batches(model, tapes, slots)})
-    title = f"{overall['tapes']:,} tapes of {task.name}, {task.min_length} to {task.max_length} {task.unit}"
+    title = f"{counted(overall['tapes'], 'tape')} of {task.name}, {task.min_length} to {task.max_length} {task.unit}"
     return Report(name, title, scores, {"By length": table} if table else {})
 
 

@@ -15,6 +15,7 @@ from regard.systems.output import (
     result_text,
     say,
     show_result,
+    warn_of_files,
     writing,
 )
 from regard.systems.reading import FAMILY, ReadingOptions
@@ -59,6 +60,7 @@ def read(
     from regard.data.progress import track
     from regard.systems.reading.model import Reader
 
+    warn_of_files(texts)
     files, options = files or FileOptions(), options or ReadingOptions()
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
     if files.into_folder(output, texts):

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from regard.errors import OptionError
+from regard.errors import OptionError, counted
 from regard.systems.reading import EvaluationSet
 from regard.systems.reading.data import Example, ReadingData, read_examples
 from regard.systems.reading.model import Reader
@@ -44,7 +44,7 @@ def evaluate(model: Reader, test_set: EvaluationSet, *, name: str = "model") -> 
     examples = list(read_examples(test_set.file, model.config.task, data, split=model.vocabulary.split))
     if not examples:
         raise OptionError(f"There are no sentences in {test_set.file}.")
-    title = f"{len(examples)} sentences"
+    title = counted(len(examples), "sentence")
     if model.config.task == "language-model":
         perplexity = model_perplexity(model, examples)
         words = sum(len(example.sentences[0]) + 1 for example in examples)
@@ -114,7 +114,7 @@ def _evaluate_world(model: Reader, count: int, name: str) -> Report:
         "pronouns decided later": Measure(found.pronouns, "{:.1f}", "percent attended first"),
         "agreement": Measure(found.agreement, "{:.1f}", "percent attended first"),
     }
-    return Report(name, f"{count} stories", scores)
+    return Report(name, counted(count, "story", "stories"), scores)
 
 
 def _kind(story: Story) -> str:

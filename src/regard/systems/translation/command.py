@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from regard.errors import OptionError
+from regard.errors import OptionError, counted
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import (
     FILE_WINDOW,
@@ -17,6 +17,7 @@ from regard.systems.output import (
     result_text,
     say,
     show_result,
+    warn_of_files,
     writing,
 )
 from regard.systems.translation import FAMILY, MAX_TOKENS, Symmetrize, TranslationOptions
@@ -59,6 +60,7 @@ def translate(
     from regard.data.progress import track
     from regard.systems.translation.model import Translator
 
+    warn_of_files(texts)
     files, options = files or FileOptions(), options or TranslationOptions()
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
     check_show(show, len(texts) if texts else 2)
@@ -174,7 +176,7 @@ def align(
         written = f"Wrote {show}" if count == 1 else f"Wrote {show} (pair {shown} of {count})"
         say(written if shown else f"No pair has links: {show} is not written.", sys.stderr)
     if skipped:
-        sys.stderr.write(f"{skipped} pairs have more than {MAX_TOKENS} tokens on a side; they have no links.\n")
+        sys.stderr.write(f"Without links, with more than {MAX_TOKENS} tokens on a side: {counted(skipped, 'pair')}.\n")
 
 
 def align_corpus(

@@ -7,6 +7,7 @@
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -33,7 +34,7 @@ GUIDANCE = 0.5
 """Weight of the guidance, unless the tables say otherwise."""
 GUIDED_HEAD = 1
 """The head that the links guide, counted from 1; a Transformer's heads are all alike before."""
-DIRECTIONS = ("forward", "backward")
+DIRECTIONS = {"forward": "source to target", "backward": "target to source"}
 File = str | os.PathLike[str]
 Tables = Mapping[str, Mapping[str, Any]]
 
@@ -159,7 +160,7 @@ def _train_both(
     if goes_on:
         base = read_recipe(recipe, tables).train
         train |= {"epochs": max(1, base.epochs // 2), "learning_rate": base.learning_rate / 2}
-    jobs = []
+    jobs: dict[str, tuple[File, Tables, Path, Path | None]] = {}
     for name, (source, target) in zip(DIRECTIONS, (files, files[::-1]), strict=True):
         links = before.links if name == "forward" else before.backward_links
         own: Tables = {
@@ -169,22 +170,29 @@ def _train_both(
         }
         if not getattr(here, name).is_dir():
             start = getattr(before, name) if goes_on else None
-            jobs.append((recipe, _merged(tables, own), here.folder / name, start))
+            jobs[DIRECTIONS[name]] = (recipe, _merged(tables, own), here.folder / name, start)
     if len(jobs) < len(DIRECTIONS) or not torch.cuda.is_available():
-        for job in jobs:
+        for direction, job in jobs.items():
+            if progress:
+                sys.stderr.write(f"Training {direction}.\n")
             _train(*job, progress)
         return
     with ProcessPoolExecutor(len(jobs), mp_context=get_context("spawn")) as pool:
-        for waiting in [pool.submit(_train, *job, False) for job in jobs]:
-            waiting.result()
+        if progress:
+            sys.stderr.write(f"Training {' and '.join(jobs)} side by side.\n")
+        for direction, waiting in [(each, pool.submit(_train, *job, False)) for each, job in jobs.items()]:
+            if (stopped := waiting.result()) and progress:
+                sys.stderr.write(f"The training {direction} was stopped {stopped}.\n")
 
 
-def _train(recipe: File, tables: Tables, out: Path, start_from: Path | None, progress: bool) -> None:
+def _train(recipe: File, tables: Tables, out: Path, start_from: Path | None, progress: bool) -> str:
+    """Train one direction, and say which limit stopped it, if any."""
     from regard.systems.run import train
 
     fields: dict[str, Any] = dict(tables)
     # A training that was interrupted goes on.
-    train(recipe, out=out, start_from=start_from, resume=True, progress=progress, **fields)
+    trained = train(recipe, out=out, start_from=start_from, resume=True, progress=progress, **fields)
+    return str(trained.metrics.get("stopped", ""))
 
 
 def _write(here: Round, found: Iterable[set[Link]]) -> None:

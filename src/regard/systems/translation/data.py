@@ -66,7 +66,7 @@ class TranslationData(Checked):
     test_target: str = ""
     """Their translations."""
     held_out_test: Count = 0
-    """Number of training sentences held out for testing where there are no test files."""
+    """Number of training sentences held out for testing where there are no test files; at most a tenth of all."""
     tokens: Literal["bpe", "word"] = "bpe"
     """Subwords, or whole words."""
     vocabulary: PositiveInt = 8000
@@ -172,6 +172,8 @@ class TranslationSplits(Splits[Stream, Pairs]):
 
     pairs: int = 0
     """Number of pairs in the files that have words on both sides, held out or not."""
+    given: int = 0
+    """Number of all pairs in the files."""
 
 
 def read_splits(data: TranslationData) -> TranslationSplits:
@@ -179,8 +181,16 @@ def read_splits(data: TranslationData) -> TranslationSplits:
     if data.world:
         return _world(data)
     stream, valid, test = _stream(data), _given(data, "valid"), _given(data, "test")
+    given = 0
+
+    def counted() -> Iterator[Pair]:
+        nonlocal given
+        for pair in stream:
+            given += 1
+            yield pair
+
     held = HashHoldOut.from_items(
-        _filled(stream),
+        _filled(counted()),
         lambda pair: pair[0],
         valid=data.held_out if valid is None else 0,
         test=data.held_out_test if test is None else 0,
@@ -189,9 +199,8 @@ def read_splits(data: TranslationData) -> TranslationSplits:
         raise DataError("There is nothing to train on: no pair has words on both sides.")
     held_valid, held_test = held.held_out(name="source sentences")
     train = stream.leaving_out(source for source, _ in [*held_test, *held_valid])
-    return TranslationSplits(
-        train, held_valid if valid is None else valid, held_test if test is None else test, pairs=held.count
-    )
+    valid, test = held_valid if valid is None else valid, held_test if test is None else test
+    return TranslationSplits(train, valid, test, pairs=held.count, given=given)
 
 
 def train_tokenizers(data: TranslationData, splits: TranslationSplits) -> tuple[Tokenizer, Tokenizer]:
@@ -269,7 +278,7 @@ def _world(data: TranslationData) -> TranslationSplits:
         world_pairs(data.world, split, count, max_words=data.max_words)
         for split, count in (("valid", data.held_out), ("test", data.held_out_test))
     )
-    return TranslationSplits(stream, valid, test, pairs=len(train))
+    return TranslationSplits(stream, valid, test, pairs=len(train), given=len(train))
 
 
 def world_pairs(world: str, split: str, count: int, *, max_words: int = 20) -> Pairs:

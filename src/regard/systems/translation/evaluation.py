@@ -18,7 +18,7 @@ from regard.data.gold_alignments import read_gold
 from regard.data.padding import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, PAD, START
-from regard.errors import OptionError
+from regard.errors import OptionError, counted
 from regard.metrics.alignment import GoldAlignment
 from regard.metrics.attention import entropy
 from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity, translation_scores
@@ -48,7 +48,7 @@ def evaluate(model: Translator, test_set: EvaluationSet, *, name: str = "model")
         searched = {field: getattr(test_set, field) for field in _search_fields()}
         searched |= {} if test_set.prepare else AS_READ
         translations = [one.text for one in model.translate(sources, **searched, traces="none")]
-        title = f"{len(pairs)} sentences, beam {test_set.beam}"
+        title = f"{counted(len(pairs), 'sentence')}, beam {test_set.beam}"
         found = translation_scores(translations, references, lowercase=test_set.lowercase)
         for label, score in (("BLEU", found.bleu), ("chrF", found.chrf), ("TER", found.ter)):
             scores[label] = Measure(score.value, note=score.signature)

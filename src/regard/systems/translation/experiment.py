@@ -183,7 +183,8 @@ class TranslationExperiment(Experiment[Translator]):
             split=split,
         )
         if self.progress:
-            sys.stderr.write(f"Training pairs: {corpus.report}.\n")
+            held_out = f" Held out: {count:,}." if (count := splits.given - corpus.report.read) else ""
+            sys.stderr.write(f"Training pairs: {corpus.report}.{held_out}\n")
         self._report = corpus.report
         dropout = data.bpe_dropout
         examples: Any = DropoutCorpus(corpus, *tokenizers, dropout=dropout, seed=settings.seed) if dropout else corpus

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import torch
 
 from regard.data.tokenizer import END, UNKNOWN
-from regard.errors import OptionError
+from regard.errors import OptionError, counted
 from regard.search.hypothesis import Hypothesis
 from regard.systems.translation.changes import Change
 from regard.systems.translation.decoding import UNCHANGED, SentenceDecoder, checked_search
@@ -147,7 +147,9 @@ def force_word(model: Translator, found: Inspection, position: int, word: str | 
     unless it is a punctuation mark, or follows an elided article (l').
     """
     if not 0 <= position < len(found.words):
-        raise OptionError(f"The translation has {len(found.words)} words, counted from 0; got position {position}.")
+        raise OptionError(
+            f"The translation has {counted(len(found.words), 'word')}, counted from 0; got position {position}."
+        )
     before = found.tokens[: found.words[position].first]
     tokens = tuple(word) if not isinstance(word, str) else encode_after(model, before, word)
     if not tokens or END in tokens[:-1]:
@@ -163,13 +165,15 @@ def move_attention(model: Translator, found: Inspection, position: int, weights:
     alignment_step "input", the attention of a word is that of the step after it, which then changes the next word.
     """
     if not 0 <= position < len(found.words):
-        raise OptionError(f"The translation has {len(found.words)} words, counted from 0; got position {position}.")
+        raise OptionError(
+            f"The translation has {counted(len(found.words), 'word')}, counted from 0; got position {position}."
+        )
     total = sum(weights.values())
     if total <= 0 or min(weights.values()) < 0:
         raise OptionError(f"The weights must be 0 or more, and one of them above 0; got {dict(weights)}.")
     owners = model.source_tokenizer.word_index(found.source_tokens)
     if wrong := [word for word in weights if word not in owners]:
-        raise OptionError(f"The sentence has {max(owners) + 1} words, counted from 0; got word {wrong[0]}.")
+        raise OptionError(f"The sentence has {counted(max(owners) + 1, 'word')}, counted from 0; got word {wrong[0]}.")
     row = [weights.get(owner, 0.0) / total / owners.count(owner) for owner in owners]
     step = shown_step(model, found.words[position].first, len(found.tokens))
     return Change(prefix=found.tokens[:step], attention={step: row})

@@ -1,0 +1,30 @@
+"""What the commands of all systems share."""
+
+import pytest
+from command_line import regard, write_lines
+
+from regard.errors import RegardWarning
+from regard.systems.output import warn_of_files
+
+
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [("translate", "--input in.txt"), ("read", "--input in.txt"), ("classify", "--file in.txt")],
+)
+def test_a_text_that_names_a_file_is_warned_about_once(verb, option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "in.txt", ["good"])
+    done = regard(verb, "in.txt", "in.txt", check=True)
+    assert done.stderr == f"regard: 'in.txt' is taken as a text. It is also a file: {option} reads it.\n"
+    assert done.stdout
+    assert regard(verb, "A good film.", check=True).stderr == ""
+
+
+def test_texts_that_look_like_no_file_are_not_warned_about(tmp_path, monkeypatch, recwarn):
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "word", ["good"])
+    (tmp_path / "folder.d").mkdir()
+    warn_of_files(["word", "folder.d", "nothing.txt", "long. " * 1000, "a/b", "\0."])
+    assert not recwarn
+    with pytest.warns(RegardWarning, match="--input ./word reads it"):
+        warn_of_files(["./word"])

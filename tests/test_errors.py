@@ -1,0 +1,8 @@
+"""The words of messages."""
+
+from regard.errors import counted
+
+
+def test_things_are_counted_in_the_singular_and_the_plural():
+    assert [counted(count, "line") for count in (0, 1, 2, 2000)] == ["0 lines", "1 line", "2 lines", "2,000 lines"]
+    assert [counted(count, "story", "stories") for count in (1, 2)] == ["1 story", "2 stories"]
