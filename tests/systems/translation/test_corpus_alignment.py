@@ -127,3 +127,11 @@ def test_links_of_another_aligner_take_the_place_of_counting(tmp_path, files, tr
 def test_a_negative_number_of_rounds_is_refused(tmp_path, files):
     with pytest.raises(OptionError, match="rounds must be 0 or more; got -1"):
         align_corpus(*files, tmp_path, rounds=-1)
+
+
+def test_a_recipe_that_cannot_be_guided_is_refused_before_round_0(tmp_path, files):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[model]\narchitecture = "rnnsearch"\n', encoding="utf-8")
+    with pytest.raises(OptionError, match="alignment_head is for the architecture transformer"):
+        align_corpus(*files, tmp_path / "out", recipe=recipe)
+    assert not (tmp_path / "out").exists()

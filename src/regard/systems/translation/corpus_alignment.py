@@ -32,8 +32,8 @@ from regard.systems.translation.model import Translator
 
 GUIDANCE = 0.5
 """Weight of the guidance, unless the tables say otherwise."""
-GUIDED_HEAD = 1
-"""The head that the links guide, counted from 1; a Transformer's heads are all alike before."""
+GUIDED = {"model": {"alignment_head": 1}}
+"""The links guide one head of a Transformer, whose heads are all alike before."""
 DIRECTIONS = {"forward": "source to target", "backward": "target to source"}
 File = str | os.PathLike[str]
 Tables = Mapping[str, Mapping[str, Any]]
@@ -97,7 +97,8 @@ def align_corpus(
     if rounds:
         from regard.systems.run import read_recipe
 
-        read_recipe(recipe, tables)  # a mistake in it is reported before round 0, which may take minutes
+        # A mistake in it is reported before round 0, which may take minutes.
+        read_recipe(recipe, _merged(tables or {}, GUIDED))
     done = [Round(Path(out) / "round-0")]
     if links is not None:
         if not done[0].is_complete:
@@ -165,7 +166,7 @@ def _train_both(
         links = before.links if name == "forward" else before.backward_links
         own: Tables = {
             "data": {"source": str(source), "target": str(target), "alignments": str(links)},
-            "model": {"alignment_head": GUIDED_HEAD},
+            **GUIDED,
             "train": train,
         }
         if not getattr(here, name).is_dir():
