@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from small_models import small_translator
 
 from regard.decoders.protocol import Decoder
 from regard.errors import OptionError
@@ -28,6 +29,16 @@ def test_where_nothing_is_possible_the_largest_are_still_places():
     assert values.isinf().all()
     assert places.min() >= 0
     assert places.max() < 8 * 5000
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_at_the_length_limit_all_hypotheses_become_outputs(limit):
+    model = small_translator()
+    found = model.translate(["a dog is running", "two dogs"], beam=5, nbest=5, max_length=limit)
+    for one in found:
+        every = [one, *one.alternatives]
+        assert len(every) == 5
+        assert [each.score for each in every] == sorted((each.score for each in every), reverse=True)
 
 
 def test_the_search_of_several_inputs_is_not_recorded():

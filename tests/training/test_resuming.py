@@ -1,6 +1,7 @@
 """A run that is killed or interrupted, and resumed, is what it would have been: bit by bit, for every system."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import torch
 from small_runs import SYSTEMS, comparable, same_parameters, small_recipe, watch_losses
 
+from regard.errors import OptionError
 from regard.files import checksum
 from regard.systems.run import train
 from regard.training import checkpoints
@@ -185,3 +187,29 @@ def test_within_an_epoch_a_checkpoint_is_written_only_when_it_is_due(tmp_path, m
     steps = train(recipe, out=tmp_path / "run", progress=False).metrics["steps"]
     assert written == [0, steps // 2, steps]
     assert [file.name for file in step_files(tmp_path / "run" / "checkpoints")] == [f"step-{steps}.ckpt"]
+
+
+def test_the_end_of_a_training_is_validated_whatever_the_interval_is(tmp_path):
+    settings = {"epochs": 3, "validate_every": 2, "patience": 0}
+    trained = train(small_recipe("translator", tmp_path / "data", **settings), out=tmp_path / "run", progress=False)
+    seen = []
+    rows = (tmp_path / "run" / "logs" / "metrics.csv").read_text(encoding="utf-8").splitlines()
+    names = rows[0].split(",")
+    for row in rows[1:]:
+        values = dict(zip(names, row.split(","), strict=True))
+        if values["valid_bleu"]:
+            seen.append(int(values["epoch"]) + 1)
+    assert seen == [2, 3]
+    assert trained.metrics["epochs"] == 3
+    settings = {"epochs": 5000, "validate_every": 5000, "minutes": 0.01, "patience": 0}
+    stopped = train(small_recipe("translator", tmp_path / "data", **settings), out=tmp_path / "stopped", progress=False)
+    assert stopped.metrics["stopped"].startswith("by train.minutes")
+    assert "valid_bleu" in stopped.metrics
+
+
+def test_a_run_is_not_resumed_with_fewer_epochs_than_it_has(whole_run, tmp_path):
+    whole, _, folder = whole_run("translator")
+    copied = tmp_path / "run"
+    shutil.copytree(folder / "run", copied)
+    with pytest.raises(OptionError, match=f"in epoch {whole.metrics['epochs']} already, and train.epochs = 1"):
+        train(small_recipe("translator", folder / "data", epochs=1), out=copied, resume=True, progress=False)

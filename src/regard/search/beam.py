@@ -258,23 +258,25 @@ def _separate(
         check_finite(totals)
         cut = length >= collected.limits[owner]
         kept: list[int] = []
-        unfinished: list[int] = []
+        ended: set[int] = set()
+        unfinished: set[int] = set()
         for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
             place, possible = group * len(tokens) + rank, total > -torch.inf
             if token == end and possible:
                 if rank < size and not collected.is_full(owner):
+                    ended.add(parent)
                     collected.add(owner, extended, place, ended=True)
             elif cut:
                 if possible and parent not in unfinished and not collected.is_full(owner):
-                    unfinished.append(parent)
+                    unfinished.add(parent)
                     collected.add(owner, rows, parent, ended=False)
             elif token != end and len(kept) < size:
                 kept.append(place)
-        if max(totals) == -torch.inf and not collected.is_full(owner):
-            for place, score in enumerate(scores[group].tolist()):
-                if score > -torch.inf and not collected.is_full(owner):
-                    collected.add(owner, rows, group * size + place, ended=False)
-        elif not cut and not collected.is_full(owner) and len(kept) == size:
+        if cut or max(totals) == -torch.inf:
+            for place, score in enumerate(scores[group].tolist(), group * size):
+                if score > -torch.inf and place not in ended | unfinished and not collected.is_full(owner):
+                    collected.add(owner, rows, place, ended=False)
+        elif not collected.is_full(owner) and len(kept) == size:
             still.append(owner)
             continuing += kept
     return still, continuing

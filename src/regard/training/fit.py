@@ -12,7 +12,7 @@ from typing import Any
 import lightning.pytorch as lightning
 import torch
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
-from lightning.pytorch.callbacks import Callback, EarlyStopping, LearningRateMonitor, Timer
+from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, LearningRateMonitor, Timer
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
 from torch.utils.tensorboard.summary import hparams
@@ -104,6 +104,12 @@ def _resume(task: Task, checkpoints: Path, *, progress: bool) -> Path | None:
     if newest is None:
         return None
     path, content = newest
+    begun = content["epoch"] + 1
+    if begun > task.settings.epochs:
+        raise OptionError(
+            f"This run is in epoch {begun} already, and train.epochs = {task.settings.epochs}: give --train.epochs "
+            f"{begun} or more to continue it."
+        )
     if progress:
         sys.stderr.write(f"Resuming after {counted(content['global_step'], 'update')}.\n")
     if content["global_step"]:
@@ -183,6 +189,23 @@ class _NewOrderEachEpoch(Callback):
             loader.batch_sampler.set_epoch(trainer.current_epoch)
 
 
+class _ValidateAtTheEnd(Checkpoint):
+    """Validates where training ends, whatever `validate_every` is: what was learned last may be the best.
+
+    As a subclass of Checkpoint it runs after all other callbacks, one of which may stop the training.
+    """
+
+    def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        if trainer.current_epoch + 1 == trainer.max_epochs:
+            trainer.check_val_every_n_epoch = 1
+
+    def on_train_batch_end(
+        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if trainer.should_stop:
+            trainer.check_val_every_n_epoch = 1
+
+
 class _StopEarly(EarlyStopping):
     """Early stopping with the patience of the settings, whatever it was before, and that stays stopped when resumed."""
 
@@ -209,7 +232,14 @@ def _callbacks(
         interruption=interruption,
     )
     best = KeepBest(folder.checkpoints, score)
-    callbacks: list[Callback] = [best, newest, diverged, _NewOrderEachEpoch(), LearningRateMonitor("step")]
+    callbacks: list[Callback] = [
+        best,
+        newest,
+        diverged,
+        _NewOrderEachEpoch(),
+        _ValidateAtTheEnd(),
+        LearningRateMonitor("step"),
+    ]
     if progress:
         callbacks.append(TrainingBar(score, task.unit))
     if settings.average_decay:

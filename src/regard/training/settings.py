@@ -43,7 +43,7 @@ class TrainSettings(Checked):
     average_decay: Fraction = 0.0
     """Decay of the running average of the parameters that is validated and saved; 0 for none. 0.999 suits most."""
     validate_every: PositiveInt = 1
-    """Number of epochs between validations."""
+    """Number of epochs between validations; the last epoch is always validated."""
     patience: Count = 0
     """Number of validations without improvement after which training stops; 0 disables early stopping."""
     checkpoint_minutes: NonNegativeFloat = 30.0

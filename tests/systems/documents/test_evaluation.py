@@ -47,6 +47,13 @@ def test_accuracy_and_scores_by_class(model, tmp_path):
         tmp_path / "b.jsonl", [{"text": t, "label": int(x == "positive")} for t, x in zip(TEXTS, labels, strict=True)]
     )
     assert regard.evaluate(model, documents=numbers)["accuracy"] == report["accuracy"]
+    from_one = write(
+        tmp_path / "d.jsonl", [{"text": t, "label": 1 + (x == "positive")} for t, x in zip(TEXTS, labels, strict=True)]
+    )
+    assert regard.evaluate(model, documents=from_one)["accuracy"] == report["accuracy"]
+    some = write(tmp_path / "e.jsonl", [{"text": "x", "label": 1}])
+    with pytest.raises(OptionError, match=r"the documents have \['1'\]. Numbers count the classes from 0"):
+        regard.evaluate(model, documents=some)
     other = write(tmp_path / "c.jsonl", [{"text": "x", "label": "sport"}])
     with pytest.raises(OptionError, match=r"the documents have \['sport'\]"):
         regard.evaluate(model, documents=other)
@@ -56,7 +63,7 @@ def test_accuracy_and_scores_by_class(model, tmp_path):
 
 def test_bad_rows_are_noted(model, tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_text('{"text": "fine", "label": 1}\nbroken\n')
+    path.write_text('{"text": "fine", "label": 0}\nbroken\n')
     report = regard.evaluate(model, documents=str(path), skip_bad=True)
     assert any("1 bad rows skipped" in note and "line 2" in note for note in report.notes)
 

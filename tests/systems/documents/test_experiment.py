@@ -9,7 +9,7 @@ from document_models import small_document_classifier
 
 import regard
 from regard.errors import DataError, OptionError
-from regard.systems.documents.data import DocumentData, encode_documents, read_splits, world_documents
+from regard.systems.documents.data import DocumentData, encode_documents, read_splits, sorted_labels, world_documents
 from regard.systems.documents.experiment import (
     DocumentTask,
     DocumentTrain,
@@ -71,6 +71,8 @@ def test_files_are_read_held_out_and_named(tmp_path):
     assert len(train_texts) == 90
     assert not {document.text for document in splits.valid} & set(train_texts)
     assert {document.label for document in splits.train} == {"no", "yes"}
+    assert sorted_labels(["10", "9", "1", "9"]) == ["1", "9", "10"]
+    assert sorted_labels(["b", "10", "9"]) == ["10", "9", "b"]
     with pytest.raises(OptionError, match="label_names has 1 names for 2 classes"):
         read_splits(DocumentData(folder=str(tmp_path), train="train.jsonl", label_names=("no",)))
 

@@ -63,6 +63,24 @@ def test_files_of_each_task_are_evaluated(tmp_path):
     assert regard.evaluate(small_reader("tagger"), file=str(tmp_path / "tagged.txt"))["accuracy"] in (0, 100)
 
 
+def test_tags_belong_to_the_words_of_the_file(tmp_path):
+    model = small_reader("tagger")
+    sentences = [("the", "``", "cat", "can't", "sleep"), ("mat",), ("the", "cat")]
+    tags = model.tag([*sentences, ()])
+    assert [len(each) for each in tags] == [5, 1, 2, 0]
+    assert tags[2] == model.read("the cat").tags == model.tag([("the", "cat")])[0]
+    rows = [
+        "\n".join(f"{word}\t{tag}" for word, tag in zip(*pair, strict=True))
+        for pair in zip(sentences, tags[:3], strict=True)
+    ]
+    (tmp_path / "tagged.txt").write_text("\n\n".join(rows) + "\n")
+    report = regard.evaluate(model, file=str(tmp_path / "tagged.txt"))
+    assert report["accuracy"] == 100, "what the model says itself is right"
+    assert [output["answer"] for output in report.outputs] == [list(each) for each in tags[:3]]
+    with pytest.raises(OptionError, match="Tagging is for readers with task tag"):
+        small_reader("lstmn_model").tag([("the",)])
+
+
 def test_what_cannot_be_evaluated_is_refused(tmp_path):
     with pytest.raises(OptionError, match="Give a test set: a file, or the world stories"):
         regard.evaluate(small_reader("tagger"))

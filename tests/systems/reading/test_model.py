@@ -115,6 +115,8 @@ def test_generated_text_continues_what_is_given():
     reading = reader.generate("The cat", beam=3, nbest=2, max_length=4)
     assert reading.words[:2] == ("The", "cat")
     assert len(reading.words) <= 6
+    longer = reader.generate("the cat sat on the", beam=2, min_length=4, max_length=6, traces="none")
+    assert 5 + 4 <= len(longer.words) <= 5 + 6, "lengths are those of what is new"
     assert reader.generate("Zebras sat", max_length=2).text.startswith("Zebras sat")
     assert "<unk>" not in reading.text
     assert len(reading.alternatives) == 1

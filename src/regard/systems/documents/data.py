@@ -44,7 +44,7 @@ class DocumentData(Checked):
     columns: tuple[str, str] = ("text", "label")
     """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
     label_names: tuple[str, ...] = ()
-    """Names of the classes, in the sorted order of the labels in the files, where those are mere numbers."""
+    """Names of the classes, in the order of the labels in the files, where those are mere numbers."""
     posts: Posts = ""
     """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
     skip_bad: bool = False
@@ -135,10 +135,16 @@ def read_splits(data: DocumentData) -> DocumentSplits:
             stream.leaving_out([*held_test, *held_valid]),
             held_valid if valid is None else valid,
             (held_test or None) if test is None else test,
-            labels=tuple(sorted(found_labels)),
+            labels=tuple(sorted_labels(found_labels)),
             bad=bad,
         ),
     )
+
+
+def sorted_labels(labels: Iterable[str]) -> list[str]:
+    """Labels in the order of `label_names`: numbers by their value, names by the alphabet."""
+    found = set(labels)
+    return sorted(found, key=int) if all(map(str.isdecimal, found)) else sorted(found)
 
 
 def _named(data: DocumentData, splits: DocumentSplits) -> DocumentSplits:

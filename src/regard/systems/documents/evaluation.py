@@ -11,7 +11,7 @@ from regard.data.documents import BadRows, Document, read_documents
 from regard.errors import DataError, OptionError, counted
 from regard.systems.documents import EvaluationSet
 from regard.systems.documents.classification import Classification
-from regard.systems.documents.data import WORLD_COUNT, cleaned, encode_documents
+from regard.systems.documents.data import WORLD_COUNT, cleaned, encode_documents, sorted_labels
 from regard.systems.documents.experiment import predicted
 from regard.systems.documents.explanations import faithfulness, rationale_agreement
 from regard.systems.documents.model import DocumentClassifier
@@ -183,11 +183,17 @@ def _by_class(model: DocumentClassifier, labels: np.ndarray, found: np.ndarray) 
 
 def _named(model: DocumentClassifier, documents: list[Document]) -> list[Document]:
     """Documents whose labels are numbers, where the classes have names, get these names."""
-    given = sorted({document.label for document in documents})
+    given = sorted_labels(document.label for document in documents)
     if set(given) <= set(model.labels):
         return documents
-    if all(label.isdecimal() and int(label) < len(model.labels) for label in given):
-        return [replace(document, label=model.labels[int(document.label)]) for document in documents]
+    if all(map(str.isdecimal, given)):
+        # Numbers from 0 on are those of the classes; others stand for them in order, if all of them occur.
+        is_whole, is_counted = len(given) == len(model.labels), "0" in given and int(given[-1]) < len(model.labels)
+        if is_whole or is_counted:
+            numbers = given if is_whole else map(str, range(len(model.labels)))
+            names = dict(zip(numbers, model.labels, strict=True))
+            return [replace(document, label=names[document.label]) for document in documents]
     if set(given) <= {"pos", "neg"} and set(model.labels) == {"positive", "negative"}:
         return [replace(each, label={"pos": "positive", "neg": "negative"}[each.label]) for each in documents]
-    raise OptionError(f"The model knows the classes {list(model.labels)}; the documents have {given[:12]}.")
+    hint = " Numbers count the classes from 0, or name all of them in order." if given[0].isdecimal() else ""
+    raise OptionError(f"The model knows the classes {list(model.labels)}; the documents have {given[:12]}.{hint}")

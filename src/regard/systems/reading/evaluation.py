@@ -13,7 +13,6 @@ from regard.errors import OptionError, counted
 from regard.systems.reading import EvaluationSet
 from regard.systems.reading.data import Example, ReadingData, read_examples
 from regard.systems.reading.model import Reader
-from regard.systems.reading.result import Reading
 from regard.systems.report import Measure, Report
 from regard.systems.system import batches_by_cost
 from regard.worlds.stories import NONE, Story, stories
@@ -54,13 +53,14 @@ def evaluate(model: Reader, test_set: EvaluationSet, *, name: str = "model") -> 
             "bits per word": Measure(math.log2(perplexity)),
         }
         return Report(name, title, scores)
-    readings = _readings(model, examples)
-    right, total = _count_right(model, examples, readings)
+    answers = _answers(model, examples)
+    right, total = _count_right(model, examples, answers)
     scores = {"accuracy": Measure(100 * right / total, note=f"percent of {total:,}")}
     tables: dict[str, list[dict[str, Any]]] = {}
     if model.config.task != "tag":
-        tables["By label"] = _by_label(model, examples, readings)
-    return Report(name, title, scores, tables, [_output(*pair) for pair in zip(examples, readings, strict=True)])
+        tables["By label"] = _by_label(model, examples, [label for (label,) in answers])
+    outputs = [_output(model, *pair) for pair in zip(examples, answers, strict=True)]
+    return Report(name, title, scores, tables, outputs)
 
 
 def model_perplexity(model: Reader, examples: Sequence[Example]) -> float:
@@ -79,7 +79,7 @@ def model_perplexity(model: Reader, examples: Sequence[Example]) -> float:
 
 def accuracy(model: Reader, examples: Sequence[Example]) -> float:
     """Percent of right labels; of tagged words, percent of right tags."""
-    right, total = _count_right(model, examples, _readings(model, examples))
+    right, total = _count_right(model, examples, _answers(model, examples))
     return 100 * right / total
 
 
@@ -127,28 +127,29 @@ def _percent(flags: Sequence[bool]) -> float:
     return 100 * sum(flags) / max(1, len(flags))
 
 
-def _readings(model: Reader, examples: Sequence[Example]) -> list[Reading]:
+def _answers(model: Reader, examples: Sequence[Example]) -> list[tuple[str, ...]]:
+    """The label of each example, or the tags of its words."""
+    if model.config.task == "tag":
+        return model.tag([example.sentences[0] for example in examples])
     texts = [tuple(map(" ".join, example.sentences)) for example in examples]
     inputs: list[Any] = [text if len(text) == 2 else text[0] for text in texts]
-    return model.read(inputs, traces="none")
+    return [(reading.label or "",) for reading in model.read(inputs, traces="none")]
 
 
-def _count_right(model: Reader, examples: Sequence[Example], readings: Sequence[Reading]) -> tuple[int, int]:
-    if model.config.task != "tag":
-        return sum(r.label == e.labels[0] for e, r in zip(examples, readings, strict=True)), len(examples)
+def _count_right(model: Reader, examples: Sequence[Example], answers: Sequence[tuple[str, ...]]) -> tuple[int, int]:
+    """How many answers are right, and of how many; words without a tag do not count."""
     pairs = [
         (own, right)
-        for example, reading in zip(examples, readings, strict=True)
-        for own, right in zip(reading.tags, example.labels, strict=False)
-        if right != NONE
+        for example, answer in zip(examples, answers, strict=True)
+        for own, right in zip(answer, example.labels, strict=True)
+        if right != NONE or model.config.task != "tag"
     ]
     return sum(own == right for own, right in pairs), max(1, len(pairs))
 
 
-def _by_label(model: Reader, examples: Sequence[Example], readings: Sequence[Reading]) -> list[dict[str, Any]]:
+def _by_label(model: Reader, examples: Sequence[Example], labels: Sequence[str]) -> list[dict[str, Any]]:
     wanted, found, both = Counter[str](), Counter[str](), Counter[str]()
-    for example, reading in zip(examples, readings, strict=True):
-        label = reading.label or ""
+    for example, label in zip(examples, labels, strict=True):
         wanted[example.labels[0]] += 1
         found[label] += 1
         both[label] += label == example.labels[0]
@@ -163,7 +164,7 @@ def _by_label(model: Reader, examples: Sequence[Example], readings: Sequence[Rea
     ]
 
 
-def _output(example: Example, reading: Reading) -> dict[str, Any]:
+def _output(model: Reader, example: Example, answer: tuple[str, ...]) -> dict[str, Any]:
     texts = [" ".join(words) for words in example.sentences]
-    answer = list(reading.tags) if reading.tags else reading.label
-    return {"text": texts, "label": list(example.labels), "answer": answer}
+    given = list(answer) if model.config.task == "tag" else answer[0]
+    return {"text": texts, "label": list(example.labels), "answer": given}

@@ -24,7 +24,7 @@ from regard.systems.reading.assembly import Judged, build_network
 from regard.systems.reading.config import ReaderConfig
 from regard.systems.reading.result import Reading
 from regard.systems.reading.traces import pair_trace, sentence_trace
-from regard.systems.system import System
+from regard.systems.system import System, batches_by_cost
 
 ReadingInput = str | tuple[str, str]
 """A sentence or, for inference, a premise and a hypothesis."""
@@ -115,7 +115,22 @@ class Reader(System):
             case "entail":
                 return self._compared([(text[0], text[1]) for text in inputs], options)
             case _:
-                return self._judged([str(text) for text in inputs], options)
+                texts = [str(text) for text in inputs]
+                return self._judged(texts, [self.split(text) for text in texts], options)
+
+    @torch.inference_mode()
+    def tag(self, sentences: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+        """A tag for each word of sentences that are words already, as in a file of tagged words."""
+        if self.config.task != "tag":
+            raise OptionError(f"Tagging is for readers with task tag; this one has task {self.config.task!r}.")
+        options = self.options({"traces": "none"})
+        tags: list[tuple[str, ...]] = [()] * len(sentences)
+        for places in batches_by_cost(list(map(len, sentences)), max_batch=self.max_batch):
+            words = [sentences[place] for place in places if sentences[place]]
+            readings = iter(self._judged(list(map(" ".join, words)), words, options) if words else ())
+            for place in places:
+                tags[place] = next(readings).tags if sentences[place] else ()
+        return tags
 
     def split(self, text: str) -> list[str]:
         """The words of a text, of which there must be some; unknown marks count where there is nothing else."""
@@ -168,7 +183,8 @@ class Reader(System):
     def _continued(self, prompts: Sequence[list[str]], length: int, options: ReadingOptions) -> list[Reading]:
         limit = length + (DEFAULT_LENGTH if options.max_length is None else options.max_length)
         rules = replace(options, max_length=None).rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=limit)
-        rules = replace(rules, min_length=max(rules.min_length, 1))
+        # Like the limit, the minimum is one of new words.
+        rules = replace(rules, min_length=length + max(rules.min_length, 0 if length else 1))
         found = search(
             self.network,
             self.network.begin(),
@@ -192,8 +208,7 @@ class Reader(System):
         readings = self._modelled([join_words(each) for each in words], words, options)
         return [replace(reading, score=each.score) for reading, each in zip(readings, hypotheses, strict=True)]
 
-    def _judged(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
-        words = [self.split(text) for text in texts]
+    def _judged(self, texts: Sequence[str], words: Sequence[Sequence[str]], options: ReadingOptions) -> list[Reading]:
         ids, lengths = self.padded(words)
         judged: Judged = self.network(ids, lengths, weights=options.traces != "none")
         logits = judged.logits.float().cpu()
