@@ -410,6 +410,7 @@ def test_what_a_recipe_leaves_out_has_the_recorded_defaults(name):
         assert {field: ours[table][field] for field in ours[table] if field not in theirs}.items() <= {
             ("score", "additive"), ("encoder", "auto"), ("decoder", "auto"),
             ("alignments", ""), ("alignment_words", "spaces"), ("guidance", 0.0), ("regions", ""), ("matching", 0.0),
+            ("regions_side", 500),
             ("alignment_layer", 0), ("alignment_head", 0), ("alignment_step", "output"), ("coarse_stride", 0),
             ("keep_checkpoints", 2), ("split_sentences", False),
         }  # fmt: skip

@@ -55,6 +55,30 @@ def test_every_format_is_read_the_same(tmp_path, name, packed):
     assert found.left_out == ()
 
 
+@pytest.mark.parametrize("name", [name for name in FORMATS if not name.endswith(".json")])
+def test_blank_lines_are_skipped_and_counted_as_lines(tmp_path, name):
+    content, expected = FORMATS[name]
+    first, second, *others = content.splitlines()
+    (tmp_path / name).write_text("\n".join([first, "", "  ", second, *others, "", "3.jpg", "", ""]))
+    found = read_captions(tmp_path / name)
+    assert list(found) == expected
+    assert [line.split(":")[0] for line in found.left_out] == [f"line {len(others) + 6}"]
+
+
+def test_a_blank_line_inside_of_a_quoted_caption_is_part_of_it(tmp_path):
+    (tmp_path / "a.csv").write_text('image,caption\n1.jpg,"Two\n\ndogs"\n')
+    assert read_captions(tmp_path / "a.csv")[0].captions == ("Two dogs",)
+
+
+@pytest.mark.parametrize("caption", [None, 7, ["A dog"]])
+def test_an_annotation_whose_caption_is_no_text_is_left_out(tmp_path, caption):
+    content = COCO | {"annotations": [*COCO["annotations"], {"image_id": 9, "caption": caption}]}
+    (tmp_path / "captions.json").write_text(json.dumps(content))
+    found = read_captions(tmp_path / "captions.json")
+    assert list(found) == PLAIN
+    assert found.left_out == ("caption 4: 2.jpg without a caption",)
+
+
 def test_images_of_coco_are_in_the_folder_that_karpathy_names(tmp_path):
     content = {"images": [KARPATHY["images"][0] | {"filepath": "val2014"}]}
     (tmp_path / "dataset_coco.json").write_text(json.dumps(content))

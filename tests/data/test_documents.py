@@ -100,6 +100,17 @@ def test_news_posts_in_latin_1(tmp_path):
     assert found == [("sci.med", "Subject: café\n\nbody\n")]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be"])
+def test_a_byte_order_mark_states_the_encoding_and_is_no_text(encoding, tmp_path):
+    mark = "\ufeff" if encoding.startswith("utf-16") else ""
+    (tmp_path / "films" / "pos").mkdir(parents=True)
+    (tmp_path / "films" / "pos" / "1.txt").write_bytes((mark + "good film, café").encode(encoding))
+    assert pairs(tmp_path / "films") == [("pos", "good film, café")]
+    with tarfile.open(tmp_path / "films.tar", "w") as archive:
+        archive.add(tmp_path / "films", "films")
+    assert pairs(tmp_path / "films.tar") == [("pos", "good film, café")]
+
+
 def test_missing_empty_and_unknown_files(tmp_path):
     with pytest.raises(DataError, match="There is no file or folder"):
         pairs(tmp_path / "nowhere.bin")

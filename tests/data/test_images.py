@@ -193,12 +193,18 @@ def test_a_square_of_a_grey_image_has_one_channel():
 
 
 def test_arrays_of_every_layout_are_opened():
-    grey = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+    grey = np.arange(15, dtype=np.uint8).reshape(3, 5) * 17
     for array in (grey, grey / 255, grey.astype(int), grey[:, :, None], grey[None]):
         assert np.array_equal(np.asarray(open_image(array, channels=1)), grey)
     for array in (LEVELS / 255, LEVELS.astype(int), LEVELS.transpose(2, 0, 1)):
         assert np.array_equal(np.asarray(open_image(array)), LEVELS)
     assert np.asarray(open_image(np.zeros((3, 4, 4), np.uint8))).min() == 255, "transparent"
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 4), (1, 1), (3, 4), (3, 1)])
+def test_an_array_of_few_rows_has_its_channels_last(height, width):
+    pixels = np.arange(height * width * 3, dtype=np.uint8).reshape(height, width, 3)
+    assert np.array_equal(np.asarray(open_image(pixels)), pixels)
 
 
 @pytest.mark.parametrize(

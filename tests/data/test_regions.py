@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from command_line import write_lines
 
-from regard.data.regions import Phrase, cover, read_regions
+from regard.data.regions import Phrase, cover, image_key, read_regions
 from regard.errors import DataError
 
 ROWS = [
@@ -25,6 +25,39 @@ def test_a_table_gives_each_phrase_all_of_its_boxes(tmp_path):
     assert (dogs.text, dogs.caption, dogs.start) == ("Two dogs", 2, 0)
     assert dogs.boxes == ((0, 0, 100, 50), (100, 0, 200, 50))
     assert ball.boxes == ((4, 5, 7, 8),)
+
+
+def test_images_of_a_table_may_have_folders_and_suffixes(tmp_path):
+    rows = ["in/i0.png\t0\t0\ta dog\t1\t1\t2\t2", "i0\t0\t0\ta dog\t3\t3\t4\t4", "v1.0_7\t0\t0\ta cat\t1\t1\t2\t2"]
+    regions = read_regions(write_lines(tmp_path / "regions.tsv", rows))
+    assert {name: [len(one.boxes) for one in found] for name, found in regions.items()} == {"i0": [2], "v1.0_7": [1]}
+    assert [image_key(name) for name in ("a/i0.JPG", "i0", "v1.0_7.jpg")] == ["i0", "i0", "v1.0_7"]
+
+
+def test_the_longer_side_of_a_table_is_chosen(tmp_path):
+    table = write_lines(tmp_path / "regions.tsv", ["i0\t0\t0\ta dog\t1\t401\t1000\t800"])
+    for side, size in ((1000, (100, 80)), (1000, (2000, 1600)), (0, (1000, 800))):
+        ((phrase,),) = read_regions(table, longer_side=side).values()
+        assert phrase.fractions(*size) == ((0.0, 0.5, 1.0, 1.0),)
+    ((phrase,),) = read_regions(table).values()
+    says = (
+        r"regions.tsv, image i0: the box of 'a dog' with the corners 1, 401, 1000, 800, taken as pixels of an image "
+        r"whose longer side is 500, lies outside of the image, which has 1000 x 800 pixels. Set regions_side \("
+    )
+    with pytest.raises(DataError, match=says):
+        phrase.fractions(1000, 800)
+    ((phrase,),) = read_regions(table, longer_side=0).values()
+    with pytest.raises(DataError, match="taken as pixels of the image, lies outside of the image, which has 500 x 400"):
+        phrase.fractions(500, 400)
+
+
+def test_a_box_may_exceed_its_image_by_rounding(tmp_path):
+    """An image of 500 x 375 pixels that was resized to 61 x 45 seems to be 500 x 369."""
+    table = write_lines(tmp_path / "regions.tsv", ["i0\t0\t0\ta dog\t1\t1\t501\t375", "i1\t0\t0\ta cat\t1\t1\t9\t410"])
+    inside, outside = (found[0] for found in read_regions(table).values())
+    assert inside.fractions(61, 45)[0][3] == pytest.approx(375 / 369, rel=1e-3)
+    with pytest.raises(DataError, match=r"image i1: .* lies outside"):
+        outside.fractions(61, 45)
 
 
 def test_boxes_are_fractions_of_the_image_at_any_resolution():

@@ -19,7 +19,9 @@ def test_an_empty_line_has_no_links(tmp_path):
     assert [links.tolist() for links in read_links(path)] == [[[0, 0], [1, 2]], [], [[3, 1]]]
 
 
-@pytest.mark.parametrize("line", ["0-0 1", "a-b", "0:0", "-1-2", "0-0,1-1", "1-2-3"])
+@pytest.mark.parametrize(
+    "line", ["0-0 1", "a-b", "0:0", "-1-2", "0-0,1-1", "1-2-3", "0-99999999999999999999", "9" * 5000 + "-0"]
+)
 def test_other_lines_are_refused_with_their_number(tmp_path, line):
     path = write_lines(tmp_path / "links", ["0-0", line])
     with pytest.raises(DataError, match="line 2"):

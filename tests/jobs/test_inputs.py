@@ -59,3 +59,21 @@ def test_mistakes_are_explained(files):
     (files / "a.txt.gz").touch()
     with pytest.raises(OptionError, match=r"would have the same output, a.txt.gz. Name them by one quoted pattern"):
         find_inputs(["big/a.txt.gz", "a.txt.gz"])
+
+
+def test_files_of_one_folder_that_would_have_the_same_output_are_to_be_renamed(tmp_path):
+    for name in ("y.txt", "y.tsv"):
+        (tmp_path / name).touch()
+    assert len(find_inputs([str(tmp_path / "y.*")])) == 2
+    with pytest.raises(OptionError, match=r"the same output, y.jsonl. Rename one of them, or run a command for each"):
+        find_inputs([str(tmp_path / "y.*")], json=True)
+
+
+@pytest.mark.parametrize("inside", ["a.txt", "deep/a.txt"])
+def test_an_output_with_the_name_of_a_folder_of_outputs_is_refused(tmp_path, inside):
+    (tmp_path / "d" / inside).parent.mkdir(parents=True)
+    (tmp_path / "d" / inside).touch()
+    (tmp_path / "d.xz").touch()
+    with pytest.raises(OptionError, match=rf"d.xz, d, would have the name of the folder .*{inside}. Rename one"):
+        find_inputs([str(tmp_path / "**" / "*")])
+    assert len(find_inputs([str(tmp_path / "**" / "*.txt")])) == 1

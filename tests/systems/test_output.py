@@ -1,10 +1,13 @@
 """What the commands of all systems share."""
 
+import lzma
+import sys
+
 import pytest
 from command_line import regard, write_lines
 
 from regard.errors import RegardWarning
-from regard.systems.output import warn_of_files
+from regard.systems.output import read_texts, warn_of_files
 
 
 @pytest.mark.parametrize(
@@ -28,3 +31,13 @@ def test_texts_that_look_like_no_file_are_not_warned_about(tmp_path, monkeypatch
     assert not recwarn
     with pytest.warns(RegardWarning, match="--input ./word reads it"):
         warn_of_files(["./word"])
+
+
+def test_files_whose_outputs_would_clash_are_read_where_no_output_is_named(tmp_path):
+    (tmp_path / "d").mkdir()
+    write_lines(tmp_path / "d" / "a.txt", ["in a folder"])
+    write_lines(tmp_path / "d.txt", ["plain"])
+    for name in ("d.xz", "d.txt.xz"):
+        (tmp_path / name).write_bytes(lzma.compress(b"compressed\n"))
+    found = list(read_texts((), [str(tmp_path / "**" / "*")], sys.stdin))
+    assert found == ["in a folder", "plain", "compressed", "compressed"]

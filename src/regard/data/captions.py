@@ -116,7 +116,8 @@ def read_captions(path: str | os.PathLike[str]) -> Captions:
     - a table with a header line, separated by commas, semicolons, bars or tabs (image, caption, optionally split);
     - a tab-separated table without a header: image and caption; or image, split, number and caption.
 
-    A line without a caption is left out and listed in `left_out`; a file with many such lines is refused.
+    Blank lines are skipped. A line without a caption is left out and listed in `left_out`; a file with many such lines
+    is refused.
     """
     path = Path(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -192,6 +193,8 @@ def _lines(path: Path) -> Iterator[_Row | str]:
 
 def _flickr(lines: Iterable[str]) -> Iterator[_Row | str]:
     for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         match = _FLICKR.fullmatch(line)
         yield _row(match[1], match[2], "", f"line {number}") if match else f"line {number}: {line[:60]!r}"
 
@@ -217,6 +220,8 @@ def _table(path: Path, lines: Iterable[str], separator: str, columns: dict[str, 
     else:
         rows = (line.split(separator) for line in lines)
     for number, cells in enumerate(rows, 2):
+        if not any(map(str.strip, cells)):
+            continue
         if len(cells) <= max(columns.values()):
             yield f"line {number}: {counted(len(cells), 'column')}: {separator.join(cells)[:60]!r}"
         else:
@@ -241,6 +246,8 @@ def _plain_table(lines: Iterable[str], width: int) -> Iterator[_Row | str]:
     }
     for number, line in enumerate(lines, 1):
         cells = line.split("\t")
+        if not line.strip():
+            continue
         if width not in pick or len(cells) != width:
             yield f"line {number}: {counted(len(cells), 'column')}: {line[:60]!r}"
         else:
@@ -248,7 +255,9 @@ def _plain_table(lines: Iterable[str], width: int) -> Iterator[_Row | str]:
 
 
 def _row(image: Any, caption: Any, split: Any, where: str) -> _Row | str:
-    image, caption = well_formed(str(image)).strip(), " ".join(well_formed(str(caption)).split())
+    # In JSON, a name or caption may be null.
+    image, caption = (well_formed(text) if isinstance(text, str) else "" for text in (image, caption))
+    image, caption = image.strip(), " ".join(caption.split())
     if not image:
         return f"{where}: a caption without an image"
     if not caption:

@@ -1,5 +1,6 @@
 """Reading labelled documents: CSV, TSV, JSON lines, or a folder or archive with one folder per class."""
 
+import codecs
 import csv
 import json
 import os
@@ -266,9 +267,12 @@ def _labels(names: Iterable[str]) -> set[str]:
 
 
 def _decoded(content: bytes) -> str:
-    """Text in UTF-8 or, where it is not, Latin-1, as old news posts are."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
+    """Text in UTF-8; in UTF-16 where its byte order mark says so; or else in Latin-1, as old news posts are."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = content.decode("utf-16", errors="replace")
+    else:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = content.decode("latin-1")
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\0", " "))

@@ -31,9 +31,9 @@ def open_image(image: ImageInput, *, name: str = "", channels: int = 3, max_pixe
     """Open an image from a path, bytes, a Pillow image or an array, and convert it to RGB or grey (channels=1).
 
     EXIF orientation is applied, transparency becomes white, palette, CMYK and 16-bit images are converted, and of an
-    animation the first frame is used. An array is (h, w), (h, w, c) with c = 1, 3 or 4, or (c, h, w) with c = 1 or 3,
-    with integers from 0 to 255 or floats from 0 to 1. Any fault raises a DataError with `name`, which is the path by
-    default.
+    animation the first frame is used. An array is (h, w), (h, w, c) with c = 1, 3 or 4, or otherwise (c, h, w) with
+    c = 1 or 3, with integers from 0 to 255 or floats from 0 to 1. Any fault raises a DataError with `name`, which is
+    the path by default.
     """
     if channels not in _MODES:
         raise OptionError(f"Images have 1 channel (grey) or 3 (RGB); got channels={channels}.")
@@ -266,7 +266,7 @@ def _from_array(array: np.ndarray, name: str) -> Image.Image:
     elif array.dtype.kind not in "ui" or (array.size and (array.min() < 0 or array.max() > 255)):
         raise DataError(f"{name} is not an image: pixels must be from 0 to 255, or from 0.0 to 1.0; got {array.dtype}.")
     pixels = array.astype(np.uint8)
-    if array.ndim == 3 and (array.shape[0] == 1 or (array.shape[0] == 3 and array.shape[2] not in (1, 3, 4))):
+    if array.ndim == 3 and array.shape[0] in (1, 3) and array.shape[2] not in (1, 3, 4):
         pixels = pixels.transpose(1, 2, 0)
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]

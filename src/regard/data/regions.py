@@ -5,17 +5,20 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
 import numpy as np
 from jaxtyping import Float
 
+from regard.data.image_archives import SUFFIXES
 from regard.data.text import read_lines
 from regard.errors import DataError
 
 FLICKR_LONGER_SIDE = 500
 """Longer side in pixels of the images of Flickr8k and Flickr30k, which their boxes refer to."""
+_SLACK = 3
+"""Pixels by which a box may exceed its image: the shorter side is rounded where an image is resized."""
 _COLUMNS = 8
 _MARKED = re.compile(r"\[/EN#(\d+)/\S+ ([^\]]*)\]")
 Box = tuple[float, float, float, float]
@@ -34,6 +37,9 @@ class Phrase:
     boxes: tuple[Box, ...]
     """In pixels of an image whose longer side is `longer_side`."""
     longer_side: float = FLICKR_LONGER_SIDE
+    """0 where the boxes are in pixels of the image itself."""
+    place: str = ""
+    """The table and the image, for errors; boxes of other origin are not checked."""
 
     def end_in(self, caption: str) -> int | None:
         """The character after the phrase in the caption; None where the caption does not have the phrase."""
@@ -43,11 +49,25 @@ class Phrase:
         return None if start < 0 else start + len(self.text)
 
     def fractions(self, width: int, height: int) -> tuple[Box, ...]:
-        """The boxes as fractions of an image of this shape, at any resolution."""
-        scale = max(width, height) / self.longer_side
+        """The boxes as fractions of an image of this shape, at any resolution; of those of a table, none is outside."""
+        scale = max(width, height) / self.longer_side if self.longer_side else 1
+        slack = _SLACK * max(scale, 1)
+        for box in self.boxes if self.place else ():
+            if box[2] * scale > width + slack or box[3] * scale > height + slack:
+                raise DataError(self._outside(box, width, height))
         return tuple(
             (left * scale / width, top * scale / height, right * scale / width, bottom * scale / height)
             for left, top, right, bottom in self.boxes
+        )
+
+    def _outside(self, box: Box, width: int, height: int) -> str:
+        corners = _listed((box[0] + 1, box[1] + 1, *box[2:]))
+        unit = f"an image whose longer side is {self.longer_side:g}" if self.longer_side else "the image"
+        return (
+            f"{self.place}: the box of {self.text!r:.60} with the corners {corners}, taken as pixels of {unit}, lies "
+            f"outside of the image, which has {width} x {height} pixels. Set regions_side (regard train: "
+            "--data.regions-side; regard evaluate: --regions-side) to the longer side of the images that the boxes "
+            "were drawn in, or to 0 where these are the images given here."
         )
 
 
@@ -55,15 +75,22 @@ Regions = dict[str, tuple[Phrase, ...]]
 """The phrases of images that have boxes, by the name of the image without its suffix."""
 
 
-def read_regions(path: str | os.PathLike[str]) -> Regions:
+def image_key(name: str) -> str:
+    """The name of an image in `Regions`: without its folder, and without a suffix such as .jpg."""
+    place = PurePath(name)
+    return place.stem if place.suffix.lower() in SUFFIXES else place.name
+
+
+def read_regions(path: str | os.PathLike[str], *, longer_side: int = FLICKR_LONGER_SIDE) -> Regions:
     """Read a table of boxes (plain, .gz or .xz), or the folder of Flickr30k Entities with Annotations and Sentences.
 
     A row of the table has: image, caption (counted from 0), character at which the phrase begins, phrase, x1, y1, x2,
-    y2. The corners are pixels of the original image, counted from 1 and inside the box. A phrase with several boxes
-    has a row for each. Phrases whose place in a caption is unknown (-1) are left out.
+    y2. The corners are pixels, counted from 1 and inside the box, of an image whose longer side is `longer_side`, or
+    with 0 of the image itself; Flickr30k Entities states the sizes of its images. A phrase with several boxes has a row
+    for each. Phrases whose place in a caption is unknown (-1) are left out.
     """
     place = Path(path)
-    regions = _read_entities(place) if place.is_dir() else _read_table(place)
+    regions = _read_entities(place) if place.is_dir() else _read_table(place, longer_side)
     if not regions:
         raise DataError(f"{place} has no phrase with a box.")
     return regions
@@ -83,7 +110,7 @@ def cover(boxes: Sequence[Box], grid: tuple[int, int]) -> Float[np.ndarray, "n"]
     return covered
 
 
-def _read_table(path: Path) -> Regions:
+def _read_table(path: Path, longer_side: int) -> Regions:
     boxes: dict[tuple[str, int, int, str], list[Box]] = defaultdict(list)
     for number, line in enumerate(read_lines(path), 1):
         row = line.split("\t")
@@ -98,9 +125,10 @@ def _read_table(path: Path) -> Regions:
         except ValueError as error:
             raise DataError(f"{path}, line {number}: caption, character and corners are numbers; {error}.") from error
         if caption >= 0 and start >= 0:
-            boxes[row[0], caption, start, row[3]].append(_box(corners, f"{path}, line {number}"))
+            boxes[image_key(row[0]), caption, start, row[3]].append(_box(corners, f"{path}, line {number}"))
     return _grouped(
-        (image, Phrase(caption, start, text, tuple(found))) for (image, caption, start, text), found in boxes.items()
+        (image, Phrase(caption, start, text, tuple(found), float(longer_side), f"{path}, image {image}"))
+        for (image, caption, start, text), found in boxes.items()
     )
 
 
@@ -152,10 +180,12 @@ def _read_annotation(path: Path) -> tuple[dict[str, list[Box]], float]:
 def _box(corners: Sequence[float], place: str) -> Box:
     left, top, right, bottom = corners
     if not (np.isfinite(corners).all() and 0 <= left <= right and 0 <= top <= bottom):
-        raise DataError(
-            f"{place}: a box is 0 <= x1 <= x2 and 0 <= y1 <= y2; got {', '.join(f'{x:g}' for x in corners)}."
-        )
+        raise DataError(f"{place}: a box is 0 <= x1 <= x2 and 0 <= y1 <= y2; got {_listed(corners)}.")
     return max(left - 1, 0), max(top - 1, 0), right, bottom
+
+
+def _listed(corners: Sequence[float]) -> str:
+    return ", ".join(f"{corner:g}" for corner in corners)
 
 
 def _grouped(phrases: Iterator[tuple[str, Phrase]]) -> Regions:

@@ -14,7 +14,8 @@ from regard.data.text import read_lines
 from regard.errors import DataError
 
 LinkArray = Int[np.ndarray, "_ 2"]
-_LINE = re.compile(r"\s*(\d+-\d+\s*(?:\s\d+-\d+\s*)*)?")
+# Numbers of at most 18 digits fit into 64 bits.
+_LINE = re.compile(r"\s*(\d{1,18}-\d{1,18}\s*(?:\s\d{1,18}-\d{1,18}\s*)*)?")
 
 
 def parse_links(line: str, place: str = "The line of links") -> LinkArray:

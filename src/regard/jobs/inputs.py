@@ -33,13 +33,26 @@ def find_inputs(patterns: Sequence[str], *, json: bool = False) -> list[InputFil
     """
     found: dict[str, InputFile] = {}
     for pattern in patterns:
-        for path, relative in _matches(pattern):
+        for path, relative in find_files(pattern):
             file = InputFile(path.absolute(), _output_name(relative, json=json))
             same = found.setdefault(file.name, file)
             if same.path != file.path:
+                advice = (
+                    "Rename one of them"
+                    if same.path.parent == file.path.parent
+                    else "Name them by one quoted pattern, which keeps their folders"
+                )
                 raise OptionError(
-                    f"{same.path} and {file.path} would have the same output, {file.name}. Name them by one quoted "
-                    "pattern, which keeps their folders, or run a command for each."
+                    f"{same.path} and {file.path} would have the same output, {file.name}. {advice}, or run a command "
+                    "for each, with an output folder of its own."
+                )
+    for file in found.values():
+        for folder in PurePath(file.name).parents:
+            if (other := found.get(folder.as_posix())) is not None:
+                raise OptionError(
+                    f"The output of {other.path}, {other.name}, would have the name of the folder for the output of "
+                    f"{file.path}, {file.name}. Rename one of them, or run a command for each, with an output folder "
+                    "of its own."
                 )
     return list(found.values())
 
@@ -49,8 +62,8 @@ def is_pattern(text: str) -> bool:
     return glob.has_magic(text) and not Path(text).exists()
 
 
-def _matches(pattern: str) -> Iterator[tuple[Path, PurePath]]:
-    """The files of a pattern, each with its path relative to the fixed part of the pattern."""
+def find_files(pattern: str) -> Iterator[tuple[Path, PurePath]]:
+    """The files of a name or pattern, each with its path relative to the fixed part of the pattern."""
     if not is_pattern(pattern):
         path = Path(pattern)
         file_stamp(path)  # which says what is wrong where there is no such file

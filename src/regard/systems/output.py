@@ -48,15 +48,13 @@ def read_texts(texts: Sequence[str], files: Sequence[str], pipe: TextIO) -> Iter
     The lines of a pipe are decoded as those of a file are.
     """
     from regard.data.text import decode_lines, read_lines
-    from regard.jobs.inputs import find_inputs
+    from regard.jobs.inputs import find_files
 
     if texts:
         return texts
     if not files:
         return decode_lines(pipe.buffer, PIPE)
-    # Outputs are not named here, so that files of one name in several folders may be read.
-    found = (file for name in files for file in find_inputs([name]))
-    return chain.from_iterable(read_lines(file.path) for file in found)
+    return chain.from_iterable(read_lines(path) for name in files for path, _ in find_files(name))
 
 
 def warn_of_files(texts: Sequence[str], option: str = "--input") -> None:

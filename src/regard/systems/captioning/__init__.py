@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.config import PositiveInt
+from regard.config import Count, PositiveInt
 from regard.errors import OptionError
 from regard.search.options import LengthPenalty, Search
 from regard.systems.families import Family
@@ -33,6 +33,9 @@ class EvaluationSet(CaptionOptions):
     regions: str = ""
     """File with boxes around what phrases of the captions name, or the folder of Flickr30k Entities: measures whether
     the attention lies on them."""
+    regions_side: Count = 500
+    """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
+    themselves."""
     world: Literal["", "scenes"] = ""
     """Instead of files, images of the generated world scenes, where it is known what each word should look at."""
     count: PositiveInt = 1000

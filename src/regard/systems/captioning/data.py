@@ -54,6 +54,9 @@ class CaptionData(Checked):
     regions: str = ""
     """File with boxes around what phrases of the training captions name, or the folder of Flickr30k Entities, for
     train.guidance; it needs the images."""
+    regions_side: Count = 500
+    """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
+    themselves."""
     world: Literal["", "scenes"] = ""
     """Or generated images: scenes."""
     examples: PositiveInt = 20_000
@@ -159,7 +162,10 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, guided: bool, pr
         if not stored:
             return None
         texts = [[" ".join(caption_words(text)) for text in one.captions] for one in stored]
-        right = right_cells(config, stored, read_regions(folder / data.regions), _images(data)) if guided else None
+        right = None
+        if guided:
+            regions = read_regions(folder / data.regions, longer_side=data.regions_side)
+            right = right_cells(config, stored, regions, _images(data))
         return CaptionedImages(opened.tensors([one.image for one in stored]), texts, right)
 
     train, valid, test = (select(splits[split], guided=guided and split == "train") for split in splits)

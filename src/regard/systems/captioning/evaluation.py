@@ -28,9 +28,12 @@ def evaluate(model: Captioner, test_set: EvaluationSet, *, name: str = "model") 
         captions, references, maps, regions = _on_scenes(model, test_set)
     else:
         photographs = Photographs.open(model, test_set)
+        # First, so that unusable boxes are refused before the images are captioned.
+        if test_set.regions:
+            boxes = read_regions(test_set.regions, longer_side=test_set.regions_side)
+            phrases = phrase_maps(model, photographs, boxes)
         captions, maps = decode(model, photographs.batches(), test_set)
         references = [list(one.captions) for one in photographs.captioned]
-        phrases = phrase_maps(model, photographs, read_regions(test_set.regions)) if test_set.regions else None
     found = caption_scores(captions, references, meteor=test_set.meteor)
     scores = _scores(found)
     if maps:

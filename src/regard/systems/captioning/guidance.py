@@ -1,7 +1,6 @@
 """Which cells the words of training captions should attend to, from boxes around what their phrases name."""
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
 import numpy as np
 from jaxtyping import Bool
@@ -9,7 +8,7 @@ from jaxtyping import Bool
 from regard.data.captioned_images import Right
 from regard.data.captions import ImageCaptions
 from regard.data.images import Images
-from regard.data.regions import Phrase, Regions, cover
+from regard.data.regions import Phrase, Regions, cover, image_key
 from regard.errors import DataError
 from regard.metrics.captions import caption_words
 from regard.systems.captioning.assembly import CaptionerConfig
@@ -26,7 +25,7 @@ def right_cells(
     to those that are covered most. In the other captions of an image, words that are the last of just one phrase, such
     as "dog" of "a brown dog", should attend to the same cells.
     """
-    tables = [_of_image(config, one, regions.get(PurePath(one.image).stem, ()), images) for one in captioned]
+    tables = [_of_image(config, one, regions.get(image_key(one.image), ()), images) for one in captioned]
     if not any(table is not None for row in tables for table in row):
         raise DataError("None of the training images has a box around a phrase of its captions.")
     return tables

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.data.captions import Captions, ImageCaptions, read_captions
 from regard.data.features import FeatureStore
 from regard.data.images import Images
-from regard.data.regions import Phrase, Regions, cover
+from regard.data.regions import Phrase, Regions, cover, image_key
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words
 from regard.metrics.regions import PhraseMaps
@@ -82,10 +82,10 @@ def phrase_maps(model: Captioner, photographs: Photographs, regions: Regions) ->
     if photographs.images is None:
         raise OptionError("regions need the images themselves, whose shapes the boxes refer to; a store has none.")
     found = []
-    known = [one for one in photographs.captioned if _stem(one.image) in regions]
+    known = [one for one in photographs.captioned if image_key(one.image) in regions]
     for one in known:
         by_caption: dict[int, list[Phrase]] = {}
-        for phrase in regions[_stem(one.image)]:
+        for phrase in regions[image_key(one.image)]:
             by_caption.setdefault(phrase.caption, []).append(phrase)
         found += [(one, number, phrases) for number, phrases in by_caption.items() if number < len(one.captions)]
     if not found:
@@ -119,7 +119,3 @@ def _phrases_of(
 def _plain(caption: str) -> str:
     """A caption as captioners learn it: lower case, no punctuation."""
     return " ".join(caption_words(caption))
-
-
-def _stem(image: str) -> str:
-    return PurePath(image).stem
