@@ -111,6 +111,13 @@ def test_a_caption_of_ones_own_and_an_image_of_ones_own(visit, tmp_path):
     (tmp_path / "text.png").write_text("no image")
     page.locator("input[type=file]").set_input_files(tmp_path / "text.png")
     page.get_by_text("is not an image that the browser can open").wait_for()
+    # What belongs to an image of one's own is not applied to an example by a reload.
+    page.locator(".boxer").focus()
+    page.keyboard.press("Enter")
+    page.locator(".edits").wait_for()
+    assert "box" not in page.url
+    page.locator(".thumbnails button").first.click()
+    assert page.get_by_text("is not an image that the browser can open").count() == 0
 
 
 @pytest.mark.parametrize("way", ["drop", "paste"])

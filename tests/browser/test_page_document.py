@@ -58,6 +58,17 @@ def test_clicks_that_are_quicker_than_the_server_all_count(visit):
     assert "removed=%5B1%2C6%2C9%5D" in page.url
 
 
+def test_words_that_are_removed_from_a_text_too_long_for_the_address_stay_out_of_it(visit):
+    page = visit(ADDRESS)
+    page.get_by_label("Text to classify").fill("It was a very long film. " * 310)
+    page.get_by_role("button", name="Classify").click()
+    page.locator(".word", has_text="very").first.click()
+    page.get_by_text("Without 1 of 1860 words").wait_for()
+    assert "?" not in page.url
+    page.reload()
+    page.get_by_text("nothing removed").wait_for()
+
+
 def test_words_are_removed_by_keyboard(visit):
     page = visit(ADDRESS)
     page.locator(".word[tabindex='0']").focus()

@@ -5,6 +5,7 @@ import json
 import pytest
 from browser.accessibility import serious_faults
 from browser.showing import saved_trace, settle
+from PIL import Image
 
 VIEW = "attention-glimpses"
 
@@ -98,6 +99,17 @@ def test_more_glimpses_other_images_and_no_sideways_scrolling(visit):
     page.locator(".trust .verdict").wait_for()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
     assert serious_faults(page) == []
+
+
+def test_a_glimpse_that_was_moved_on_an_image_of_ones_own_stays_out_of_the_address(visit, tmp_path):
+    page = opened(visit, "?example=digit-3")
+    Image.new("RGB", (60, 60), "navy").save(tmp_path / "own.png")
+    page.locator("input[type=file]").set_input_files(tmp_path / "own.png")
+    page.wait_for_function("() => !location.search.includes('example')")
+    page.locator(f"{VIEW} .picture").focus()
+    page.keyboard.press("Home")
+    forced(page, lambda: page.keyboard.press("Shift+ArrowLeft"))
+    assert places(page) == []
 
 
 def test_axe_finds_nothing_in_the_dark_either(visit):

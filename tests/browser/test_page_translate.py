@@ -90,6 +90,16 @@ def test_another_word_changes_what_follows_and_the_address_keeps_it(visit, api):
     assert words(page)[2] == plain["words"][2]["text"]
 
 
+def test_a_change_of_a_text_too_long_for_the_address_stays_out_of_it(visit):
+    page = visit("/translate")
+    page.get_by_label("Sentence").fill("He is happy. " * 370)
+    page.get_by_label("Sentence").press("Enter")
+    page.locator(".words .word").nth(1).click()
+    page.locator(".candidate[aria-pressed=false]").first.click()
+    wait_for_change(page)
+    assert "?" not in page.url
+
+
 def test_attention_is_moved_with_the_keyboard_and_all_of_it_with_a_click(visit, api):
     page = visit(f"{PAGE}&at=2")
     slider = page.get_by_label("Attention to He")

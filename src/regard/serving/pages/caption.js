@@ -52,7 +52,7 @@ class CaptionPage {
   constructor(root, context, examples) {
     this.context = context;
     this.examples = examples;
-    this.state = read(DEFAULTS);
+    this.state = read(DEFAULTS, { example: ["box"] });
     if (!isBox(this.state.box)) this.state.box = [];
     this.turn = turns(context.signal);
     this.image = null;
@@ -142,7 +142,7 @@ class CaptionPage {
     if (choose && example && this.has(example.model)) this.state.model = example.model;
     if (choose && !example && this.model === SCENES && this.has(PHOTOS)) this.state.model = PHOTOS;
     if (changed) this.state.box = [];
-    this.set({ example: image.name, model: this.model, box: this.state.box });
+    this.set({ example: image.name || null, model: this.model, box: this.state.box });
     this.showPicker();
     this.hiding.reset();
     this.own.reset(example);

@@ -28,7 +28,8 @@ const EXAMPLES = [
 
 export async function show(root, context) {
   const { models } = context;
-  const values = state.read({ model: servedName(models), text: EXAMPLES[0].text, removed: [] });
+  const defaults = { model: servedName(models), text: EXAMPLES[0].text, removed: [] };
+  const values = state.read(defaults, { text: ["removed"] });
   values.model = servedName(models, values.model);
   const page = new DocumentPage(root, context, values);
   await page.run();

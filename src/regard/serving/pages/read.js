@@ -18,7 +18,8 @@ const EXAMPLES = [
 
 export async function show(root, context) {
   const { models } = context;
-  const values = state.read({ model: servedName(models), text: EXAMPLES[0].text, word: -1, layout: "word" });
+  const defaults = { model: servedName(models), text: EXAMPLES[0].text, word: -1, layout: "word" };
+  const values = state.read(defaults, { text: ["word"] });
   values.model = servedName(models, values.model);
   await new ReadPage(root, context, values).run();
 }

@@ -40,7 +40,12 @@ class TranslatePage {
     const first = context.models.find((each) => each.name === "en-fr") ?? context.models[0];
     const sentence = { model: first.name, text: "", sentence: 0, beam: 5 };
     const shown = { tab: "attention", view: "matrix", options: {}, at: 0, second: "", direction: "", number: 0 };
-    this.state = read({ ...sentence, ...shown, ...UNCHANGED });
+    const parts = {
+      text: ["sentence", "at", "prefix", "word", "attention"],
+      prefix: ["word", "attention"],
+      attention: ["word", "prefix"],
+    };
+    this.state = read({ ...sentence, ...shown, ...UNCHANGED }, parts);
     if (!context.models.some((each) => each.name === this.state.model)) this.state.model = first.name;
     this.answer = null;
     /** The token whose word is to be shown after the next answer, which may have joined it with others. */
