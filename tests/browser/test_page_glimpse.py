@@ -91,6 +91,8 @@ def test_keys_that_are_pressed_faster_than_they_are_answered_all_count(visit):
 
 
 def test_more_glimpses_other_images_and_no_sideways_scrolling(visit):
+    page = opened(visit, "?glimpses=99")
+    assert page.locator(VIEW).evaluate("(view) => view.trace.maps[0].height") == 12
     page = opened(visit, "?glimpses=6", width=360)
     assert page.locator(VIEW).evaluate("(view) => view.trace.maps[0].height") == 6
     page.get_by_role("button", name="Example: the digit 5").click()

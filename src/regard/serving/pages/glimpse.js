@@ -34,6 +34,8 @@ class GlimpsePage {
   constructor(root, context, examples, head) {
     Object.assign(this, { context, examples });
     this.state = read(DEFAULTS, { example: ["places"] });
+    const { glimpses } = this.state;
+    this.state.glimpses = Math.max(0, Math.min(MAX_GLIMPSES, Math.round(glimpses)));
     this.state.places = [this.state.places].flat().filter(isPlace);
     const names = context.models.map((each) => each.name);
     if (!names.includes(this.state.model)) this.state.model = names[0];

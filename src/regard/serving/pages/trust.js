@@ -7,6 +7,13 @@ import { busy } from "/pages/parts.js";
 
 const running = new WeakMap();
 
+/** Show no trust in `root`, and measure none. */
+export function clearTrust(root) {
+  running.get(root)?.abort();
+  root.classList.remove("section", "trust");
+  fill(root);
+}
+
 /**
  * Measure and show how far to trust the attention of a model for one input, in `root`, an empty node of the page. A
  * further call for the same node replaces what it shows.
