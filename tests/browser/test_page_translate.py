@@ -203,6 +203,23 @@ def test_two_models_and_the_right_links_stand_beside_each_other(visit, api):
     page.get_by_text("Example 2:").wait_for()
 
 
+def test_what_is_not_in_the_vocabulary_or_not_compared_is_said_and_an_empty_sentence_is_forgotten(visit):
+    page = visit(f"{PAGE}&at=1&tab=compare")
+    page.get_by_label("Another word").fill("zzqx 😀")
+    page.get_by_role("button", name="Put it here").click()
+    wait_for_change(page)
+    page.get_by_text("⁇ stands for what is not in the model's vocabulary.").wait_for()
+    assert all(words(page))
+    page.get_by_text("The translations without your change are compared.").wait_for()
+    page.get_by_role("button", name="Reset").click()
+    page.locator(".change").wait_for(state="detached")
+    assert page.get_by_text("The translations without your change").count() == 0
+    page.get_by_label("Sentence").fill("")
+    page.get_by_label("Sentence").press("Enter")
+    page.get_by_text("Type a sentence or take an example").wait_for()
+    assert "text=" not in page.url
+
+
 def test_a_late_answer_does_not_replace_a_newer_one(visit):
     page = visit(f"{PAGE}&tab=compare")
     page.locator(".side").first.wait_for()

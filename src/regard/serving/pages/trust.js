@@ -38,7 +38,7 @@ function focus({ entropy, uniform_entropy: uniform, parts }) {
   return measure(
     "Focus",
     `about ${rounded(looked)} of ${rounded(all)} ${parts}`,
-    bar([["", uniform ? entropy / uniform : 0]]),
+    bar([["", looked / all]]),
     `How many ${parts} share the attention at a time: its entropy is ${entropy.toFixed(2)} nats. 0 is all on one, ` +
       `${uniform.toFixed(2)} is spread evenly. Sharp attention is easy to read, which does not make it right.`,
     entropy,
@@ -98,4 +98,4 @@ function bar(rows) {
   );
 }
 
-const rounded = (number) => (number < 10 ? number.toFixed(1) : String(Math.round(number)));
+const rounded = (number) => (number < 10 ? number.toFixed(1).replace(".0", "") : String(Math.round(number)));
