@@ -204,7 +204,7 @@ def test_two_models_and_the_right_links_stand_beside_each_other(visit, api):
 
 
 def test_what_is_not_in_the_vocabulary_or_not_compared_is_said_and_an_empty_sentence_is_forgotten(visit):
-    page = visit(f"{PAGE}&at=1&tab=compare")
+    page = visit(f"{PAGE}&at=1&tab=compare&beam=99")
     page.get_by_label("Another word").fill("zzqx 😀")
     page.get_by_role("button", name="Put it here").click()
     wait_for_change(page)

@@ -47,6 +47,7 @@ class TranslatePage {
     };
     this.state = read({ ...sentence, ...shown, ...UNCHANGED }, parts);
     if (!context.models.some((each) => each.name === this.state.model)) this.state.model = first.name;
+    if (!BEAMS.some(([size]) => size === String(this.state.beam))) this.state.beam = sentence.beam;
     this.answer = null;
     /** The token whose word is to be shown after the next answer, which may have joined it with others. */
     this.token = null;
