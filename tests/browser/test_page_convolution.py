@@ -61,6 +61,20 @@ def test_a_list_of_layers_is_tabulated_while_it_is_edited(visit):
     assert reach == [str(row["field"]) for row in found["rows"]]
 
 
+def test_an_empty_list_stays_empty_and_a_field_as_large_as_the_image_is_all_of_it(visit):
+    page = opened(visit, "?layers=c8k28s1p0")
+    page.get_by_text("28 × 28 pixels: all of the image.").wait_for()
+    page.get_by_label("Width", exact=True).fill("20")
+    page.get_by_label("kernel of layer 1").fill("20")
+    page.get_by_label("padding of layer 1").fill("4")
+    page.get_by_label("kernel of layer 1").fill("28")
+    page.get_by_text("28 × 28 pixels: all of the image, and more.").wait_for()
+    page.get_by_role("button", name="Remove layer 1").click()
+    page.get_by_text("No layers yet.").wait_for()
+    page.reload()
+    page.get_by_text("No layers yet.").wait_for()
+
+
 def test_maps_of_every_layer_of_a_digit_and_of_a_scene(visit):
     page = opened(visit)
     answer = answer_of(

@@ -58,6 +58,31 @@ def test_clicks_that_are_quicker_than_the_server_all_count(visit):
     assert "removed=%5B1%2C6%2C9%5D" in page.url
 
 
+def test_what_does_not_move_the_probability_has_no_sign(visit):
+    page = visit(ADDRESS)
+    answer = {
+        "model": "reviews-en", "words": ["Good.", "Film."], "sentences": [0, 1], "removed": [0], "label": "positive",
+        "before": {"positive": 0.9}, "after": {"positive": 0.89996}, "word_weights": [0, 1], "sentence_weights": [0, 1],
+        "sentence_drops": [0.2, 0.0001],
+    }  # fmt: skip
+    page.route("**/v1/classify/without", lambda route: route.fulfill(json=answer))
+    page.reload()
+    page.get_by_text("moves by less than 0.1 points").wait_for()
+    assert page.locator(".sentence .number").last.text_content() == "20.0"
+    page.unroute("**/v1/classify/without")
+
+
+def test_words_that_are_removed_from_a_text_too_long_for_the_address_stay_out_of_it(visit):
+    page = visit(ADDRESS)
+    page.get_by_label("Text to classify").fill("It was a very long film. " * 310)
+    page.get_by_role("button", name="Classify").click()
+    page.locator(".word", has_text="very").first.click()
+    page.get_by_text("Without 1 of 1860 words").wait_for()
+    assert "?" not in page.url
+    page.reload()
+    page.get_by_text("nothing removed").wait_for()
+
+
 def test_words_are_removed_by_keyboard(visit):
     page = visit(ADDRESS)
     page.locator(".word[tabindex='0']").focus()

@@ -5,6 +5,7 @@ import json
 import pytest
 from browser.accessibility import serious_faults
 from browser.showing import saved_trace, settle
+from PIL import Image
 
 VIEW = "attention-glimpses"
 
@@ -90,6 +91,8 @@ def test_keys_that_are_pressed_faster_than_they_are_answered_all_count(visit):
 
 
 def test_more_glimpses_other_images_and_no_sideways_scrolling(visit):
+    page = opened(visit, "?glimpses=99")
+    assert page.locator(VIEW).evaluate("(view) => view.trace.maps[0].height") == 12
     page = opened(visit, "?glimpses=6", width=360)
     assert page.locator(VIEW).evaluate("(view) => view.trace.maps[0].height") == 6
     page.get_by_role("button", name="Example: the digit 5").click()
@@ -98,6 +101,17 @@ def test_more_glimpses_other_images_and_no_sideways_scrolling(visit):
     page.locator(".trust .verdict").wait_for()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
     assert serious_faults(page) == []
+
+
+def test_a_glimpse_that_was_moved_on_an_image_of_ones_own_stays_out_of_the_address(visit, tmp_path):
+    page = opened(visit, "?example=digit-3")
+    Image.new("RGB", (60, 60), "navy").save(tmp_path / "own.png")
+    page.locator("input[type=file]").set_input_files(tmp_path / "own.png")
+    page.wait_for_function("() => !location.search.includes('example')")
+    page.locator(f"{VIEW} .picture").focus()
+    page.keyboard.press("Home")
+    forced(page, lambda: page.keyboard.press("Shift+ArrowLeft"))
+    assert places(page) == []
 
 
 def test_axe_finds_nothing_in_the_dark_either(visit):

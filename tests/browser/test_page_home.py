@@ -1,5 +1,6 @@
 """The frame of the workbench and its home page: models, navigation, light and dark, phone, errors."""
 
+import math
 from itertools import pairwise
 
 import pytest
@@ -132,6 +133,10 @@ def test_the_trust_strip_shows_the_numbers_of_the_api_and_explains_them(visit, w
     values = strip.locator("data").evaluate_all("(all) => all.map((each) => Number(each.value))")
     erasing = found["erasing"]
     assert values == pytest.approx([found["entropy"], found["variation"], erasing["attended"], erasing["random"]])
+    focus = strip.get_by_role("group", name="Focus")
+    width = focus.locator("i").evaluate("(bar) => parseFloat(bar.style.width)")
+    assert width == pytest.approx(100 * math.exp(found["entropy"] - found["uniform_entropy"]), abs=0.6)
+    assert ".0" not in focus.locator(".text").text_content()
     measure = strip.get_by_role("group", name="Faithfulness")
     assert not measure.locator(".tip").is_visible()
     measure.focus()
@@ -161,7 +166,10 @@ def test_a_server_with_a_token_asks_for_it(visit):
     page = visit("/", allow="401")
     page.route("**/v1/models", answer)
     page.reload()
-    page.get_by_role("alert").filter(has_text="Send the token.").wait_for()
+    page.get_by_role("alert").filter(has_text="Enter the token of this server.").wait_for()
+    page.get_by_label("Token of this server").fill("wrong")
+    page.get_by_role("button", name="Use it").click()
+    page.get_by_role("alert").filter(has_text="This token is not right.").wait_for()
     page.get_by_label("Token of this server").fill("secret")
     page.get_by_role("button", name="Use it").click()
     page.locator(".card").first.wait_for()

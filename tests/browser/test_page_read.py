@@ -26,6 +26,8 @@ def test_words_are_stepped_through_with_their_surprisal_and_what_was_expected(vi
         assert page.locator("attention-reading .detail b").first.text_content() == reading["words"][place]
 
     check(3)
+    # Neither the word itself nor words that are yet to be read are counted among what it attends to.
+    assert page.locator("attention-reading .detail li.quiet").all_text_contents() == []
     page.get_by_role("button", name="Next").click()
     check(4)
     assert "word=4" in page.url

@@ -90,6 +90,16 @@ def test_another_word_changes_what_follows_and_the_address_keeps_it(visit, api):
     assert words(page)[2] == plain["words"][2]["text"]
 
 
+def test_a_change_of_a_text_too_long_for_the_address_stays_out_of_it(visit):
+    page = visit("/translate")
+    page.get_by_label("Sentence").fill("He is happy. " * 370)
+    page.get_by_label("Sentence").press("Enter")
+    page.locator(".words .word").nth(1).click()
+    page.locator(".candidate[aria-pressed=false]").first.click()
+    wait_for_change(page)
+    assert "?" not in page.url
+
+
 def test_attention_is_moved_with_the_keyboard_and_all_of_it_with_a_click(visit, api):
     page = visit(f"{PAGE}&at=2")
     slider = page.get_by_label("Attention to He")
@@ -191,6 +201,23 @@ def test_two_models_and_the_right_links_stand_beside_each_other(visit, api):
     assert page.locator("attention-matrix rect.possible").count() == len(answer["possible"]) - len(answer["sure"])
     page.get_by_role("button", name="Next example").click()
     page.get_by_text("Example 2:").wait_for()
+
+
+def test_what_is_not_in_the_vocabulary_or_not_compared_is_said_and_an_empty_sentence_is_forgotten(visit):
+    page = visit(f"{PAGE}&at=1&tab=compare&beam=99")
+    page.get_by_label("Another word").fill("zzqx 😀")
+    page.get_by_role("button", name="Put it here").click()
+    wait_for_change(page)
+    page.get_by_text("⁇ stands for what is not in the model's vocabulary.").wait_for()
+    assert all(words(page))
+    page.get_by_text("The translations without your change are compared.").wait_for()
+    page.get_by_role("button", name="Reset").click()
+    page.locator(".change").wait_for(state="detached")
+    assert page.get_by_text("The translations without your change").count() == 0
+    page.get_by_label("Sentence").fill("")
+    page.get_by_label("Sentence").press("Enter")
+    page.get_by_text("Type a sentence or take an example").wait_for()
+    assert "text=" not in page.url
 
 
 def test_a_late_answer_does_not_replace_a_newer_one(visit):

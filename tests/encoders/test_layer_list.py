@@ -40,7 +40,7 @@ def test_known_networks_have_the_table_of_their_network(name, net):
         ([LayerSpec(), LayerSpec(kernel=40)], 1, "A kernel of 40 .* does not fit on 30 pixels"),
         ([LayerSpec("max_pool", 2, 2, 2)], 0, "padding of a pooling is at most half its kernel"),
         ([LayerSpec(filters=6, groups=4)], 0, "4 groups need numbers of maps that are multiples"),
-        ([LayerSpec("max_pool", 2, 2)] * 6, 5, "does not fit on 1 pixels"),
+        ([LayerSpec("max_pool", 2, 2)] * 6, 5, "does not fit on 1 pixel with"),
     ],
 )
 def test_an_impossible_layer_is_named_with_the_reason(layers, problem, message):

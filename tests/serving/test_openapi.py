@@ -65,6 +65,8 @@ def test_the_example_of_every_request_is_answered():
         parts = found["components"]["schemas"]
         posted = {path: route["post"] for path, route in found["paths"].items() if "post" in route}
         assert len(posted) >= len(ROUTES) - 1
+        for name in ("RandomTapeRequest", "LengthsRequest", "TableRequest"):
+            assert any("examples" in each for each in parts[name]["properties"].values()), name
         for path, route in posted.items():
             body = example_of(route["requestBody"]["content"]["application/json"]["schema"], parts)
             answer = client.post(path, json=body)

@@ -65,6 +65,9 @@ def test_captions_are_given_and_drawn(client, scene):
     given = posted(client, "/v1/caption/look", model="scenes", input=uri, text="a blue moon", example=example.name)
     assert Trace.from_dict(given["caption"]["trace"]).target == ("a", "blue", "moon")
     assert given["caption"]["score"] < plain["score"]
+    assert given["unknown"] == []
+    strange = posted(client, "/v1/caption/look", model="scenes", input=uri, text="a zzqx moon, zzqx")
+    assert strange["unknown"] == ["zzqx", ","]
     one, same = (
         posted(client, "/v1/caption/look", model="photo-en-hard", input=uri, seed=seed)["caption"] for seed in (1, 1)
     )

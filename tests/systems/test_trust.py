@@ -99,7 +99,7 @@ def test_every_family_with_attention_has_evidence():
         (3.0, -0.5, "far more than"),
         (1.1, 1.0, "somewhat"),
         (0.9, 1.0, "Do not take"),
-        (0.01, 0.02, "No single part"),
+        (0.01, 0.02, "hardly changes this output"),
         (-0.9, 0.02, "Do not take"),
     ],
 )

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.errors import OptionError, ShapeError
+from regard.errors import OptionError, ShapeError, counted
 
 
 def output_size(size: int, kernel: int, *, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:
@@ -17,8 +17,8 @@ def output_size(size: int, kernel: int, *, stride: int = 1, padding: int = 0, di
     spare = size + 2 * padding - (dilation * (kernel - 1) + 1)
     if spare < 0:
         raise ShapeError(
-            f"A kernel of {kernel} (dilation {dilation}) does not fit on {size} pixels with a padding of {padding}. "
-            "Use a larger image or more padding."
+            f"A kernel of {kernel} (dilation {dilation}) does not fit on {counted(size, 'pixel')} with a "
+            f"padding of {padding}. Use a larger image or more padding."
         )
     return spare // stride + 1
 

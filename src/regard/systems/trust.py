@@ -119,7 +119,7 @@ def _sentence(erasing: Erasing | None) -> str:
         return "Whether the attention matters could not be measured for this input; take it as a hint, not as a reason."
     attended, random = erasing.attended, erasing.random
     if max(abs(attended), abs(random)) < SMALL_DROP:
-        return "No single part decides this output: erasing any of them hardly changes it, whatever the attention says."
+        return "Erasing what the attention points at hardly changes this output, and neither does a random part."
     if attended >= CLEAR_RATIO * max(random, SMALL_DROP):
         times = attended / random if random > SMALL_DROP else np.inf
         than = f"{times:.1f} times as much as" if times < 100 else "far more than"

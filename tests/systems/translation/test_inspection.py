@@ -129,6 +129,10 @@ def test_pieces_are_joined_to_readable_words(tokenizer):
     words = [french.decode([ids[place] for place in span]) for span in split_tokens(french, ids)]
     assert words == ["l'", "accord", ",", "signé", "aujourd'", "hui", "!"]
     assert split_tokens(tokenizer, []) == []
+    # A space that is a piece of its own belongs to the unknown piece after it.
+    ids = french.encode("un 😀 accord")
+    words = [french.decode([ids[place] for place in span]) for span in split_tokens(french, ids)]
+    assert words == ["un", "⁇", "accord"]
 
 
 @every_model

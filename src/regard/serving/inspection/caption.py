@@ -60,6 +60,8 @@ class LookAnswer(BaseModel):
 
     model: str
     caption: CaptionPart
+    unknown: list[str] = []
+    """Words of a given caption that the model does not know."""
 
 
 class WordPart(BaseModel):
@@ -96,7 +98,7 @@ def routes(backend: Backend) -> APIRouter:
     @router.post("/look", operation_id="caption_look", responses=documented(*REFUSALS))
     async def look(body: LookRequest, request: Request) -> LookAnswer:
         """Caption an image, read a given caption, or draw the cells of hard attention by a seed."""
-        from regard.systems.captioning.inspection import caption_given, resample
+        from regard.systems.captioning.inspection import caption_given, resample, unknown_words
 
         if body.text and body.seed is not None:
             raise RefusedError(422, "Give a text to read, or a seed to draw with, not both.")
@@ -113,7 +115,8 @@ def routes(backend: Backend) -> APIRouter:
                 caption = model.caption(image, beam=body.beam)
             return _part(caption, body.example)
 
-        return LookAnswer(model=served.name, caption=await backend.run(captioned, request))
+        caption = await backend.run(captioned, request)
+        return LookAnswer(model=served.name, caption=caption, unknown=list(unknown_words(model, body.text)))
 
     @router.post("/hide", operation_id="caption_hide", responses=documented(*REFUSALS))
     async def hide(body: HideRequest, request: Request) -> HideAnswer:

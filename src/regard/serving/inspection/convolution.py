@@ -17,6 +17,8 @@ Side = Annotated[int, Field(ge=1, le=1024)]
 Filters = Annotated[int, Field(ge=1, le=4096)]
 KINDS = ("image-classifier", "captioner")
 """Systems with a convolutional network."""
+EXAMPLE = [{"kind": "conv", "filters": 8, "kernel": 5, "padding": 2}, {"kind": "max_pool", "kernel": 2, "stride": 2}]
+"""A list of layers."""
 MAX_SIDE = 32
 DIGITS = 4
 
@@ -42,7 +44,7 @@ class TableRequest(BaseModel):
     channels: Annotated[int, Field(ge=1, le=1024)] = 3
     height: Side = 32
     width: Side = 32
-    layers: Annotated[list[LayerPart], Field(max_length=40)]
+    layers: Annotated[list[LayerPart], Field(max_length=40, examples=[EXAMPLE])]
 
 
 class RowPart(BaseModel):

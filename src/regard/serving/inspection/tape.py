@@ -23,7 +23,7 @@ class RandomTapeRequest(BaseModel):
 
     model_config = STRICT
     model: str = "tape-copy"
-    length: Annotated[int, Field(ge=0, le=1000)] | None = None
+    length: Annotated[int | None, Field(ge=0, le=1000, examples=[40])] = None
     """Length of the sequence; by default the longest of the training."""
     seed: Seed = 1
     """Seed of the sequence."""
@@ -69,7 +69,7 @@ class LengthsRequest(BaseModel):
 
     model_config = STRICT
     model: str = "tape-copy"
-    per_length: Annotated[int, Field(ge=1, le=16)] = 8
+    per_length: Annotated[int, Field(ge=1, le=16, examples=[4])] = 8
     seed: Seed = 1
 
 

@@ -88,8 +88,11 @@ async function parsed(answer) {
     return null;
   });
   if (answer.ok && json !== null) return json;
-  const message = json?.error?.message ?? `The server answered with status ${answer.status} and no explanation.`;
-  if (answer.status === 401) document.dispatchEvent(new CustomEvent("regard-token-needed"));
+  const told = json?.error?.message ?? `The server answered with status ${answer.status} and no explanation.`;
+  const needsToken = answer.status === 401;
+  if (needsToken) document.dispatchEvent(new CustomEvent("regard-token-needed"));
+  // What the server says is for programs.
+  const message = !needsToken ? told : token() ? "This token is not right." : "Enter the token of this server.";
   throw new ApiError(message, answer.status);
 }
 

@@ -52,7 +52,7 @@ class CaptionPage {
   constructor(root, context, examples) {
     this.context = context;
     this.examples = examples;
-    this.state = read(DEFAULTS);
+    this.state = read(DEFAULTS, { example: ["box"] });
     if (!isBox(this.state.box)) this.state.box = [];
     this.turn = turns(context.signal);
     this.image = null;
@@ -142,7 +142,7 @@ class CaptionPage {
     if (choose && example && this.has(example.model)) this.state.model = example.model;
     if (choose && !example && this.model === SCENES && this.has(PHOTOS)) this.state.model = PHOTOS;
     if (changed) this.state.box = [];
-    this.set({ example: image.name, model: this.model, box: this.state.box });
+    this.set({ example: image.name || null, model: this.model, box: this.state.box });
     this.showPicker();
     this.hiding.reset();
     this.own.reset(example);
@@ -254,7 +254,7 @@ function ownCaption(page) {
     const context = { models: page.context.models, signal: turn() };
     const answer = await ask(result, context, "/v1/caption/look", body, run);
     if (!answer) return;
-    const { caption } = answer;
+    const { caption, unknown } = answer;
     const log = caption.trace?.series?.find((each) => each.name === "log_prob");
     const sum = log ? log.values.reduce((total, each) => total + each, 0) : null;
     fill(
@@ -267,6 +267,9 @@ function ownCaption(page) {
             "Log-probability of these words: ",
             html("data", { value: String(sum), className: "number" }, fixed(sum, 2)),
           ),
+      unknown.length
+        ? html("p", {}, `${page.model} does not know ${unknown.map((word) => `“${word}”`).join(", ")}.`)
+        : null,
       page.shown(caption, ""),
     );
   };

@@ -17,6 +17,8 @@ const NEW = {
   max_pool: { kind: "max_pool", filters: 8, kernel: 2, stride: 2, padding: 0, groups: 1 },
 };
 const FIELD = 210;
+/** An empty list in the address. */
+const NONE = "none";
 
 /** A list as the address has it: c6k5s1p2 is a convolution of 6 filters, m and a are poolings. */
 function written(layers) {
@@ -25,7 +27,7 @@ function written(layers) {
       const count = kind === "conv" ? filters : "";
       return `${LETTERS[kind]}${count}k${kernel}s${stride}p${padding}${groups > 1 ? `g${groups}` : ""}`;
     })
-    .join("_");
+    .join("_") || NONE;
 }
 
 function parsed(text) {
@@ -50,7 +52,7 @@ export async function layerEditor(root, { state, set, context }) {
   const total = html("p", { className: "quiet", role: "status" });
   const figure = html("div", { className: "fields" });
   let layers = parsed(state.layers);
-  if (!layers.length) layers = networks[0].layers.map((layer) => ({ ...layer }));
+  if (!layers.length && state.layers !== NONE) layers = networks[0].layers.map((layer) => ({ ...layer }));
   let size = /^\d+x\d+x\d+$/.test(state.size) ? state.size.split("x").map(Number) : [1, 28, 28];
   let outputs = [];
 
@@ -192,7 +194,8 @@ function fieldsFigure(rows, [, height, width]) {
   const largest = seen.at(-1).field;
   const whole = largest >= Math.max(height, width);
   const text = whole
-    ? `A cell of the last layer depends on ${largest} × ${largest} pixels: all of the image, and more.`
+    ? `A cell of the last layer depends on ${largest} × ${largest} pixels: all of the image` +
+      `${largest > Math.min(height, width) ? ", and more." : "."}`
     : `A cell of the last layer depends on ${largest} × ${largest} pixels of ${height} × ${width}.`;
   return [
     svg(

@@ -4,7 +4,7 @@ import { fill, html } from "/web/dom.js";
 import { ask, button, emptyBox, examples, field, modelPicker, section, servedName, turns } from "/pages/parts.js";
 import { TextPanel } from "/pages/document_text.js";
 import * as state from "/pages/state.js";
-import { trustStrip } from "/pages/trust.js";
+import { clearTrust, trustStrip } from "/pages/trust.js";
 
 export const title = "Document";
 
@@ -28,7 +28,8 @@ const EXAMPLES = [
 
 export async function show(root, context) {
   const { models } = context;
-  const values = state.read({ model: servedName(models), text: EXAMPLES[0].text, removed: [] });
+  const defaults = { model: servedName(models), text: EXAMPLES[0].text, removed: [] };
+  const values = state.read(defaults, { text: ["removed"] });
   values.model = servedName(models, values.model);
   const page = new DocumentPage(root, context, values);
   await page.run();
@@ -77,8 +78,7 @@ class DocumentPage {
     state.write({ model, text, removed });
     this.panel = null;
     if (!text.trim()) {
-      this.trust.replaceChildren();
-      this.trust.className = "";
+      clearTrust(this.trust);
       return void fill(
         this.result,
         emptyBox(html("p", {}, "Paste a text, or take an example, to see which words decide its class.")),

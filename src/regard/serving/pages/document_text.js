@@ -57,7 +57,7 @@ export class TextPanel {
       this.#change,
       removed.length
         ? `Without ${removed.length} of ${answer.words.length} words, the probability of “${label}” ` +
-            `${points < 0 ? "falls" : "rises"} by ${Math.abs(points).toFixed(1)} points (thin line: before).`
+            `${moved(points)} (thin line: before).`
         : "The whole text, nothing removed.",
     );
     this.restore.hidden = !removed.length;
@@ -115,7 +115,7 @@ export class TextPanel {
         "aria-pressed": String(isRemoved),
         "aria-label":
           `Sentence ${number + 1}, weight ${shares[number].toFixed(2)}: ` +
-          (isRemoved ? "put it back" : `remove it, which moves the probability by ${points.toFixed(1)} points`),
+          (isRemoved ? "put it back" : `remove it, which moves the probability by ${signed(points)} points`),
         onclick: () => this.#toggle(own),
       },
       html("b", {}, String(number + 1)),
@@ -166,8 +166,15 @@ export class TextPanel {
 }
 
 function signed(points) {
-  const sign = points > 0 ? "+" : points < 0 ? "−" : "";
-  return `${sign}${Math.abs(points).toFixed(1)}`;
+  const size = Math.abs(points).toFixed(1);
+  if (size === "0.0") return size;
+  return `${points > 0 ? "+" : "−"}${size}`;
+}
+
+function moved(points) {
+  const size = Math.abs(points).toFixed(1);
+  if (size === "0.0") return "moves by less than 0.1 points";
+  return `${points < 0 ? "falls" : "rises"} by ${size} points`;
 }
 
 /** A class with its probability, and where it was before words were removed. */

@@ -33,7 +33,9 @@ function isPlace(value) {
 class GlimpsePage {
   constructor(root, context, examples, head) {
     Object.assign(this, { context, examples });
-    this.state = read(DEFAULTS);
+    this.state = read(DEFAULTS, { example: ["places"] });
+    const { glimpses } = this.state;
+    this.state.glimpses = Math.max(0, Math.min(MAX_GLIMPSES, Math.round(glimpses)));
     this.state.places = [this.state.places].flat().filter(isPlace);
     const names = context.models.map((each) => each.name);
     if (!names.includes(this.state.model)) this.state.model = names[0];
@@ -90,7 +92,7 @@ class GlimpsePage {
   take(image) {
     this.image = image;
     this.input.mark(image.name);
-    this.set({ example: image.name });
+    this.set({ example: image.name || null });
     this.run();
   }
 

@@ -43,7 +43,10 @@ export function imageInput(examples, onImage, { signal, drawing = false, hint = 
   const thumbnails = examples.map((example) => {
     const picture = html("img", { src: example.image, alt: "", className: drawing ? "pixels" : "" });
     const label = `Example: ${example.caption}`;
-    const pick = () => onImage({ uri: example.image, name: example.name });
+    const pick = () => {
+      fill(problem);
+      onImage({ uri: example.image, name: example.name });
+    };
     return html(
       "button",
       { type: "button", "aria-label": label, title: example.caption, "aria-pressed": "false", onclick: pick },

@@ -4,7 +4,7 @@ import { fill, html } from "/web/dom.js";
 import { post } from "/pages/api.js";
 import { ask, busy, button, emptyBox, examples, field, modelPicker, section, servedName } from "/pages/parts.js";
 import * as state from "/pages/state.js";
-import { trustStrip } from "/pages/trust.js";
+import { clearTrust, trustStrip } from "/pages/trust.js";
 
 export const title = "Read";
 
@@ -18,7 +18,8 @@ const EXAMPLES = [
 
 export async function show(root, context) {
   const { models } = context;
-  const values = state.read({ model: servedName(models), text: EXAMPLES[0].text, word: -1, layout: "word" });
+  const defaults = { model: servedName(models), text: EXAMPLES[0].text, word: -1, layout: "word" };
+  const values = state.read(defaults, { text: ["word"] });
   values.model = servedName(models, values.model);
   await new ReadPage(root, context, values).run();
 }
@@ -68,8 +69,7 @@ class ReadPage {
     const { model, text, word } = this.values;
     state.write({ model, text, word });
     if (!text.trim()) {
-      this.trust.replaceChildren();
-      this.trust.className = "";
+      clearTrust(this.trust);
       const say = "Type a sentence, or take an example, to see it read word by word.";
       return void fill(this.result, emptyBox(html("p", {}, say)));
     }

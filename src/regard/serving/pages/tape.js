@@ -5,11 +5,14 @@ import { stream } from "/pages/api.js";
 import { ask, busy, button, debounced, emptyBox, field, modelPicker, section, select, turns } from "/pages/parts.js";
 import { bar, intro, scrollTable, view } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
-import { trustStrip } from "/pages/trust.js";
+import { clearTrust, trustStrip } from "/pages/trust.js";
 
 export const title = "Tape";
 
 const DEFAULTS = { model: "", length: 0, seed: 1, slots: 0, rows: "", vectors: false, allSlots: false };
+/** Sizes of the memory to choose from; 0 for that of the training. */
+const SLOTS = [0, 64, 256, 512];
+const MAX_SEED = 2 ** 32 - 1;
 
 export async function show(root, context) {
   const { models, signal } = context;
@@ -22,6 +25,8 @@ export async function show(root, context) {
   const state = read(DEFAULTS);
   const names = models.map((each) => each.name);
   if (!names.includes(state.model)) state.model = names[0];
+  if (!SLOTS.includes(state.slots)) state.slots = DEFAULTS.slots;
+  if (!Number.isInteger(state.seed) || state.seed < 0 || state.seed > MAX_SEED) state.seed = DEFAULTS.seed;
   const set = (values) => {
     Object.assign(state, values);
     write(values);
@@ -38,23 +43,43 @@ export async function show(root, context) {
   const chart = lengthChart({ context, state, pick: (length) => slider.pick(length) });
 
   const run = async () => {
-    const asked = { models, signal: turn() };
-    const { model, length, seed, slots, rows } = state;
-    if (rows) {
-      const body = { model, input: rows, trace: true };
-      const answer = await ask(result, asked, "/v1/tape", body, run);
-      if (!answer) return;
-      showResult(answer.results[0], `${rows.split(/\s+/).length} rows of your own.`);
-      trustStrip(trust, { verb: "tape", model, input: rows });
-      return;
-    }
+    const context = { models, signal: turn() };
+    const isShown = (await learn(context)) && (await (state.rows ? runOwn(context) : runRandom(context)));
+    if (isShown || context.signal.aborted) return;
+    // Only the message stays: what was shown before does not answer what was asked.
+    for (const each of result.querySelectorAll(":scope > :not(.error)")) each.remove();
+    clearTrust(trust);
+  };
+  /** Find out which lengths the model knows, where the address has a length or rows; resolves to whether it is known. */
+  const learn = async (context) => {
+    const { model, length, rows } = state;
+    if (slider.model === model || !(length || rows)) return true;
+    const answer = await ask(result, context, "/v1/tape/random", { model }, run);
+    if (!answer) return false;
+    if (length) set({ length: Math.min(answer.longest, Math.max(1, answer.shortest, Math.round(length))) });
+    slider.set({ ...answer, length: state.length || answer.length });
+    return true;
+  };
+  const runOwn = async (context) => {
+    const { model, slots, rows } = state;
+    const body = { model, input: rows, options: { slots }, trace: true };
+    const answer = await ask(result, context, "/v1/tape", body, run);
+    if (!answer) return false;
+    const count = rows.split(/\s+/).length;
+    showResult(answer.results[0], `${count} ${count === 1 ? "row" : "rows"} of your own.`);
+    trustStrip(trust, { verb: "tape", model, input: rows, options: { slots } });
+    return true;
+  };
+  const runRandom = async (context) => {
+    const { model, length, seed, slots } = state;
     const body = { model, seed, slots, ...(length ? { length } : {}) };
-    const answer = await ask(result, asked, "/v1/tape/random", body, run);
-    if (!answer) return;
+    const answer = await ask(result, context, "/v1/tape/random", body, run);
+    if (!answer) return false;
     slider.set(answer);
     showResult(answer.result, described(answer));
     const { sequence } = answer.result;
     trustStrip(trust, { verb: "tape", model, input: sequence, options: { slots: answer.slots } });
+    return true;
   };
   const later = debounced(run, 250);
   const showResult = (tape, line) => {
@@ -79,10 +104,9 @@ export async function show(root, context) {
     chart.reset();
     run();
   };
-  const sizes = [[0, "as in training"], ...[64, 256, 512].map((count) => [count, String(count)])];
+  const sizes = SLOTS.map((count) => [count, count ? String(count) : "as in training"]);
   const slots = select(sizes, state.slots, (count) => {
-    set({ slots: Number(count), rows: "" });
-    own.value = "";
+    set({ slots: Number(count) });
     run();
   });
   const another = button("Another sequence", () => {
@@ -137,7 +161,7 @@ function reading() {
     { className: "notes" },
     line("Write and read", "where each head is, slot by slot. A diagonal means one slot further in each step."),
     line("Gates", "near 1 the head searches the memory by content, near 0 it goes on from where it was."),
-    line("Memory over time", "how much each slot holds. What was written stays until it is read."),
+    line("Memory over time", "how much each slot holds. What was written stays."),
   );
 }
 
@@ -182,7 +206,15 @@ function lengthSlider(changed) {
     html("div", { className: "rail" }, ticks),
     html("div", {}, output, " ", help),
   );
-  return { node, set, pick };
+  return {
+    node,
+    set,
+    pick,
+    /** The model whose lengths it shows. */
+    get model() {
+      return known?.model;
+    },
+  };
 }
 
 /** How right the answers are at each length, measured on request. */

@@ -40,8 +40,14 @@ class TranslatePage {
     const first = context.models.find((each) => each.name === "en-fr") ?? context.models[0];
     const sentence = { model: first.name, text: "", sentence: 0, beam: 5 };
     const shown = { tab: "attention", view: "matrix", options: {}, at: 0, second: "", direction: "", number: 0 };
-    this.state = read({ ...sentence, ...shown, ...UNCHANGED });
+    const parts = {
+      text: ["sentence", "at", "prefix", "word", "attention"],
+      prefix: ["word", "attention"],
+      attention: ["word", "prefix"],
+    };
+    this.state = read({ ...sentence, ...shown, ...UNCHANGED }, parts);
     if (!context.models.some((each) => each.name === this.state.model)) this.state.model = first.name;
+    if (!BEAMS.some(([size]) => size === String(this.state.beam))) this.state.beam = sentence.beam;
     this.answer = null;
     /** The token whose word is to be shown after the next answer, which may have joined it with others. */
     this.token = null;
@@ -113,7 +119,11 @@ class TranslatePage {
 
   submit() {
     const text = this.input.value.trim();
-    if (!text) return this.showNothing();
+    if (!text) {
+      this.set({ text, sentence: 0, at: 0, ...UNCHANGED });
+      this.asked = null;
+      return this.showNothing();
+    }
     this.set({ text, sentence: 0, at: 0, ...UNCHANGED });
     return this.load();
   }
@@ -165,13 +175,15 @@ class TranslatePage {
       this.current.unknown &&
       "Some of this is not in the model's vocabulary. `regard translate` copies such words; " +
         "here you see the model alone.";
+    const isUnknown = this.current.words.some(({ text }) => text.includes("⁇"));
     this.view = this.attentionView();
     const asked = JSON.stringify(this.request);
+    const unchanged = this.isChanged ? html("p", {}, "The translations without your change are compared.") : null;
     const list = [
       ["attention", "Attention", () => html("div", {}, this.view)],
       ["beam", "Beam search", () => this.keep("beam", asked + JSON.stringify(this.change), () => beamPanel(this))],
       answer.heads.length ? ["heads", "Heads", () => headsPanel(this)] : null,
-      ["compare", "Compare", () => this.keep("compare", asked, () => comparePanel(this))],
+      ["compare", "Compare", () => [unchanged, this.keep("compare", asked, () => comparePanel(this))]],
       ["gold", "Right links", () => this.keep("gold", this.state.model, () => goldPanel(this))],
     ].filter(Boolean);
     fill(
@@ -181,6 +193,7 @@ class TranslatePage {
         this.isChanged ? "Translation, changed" : "Translation",
         this.words,
         note ? html("p", { className: "quiet" }, note) : null,
+        isUnknown ? html("p", { className: "quiet" }, "⁇ stands for what is not in the model's vocabulary.") : null,
         changeBox(this),
         this.panel,
       ),

@@ -7,6 +7,13 @@ import { busy } from "/pages/parts.js";
 
 const running = new WeakMap();
 
+/** Show no trust in `root`, and measure none. */
+export function clearTrust(root) {
+  running.get(root)?.abort();
+  root.classList.remove("section", "trust");
+  fill(root);
+}
+
 /**
  * Measure and show how far to trust the attention of a model for one input, in `root`, an empty node of the page. A
  * further call for the same node replaces what it shows.
@@ -31,7 +38,7 @@ function focus({ entropy, uniform_entropy: uniform, parts }) {
   return measure(
     "Focus",
     `about ${rounded(looked)} of ${rounded(all)} ${parts}`,
-    bar([["", uniform ? entropy / uniform : 0]]),
+    bar([["", looked / all]]),
     `How many ${parts} share the attention at a time: its entropy is ${entropy.toFixed(2)} nats. 0 is all on one, ` +
       `${uniform.toFixed(2)} is spread evenly. Sharp attention is easy to read, which does not make it right.`,
     entropy,
@@ -91,4 +98,4 @@ function bar(rows) {
   );
 }
 
-const rounded = (number) => (number < 10 ? number.toFixed(1) : String(Math.round(number)));
+const rounded = (number) => (number < 10 ? number.toFixed(1).replace(".0", "") : String(Math.round(number)));

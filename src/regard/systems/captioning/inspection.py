@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.attention.align import Hard
 from regard.data.images import ImageInput
 from regard.data.regions import Box
-from regard.data.tokenizer import END, PAD, START, UNKNOWN
+from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, split_words
 from regard.decoders.captions import ShowAttendTell
 from regard.encoders.encoded import Encoded
 from regard.encoders.feature_maps import LayerMaps, feature_maps
@@ -99,6 +99,18 @@ def caption_without(model: Captioner, image: ImageInput, boxes: Sequence[Box], *
     first, second = (row[: len(pieces)].tolist() for row in _log_probs(model, encoded, tokens))
     words = tuple(WordChange(*each) for each in zip(pieces, first, second, strict=True))
     return Occlusion(before, after, words, compare_words(before.text, after.text))
+
+
+def unknown_words(model: Captioner, text: str) -> tuple[str, ...]:
+    """The words and marks of a text that the vocabulary of a captioner does not have, each once."""
+    has_words = model.tokenizer.kind == "word"
+    unknown = (UNKNOWN, INNER_UNKNOWN) if has_words else (UNKNOWN,)
+    found: dict[str, None] = {}
+    for word in text.split():
+        tokens = model.tokenizer.encode(word)
+        parts = split_words(word) if has_words else [word] * len(tokens)
+        found |= {part: None for part, token in zip(parts, tokens, strict=True) if token in unknown}
+    return tuple(found)
 
 
 @torch.inference_mode()

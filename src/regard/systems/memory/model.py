@@ -107,7 +107,7 @@ class TuringMachine(System):
         if self.config.architecture == "ntm" and needed > available:
             raise OptionError(
                 f"{self.task.name} of {length} {self.task.unit} needs a memory of {needed} slots or more; this one has "
-                f"{available}. Give slots={needed}, or a shorter sequence."
+                f"{available}. Take more slots, or a shorter sequence."
             )
 
     def tape(self, sequences: Any, **options: Any) -> Tape | list[Tape]:

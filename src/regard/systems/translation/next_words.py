@@ -101,7 +101,10 @@ def split_tokens(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[range]:
     inner = continuing(tokenizer)
     words: list[range] = []
     for place, token in enumerate(tokens):
-        if words and inner[token] and is_open(tokenizer, tokens[place - 1]):
+        before = tokens[place - 1]
+        # After a space that is a piece of its own, a word may also begin with a mark or an unknown piece.
+        is_inner = inner[token] or (not tokenizer.decode([before]) and token > END and not tokenizer.begins_word(token))
+        if words and is_inner and is_open(tokenizer, before):
             words[-1] = range(words[-1].start, place + 1)
         else:
             words.append(range(place, place + 1))

@@ -35,7 +35,10 @@ export function placeNumbers(trace, selection, { row, column }) {
     chosen = pairs.findIndex(([place]) => place === column);
     if (chosen < 0) chosen = pairs.push([column, selection.weights[start + column]]) - 1;
   }
-  const rest = selection.width - pairs.length;
+  // Without those that have no weight at all, such as words that are yet to be read.
+  const listed = new Set(pairs.map(([place]) => place));
+  const others = selection.weights.slice(start, start + selection.width);
+  const rest = others.filter((weight, place) => weight && !listed.has(place)).length;
   const list = numberList(
     heading,
     pairs.map(([place, weight]) => [selection.columns.labels[place], weight]),
