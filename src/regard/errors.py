@@ -2,6 +2,9 @@
 
 from typing import ClassVar
 
+MAX_MESSAGE = 2000
+"""Characters of the message of an error."""
+
 
 class RegardWarning(UserWarning):
     """What a user should know about, although regard goes on."""
@@ -12,6 +15,10 @@ class RegardError(Exception):
 
     status: ClassVar[int] = 2
     """The exit status of a command that ends with this error: 2 for a mistake of the user, 1 for a fault."""
+
+    def __init__(self, message: str = "") -> None:
+        # A damaged file may hold a name of a million letters, which is of no use in a message.
+        super().__init__(message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]} …")
 
 
 class ShapeError(RegardError, ValueError):

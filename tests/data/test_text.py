@@ -56,6 +56,15 @@ def test_decomposed_letters_are_composed(tmp_path):
     assert list(read_lines(write(tmp_path / "a.txt", "e\u0301te\u0301".encode()))) == ["été"]
 
 
+def test_a_zip_of_an_unknown_version_is_explained(tmp_path):
+    write(tmp_path / "a.zip", "a line")
+    content = bytearray((tmp_path / "a.zip").read_bytes())
+    content[content.index(b"PK\x01\x02") + 6] = 255  # the version that is needed to extract it
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read as a zip archive: zip file version 25"):
+        list(read_lines(tmp_path / "a.zip"))
+
+
 def test_a_member_of_a_zip_can_be_named_and_notes_are_ignored(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("_about.txt", "licence")

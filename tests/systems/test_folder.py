@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small_models import TEXTS, small_classifier, small_translator
+from small_models import TEXTS, small_captioner, small_classifier, small_translator
 
 from regard import load
 from regard.data.tokenizer import Tokenizer
@@ -310,6 +310,13 @@ def test_a_damaged_folder_is_explained(folder, case):
     assert str(folder) in str(error.value)
     with pytest.raises(RegardError):
         load(folder, device="cpu")
+
+
+def test_a_captioner_of_a_huge_image_is_explained(tmp_path):
+    small_captioner(image_size=64).save(tmp_path / "m")
+    edit(tmp_path / "m", config__image_size=2**63)
+    with pytest.raises(ModelError, match="far larger than its parameters"):
+        load(tmp_path / "m", device="cpu")
 
 
 def test_missing_cards_and_metrics_are_no_mistake(folder):

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import struct
 import unicodedata
 import zipfile
 import zlib
@@ -190,7 +191,7 @@ def find_members(archive: Path) -> list[str]:
     try:
         with zipfile.ZipFile(archive) as opened:
             return [name for name in opened.namelist() if not name.endswith("/")]
-    except (zipfile.BadZipFile, OSError) as error:
+    except (*_UNREADABLE, ValueError, struct.error) as error:
         raise DataError(f"{archive} cannot be read as a zip archive: {error}. Download it again.") from error
 
 

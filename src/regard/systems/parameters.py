@@ -75,7 +75,8 @@ def no_larger_than(shapes: Sequence[tuple[int, ...]], place: str) -> Iterator[No
             yield
     except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
         # torch reports in many ways that no memory could hold a size.
-        if not (bounded.is_exceeded or isinstance(error, OverflowError | MemoryError) or "verflow" in str(error)):
+        told = any(word in str(error) for word in ("verflow", "can't allocate memory"))
+        if not (bounded.is_exceeded or isinstance(error, OverflowError | MemoryError) or told):
             raise
         raise ModelError(
             f"{place} asks for a model that is far larger than its parameters, which are {elements:,} numbers."
@@ -98,7 +99,8 @@ class _Bounded(TorchFunctionMode):
         if not any(isinstance(each, Tensor) for each in args):
             # The sizes of a new tensor: one list of numbers, or the numbers themselves.
             sizes = args[0] if args and isinstance(args[0], list | tuple) else args
-            self._elements -= math.prod(each for each in sizes if isinstance(each, int))
+            # Among the numbers may be others, such as the ends of torch.linspace(-1, 1, size).
+            self._elements -= abs(math.prod(each for each in sizes if isinstance(each, int) and each))
         if self._elements < 0 or self._operations < 0:
             self.is_exceeded = True
             raise RuntimeError("The model is too large.")
