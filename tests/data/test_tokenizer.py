@@ -276,6 +276,9 @@ def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path, bpe):
     path.write_text(text)
     with pytest.raises(DataError, match="first pieces are"):
         Tokenizer.load(path)
+    path.write_text(json.dumps(fields).replace('"unk_token": "<unk>"', '"unk_token": ""'))
+    with pytest.raises(DataError, match="its unknown piece is '', not '<unk>'"):
+        Tokenizer.load(path)
 
 
 def test_words_can_be_counted_with_punctuation_and_elisions_apart():

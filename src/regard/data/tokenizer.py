@@ -257,6 +257,8 @@ class Tokenizer:
             raise DataError(f"it is damaged: {error!r}.") from error
         if tuple(tokenizer._pieces[: len(SPECIALS)]) != SPECIALS:
             raise DataError(f"its first pieces are {tokenizer._pieces[: len(SPECIALS)]}, not {list(SPECIALS)}.")
+        if (unknown := getattr(tokenizer._engine.model, "unk_token", None)) != SPECIALS[UNKNOWN]:
+            raise DataError(f"its unknown piece is {unknown!r:.80}, not {SPECIALS[UNKNOWN]!r}.")
         return tokenizer
 
     def _encode_with_dropout(self, text: str, dropout: float, random: Random) -> list[int]:

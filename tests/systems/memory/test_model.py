@@ -156,3 +156,8 @@ def test_bits_are_the_cross_entropy_of_the_answer():
 def test_configs_that_contradict_themselves_are_explained(config, message):
     with pytest.raises(OptionError, match=message):
         TuringMachineConfig(**config)
+
+
+def test_a_memory_that_no_machine_could_hold_is_refused():
+    with pytest.raises(OptionError, match="at most 16,777,216 numbers; got 1,000,000 slots of 20"):
+        TuringMachineConfig(slots=10**6)

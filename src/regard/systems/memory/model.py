@@ -21,6 +21,8 @@ from regard.worlds.tapes import Drawn, Recall, RepeatCopy, Tapes, Task
 
 Rows = tuple[tuple[float | int, ...], ...]
 _OF_NTM = ("controller", "slots", "width", "read_heads", "write_heads", "max_shift")
+MAX_NUMBERS = 2**24
+"""Numbers in the largest memory; each tape of a batch has its own, at every step of training."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class TuringMachineConfig(Checked):
                     f"The architecture {self.architecture} has no {name}; got {name} {getattr(self, name)!r}. "
                     "Remove it."
                 )
+        if self.slots * self.width > MAX_NUMBERS:
+            raise OptionError(
+                f"A memory has at most {MAX_NUMBERS:,} numbers; got {self.slots:,} slots of {self.width:,}."
+            )
         if self.max_shift >= self.slots:
             raise OptionError(
                 f"max_shift must be less than slots; got max_shift {self.max_shift} and slots {self.slots}."
