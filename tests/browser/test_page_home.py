@@ -169,7 +169,7 @@ def test_a_server_with_a_token_asks_for_it(visit):
     page.get_by_role("alert").filter(has_text="Enter the token of this server.").wait_for()
     page.get_by_label("Token of this server").fill("wrong")
     page.get_by_role("button", name="Use it").click()
-    page.get_by_role("alert").filter(has_text="This token is not right.").wait_for()
+    page.get_by_role("alert").filter(has_text="This token is wrong.").wait_for()
     page.get_by_label("Token of this server").fill("secret")
     page.get_by_role("button", name="Use it").click()
     page.locator(".card").first.wait_for()

@@ -75,8 +75,8 @@ def no_larger_than(shapes: Sequence[tuple[int, ...]], place: str) -> Iterator[No
             yield
     except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
         # torch reports in many ways that no memory could hold a size.
-        told = any(word in str(error) for word in ("verflow", "can't allocate memory"))
-        if not (bounded.is_exceeded or isinstance(error, OverflowError | MemoryError) or told):
+        names_memory = any(words in str(error) for words in ("verflow", "can't allocate memory"))
+        if not (bounded.is_exceeded or isinstance(error, OverflowError | MemoryError) or names_memory):
             raise
         raise ModelError(
             f"{place} asks for a model that is far larger than its parameters, which are {elements:,} numbers."

@@ -88,11 +88,12 @@ async function parsed(answer) {
     return null;
   });
   if (answer.ok && json !== null) return json;
-  const told = json?.error?.message ?? `The server answered with status ${answer.status} and no explanation.`;
-  const needsToken = answer.status === 401;
-  if (needsToken) document.dispatchEvent(new CustomEvent("regard-token-needed"));
-  // What the server says is for programs.
-  const message = !needsToken ? told : token() ? "This token is not right." : "Enter the token of this server.";
+  if (answer.status === 401) {
+    document.dispatchEvent(new CustomEvent("regard-token-needed"));
+    // The server's own message explains the Authorization header, which people in a browser do not set.
+    throw new ApiError(token() ? "This token is wrong." : "Enter the token of this server.", answer.status);
+  }
+  const message = json?.error?.message ?? `The server answered with status ${answer.status} and no explanation.`;
   throw new ApiError(message, answer.status);
 }
 
