@@ -4,9 +4,9 @@
 
 PAIRS holds source<TAB>target, GOLD lines with src, tgt, sure and possible. eflomal is installed into an environment
 of its own (FOLDER/eflomal; it needs a C compiler). It aligns the pairs with the gold sentences behind them, since it
-must see what it aligns; so do regard's hidden Markov models (round 0). With --rounds 1, regard also trains
-Transformers on the pairs, guided by round 0, and once more, guided by the links of eflomal. What FOLDER already holds
-is not made again, so that the trainings may be done elsewhere:
+must see what it aligns; so do regard's hidden Markov models (round 0), alone and guided by the links on which both
+directions of eflomal agree. With --rounds 1, regard also trains Transformers on the pairs, guided by either round 0.
+What FOLDER already holds is not made again, so that the trainings may be done elsewhere:
 
     cd FOLDER
     regard align-corpus pairs.source pairs.target --out alone
@@ -55,9 +55,12 @@ def main() -> None:
     for name, links, seconds in by_eflomal(out, len(pairs), gold):
         _add(table, "eflomal", name, links, gold, seconds)
     words = [(example.source, example.target) for example in gold]
-    began = time.perf_counter()
-    links = align_by_agreement([*((one.split(), other.split()) for one, other in pairs), *words], progress=True)
-    _add(table, "regard, round 0", "agreement", links[len(pairs) :], gold, time.perf_counter() - began)
+    everything = [*((one.split(), other.split()) for one, other in pairs), *words]
+    given = [{(i, j) for i, j in links.tolist()} for links in read_links(out / "all.links")]
+    for name, evidence in (("regard, round 0", None), ("regard, round 0, guided", given)):
+        began = time.perf_counter()
+        links = align_by_agreement(everything, links=evidence, progress=True)
+        _add(table, name, "agreement", links[len(pairs) :], gold, time.perf_counter() - began)
     if arguments.rounds:
         for name, links, seconds in by_regard(out, words, arguments.rounds, arguments.minutes):
             _add(table, *name, links, gold, seconds)
@@ -89,7 +92,10 @@ def by_regard(
 
 
 def by_eflomal(out: Path, count: int, gold: Sequence[GoldAlignment]) -> list[tuple[str, Links, float | None]]:
-    """The links of the gold sentences by eflomal, for each way to combine the directions; writes eflomal.links."""
+    """The links of the gold sentences by eflomal, for each way to combine the directions.
+
+    Writes the intersection of both directions as all.links, and that of the pairs without the gold as eflomal.links.
+    """
     found = [out / f"eflomal.{direction}" for direction in ("forward", "backward")]
     seconds = None
     if not all(path.is_file() for path in found):
@@ -103,8 +109,9 @@ def by_eflomal(out: Path, count: int, gold: Sequence[GoldAlignment]) -> list[tup
         subprocess.run([*map(str, command), "-f", str(found[0]), "-r", str(found[1])], check=True)
         seconds = time.perf_counter() - began
     forward, backward = ([{(i, j) for i, j in links.tolist()} for links in read_links(path)] for path in found)
-    both = zip(forward[:count], backward[:count], strict=True)
-    _write(out / "eflomal.links", [format_links(one & other) for one, other in both])
+    agreed = [format_links(one & other) for one, other in zip(forward, backward, strict=True)]
+    _write(out / "all.links", agreed)
+    _write(out / "eflomal.links", agreed[:count])
     ends = list(zip(forward[count:], backward[count:], strict=True))
     return [
         ("forward", [one for one, _ in ends], seconds),

@@ -113,15 +113,29 @@ def test_rounds_that_are_complete_are_not_repeated(tmp_path, files, trainings, m
     assert [place for place, *_ in trainings] == ["round-1"] * 2 + ["round-2"] * 2
 
 
-def test_links_of_another_aligner_take_the_place_of_counting(tmp_path, files, trainings):
-    given = write_lines(tmp_path / "links", ["0-1 2-0"] * len(PAIRS))
-    start, _ = align_corpus(*files, tmp_path / "out", links=given, progress=False)
-    assert start.links.read_text() == "0-1 2-0\n" * len(PAIRS)
-    assert next(read_links(start.backward_links)).tolist() == [[0, 2], [1, 0]]
+def test_links_of_another_aligner_guide_round_0(tmp_path, files, trainings):
+    lines = ["0-1 2-0", *[""] * (len(PAIRS) - 1)]
+    given = write_lines(tmp_path / "links", lines)
+    start, _ = align_corpus(*files, tmp_path / "out", links=given, gold=GOLD, progress=False)
+    pairs = [*((one.split(), other.split()) for one, other in PAIRS), (GOLD[0].source, GOLD[0].target)]
+    guided = align_by_agreement(pairs, links=[{(0, 1), (2, 0)}, *({} for _ in PAIRS)])
+    assert start.links.read_text().splitlines() == [format_links(each) for each in guided[:-1]]
+    assert guided != align_by_agreement(pairs)
     assert [tables["data"]["alignments"] for _, _, tables, _ in trainings] == [
         str(start.links),
         str(start.backward_links),
     ]
+
+
+def test_links_that_do_not_fit_the_corpus_are_refused(tmp_path, files):
+    short = write_lines(tmp_path / "short", ["0-0"])
+    out = tmp_path / "out"
+    message = refused("align-corpus", *files, "--rounds", "0", "--links", short, "--out", out)
+    assert "must have a line for each of the 12 pairs, empty without links; got 1" in message
+    beyond = write_lines(tmp_path / "beyond", ["", "0-99", *[""] * (len(PAIRS) - 2)])
+    message = refused("align-corpus", *files, "--rounds", "0", "--links", beyond, "--out", out)
+    assert "Pair 2 has" in message
+    assert "got the link 0-99" in message
 
 
 def test_a_negative_number_of_rounds_is_refused(tmp_path, files):

@@ -208,7 +208,7 @@ def align_corpus(
     rounds
         Number of trainings; 0 for the links of the hidden Markov models alone.
     links
-        Links of another aligner for each pair of lines, such as 0-0 1-2, which take the place of round 0.
+        Links of another aligner for each pair of lines, such as 0-0 1-2, which guide round 0; a line may be empty.
     recipe
         The recipe of the Transformers: a packaged one or a TOML file.
     minutes

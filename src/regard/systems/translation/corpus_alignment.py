@@ -1,6 +1,7 @@
 """Align a parallel corpus with no other tool: by counting, then by translators that learn from the counts.
 
 1. Two hidden Markov models, one for each direction, are estimated from the corpus so that they agree; they give links.
+   The links of another aligner may guide them.
 2. A Transformer is trained for each direction, with one head guided by these links (Garg et al. 2019, section 4), read
    when the word is the input (Chen et al. 2020). It knows the context of a word, which counts do not.
 3. Each further round trains them again from where they are, guided by the links on which both agreed.
@@ -21,7 +22,7 @@ import torch
 from regard.data.progress import track
 from regard.data.text import read_pairs
 from regard.data.word_links import format_links, read_links
-from regard.errors import OptionError
+from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.alignment import AlignmentScores, GoldAlignment, Link, alignment_error_rate
 from regard.systems.system import choose_device
@@ -87,8 +88,8 @@ def align_corpus(
 ) -> list[Round]:
     """Learn to align two parallel files from themselves alone; return what each round leaves in the folder `out`.
 
-    Round 0 counts, and the following `rounds` train two translators. With `links`, a file such as another aligner
-    writes (`0-0 1-2` for each pair), these take the place of round 0. `tables` replaces fields of the recipe, as in
+    Round 0 counts, and the following `rounds` train two translators. `links`, a file such as another aligner writes
+    (`0-0 1-2` for each pair, or nothing), guides round 0. `tables` replaces fields of the recipe, as in
     tables={"train": {"minutes": 6}}. Rounds that are complete in `out` are not repeated. `report` is called with a line
     about each round, if there are `gold` links: its alignment error rate.
     """
@@ -100,11 +101,7 @@ def align_corpus(
         # A mistake in it is reported before round 0, which may take minutes.
         read_recipe(recipe, _merged(tables or {}, GUIDED))
     done = [Round(Path(out) / "round-0")]
-    if links is not None:
-        if not done[0].is_complete:
-            _write(done[0], ({(i, j) for i, j in each.tolist()} for each in read_links(links)))
-    else:
-        _count(done[0], source, target, gold, progress=progress, report=report)
+    _count(done[0], source, target, links, gold, progress=progress, report=report)
     for number in range(1, rounds + 1):
         here = Round(Path(out) / f"round-{number}")
         if not here.is_complete:
@@ -123,6 +120,7 @@ def _count(
     here: Round,
     source: File,
     target: File,
+    links: File | None,
     gold: Sequence[GoldAlignment],
     *,
     progress: bool,
@@ -134,11 +132,21 @@ def _count(
     pairs: list[Any] = [(one.split(), other.split()) for one, other in read_pairs(source, target)]
     count = len(pairs)
     pairs += [(example.source, example.target) for example in gold]
-    links = align_by_agreement(pairs, device=choose_device(), progress=progress)
+    given = None if links is None else [*_read_links(links, count), *(set() for _ in gold)]
+    found = align_by_agreement(pairs, links=given, device=choose_device(), progress=progress)
     if gold:
         sure, possible = [example.sure for example in gold], [example.possible for example in gold]
-        _report(report, 0, alignment_error_rate(links[count:], sure, possible))
-    _write(here, links[:count])
+        _report(report, 0, alignment_error_rate(found[count:], sure, possible))
+    _write(here, found[:count])
+
+
+def _read_links(path: File, count: int) -> list[set[Link]]:
+    links = [{(i, j) for i, j in each.tolist()} for each in read_links(path)]
+    if len(links) != count:
+        raise DataError(
+            f"{path} must have a line for each of the {count} pairs, empty without links; got {len(links)}."
+        )
+    return links
 
 
 def _report(report: Callable[[str], Any], number: int, scores: AlignmentScores) -> None:

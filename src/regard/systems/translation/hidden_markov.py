@@ -8,10 +8,12 @@ far it is from a_(j-1):
 The posteriors p(a_j = i | x, y) are attention weights whose score is a table of word translations. Both directions are
 estimated together by expectation maximisation: what is counted is the product of the posteriors of both, so that each
 learns only what the other confirms. The first iterations ignore the positions (model 1 of Brown et al. 1993).
+
+Links that are known before, such as those of another aligner, guide both: t is LINKED times as large for linked words.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,10 +23,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.progress import progress_bar
+from regard.errors import DataError
 from regard.metrics.alignment import Link
 
 NULL = 0.1
 """Probability that a word translates none of the other sentence; it is then drawn by its frequency alone."""
+LINKED = 4.0
+"""How many times as probable the translation of a word is where a link was given."""
 MAX_JUMP = 6
 """Distances between neighbouring words that have a probability of their own; longer ones share one at each end."""
 LONG_JUMPS = 4
@@ -40,6 +45,7 @@ WordPair = tuple[Sequence[str], Sequence[str]]
 def align_by_agreement(
     pairs: Sequence[WordPair],
     *,
+    links: Sequence[Collection[Link]] | None = None,
     word_iterations: int = 5,
     position_iterations: int = 5,
     threshold: float = 0.5,
@@ -49,12 +55,15 @@ def align_by_agreement(
     """Link the words of (source words, target words) from these pairs alone; words are compared in lower case.
 
     Two words are linked if the geometric mean of their posteriors in both directions is at least `threshold`. A pair
-    with an empty side, or with more than MAX_WORDS words on a side, has no links.
+    with an empty side, or with more than MAX_WORDS words on a side, has no links. `links` are links of each pair that
+    are probably right, by another aligner or a person; they may be incomplete, or missing for some pairs.
     """
-    links: list[set[Link]] = [set() for _ in pairs]
-    corpus = _Corpus.from_pairs(pairs, torch.device(device))
+    found: list[set[Link]] = [set() for _ in pairs]
+    if links is not None:
+        _check_links(pairs, links)
+    corpus = _Corpus.from_pairs(pairs, links, torch.device(device))
     if not corpus.groups:
-        return links
+        return found
     state = _State.start(corpus)
     total = len(corpus.groups) * (word_iterations + position_iterations + 1)
     with progress_bar("Aligning", total, "groups", enabled=progress) as advance:
@@ -70,9 +79,9 @@ def align_by_agreement(
             forward, backward = state.posteriors(corpus, group, None, uses_positions=True)
             chosen = (forward * backward).sqrt() >= threshold
             for place, source, target in chosen.nonzero().tolist():
-                links[group.places[place]].add((source, target))
+                found[group.places[place]].add((source, target))
             advance(1)
-    return links
+    return found
 
 
 def markov_posteriors(
@@ -126,6 +135,8 @@ class _Group(NamedTuple):
     target: Int[Tensor, "b m"]
     cells: Int[Tensor, "b n m"]
     """For each pair of words its number in the table of translations."""
+    linked: Int[Tensor, "l"]
+    """The cells with a link that was given, counted through the group."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +149,9 @@ class _Corpus:
     target_frequencies: Float[Tensor, "w"]
 
     @classmethod
-    def from_pairs(cls, pairs: Sequence[WordPair], device: torch.device) -> "_Corpus":
+    def from_pairs(
+        cls, pairs: Sequence[WordPair], links: Sequence[Collection[Link]] | None, device: torch.device
+    ) -> "_Corpus":
         numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
         by_length: dict[tuple[int, int], list[int]] = defaultdict(list)
         for place, (source, target) in enumerate(pairs):
@@ -160,7 +173,8 @@ class _Corpus:
         groups, first = [], 0
         for (chosen, source_ids, target_ids), key in zip(encoded, keys, strict=True):
             own = cells[first : first + len(key)].astype(np.int32).reshape(*source_ids.shape, target_ids.shape[1])
-            tensors = (torch.from_numpy(each).to(device) for each in (source_ids, target_ids, own))
+            linked = _linked_cells(chosen, links, own.shape)
+            tensors = (torch.from_numpy(each).to(device) for each in (source_ids, target_ids, own, linked))
             groups.append(_Group(chosen, *tensors))
             first += len(key)
         frequencies = [
@@ -222,7 +236,10 @@ class _State:
     ) -> tuple[Float[Tensor, "b n m"], Float[Tensor, "b n m"]]:
         """The posteriors of both directions; the jumps are added to the counts."""
         cells = group.cells.long()
-        forward, backward = self.forward[cells], self.backward[cells].mT
+        forward, backward = self.forward[cells], self.backward[cells]
+        for translations in (forward, backward):
+            translations.view(-1)[group.linked] *= LINKED
+        backward = backward.mT
         target_null, source_null = corpus.target_frequencies[group.target], corpus.source_frequencies[group.source]
         if not uses_positions:
             return word_posteriors(forward, target_null), word_posteriors(backward, source_null).mT
@@ -236,6 +253,28 @@ class _State:
 
 def _number(texts: Sequence[Sequence[str]], numbers: dict[str, int]) -> Int[np.ndarray, "b n"]:
     return np.array([[numbers.setdefault(word.lower(), len(numbers)) for word in text] for text in texts], np.int64)
+
+
+def _check_links(pairs: Sequence[WordPair], links: Sequence[Collection[Link]]) -> None:
+    if len(links) != len(pairs):
+        raise DataError(f"The links must be those of the {len(pairs)} pairs; got links of {len(links)}.")
+    for number, ((source, target), given) in enumerate(zip(pairs, links, strict=True), 1):
+        for i, j in given:
+            if not (0 <= i < len(source) and 0 <= j < len(target)):
+                raise DataError(
+                    f"Pair {number} has {len(source)} source and {len(target)} target words, counted from 0; "
+                    f"got the link {i}-{j}."
+                )
+
+
+def _linked_cells(
+    places: Sequence[int], links: Sequence[Collection[Link]] | None, shape: tuple[int, ...]
+) -> Int[np.ndarray, "l"]:
+    """The numbers of the linked cells in an array (pair, source word, target word)."""
+    if links is None:
+        return np.zeros(0, np.int64)
+    cells = {(row, i, j) for row, place in enumerate(places) for i, j in links[place]}
+    return np.ravel_multi_index(np.array(sorted(cells), np.int64).reshape(-1, 3).T, shape)
 
 
 def _shares(counts: Float[Tensor, "p"], owners: Int[Tensor, "p"]) -> Float[Tensor, "p"]:
