@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.errors import OptionError
+from regard.errors import OptionError, counted
 from regard.serving.settings import ServerSettings
 
 
@@ -44,7 +44,7 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
         port = listening.getsockname()[1]
         address = f"http://{host}:{port}/"
         count = len(app.state.backend.models.served)
-        say(f"regard serves the workbench and {count} models at {address}  (Ctrl+C stops)")
+        say(f"regard serves the workbench and {counted(count, 'model')} at {address}  (Ctrl+C stops)")
         sys.stdout.flush()
         if settings.open:
             # The socket listens already, so that a browser that is quicker than the server waits for it.

@@ -65,7 +65,7 @@ class BadRows:
 
     def __str__(self) -> str:
         more = f" and {self.count - len(self.reasons)} more" if self.count > len(self.reasons) else ""
-        return f"{self.count} bad rows skipped: {' '.join(self.reasons)}{more}"
+        return f"{counted(self.count, 'bad row')} skipped: {' '.join(self.reasons)}{more}"
 
 
 def read_documents(

@@ -65,7 +65,7 @@ def test_bad_rows_are_noted(model, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "fine", "label": 0}\nbroken\n')
     report = regard.evaluate(model, documents=str(path), skip_bad=True)
-    assert any("1 bad rows skipped" in note and "line 2" in note for note in report.notes)
+    assert any("1 bad row skipped" in note and "line 2" in note for note in report.notes)
 
 
 def test_importance_and_erasure_of_one_document(model):

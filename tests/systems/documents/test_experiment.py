@@ -92,7 +92,7 @@ def test_bad_rows_are_reported_and_counted(tmp_path, capsys):
         read_splits(DocumentData(folder=str(tmp_path), train="a.jsonl"))
     splits = read_splits(DocumentData(folder=str(tmp_path), train="a.jsonl", skip_bad=True))
     assert splits.bad.count == 1
-    assert "1 bad rows skipped" in capsys.readouterr().err
+    assert "1 bad row skipped" in capsys.readouterr().err
 
 
 def test_classes_that_only_the_test_has_are_refused(tmp_path):
