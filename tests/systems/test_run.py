@@ -10,6 +10,7 @@ from small_models import TEXTS, TRANSFORMER, small_captioner, small_translator
 import regard
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError, RegardError
+from regard.systems.pretrained import card_summary
 from regard.systems.run import read_recipe
 from regard.training.recipes import recipe_names, recipe_toml
 
@@ -91,6 +92,21 @@ def test_a_model_to_start_from_keeps_its_sizes(tmp_path, texts):
         regard.train(**settings, start_from=tmp_path / "run")
     again = regard.train(**settings, start_from=tmp_path / "run", overwrite=True)
     assert again.model.config.hidden == 10
+
+
+@pytest.mark.parametrize("model", [{}, {"dropout": 0.4}])
+def test_a_model_does_not_claim_the_scores_of_the_one_that_it_started_from(tmp_path, texts, model):
+    base = small_translator(Tokenizer.train(TEXTS * 3, size=45), dropout=0.3)
+    measured = {"attention_measured": "As a word alignment: error rate 0.1.", "test_bleu": 48.4}
+    base.save(tmp_path / "base", metrics=measured, card="# base\n\nLearned from old letters. BLEU 48.4.\n")
+    settings = {"data": texts, "train": {"epochs": 1}, "model": model, "progress": False}
+    trained = regard.train(out=tmp_path / "run", start_from=tmp_path / "base", **settings)
+    loaded = regard.load(trained.folder, device="cpu")
+    for each in (trained.model, loaded):
+        assert "attention_measured" not in each.metrics
+        assert card_summary(each.card).startswith(f"This model was trained from {tmp_path / 'base'} on other data")
+        assert "Its scores are not those of this model.\n\n# base\n\nLearned from old letters." in each.card
+    assert loaded.metrics.get("test_bleu") != 48.4
 
 
 def test_a_folder_of_the_user_is_refused_before_the_data_are_read(tmp_path):

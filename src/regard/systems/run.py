@@ -13,7 +13,7 @@ import torch
 from regard.config import from_values
 from regard.errors import DataError, OptionError
 from regard.systems.families import family, resolve
-from regard.systems.folder import refuse_to_replace
+from regard.systems.folder import NO_CARD, refuse_to_replace
 from regard.systems.pretrained import load
 from regard.systems.report import Report
 from regard.systems.system import System
@@ -151,7 +151,24 @@ def plan_from(recipe: Recipe, start_from: str | os.PathLike[str] | System | None
     if start_from is None:
         return Plan(recipe)
     loaded = start_from if isinstance(start_from, System) else load(start_from, device="cpu", trust=trust)
-    return Plan(*_adapted(loaded, recipe), base=base_name(start_from))
+    base = base_name(start_from)
+    adapted, model = _adapted(loaded, recipe)
+    # The scores of the model to start from are not those of what it becomes.
+    model.metrics, model.card = (
+        {},
+        _card_after(loaded.card, "another model" if isinstance(start_from, System) else base),
+    )
+    return Plan(adapted, model, base=base)
+
+
+def _card_after(card: str, base: str) -> str:
+    """The card of a model that was trained from one with this card: what that one learned from remains true."""
+    if not card or NO_CARD in card:
+        return ""
+    return (
+        f"# Trained from {base}\n\nThis model was trained from {base} on other data and has no card of its own yet.\n\n"
+        f"What follows is the card of {base}. Its scores are not those of this model.\n\n{card}"
+    )
 
 
 def base_name(model: str | os.PathLike[str] | System) -> str:

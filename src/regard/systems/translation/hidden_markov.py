@@ -273,8 +273,9 @@ def _linked_cells(
     """The numbers of the linked cells in an array (pair, source word, target word)."""
     if links is None:
         return np.zeros(0, np.int64)
-    cells = {(row, i, j) for row, place in enumerate(places) for i, j in links[place]}
-    return np.ravel_multi_index(np.array(sorted(cells), np.int64).reshape(-1, 3).T, shape)
+    _, n, m = shape
+    cells = {(row * n + i) * m + j for row, place in enumerate(places) for i, j in links[place]}
+    return np.array(sorted(cells), np.int64)
 
 
 def _shares(counts: Float[Tensor, "p"], owners: Int[Tensor, "p"]) -> Float[Tensor, "p"]:

@@ -27,9 +27,10 @@ PROBED = 64
 NUMBERS = ("27", "38", "46")
 """Numbers that stand for others: any model that has seen numbers copies short ones."""
 MIN_DIGITS = 3
-"""Shorter numbers may be written as words."""
+"""Shorter numbers may be written as words, unless the sign of a currency stands before them."""
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"(?<![\w.,])[$€£¥]?([0-9]+(?:[.,/-][0-9]+)*)(?!\w)")
+_CURRENCY = re.compile(r"[$€£¥]|\b(?:dollar|euro|livre|pfund|pound|yen)", re.IGNORECASE)
 _WRITTEN_NUMBER = re.compile(r"[0-9]+(?:[.,\u00a0\u202f ][0-9]{3}(?![0-9]))*(?:[.,][0-9]+)?")
 
 
@@ -101,7 +102,7 @@ def possible_placeholders(source: Tokenizer, target: Tokenizer) -> list[str]:
 def lost_numbers(segment: Segment, written: str) -> list[Span]:
     """Numbers of a sentence whose digits are missing from its translation, however that separates them.
 
-    The sign of a currency before a number belongs to it.
+    The sign of a currency before a number belongs to it: the translation must have one, or name a currency.
     """
     written_numbers = {_digits(match[0]) for match in _WRITTEN_NUMBER.finditer(written)}
     lost = []
@@ -110,7 +111,10 @@ def lost_numbers(segment: Segment, written: str) -> list[Span]:
         free = [span for span in spans if not _overlaps(span, segment.copied)]
         digits = _digits(match[1])
         kept = digits in written_numbers or re.search(rf"(?<![0-9]){re.escape(match[1])}(?![0-9])", written)
-        if free and len(digits) >= MIN_DIGITS and not kept:
+        is_price = match.start() < match.start(1)
+        if is_price and not _CURRENCY.search(written):
+            kept = False
+        if free and (is_price or len(digits) >= MIN_DIGITS) and not kept:
             lost.append(free[0])
     return lost
 
