@@ -84,9 +84,11 @@ def test_options_of_a_figure_become_options_of_the_component():
         attributes = Parsed(view(trace).page(**options)).named("attention-view")[0]
         return attributes.get("shown"), json.loads(attributes.get("options", "{}"))
 
-    assert element(translation()) == (None, {})
-    assert element(translation(), layer=2, head=1, style="lines") == ("lines", {"layer": 2, "head": 1})
-    assert element(translation(), name="cross", style="heat_maps") == ("heads", {"name": "cross"})
+    assert element(translation()) == (None, {"words": True})
+    assert element(translation(), pieces=True) == (None, {})
+    assert element(translation().by_words()) == (None, {}), "there are no subwords"
+    assert element(translation(), layer=2, head=1, style="lines", pieces=True) == ("lines", {"layer": 2, "head": 1})
+    assert element(translation(), name="cross", style="heat_maps") == ("heads", {"name": "cross", "words": True})
     assert element(caption(), cells=True, overlay="colour") == (None, {"cells": True, "overlay": "magma"})
 
 

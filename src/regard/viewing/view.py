@@ -151,6 +151,8 @@ class View:
         chosen = selection | {name: True for name in ("cells", "raw") if options.get(name)}
         if options.get("overlay", "light") != "light":
             chosen["overlay"] = "magma"
+        if not options.get("pieces") and self.trace.by_words().axes != self.trace.axes:
+            chosen["words"] = True
         return pages.component(self.trace, self.ELEMENTS, shown=shown, options=chosen)
 
     def _heading(self) -> str:

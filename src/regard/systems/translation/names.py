@@ -112,9 +112,8 @@ def lost_numbers(segment: Segment, written: str) -> list[Span]:
         digits = _digits(match[1])
         kept = digits in written_numbers or re.search(rf"(?<![0-9]){re.escape(match[1])}(?![0-9])", written)
         is_price = match.start() < match.start(1)
-        if is_price and not _CURRENCY.search(written):
-            kept = False
-        if free and (is_price or len(digits) >= MIN_DIGITS) and not kept:
+        lost_sign = is_price and not _CURRENCY.search(written)
+        if free and (is_price or len(digits) >= MIN_DIGITS) and (lost_sign or not kept):
             lost.append(free[0])
     return lost
 
