@@ -105,11 +105,15 @@ def test_without_trainings_the_links_are_those_of_the_hidden_markov_models(tmp_p
     assert (tmp_path / "out/round-0/forward.links").read_text().splitlines() == [format_links(each) for each in found]
 
 
-def test_rounds_that_are_complete_are_not_repeated(tmp_path, files, trainings, monkeypatch):
+def test_rounds_that_are_complete_are_not_repeated(tmp_path, files, trainings, monkeypatch, capsys):
     align_corpus(*files, tmp_path / "out", rounds=1, progress=False)
     assert len(trainings) == 2
+    assert "complete" not in capsys.readouterr().err
     monkeypatch.setattr(corpus_alignment, "align_by_agreement", None)
-    align_corpus(*files, tmp_path / "out", rounds=2, progress=False)
+    align_corpus(*files, tmp_path / "out", rounds=2)
+    said = capsys.readouterr().err
+    for number in (0, 1):
+        assert f"{tmp_path / 'out' / f'round-{number}'} is complete, and not repeated." in said
     assert [place for place, *_ in trainings] == ["round-1"] * 2 + ["round-2"] * 2
 
 

@@ -104,7 +104,7 @@ def align_corpus(
     _count(done[0], source, target, links, gold, progress=progress, report=report)
     for number in range(1, rounds + 1):
         here = Round(Path(out) / f"round-{number}")
-        if not here.is_complete:
+        if not _is_kept(here, progress=progress):
             _train_both(recipe, tables or {}, here, done[-1], (source, target), progress=progress)
             models = [Translator.load(folder) for folder in (here.forward, here.backward)]
             found = align_files(models[0], source, target, models[1], symmetrize=symmetrize)
@@ -127,7 +127,7 @@ def _count(
     report: Callable[[str], Any],
 ) -> None:
     """Write the links of the hidden Markov models, which must see what they align: also the gold sentences."""
-    if here.is_complete:
+    if _is_kept(here, progress=progress):
         return
     pairs: list[Any] = [(one.split(), other.split()) for one, other in read_pairs(source, target)]
     count = len(pairs)
@@ -138,6 +138,13 @@ def _count(
         sure, possible = [example.sure for example in gold], [example.possible for example in gold]
         _report(report, 0, alignment_error_rate(found[count:], sure, possible))
     _write(here, found[:count])
+
+
+def _is_kept(here: Round, *, progress: bool) -> bool:
+    """Whether a round has ended before; said where progress is shown, since its options may have been others."""
+    if here.is_complete and progress:
+        sys.stderr.write(f"{here.folder} is complete, and not repeated.\n")
+    return here.is_complete
 
 
 def _read_links(path: File, count: int) -> list[set[Link]]:
