@@ -9,6 +9,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
+from command_line import write_lines
+from small_models import small_translator
+
+import regard
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 MEMORY = BENCHMARKS / "attention_memory.py"
@@ -64,6 +69,50 @@ def test_the_hansards_are_put_into_ordinary_spelling():
         "today ' s so - called budget ( 20 % )": "Today's so-called budget (20%)",
     }.items():
         assert script["restore_english"](line) == restored
+
+
+def test_rare_words_and_quotations_are_selected(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    script = load(BENCHMARKS / "en_fr_data.py")
+    common = [(f"he sees {number}", f"il voit {number}", "") for number in range(100)]
+    rare = [(f"a heron {number}", f"un héron {number}", "0-0 1-1") for number in range(5)]
+    quoted = [("“Yes,” said the old man", 'dit "Oui" vieil', "")]
+    once = [("one gnu", "seul gnou", "")]
+    for place, name in enumerate(("en", "fr", "links")):
+        write_lines(tmp_path / f"train.{name}", [pair[place] for pair in common + 2 * rare + quoted + once])
+    for name in ("valid.en", "valid.fr", "test.en", "test.fr"):
+        write_lines(tmp_path / name, [name])
+    script["write_rare"](Namespace(out=tmp_path))
+    columns = [(tmp_path / "rare" / f"train.{name}").read_text().splitlines() for name in ("en", "fr", "links")]
+    chosen = {english.strip('"'): (french, links) for english, french, links in zip(*columns, strict=True)}
+    assert len(chosen) == len(columns[0]), "no pair is chosen twice"
+    assert sum("heron" in english for english in chosen) == 5
+    assert sum("sees" in english for english in chosen) == script["RARE_COUNT"]
+    assert "one gnu" not in chosen
+    assert (tmp_path / "rare" / "test.fr").read_text() == "test.fr\n"
+
+    assert script["_quotation"](*quoted[0], add=True) == ('"Yes," said the old man', "dit « Oui » vieil", "")
+    assert script["_quotation"]("a heron!", "un héron !", "0-0 1-1", add=True) == (
+        '"a heron!"',
+        "« un héron ! »",
+        "0-0 1-1 2-2 4-4",
+    )
+    assert script["_quotation"]("a heron!", "un héron !", "0-0", add=False) == ("a heron!", "un héron !", "0-0")
+
+
+def test_models_are_averaged(tmp_path, monkeypatch):
+    models = [small_translator() for _ in range(2)]
+    for number, model in enumerate(models):
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.fill_(1.0 + 2 * number)
+        model.save(tmp_path / str(number))
+    script = BENCHMARKS / "average_models.py"
+    arguments = [str(script), str(tmp_path / "0"), str(tmp_path / "1"), "--out", str(tmp_path / "mean")]
+    monkeypatch.setattr(sys, "argv", arguments)
+    load(script)["main"]()
+    for parameter in regard.load(tmp_path / "mean", device="cpu").parameters():
+        torch.testing.assert_close(parameter, torch.full_like(parameter, 2.0), rtol=1e-2, atol=0)
 
 
 def test_the_recipes_of_the_benchmarks_are_valid():

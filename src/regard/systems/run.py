@@ -154,10 +154,8 @@ def plan_from(recipe: Recipe, start_from: str | os.PathLike[str] | System | None
     base = base_name(start_from)
     adapted, model = _adapted(loaded, recipe)
     # The scores of the model to start from are not those of what it becomes.
-    model.metrics, model.card = (
-        {},
-        _card_after(loaded.card, "another model" if isinstance(start_from, System) else base),
-    )
+    model.card = _card_after(loaded.card, "another model" if isinstance(start_from, System) else base)
+    model.metrics = {}
     return Plan(adapted, model, base=base)
 
 
