@@ -272,6 +272,11 @@ def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path, bpe):
     path.write_text(json.dumps(fields | {"engine": {}}))
     with pytest.raises(DataError, match="it is damaged"):
         Tokenizer.load(path)
+    path.write_text(
+        json.dumps(fields).replace('"continuing_subword_prefix": null', '"continuing_subword_prefix": "long"')
+    )
+    with pytest.raises(DataError, match="it is damaged: PanicException"):
+        Tokenizer.load(path)
     text = json.dumps(fields).replace('"<pad>": 0', '"<pod>": 0')
     path.write_text(text)
     with pytest.raises(DataError, match="first pieces are"):

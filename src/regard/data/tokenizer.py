@@ -253,8 +253,11 @@ class Tokenizer:
             raise DataError(f"its format is {version}, not {FORMAT}.")
         try:
             tokenizer = cls(tokenizers.Tokenizer.from_str(json.dumps(fields["engine"])), lowercase=fields["lowercase"])
-        except Exception as error:  # the library raises a plain Exception for what it cannot parse
-            raise DataError(f"it is damaged: {error!r}.") from error
+        except BaseException as error:
+            # For what it cannot parse, the library raises a plain Exception, or it panics, which is no Exception.
+            if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+                raise DataError(f"it is damaged: {error!r}.") from error
+            raise
         if tuple(tokenizer._pieces[: len(SPECIALS)]) != SPECIALS:
             raise DataError(f"its first pieces are {tokenizer._pieces[: len(SPECIALS)]}, not {list(SPECIALS)}.")
         if (unknown := getattr(tokenizer._engine.model, "unk_token", None)) != SPECIALS[UNKNOWN]:

@@ -18,6 +18,10 @@ from regard.trace.data_uri import to_data_uri
 
 Policy = Literal["learned", "random", "center"]
 
+MAX_IMAGE_SIZE = 8192
+MAX_GLIMPSES = 1000
+"""What a model can be asked for without taking the memory of the machine."""
+
 
 @dataclass(frozen=True)
 class GlimpserConfig(Checked):
@@ -51,8 +55,11 @@ class GlimpserConfig(Checked):
     """Standard deviation of the locations around the mean of the policy, where 2 is the width of the image."""
 
     def check(self) -> None:
-        """Rules between the fields."""
-        widest = self.glimpse_size * 2 ** (self.num_scales - 1)
+        """Limits of the fields, and rules between them."""
+        for name, limit in (("image_size", MAX_IMAGE_SIZE), ("num_glimpses", MAX_GLIMPSES)):
+            if (value := getattr(self, name)) > limit:
+                raise OptionError(f"{name} must be at most {limit}; got {value}.")
+        widest = self.glimpse_size * 2 ** min(self.num_scales - 1, 64)
         if widest > 4 * self.image_size:
             raise OptionError(
                 f"A retina of {self.num_scales} scales from {self.glimpse_size} pixels sees {widest} pixels, more than "
