@@ -45,7 +45,7 @@ class Backend:
         return await unless_gone(self.batcher.run(function, client=client_of(request)), request)
 
     async def run(self, function: Callable[[], Value], request: Request) -> Value:
-        """The same as `call`, for a request that consists of this call alone; the request is counted in the metrics."""
+        """Answer a whole request with `call`, and count the request in the server's metrics."""
         with self.measures.request(request.url.path.removeprefix("/v1/")):
             return await self.call(function, request)
 
