@@ -28,10 +28,10 @@ from regard.data.gold_alignments import read_gold
 from regard.data.text import read_tsv
 from regard.data.word_links import format_links, read_links
 from regard.metrics.alignment import GoldAlignment, Link, alignment_error_rate, join
-from regard.systems.translation.alignment import WordPair, link_words
-from regard.systems.translation.corpus_alignment import align_corpus
-from regard.systems.translation.hidden_markov import align_by_agreement
-from regard.systems.translation.model import Translator
+from regard.systems.translate.alignment import WordPair, link_words
+from regard.systems.translate.corpus_alignment import align_corpus
+from regard.systems.translate.hidden_markov import align_by_agreement
+from regard.systems.translate.model import Translator
 
 EFLOMAL = "eflomal==2.0.0"
 JOINS = ("intersection", "grow-diag", "grow-diag-final-and")

@@ -24,7 +24,7 @@ from rich.table import Table
 
 import regard
 from regard.systems.run import read_recipe
-from regard.systems.translation.data import read_splits
+from regard.systems.translate.data import read_splits
 from regard.training.experiment import Recipe
 
 SCORES = ("dot", "general", "concat")

@@ -16,10 +16,10 @@ from rich.table import Table
 import regard
 from regard.metrics.translation import corpus_bleu
 from regard.systems.run import read_recipe
-from regard.systems.translation.data import read_splits
-from regard.systems.translation.model import Translator
-from regard.systems.translation.names import find_names
-from regard.systems.translation.segments import Segment
+from regard.systems.translate.data import read_splits
+from regard.systems.translate.model import Translator
+from regard.systems.translate.names import find_names
+from regard.systems.translate.segments import Segment
 
 RECIPES = {"en-fr": "tatoeba-en-fr", "en-de": "tatoeba-en-de"}
 OFF = {"split": False, "copy_unknown": False, "recase": False}

@@ -21,8 +21,8 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.systems.memory.experiment import bit_loss
-from regard.systems.memory.networks import TuringNetwork
+from regard.systems.tape.networks import TuringNetwork
+from regard.systems.tape.training import bit_loss
 from regard.worlds.tapes import Copy
 
 HIDDEN, SLOTS, WIDTH = 100, 128, 20

@@ -18,8 +18,8 @@ from functools import partial
 
 import torch
 
-from regard.systems.memory.experiment import TapeTask, TapeTrain, bit_loss, clip_finite
-from regard.systems.memory.model import TuringMachine, TuringMachineConfig
+from regard.systems.tape.model import TuringMachine, TuringMachineConfig
+from regard.systems.tape.training import TapeTask, TapeTrain, bit_loss, clip_finite
 from regard.worlds.tapes import Copy, Recall, Task
 
 CHECK_EVERY = 100

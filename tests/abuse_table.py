@@ -57,7 +57,7 @@ MT = "--max-length 3 --beam 1"
 TABLE: dict[str, list[Slot]] = {
     "translate": [
         Slot(f"translate -m {{translator}} {MT} --input {{x}}", damage.TEXT, "lines.txt"),
-        Slot(f"translate -m {{x}} {MT} a", damage.MODEL, "translator"),
+        Slot(f"translate -m {{x}} {MT} a", damage.MODEL, "translate"),
         Slot(f"translate -m {{translator}} {MT} a --output {{x}}", damage.OUTPUT),
         Slot(f"translate -m {{translator}} {MT} a --show {{x}}", damage.OUTPUT),
         Slot(f"translate -m {{translator}} {MT} --input {{lines.txt}} --output {{x}}/", damage.FOLDER),
@@ -67,8 +67,8 @@ TABLE: dict[str, list[Slot]] = {
         Slot("align {translator} {lines.txt} {x}", damage.PARALLEL, "lines.txt"),
         Slot("align {translator} --input {x}", damage.TEXT | {"no tab": damage.written(b"a\n")}, "pairs.tsv"),
         Slot("align {translator} --gold {x}", damage.JSON, "gold.jsonl"),
-        Slot("align {x} {lines.txt} {lines.txt}", damage.MODEL, "translator"),
-        Slot("align {translator} {lines.txt} {lines.txt} --reverse {x}", damage.MODEL, "translator"),
+        Slot("align {x} {lines.txt} {lines.txt}", damage.MODEL, "translate"),
+        Slot("align {translator} {lines.txt} {lines.txt} --reverse {x}", damage.MODEL, "translate"),
         Slot("align {translator} {lines.txt} {lines.txt} -o {x}", damage.OUTPUT),
     ],
     "align-corpus": [
@@ -81,13 +81,13 @@ TABLE: dict[str, list[Slot]] = {
     "caption": [
         Slot(f"caption -m {{captioner}} {MT} {{x}}", damage.IMAGE, "image.png"),
         Slot(f"caption -m {{captioner}} {MT} --input {{x}}", damage.TEXT, "list.txt", only_refused=True),
-        Slot(f"caption -m {{x}} {MT} {{image.png}}", damage.MODEL, "captioner"),
+        Slot(f"caption -m {{x}} {MT} {{image.png}}", damage.MODEL, "caption"),
         Slot(f"caption -m {{captioner}} {MT} {{image.png}} -o {{x}}", damage.OUTPUT),
     ],
     "gallery": [
         Slot("gallery {captioner} --captions {x} --images {images.zip} -o {new}/g", damage.JSON, "coco.json"),
         Slot("gallery {captioner} --captions {coco.json} --images {x} -o {new}/g", damage.IMAGES, "images.zip"),
-        Slot("gallery {x} --captions {coco.json} --images {images.zip} -o {new}/g", damage.MODEL, "captioner"),
+        Slot("gallery {x} --captions {coco.json} --images {images.zip} -o {new}/g", damage.MODEL, "caption"),
         Slot("gallery {captioner} --captions {coco.json} --images {images.zip} --beam 1 -o {x}", damage.FOLDER),
     ],
     "recognize": [
@@ -98,7 +98,7 @@ TABLE: dict[str, list[Slot]] = {
     ],
     "glimpse": [
         Slot("glimpse {x}", damage.IMAGE, "image.png"),
-        Slot("glimpse -m {x} {image.png}", damage.MODEL, "glimpser"),
+        Slot("glimpse -m {x} {image.png}", damage.MODEL, "glimpse"),
         Slot("glimpse {image.png} --crop {x}", damage.OUTPUT),
         Slot("glimpse {image.png} --show {x}", damage.OUTPUT),
     ],
@@ -114,7 +114,7 @@ TABLE: dict[str, list[Slot]] = {
     ],
     "read": [
         Slot("read -m {reader} --input {x}", damage.TEXT, "lines.txt"),
-        Slot("read -m {x} text", damage.MODEL, "reader"),
+        Slot("read -m {x} text", damage.MODEL, "read"),
         Slot("read -m {reader} text -o {x}", damage.OUTPUT),
     ],
     "demo": [
@@ -125,7 +125,7 @@ TABLE: dict[str, list[Slot]] = {
         Slot("train {x} --data.pairs {pairs.tsv} --out {new}/run", damage.RECIPE, "recipe.toml"),
         Slot(f"train --source {{x}} --target {{lines.txt}} {TRAIN}", damage.PARALLEL, "lines.txt", only_refused=True),
         Slot(f"train --data.pairs {{x}} {TRAIN}", damage.TEXT, "pairs.tsv", only_refused=True),
-        Slot(f"train --from {{x}} --data.pairs {{pairs.tsv}} {TRAIN}", damage.MODEL, "translator", only_refused=True),
+        Slot(f"train --from {{x}} --data.pairs {{pairs.tsv}} {TRAIN}", damage.MODEL, "translate", only_refused=True),
         Slot("train mnist-lenet --data.folder {x} --out {new}/run", damage.PLACE, "mnist"),
         Slot("train reviews --data.world '' --data.train {x} --out {new}/run", damage.TABLE, "documents.csv"),
         Slot("train --data.pairs {pairs.tsv} --train.epochs 1 --out {x}", damage.FOLDER),
@@ -153,7 +153,7 @@ TABLE: dict[str, list[Slot]] = {
     ],
     "models": [],
     "recipes": [Slot("recipes {x}", damage.PLACE, "recipe.toml")],
-    "serve": [Slot("serve {x} --port 0", damage.MODEL, "translator", only_refused=True)],
+    "serve": [Slot("serve {x} --port 0", damage.MODEL, "translate", only_refused=True)],
     "bench": [Slot("bench decoder --repeats 1 --json {x}", {"a folder": damage.OUTPUT["a folder"]})],
     "data get": [
         Slot("data get multi30k --from {x}", damage.PLACE, "mnist"),
@@ -186,14 +186,14 @@ WRONG_OPTIONS = {
 def fill_shelf(folder: Path) -> None:
     """Write right files and models of every kind into a folder."""
     for name, model in {
-        "translator": small_translator(),
-        "captioner": small_captioner(),
+        "translate": small_translator(),
+        "caption": small_captioner(),
         "classifier": small_classifier(),
         "documents": small_document_classifier(),
-        "reader": small_reader("lstmn_model"),
+        "read": small_reader("lstmn_model"),
     }.items():
         model.save(folder / name)
-    for name, shipped in {"glimpser": "glimpse-digits", "tape": "tape-copy"}.items():
+    for name, shipped in {"glimpse": "glimpse-digits", "tape": "tape-copy"}.items():
         shutil.copytree(PRETRAINED / shipped, folder / name)
     files = {
         "lines.txt": b"a dog\ntwo dogs run\n",

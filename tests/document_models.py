@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from regard.data.tokenizer import Tokenizer
-from regard.systems.documents.model import DocumentClassifier, DocumentClassifierConfig
+from regard.systems.classify.model import DocumentClassifier, DocumentClassifierConfig
 
 TEXTS = [
     "i loved the film and the music .",

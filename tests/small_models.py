@@ -7,10 +7,10 @@ import torch
 from PIL import Image
 
 from regard.data.tokenizer import Tokenizer
-from regard.systems.captioning.assembly import CaptionerConfig
-from regard.systems.captioning.model import Captioner
-from regard.systems.images.model import ImageClassifier, ImageClassifierConfig
-from regard.systems.translation.model import Translator, TranslatorConfig
+from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.model import Captioner
+from regard.systems.recognize.model import ImageClassifier, ImageClassifierConfig
+from regard.systems.translate.model import Translator, TranslatorConfig
 
 TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue .", "a"]
 CAPTIONS = ["a red star", "two blue rings", "a large green moon above a square"]

@@ -3,8 +3,8 @@
 import torch
 
 from regard.data.vocabulary import Vocabulary
-from regard.systems.reading.config import ReaderConfig
-from regard.systems.reading.model import Reader
+from regard.systems.read.config import ReaderConfig
+from regard.systems.read.model import Reader
 
 TEXTS = ["the cat sat on the mat .", "it slept", "the mat", "a dog that the cat saw did n't sleep because it sat ."]
 PAIRS = [("the cat sat on the mat .", "it sat ."), ("a dog slept", "the dog did n't sleep ."), ("it", "the cat")]

@@ -47,7 +47,7 @@ def _captioner(recipe: Recipe, folder: Path) -> tuple[dict[str, Any], ...]:
 
 def _image_classifier(recipe: Recipe, folder: Path) -> tuple[dict[str, Any], ...]:
     if recipe.data.format == "mnist":
-        small_recipe("image-classifier", folder)
+        small_recipe("recognize", folder)
     else:
         random = np.random.default_rng(1)
         for file in [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]:
@@ -90,13 +90,13 @@ def _glimpser(recipe: Recipe, folder: Path) -> tuple[dict[str, Any], ...]:
 
 
 _SMALLER = {
-    "translator": _translator,
-    "captioner": _captioner,
-    "image-classifier": _image_classifier,
-    "document-classifier": _document_classifier,
-    "reader": _reader,
-    "turing-machine": _turing_machine,
-    "glimpser": _glimpser,
+    "translate": _translator,
+    "caption": _captioner,
+    "recognize": _image_classifier,
+    "classify": _document_classifier,
+    "read": _reader,
+    "tape": _turing_machine,
+    "glimpse": _glimpser,
 }
 
 

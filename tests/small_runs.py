@@ -13,14 +13,14 @@ from regard.systems.run import check_recipe
 from regard.training.recipes import RawRecipe, Recipe
 
 SYSTEMS = {
-    "translator": "translator",
-    "hard translator": "translator",
-    "captioner": "captioner",
-    "image-classifier": "image-classifier",
-    "document-classifier": "document-classifier",
-    "reader": "reader",
-    "turing-machine": "turing-machine",
-    "glimpser": "glimpser",
+    "translate": "translate",
+    "hard translator": "translate",
+    "caption": "caption",
+    "recognize": "recognize",
+    "classify": "classify",
+    "read": "read",
+    "tape": "tape",
+    "glimpse": "glimpse",
 }
 """The kinds of small runs, and the system of each."""
 TRAIN = {"epochs": 2, "checkpoint_minutes": 1e-9, "learning_rate": 0.01}
@@ -89,13 +89,13 @@ def _glimpser(folder: Path) -> tuple[dict[str, Any], ...]:
 
 
 _TABLES = {
-    "translator": _translator,
-    "captioner": _captioner,
-    "image-classifier": _image_classifier,
-    "document-classifier": _document_classifier,
-    "reader": _reader,
-    "turing-machine": _turing_machine,
-    "glimpser": _glimpser,
+    "translate": _translator,
+    "caption": _captioner,
+    "recognize": _image_classifier,
+    "classify": _document_classifier,
+    "read": _reader,
+    "tape": _turing_machine,
+    "glimpse": _glimpser,
 }
 
 

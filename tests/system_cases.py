@@ -65,22 +65,22 @@ def small_case(kind: str) -> Case:
     """A small model with random parameters where there is one, or else the shipped one, which is small itself."""
     torch.manual_seed(1)
     match kind:
-        case "translator":
+        case "translate":
             model: System = small_translator(Tokenizer.train(TEXTS * 3, size=60))
             return Case(kind, model, [*TEXTS, "two"], "translate", "en-fr", {"max_length": 7}, fresh_text)
-        case "captioner":
+        case "caption":
             return Case(kind, small_captioner(), IMAGES, "caption", "scenes", {"max_length": 7}, fresh_image)
-        case "image-classifier":
+        case "recognize":
             return Case(kind, small_classifier(), IMAGES, "recognize", "digits", {"top": 2}, fresh_image)
-        case "document-classifier":
+        case "classify":
             texts = ["A dull film. I left.", "Wonderful!", "It is long. It is loud. It is good.", "no", "Yes. Yes."]
             return Case(kind, load("reviews-en"), texts, "classify", "reviews-en", {"weights": True}, fresh_text)
-        case "reader":
+        case "read":
             texts = ["A dog sleeps.", "It was late, so we went home early.", "Where is it?", "Yes", "Tom is too tired."]
             return Case(kind, load("reader-en"), texts, "read", "reader-en", {"max_length": 7}, fresh_text)
-        case "glimpser":
+        case "glimpse":
             return Case(kind, load("glimpse-digits"), IMAGES, "glimpse", "glimpse-digits", {"seed": 3}, fresh_image)
-        case "turing-machine":
+        case "tape":
             tapes = ["01100110 10011001", "11110000", "00001111 01010101 10101010", "11111111", "00000001 10000000"]
             return Case(kind, load("tape-copy"), tapes, "tape", "tape-copy", {"traces": True}, fresh_tape)
     raise AssertionError(f"Add {kind} to the tests of the contract.")
@@ -92,5 +92,5 @@ SENTENCES = ["A dog is running.", "Good night.", "She has two small cats and a b
 def shipped_case(kind: str) -> Case:
     """The shipped model, with inputs that it can answer."""
     case = small_case(kind)
-    inputs = {"translator": SENTENCES, "captioner": IMAGES[:3]}.get(kind, case.inputs)
+    inputs = {"translate": SENTENCES, "caption": IMAGES[:3]}.get(kind, case.inputs)
     return replace(case, model=load(case.name), inputs=inputs)

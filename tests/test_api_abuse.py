@@ -59,7 +59,7 @@ def stored(model: Any) -> list[Callable[[Any], Any]]:
         lambda folder: load(folder),
         lambda folder: load(folder / "nowhere"),
         lambda folder: load(""),
-        lambda folder: load("digits" if model.kind != "image-classifier" else "en-fr"),
+        lambda folder: load("digits" if model.kind != "recognize" else "en-fr"),
         lambda folder: load("en-fr", device="nonsense"),
         lambda folder: load("en-fr", device=3.5),
     ]

@@ -167,7 +167,7 @@ def test_one_recipe_is_printed_as_it_can_be_trained(tmp_path):
     assert "Did you mean 'multi30k-transformer'" in refused("recipes", "multi30k-transfomer")
 
 
-@pytest.mark.parametrize("system", ["translator", "captioner", "image-classifier"])
+@pytest.mark.parametrize("system", ["translate", "caption", "recognize"])
 def test_the_fields_of_recipes_are_listed_with_their_choices(system):
     said = regard("recipes", "--fields", system, check=True).stdout
     assert max(map(len, said.splitlines())) <= 80
@@ -176,10 +176,10 @@ def test_the_fields_of_recipes_are_listed_with_their_choices(system):
     assert "…" not in said
     for part in ("--train.epochs a whole number, 1 or more", "--train.schedule one of one_cycle, inverse_sqrt"):
         assert part in flat
-    if system == "translator":
+    if system == "translate":
         assert "--model.architecture one of plain, rnnsearch, luong, transformer (default rnnsearch)" in flat
         assert "--data.dataset_columns a list of 2 texts (default source,target)" in flat
-    assert "Did you mean 'translator'" in refused("recipes", "--fields", "translater")
+    assert "Did you mean 'translate'" in refused("recipes", "--fields", "translater")
 
 
 def test_an_option_without_its_value_is_explained():
@@ -299,14 +299,14 @@ def test_what_cannot_be_viewed_is_explained(content, says, tmp_path):
         (lambda f: ["train", "multi30k-transformer", "-o", f / "o"], "regard data get multi30k"),
         (lambda f: ["train", "flickr8k-soft", "-o", f / "o"], "regard data get flickr8k"),
         (lambda f: ["train", "--source", f / "no.txt", "--target", f / "no.txt", "-o", f / "o"], "no.txt"),
-        (lambda f: ["train", "--from", "digits", *files(f, "xyz", "xyz")], "image-classifier"),
+        (lambda f: ["train", "--from", "digits", *files(f, "xyz", "xyz")], "recognize"),
         (
             lambda f: ["train", "--from", "en-fr", "--model.hidden", 7, *files(f, "xyz", "xyz")],
             "hidden 160 -> 7|hidden",
         ),
         (lambda f: ["data", "scenes", "-o", f / "a.bmp"], "saved as .png; got 'a.bmp'"),
         (lambda f: ["data", "get", "multi30"], "multi30k"),
-        (lambda f: ["recipes", "en", "--fields", "translator"], "not both"),
+        (lambda f: ["recipes", "en", "--fields", "translate"], "not both"),
         (lambda f: ["evaluate", "en-fr"], "source and reference"),
         (lambda f: ["evaluate", "en-fr", "a.en", "a.fr"], "'a.en' is an argument too many. See regard evaluate --help"),
         (lambda f: ["evaluate", "en-fr", "--world", "babel:en-xx"], "babel"),
@@ -374,7 +374,7 @@ def test_a_recipe_with_a_wrong_value_names_its_file(tmp_path):
         ('[model]\nscore = "cosine"\n', "[model]: score must be one of"),
         ('[model]\nscor = "dot"\n', "[model]: there is no field 'scor'. Did you mean 'score'"),
         ('[train]\nepochs = "twenty"\n', "[train]: epochs must be a whole number"),
-        ('system = "translater"\n', "Did you mean 'translator'"),
+        ('system = "translater"\n', "Did you mean 'translate'"),
         ("[modl]\n", "Did you mean 'model'"),
         ("[model\n", "is not a recipe"),
         ("model = 3\n", "a recipe has the tables"),

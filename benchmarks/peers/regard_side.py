@@ -20,8 +20,8 @@ import regard
 from regard.data.pairs import Batch
 from regard.data.tokenizer import Tokenizer
 from regard.layers.layout import by_columns
-from regard.systems.translation.experiment import TranslationTask, TranslationTrain
-from regard.systems.translation.model import Translator, TranslatorConfig
+from regard.systems.translate.model import Translator, TranslatorConfig
+from regard.systems.translate.training import TranslationTask, TranslationTrain
 from regard.training.experiment import Recipe
 
 

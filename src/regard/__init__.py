@@ -45,37 +45,37 @@ if TYPE_CHECKING:
     from regard.encoders.layer_table import layer_table
     from regard.errors import RegardError
     from regard.search.options import Search
-    from regard.systems.captioning.model import Captioner
-    from regard.systems.documents.model import DocumentClassifier
-    from regard.systems.glimpses.model import Glimpser
-    from regard.systems.images.model import ImageClassifier
-    from regard.systems.memory.model import TuringMachine
+    from regard.systems.caption.model import Captioner
+    from regard.systems.classify.model import DocumentClassifier
+    from regard.systems.glimpse.model import Glimpser
     from regard.systems.pretrained import load
-    from regard.systems.reading.model import Reader
+    from regard.systems.read.model import Reader
+    from regard.systems.recognize.model import ImageClassifier
     from regard.systems.report import Report
     from regard.systems.run import evaluate, train
-    from regard.systems.translation.model import Translator
+    from regard.systems.tape.model import TuringMachine
+    from regard.systems.translate.model import Translator
     from regard.systems.trust import trust
     from regard.trace import Trace
     from regard.viewing.view import view
 
 # Where each public name lives, "module" or "module:name". Nothing is imported, least of all torch, before it is used.
 _HOMES = {
-    "TuringMachine": "regard.systems.memory.model:TuringMachine",
-    "Glimpser": "regard.systems.glimpses.model:Glimpser",
-    "DocumentClassifier": "regard.systems.documents.model:DocumentClassifier",
+    "TuringMachine": "regard.systems.tape.model:TuringMachine",
+    "Glimpser": "regard.systems.glimpse.model:Glimpser",
+    "DocumentClassifier": "regard.systems.classify.model:DocumentClassifier",
     "Attended": "regard.attention.attend:Attended",
     "Attention": "regard.attention.attend:Attention",
-    "Captioner": "regard.systems.captioning.model:Captioner",
-    "ImageClassifier": "regard.systems.images.model:ImageClassifier",
+    "Captioner": "regard.systems.caption.model:Captioner",
+    "ImageClassifier": "regard.systems.recognize.model:ImageClassifier",
     "Memory": "regard.attention.memory:Memory",
     "MultiHead": "regard.attention.heads:MultiHead",
-    "Reader": "regard.systems.reading.model:Reader",
+    "Reader": "regard.systems.read.model:Reader",
     "RegardError": "regard.errors:RegardError",
     "Report": "regard.systems.report:Report",
     "Search": "regard.search.options:Search",
     "Trace": "regard.trace:Trace",
-    "Translator": "regard.systems.translation.model:Translator",
+    "Translator": "regard.systems.translate.model:Translator",
     "align": "regard.attention.align",
     "attend": "regard.attention.attend:attend",
     "errors": "regard.errors",

@@ -8,8 +8,8 @@ from small_models import photograph, small_captioner, small_classifier
 from regard.encoders.feature_maps import feature_maps
 from regard.encoders.image import SmallVGG
 from regard.errors import OptionError
-from regard.systems.captioning import inspection as captioning
-from regard.systems.images import inspection as images
+from regard.systems.caption import inspection as captioning
+from regard.systems.recognize import inspection as images
 
 
 def test_maps_are_those_of_the_network_and_nothing_is_changed_in_place():

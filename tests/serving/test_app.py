@@ -14,7 +14,7 @@ from regard.errors import ModelError, OptionError
 from regard.serving.app import create_app
 from regard.serving.settings import ServerSettings
 from regard.systems.families import families
-from regard.systems.translation.model import Translator
+from regard.systems.translate.model import Translator
 
 TEXT = "He is happy."
 

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from regard.serving.app import create_app
-from regard.systems.memory.model import TuringMachine
+from regard.systems.tape.model import TuringMachine
 
 TAPE = "01100101 10010110"
 

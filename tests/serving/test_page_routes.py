@@ -8,9 +8,9 @@ from fastapi.testclient import TestClient
 
 import regard
 from regard.serving.app import create_app
-from regard.systems.captioning.inspection import caption_without
-from regard.systems.glimpses.inspection import glimpse_at
-from regard.systems.memory.inspection import length_scores, random_tape
+from regard.systems.caption.inspection import caption_without
+from regard.systems.glimpse.inspection import glimpse_at
+from regard.systems.tape.inspection import length_scores, random_tape
 from regard.trace import Trace
 from regard.trace.data_uri import to_data_uri
 
@@ -23,7 +23,7 @@ def client():
 
 @pytest.fixture(scope="module")
 def scene():
-    from regard.systems.captioning.examples import scene_examples
+    from regard.systems.caption.examples import scene_examples
 
     example = scene_examples()[0]
     return example, to_data_uri(example.image)
@@ -82,7 +82,7 @@ def test_glimpses_are_put_somewhere(client):
     assert usual["label"] == "7"
     forced = posted(client, "/v1/glimpse/at", input=example["image"], places=[{"glimpse": 1, "x": 0.9, "y": 0.1}])
     model = regard.load("glimpse-digits", device="cpu")
-    from regard.systems.glimpses.examples import digit_examples
+    from regard.systems.glimpse.examples import digit_examples
 
     expected = glimpse_at(model, digit_examples()[7].image, {1: (0.9, 0.1)})
     assert forced["beliefs"] == [pytest.approx(row, abs=1e-4) for row in expected.beliefs]

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from many_calls import growth
 from system_cases import KINDS, fresh_text, load, shipped_case
 
-from regard.systems.translation.alignment import align_pairs
+from regard.systems.translate.alignment import align_pairs
 
 FIRST = 200
 MAX_BLOCKS, MAX_KIBIBYTES = 1.0, 8.0

@@ -18,7 +18,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, ModelError, OptionError, RegardError, RegardWarning
 from regard.files import DRAFT, checksum
 from regard.systems.folder import Labels, find_model
-from regard.systems.translation.model import Translator
+from regard.systems.translate.model import Translator
 
 
 @pytest.fixture(scope="module")
@@ -231,9 +231,9 @@ WRONG = {
     "no system": (lambda f: (f / "config.json").write_text('{"config": {}}'), "not the config of a regard model"),
     "no table": (lambda f: edit(f, config=None), "config, assets and sha256 must be tables"),
     "assets are a list": (lambda f: edit(f, assets=["a"]), "config, assets and sha256 must be tables"),
-    "another system": (lambda f: edit(f, system="captioner"), "holds a captioner, not a translator"),
-    "an empty system": (lambda f: edit(f, system=""), "translator"),
-    "a system of another type": (lambda f: edit(f, system=["translator"]), "translator"),
+    "another system": (lambda f: edit(f, system="caption"), "holds a captioner, not a translator"),
+    "an empty system": (lambda f: edit(f, system=""), "translate"),
+    "a system of another type": (lambda f: edit(f, system=["translate"]), "translate"),
     "unknown field": (lambda f: edit(f, config__hiden=10), r"config\.json: there is no field 'hiden'. Did you mean"),
     "wrong type": (lambda f: edit(f, config__hidden="ten"), "hidden must be a whole number, 1 or more; got 'ten'"),
     "null": (lambda f: edit(f, config__dropout=None), "dropout must be a number from 0 and below 1|dropout must be"),

@@ -17,8 +17,8 @@ from regard.jobs.worker import Worker
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    small_translator().save(folder / "translator")
-    small_captioner().save(folder / "captioner")
+    small_translator().save(folder / "translate")
+    small_captioner().save(folder / "caption")
     small_classifier().save(folder / "classifier")
     small_document_classifier().save(folder / "documents")
     small_reader("deep").save(folder / "pairs")
@@ -39,12 +39,12 @@ def commands(models):
     images = [models / "red.png", "", models / "blue.png"]
     pairs = ["two dogs\ta house", "", "a dog\tx"]
     return {
-        "translate": (["-m", models / "translator", "--max-length", 5], TEXTS[:3], 1),
-        "nbest": (["-m", models / "translator", "--max-length", 5, "--nbest", 2], TEXTS[:3], 2),
-        "caption": (["-m", models / "captioner", "--max-length", 5], images, 1),
+        "translate": (["-m", models / "translate", "--max-length", 5], TEXTS[:3], 1),
+        "nbest": (["-m", models / "translate", "--max-length", 5, "--nbest", 2], TEXTS[:3], 2),
+        "caption": (["-m", models / "caption", "--max-length", 5], images, 1),
         "recognize": (["-m", models / "classifier"], images, 1),
         "classify": (["-m", models / "documents"], ["one two", "", "three"], 1),
-        "align": ([models / "translator"], pairs, 1),
+        "align": ([models / "translate"], pairs, 1),
         "read": (["-m", models / "pairs"], pairs, 1),
     }
 
@@ -70,7 +70,7 @@ def test_a_folder_holds_what_the_standard_output_would_say(name, models, tmp_pat
 
 
 def test_one_file_with_one_line_is_counted_as_such(models, tmp_path, one_process):
-    command = ["translate", "-m", models / "translator", "-i", write_lines(tmp_path / "a.txt", ["one"])]
+    command = ["translate", "-m", models / "translate", "-i", write_lines(tmp_path / "a.txt", ["one"])]
     done = regard(*command, "--output", f"{tmp_path / 'out'}/", check=True)
     assert f"Wrote 1 file with 1 line to {tmp_path / 'out'}/." in done.stderr
 
@@ -90,7 +90,7 @@ def test_json_keeps_the_lines_in_order(name, models, tmp_path, one_process):
 def test_processes_share_the_work_and_a_rerun_continues(models, tmp_path):
     texts = [f"{text} {number}" for number in range(360) for text in TEXTS[:3]]
     path = write_lines(tmp_path / "long.txt", texts)
-    options = ["-m", models / "translator", "--max-length", 4, "--beam", 1, "--input", path]
+    options = ["-m", models / "translate", "--max-length", 4, "--beam", 1, "--input", path]
     said = regard("translate", *options, check=True).stdout
     folder = ["--output", tmp_path / "out/", "--workers", 2]
     (tmp_path / "out").mkdir()
@@ -116,7 +116,7 @@ def test_what_cannot_be_answered_ends_the_job_or_is_left_empty(models, tmp_path,
 
 def test_mistakes_are_explained(models, tmp_path):
     path = write_lines(tmp_path / "a.txt", TEXTS[:1])
-    model = ["translate", "-m", models / "translator"]
+    model = ["translate", "-m", models / "translate"]
     for arguments, says in (
         (["a", "--output", f"{tmp_path}/"], "is a folder: name the files to read with --input"),
         (["--input", path, "--workers", 2], "are for an output folder, such as --output out/"),

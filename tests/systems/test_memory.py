@@ -5,7 +5,7 @@ import torch
 from many_calls import growth
 from system_cases import KINDS, fresh_text, small_case
 
-from regard.systems.translation.alignment import align_pairs
+from regard.systems.translate.alignment import align_pairs
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 FIRST, LAST = 15, 65
@@ -28,7 +28,7 @@ def test_a_model_keeps_nothing_of_what_it_was_asked(kind):
 
 
 def test_aligning_keeps_nothing():
-    model = small_case("translator").model
+    model = small_case("translate").model
     check(lambda number: align_pairs(model, [(fresh_text(number).split(), fresh_text(number + 1).split())]))
 
 

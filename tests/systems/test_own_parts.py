@@ -136,7 +136,7 @@ def test_a_captioner_takes_ones_own_score_and_alignment(mine):
 def _caption_recipe(folder):
     path = folder / "captions.toml"
     path.write_text(
-        'system = "captioner"\n[data]\nworld = "scenes"\nexamples = 24\nheld_out = 4\nminimum_count = 1\n'
+        'system = "caption"\n[data]\nworld = "scenes"\nexamples = 24\nheld_out = 4\nminimum_count = 1\n'
         "[model]\nimage_size = 32\nstride = 8\nfilters = [4, 8, 16]\nembedding = 8\nhidden = 8\n[train]\nepochs = 1\n",
         encoding="utf-8",
     )

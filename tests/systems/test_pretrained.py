@@ -12,8 +12,8 @@ from regard.errors import ModelError, OptionError
 from regard.systems.families import family
 from regard.systems.folder import find_model
 from regard.systems.pretrained import pretrained_models
-from regard.systems.translation.alignment import align_pairs
-from regard.systems.translation.model import Translator
+from regard.systems.translate.alignment import align_pairs
+from regard.systems.translate.model import Translator
 from regard.viewing.view import MEASURED
 
 

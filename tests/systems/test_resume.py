@@ -17,7 +17,7 @@ from small_runs import same_parameters, small_recipe
 from regard.errors import DataError, OptionError, RegardWarning
 from regard.files import checksum, locked
 from regard.systems.run import read_recipe, train
-from regard.systems.translation.model import Translator
+from regard.systems.translate.model import Translator
 from regard.training.checkpoint_files import read_checkpoint, step_files
 from regard.training.divergence import StopWhenDiverged
 from regard.training.run_folder import RunFolder
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ig
 def finished(tmp_path_factory):
     """A run of two epochs without patience or averages."""
     folder = tmp_path_factory.mktemp("finished")
-    recipe = small_recipe("translator", folder / "data", patience=0, average_decay=0.0, checkpoint_minutes=30.0)
+    recipe = small_recipe("translate", folder / "data", patience=0, average_decay=0.0, checkpoint_minutes=30.0)
     return train(recipe, out=folder / "run", progress=False)
 
 
@@ -71,7 +71,7 @@ def test_another_learning_rate_is_used_from_the_next_update_on(run):
         ({"train": {"seed": 5, "epochs": 4}}, r"train\.seed 1 -> 5\. .*A resumed run may change .*train\.epochs"),
         ({"train": {"label_smoothing": 0.3}}, r"train\.label_smoothing 0\.1 -> 0\.3"),
         ({"recipe": "babel-en-fr"}, r"model\.\w+ .* -> "),
-        ({"recipe": "mnist-lenet"}, r"holds a run of the system 'translator'; the recipe is of 'image-classifier'"),
+        ({"recipe": "mnist-lenet"}, r"holds a run of the system 'translate'; the recipe is of 'recognize'"),
         ({"start_from": "en-fr"}, r"was started without a model to start from, not from en-fr"),
         ({"train": {"epochs": 1, "epohs": 2}}, "Did you mean 'epochs'"),
         ({"overwrite": True}, "not both"),
@@ -103,11 +103,11 @@ def test_data_that_has_changed_is_refused_and_data_that_has_moved_is_not(finishe
 
 
 def test_a_run_with_relative_paths_says_where_it_was_started(tmp_path, monkeypatch):
-    small_recipe("document-classifier", tmp_path / "data")
+    small_recipe("classify", tmp_path / "data")
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
     options = {"data": {"folder": "data", "train": "rows.jsonl", "held_out": 4}, "train": {"epochs": 1}}
-    (tmp_path / "documents.toml").write_text('system = "document-classifier"\n[model]\nembedding = 4\nhidden = 3\n')
+    (tmp_path / "documents.toml").write_text('system = "classify"\n[model]\nembedding = 4\nhidden = 3\n')
     train("documents.toml", out="run", **options, progress=False)
     monkeypatch.chdir(tmp_path / "other")
     with pytest.raises(DataError, match=rf"The run was started in {tmp_path}: resume it there"):
@@ -144,7 +144,7 @@ def test_an_overwritten_run_leaves_nothing_to_resume_from(run, monkeypatch):
 def test_files_of_the_user_are_not_replaced_by_a_run(name, tmp_path):
     (tmp_path / name).write_text("mine")
     with pytest.raises(DataError, match=rf"holds {name}, which no run of regard wrote and a run would replace"):
-        train(small_recipe("turing-machine", tmp_path / "data"), out=tmp_path, progress=False)
+        train(small_recipe("tape", tmp_path / "data"), out=tmp_path, progress=False)
     assert (tmp_path / name).read_text() == "mine"
 
 
@@ -171,13 +171,13 @@ def test_there_must_be_a_run_to_resume(tmp_path):
     with pytest.raises(DataError, match=r"nowhere holds no run to resume\. Say what to train"):
         train(out=tmp_path / "nowhere", resume=True, progress=False)
     assert not (tmp_path / "nowhere").exists()
-    recipe = small_recipe("turing-machine", tmp_path / "data", epochs=1)
+    recipe = small_recipe("tape", tmp_path / "data", epochs=1)
     assert train(recipe, out=tmp_path / "new", resume=True, progress=False).metrics["epochs"] == 1
 
 
 def test_a_run_from_a_trained_model_goes_on_without_it(tmp_path, monkeypatch):
     small_translator().save(tmp_path / "base")
-    recipe = small_recipe("translator", tmp_path / "data")
+    recipe = small_recipe("translate", tmp_path / "data")
     options = {"data": recipe.data.to_dict(), "train": recipe.train.to_dict(), "progress": False}
     whole = train(out=tmp_path / "whole", start_from=tmp_path / "base", **options)
     original = StopWhenDiverged.on_train_batch_end
@@ -201,7 +201,7 @@ def test_a_run_from_a_trained_model_goes_on_without_it(tmp_path, monkeypatch):
 def test_a_run_that_ended_before_it_began_starts_from_the_same_model_again(given, tmp_path, monkeypatch):
     base = small_translator(dropout=0.0)
     base.save(tmp_path / "base")
-    recipe = small_recipe("translator", tmp_path / "data", epochs=1)
+    recipe = small_recipe("translate", tmp_path / "data", epochs=1)
     start_from = tmp_path / "base" if given == "folder" else base
     options = {"data": recipe.data.to_dict(), "train": recipe.train.to_dict(), "start_from": start_from}
     with monkeypatch.context() as patch:

@@ -24,12 +24,12 @@ def texts(tmp_path):
 def test_keywords_replace_fields_of_a_recipe():
     recipe = read_recipe("babel-en-fr", {"train": {"epochs": 7}, "model": {"hidden": 31}})
     plain = read_recipe("babel-en-fr")
-    assert recipe.system == "translator"
+    assert recipe.system == "translate"
     assert (recipe.train.epochs, recipe.model.hidden) == (7, 31)
     assert recipe.data == plain.data
     assert "hidden" in recipe.given
     assert plain.train.epochs != 7
-    assert read_recipe().system == "translator"
+    assert read_recipe().system == "translate"
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -57,7 +57,7 @@ def test_wrong_keywords_are_explained(tmp_path, texts, as_a_user):
         ({"recipe": read_recipe("babel-en-fr"), "train": {"epochs": 1}}, "A Recipe is complete"),
         (
             {"data": texts, "start_from": small_captioner()},
-            "system 'translator'; the model to start from is of 'captioner'",
+            "system 'translate'; the model to start from is of 'caption'",
         ),
         ({}, "Say what to train on"),
     ):

@@ -10,7 +10,7 @@ from small_models import small_captioner, small_classifier, small_translator
 import regard
 from regard.errors import ModelError, OptionError
 from regard.systems.run import _adapted, base_name, read_recipe, train
-from regard.systems.translation.experiment import TranslationTask
+from regard.systems.translate.training import TranslationTask
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
@@ -134,7 +134,7 @@ def test_fields_that_contradict_the_model_are_explained():
 
 
 def test_a_model_of_another_system_is_refused(tmp_path):
-    message = "trains a model of the system 'translator'; the model to start from is of 'image-classifier'"
+    message = "trains a model of the system 'translate'; the model to start from is of 'recognize'"
     with pytest.raises(OptionError, match=message):
         train("babel-en-fr", out=tmp_path, start_from=small_classifier(), progress=False)
     assert not list(tmp_path.iterdir())

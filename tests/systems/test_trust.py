@@ -12,10 +12,10 @@ import regard
 from regard.data.tokenizer import END, START
 from regard.encoders.encoded import Encoded
 from regard.systems.families import families
-from regard.systems.memory import TapeOptions
-from regard.systems.translation import erasing
-from regard.systems.translation.erasing import MAX_TOKENS
-from regard.systems.translation.result import Translation
+from regard.systems.tape import TapeOptions
+from regard.systems.translate import erasing
+from regard.systems.translate.erasing import MAX_TOKENS
+from regard.systems.translate.result import Translation
 from regard.systems.trust import Erasing, _sentence
 
 TEXT = "The man in the red jacket is reading an old book."
@@ -89,7 +89,7 @@ def test_a_measured_correctness_is_repeated():
 
 
 def test_every_family_with_attention_has_evidence():
-    assert {kind for kind, each in families().items() if not each.evidence} == {"image-classifier"}
+    assert {kind for kind, each in families().items() if not each.evidence} == {"recognize"}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_sentence_follows_from_the_numbers(attended, random, says):
 
 
 def test_the_effect_of_a_source_word_is_the_drop_of_the_forced_translation():
-    from regard.systems.translation.erasing import word_effects
+    from regard.systems.translate.erasing import word_effects
 
     model = regard.load("en-fr", device="cpu")
     source, target = ["He", "is", "happy", "."], ["Il", "est", "heureux", "."]
@@ -132,7 +132,7 @@ def test_the_effect_of_a_source_word_is_the_drop_of_the_forced_translation():
 
 
 def test_the_effect_of_a_word_that_was_read_is_the_drop_of_the_next_word():
-    from regard.systems.reading.erasing import word_effects
+    from regard.systems.read.erasing import word_effects
 
     model = regard.load("reader-en", device="cpu")
     words = ["the", "old", "man", "reads", "a", "book"]
@@ -144,7 +144,7 @@ def test_the_effect_of_a_word_that_was_read_is_the_drop_of_the_next_word():
 
 
 def test_blanking_a_slot_that_was_never_written_costs_nothing():
-    from regard.systems.memory.erasing import slot_effects
+    from regard.systems.tape.erasing import slot_effects
 
     model = regard.load("tape-copy", device="cpu")
     tape = model.tape_of("01100101 10010110 11110000", replace(TapeOptions(), slots=64))
@@ -156,7 +156,7 @@ def test_blanking_a_slot_that_was_never_written_costs_nothing():
 
 
 def test_hiding_all_but_some_cells_is_scored_as_an_image_with_only_these(photograph):
-    from regard.systems.captioning.erasing import encode, score
+    from regard.systems.caption.erasing import encode, score
 
     model = regard.load("scenes", device="cpu")
     encoded = encode(model, photograph)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ig
 def finished(tmp_path_factory):
     """A run of 8 updates with its last two checkpoints, and the model."""
     folder = tmp_path_factory.mktemp("finished")
-    return train(small_recipe("turing-machine", folder / "data"), out=folder / "run", progress=False)
+    return train(small_recipe("tape", folder / "data"), out=folder / "run", progress=False)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_checkpoints_are_written_where_they_belong_and_follow_the_umask(tmp_path
 
 
 def test_so_many_checkpoints_are_kept_as_the_recipe_says(tmp_path):
-    recipe = small_recipe("turing-machine", tmp_path / "data", keep_checkpoints=3)
+    recipe = small_recipe("tape", tmp_path / "data", keep_checkpoints=3)
     steps = train(recipe, out=tmp_path / "run", progress=False).metrics["steps"]
     kept = [path.name for path in step_files(tmp_path / "run" / "checkpoints")]
     assert kept == [f"step-{steps - number}.ckpt" for number in range(3)]
@@ -172,7 +172,7 @@ def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(finishe
 
 def test_a_folder_that_cannot_be_written_to_is_explained(tmp_path):
     (tmp_path / "file").write_text("mine")
-    recipe = small_recipe("turing-machine", tmp_path / "data")
+    recipe = small_recipe("tape", tmp_path / "data")
     with pytest.raises(Exception, match="file is not a folder"):
         train(recipe, out=tmp_path / "file", progress=False)
     with pytest.raises(Exception, match="cannot be written to: Not a directory"):

@@ -7,9 +7,9 @@ from small_runs import small_recipe, watch_losses
 
 from regard.data.batches import CostBatches
 from regard.errors import TrainingError
-from regard.systems.documents.experiment import DocumentTask
-from regard.systems.memory.experiment import TapeTask
+from regard.systems.classify.training import DocumentTask
 from regard.systems.run import train
+from regard.systems.tape.training import TapeTask
 from regard.training.checkpoint_files import newest_checkpoint
 from regard.training.divergence import StopWhenDiverged
 from regard.training.recipes import recipe_toml
@@ -32,7 +32,7 @@ def diverging(task, at, how, monkeypatch):
 
 
 def test_the_update_the_batch_and_the_way_on_are_named(tmp_path, monkeypatch):
-    recipe = small_recipe("document-classifier", tmp_path / "data")
+    recipe = small_recipe("classify", tmp_path / "data")
     diverging(DocumentTask, 6, "loss", monkeypatch)
     says = (
         r"The loss became NaN or infinite in update 7 \(epoch 2, batch 2 of 5, the examples \d+(, \d+)*(, \.\.\.)?, "
@@ -50,7 +50,7 @@ def test_the_update_the_batch_and_the_way_on_are_named(tmp_path, monkeypatch):
 def test_gradients_that_spoil_the_parameters_are_noticed_before_a_checkpoint_is_written(tmp_path, monkeypatch):
     diverging(DocumentTask, 2, "gradient", monkeypatch)
     with pytest.raises(TrainingError, match=r"Parameters became NaN or infinite in update 3 \(epoch 1, batch 3 of 5"):
-        train(small_recipe("document-classifier", tmp_path / "data"), out=tmp_path / "run", progress=False)
+        train(small_recipe("classify", tmp_path / "data"), out=tmp_path / "run", progress=False)
     assert newest_checkpoint(tmp_path / "run" / "checkpoints")[0].name == "step-2.ckpt"
 
 
@@ -58,7 +58,7 @@ def test_a_training_that_leaves_out_such_updates_goes_on(tmp_path, monkeypatch):
     diverging(TapeTask, 3, "loss", monkeypatch)
     losses: dict[int, float] = {}
     monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses))
-    trained = train(small_recipe("turing-machine", tmp_path / "data"), out=tmp_path / "run", progress=False)
+    trained = train(small_recipe("tape", tmp_path / "data"), out=tmp_path / "run", progress=False)
     assert [step for step, loss in losses.items() if loss != loss] == [4]
     assert all(bool(part.isfinite().all()) for part in trained.model.parameters())
 
@@ -70,12 +70,12 @@ def test_too_many_of_them_in_a_row_end_it_and_the_first_is_named(tmp_path, monke
         TapeTask, "training_step", lambda self, *rest: training_step(self, *rest) / (0.0 if self.global_step > 1 else 1)
     )
     with pytest.raises(TrainingError, match=r"in update 3 \(epoch 1, batch 3 of 4"):
-        train(small_recipe("turing-machine", tmp_path / "data"), out=tmp_path / "run", progress=False)
+        train(small_recipe("tape", tmp_path / "data"), out=tmp_path / "run", progress=False)
 
 
 def test_the_command_ends_with_status_1_and_goes_on_with_a_lower_learning_rate(tmp_path, monkeypatch):
     recipe = tmp_path / "recipe.toml"
-    recipe.write_text(recipe_toml(small_recipe("document-classifier", tmp_path / "data")))
+    recipe.write_text(recipe_toml(small_recipe("classify", tmp_path / "data")))
     with monkeypatch.context() as patch:
         diverging(DocumentTask, 1, "loss", patch)
         ended = regard("train", recipe, "--out", tmp_path / "run")

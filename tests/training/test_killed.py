@@ -17,7 +17,7 @@ def result(run):
 
 @pytest.mark.parametrize(
     ("kind", "updates", "writing"),
-    [("translator", 4, False), ("translator", 7, True), ("glimpser", 5, True)],
+    [("translate", 4, False), ("translate", 7, True), ("glimpse", 5, True)],
     ids=["between updates", "while a checkpoint is written", "while a checkpoint of another system is written"],
 )
 def test_a_training_that_is_killed_goes_on_to_the_same_end(kind, updates, writing, tmp_path):

@@ -28,7 +28,7 @@ STEPS = 10
 def alone(tmp_path_factory):
     """A run of one process, with a batch of a single example, which two processes cannot divide."""
     folder = tmp_path_factory.mktemp("alone")
-    recipe = small_recipe("translator", folder / "data", average_decay=0.9, learning_rate=0.03)
+    recipe = small_recipe("translate", folder / "data", average_decay=0.9, learning_rate=0.03)
     with (folder / "data" / "pairs.tsv").open("a") as pairs:
         pairs.write(f"{'one two three ' * 9}\t{'four five ' * 9}\n")
     recipe = dataclasses.replace(
@@ -89,7 +89,7 @@ def test_each_task_of_slurm_may_train_alone(tmp_path, monkeypatch):
     for name, value in names.items():
         monkeypatch.setenv(f"SLURM_{name}", str(value))
     monkeypatch.setattr(rank_zero_only, "rank", 3)  # as Lightning reads it from there when it is imported
-    trained = train(small_recipe("turing-machine", tmp_path, epochs=1), out=tmp_path / "run", progress=False)
+    trained = train(small_recipe("tape", tmp_path, epochs=1), out=tmp_path / "run", progress=False)
     written = {path.name for path in trained.folder.parent.iterdir()}
     assert {"model", "run.json", "recipe.toml", "checkpoints"} <= written
     assert (trained.folder.parent / "logs" / "metrics.csv").is_file()

@@ -151,7 +151,7 @@ def test_a_reward_is_shown_beside_the_loss(monkeypatch):
 
 
 def test_a_run_that_is_resumed_within_an_epoch_has_a_bar_and_its_best_score(tmp_path, monkeypatch):
-    recipe = small_recipe("turing-machine", tmp_path / "data")
+    recipe = small_recipe("tape", tmp_path / "data")
     losses: dict[int, float] = {}
     with monkeypatch.context() as patch:
         patch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses, stop_at=6))

@@ -59,22 +59,22 @@ def test_every_field_of_every_system_is_explained():
 
 
 def test_a_recipe_says_which_system_it_trains(tmp_path):
-    assert read_recipe("mnist-lenet").system == read_recipe("cifar-vgg").system == "image-classifier"
-    assert read_recipe("babel-en-fr").system == read_recipe(None).system == "translator"
+    assert read_recipe("mnist-lenet").system == read_recipe("cifar-vgg").system == "recognize"
+    assert read_recipe("babel-en-fr").system == read_recipe(None).system == "translate"
     with pytest.raises(OptionError, match=r"one of translator, captioner, image-classifier.*; got 'oracle'"):
         read_recipe(write(tmp_path, 'system = "oracle"\n'))
-    with pytest.raises(OptionError, match="system must be text, such as 'translator'; got 3"):
+    with pytest.raises(OptionError, match="system must be text, such as 'translate'; got 3"):
         read_recipe(write(tmp_path, "system = 3\n"))
 
 
 def test_overrides_have_the_types_of_their_fields():
-    family = families()["translator"]
+    family = families()["translate"]
     tables = {"model": family.load_system().Config, "train": family.load_experiment().Train}
     assert parse_values(tables["model"], {"score": "dot"}, "--model.") == {"score": "dot"}
     given = {"epochs": "5", "learning-rate": "1e-3"}
     assert parse_values(tables["train"], given, "--train.") == {"epochs": 5, "learning_rate": 0.001}
     assert parse_values(family.load_experiment().Data, {"joint": "false"}, "--data.") == {"joint": False}
-    images = families()["image-classifier"].load_experiment().Train
+    images = families()["recognize"].load_experiment().Train
     assert parse_values(images, {"batch_size": "7", "flip": "true"}, "--train.") == {"batch_size": 7, "flip": True}
 
 
@@ -89,7 +89,7 @@ def test_overrides_have_the_types_of_their_fields():
     ],
 )
 def test_wrong_overrides_are_explained(table, given, says):
-    family = families()["translator"]
+    family = families()["translate"]
     experiment = family.load_experiment()
     tables = {"data": experiment.Data, "model": family.load_system().Config, "train": experiment.Train}
     with pytest.raises(OptionError, match=says):

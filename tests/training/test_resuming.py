@@ -61,7 +61,7 @@ def test_every_system_goes_on_exactly_where_it_was_killed(kind, whole_run, tmp_p
     steps = whole.metrics["steps"]
     assert steps >= 6
     # A captioner logs some metrics only at the beginning: they have to survive being killed twice.
-    when = [steps // 2 + 1, steps - 1] if kind == "captioner" else [steps // 2 + 1]
+    when = [steps // 2 + 1, steps - 1] if kind == "caption" else [steps // 2 + 1]
     resumed, again = kill_and_resume(kind, when, folder / "data", tmp_path / "run", monkeypatch)
     assert again == losses
     assert comparable(resumed.metrics) == comparable(whole.metrics)
@@ -84,7 +84,7 @@ from regard.systems.run import train
 torch.set_num_threads(1)
 for kind in SYSTEMS:
     place = Path(sys.argv[1]) / kind.replace(" ", "-")
-    workers = {"workers": 2} if kind == "translator" else {}
+    workers = {"workers": 2} if kind == "translate" else {}
     trained = train(small_recipe(kind, place / "data", **workers), out=place / "run", progress=False)
     print(kind, checksum(trained.folder / "model.safetensors"), sep=",", flush=True)
 """
@@ -103,10 +103,10 @@ def test_another_process_trains_the_same_models_with_any_number_of_workers(whole
 
 @pytest.mark.parametrize("when", ["before the first update", "at the end of an epoch", "in the last update"])
 def test_a_run_goes_on_from_any_moment(when, whole_run, tmp_path, monkeypatch):
-    whole, losses, folder = whole_run("translator")
+    whole, losses, folder = whole_run("translate")
     steps = whole.metrics["steps"]
     step = {"before the first update": 0, "at the end of an epoch": steps // 2, "in the last update": steps - 1}[when]
-    resumed, again = kill_and_resume("translator", [step], folder / "data", tmp_path / "run", monkeypatch)
+    resumed, again = kill_and_resume("translate", [step], folder / "data", tmp_path / "run", monkeypatch)
     assert again == losses
     assert comparable(resumed.metrics) == comparable(whole.metrics)
     assert same_parameters(whole.model, resumed.model)
@@ -114,7 +114,7 @@ def test_a_run_goes_on_from_any_moment(when, whole_run, tmp_path, monkeypatch):
 
 def test_a_run_that_stopped_early_and_was_killed_before_it_was_saved_stays_stopped(tmp_path, monkeypatch):
     options = {"epochs": 9, "patience": 1, "learning_rate": 1e-12, "average_decay": 0.0}
-    recipe = small_recipe("translator", tmp_path / "data", **options)
+    recipe = small_recipe("translate", tmp_path / "data", **options)
     whole = train(recipe, out=tmp_path / "whole", progress=False)
     assert whole.metrics["epochs"] == 2
     with monkeypatch.context() as patch:
@@ -131,7 +131,7 @@ def test_a_run_that_stopped_early_and_was_killed_before_it_was_saved_stays_stopp
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("at_end", [False, True], ids=["within an epoch", "at its end"])
 def test_a_signal_saves_the_run_and_it_goes_on(signum, at_end, whole_run, tmp_path, monkeypatch, capsys):
-    whole, _, folder = whole_run("translator")
+    whole, _, folder = whole_run("translate")
     step = whole.metrics["steps"] // 2 - (0 if at_end else 1)
     out, original = tmp_path / "run", StopWhenDiverged.on_train_batch_end
 
@@ -142,7 +142,7 @@ def test_a_signal_saves_the_run_and_it_goes_on(signum, at_end, whole_run, tmp_pa
 
     monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
-    stopped = train(small_recipe("translator", folder / "data"), out=out, progress=False)
+    stopped = train(small_recipe("translate", folder / "data"), out=out, progress=False)
     assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     assert (stopped.signum, stopped.interrupted, whole.interrupted) == (signum, True, False)
     assert stopped.metrics["steps"] == step
@@ -156,7 +156,7 @@ def test_a_signal_saves_the_run_and_it_goes_on(signum, at_end, whole_run, tmp_pa
 
 @pytest.mark.parametrize(("signum", "ends"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
 def test_a_second_signal_ends_everything_at_once(signum, ends, whole_run, tmp_path, monkeypatch, capsys):
-    whole, _, folder = whole_run("translator")
+    whole, _, folder = whole_run("translate")
     original = StopWhenDiverged.on_train_batch_end
 
     def interrupted(self, trainer, pl_module, outputs, batch, batch_idx):
@@ -168,7 +168,7 @@ def test_a_second_signal_ends_everything_at_once(signum, ends, whole_run, tmp_pa
     with monkeypatch.context() as patch:
         patch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
         with pytest.raises(ends) as ended:
-            train(small_recipe("translator", folder / "data"), out=tmp_path / "run", progress=False)
+            train(small_recipe("translate", folder / "data"), out=tmp_path / "run", progress=False)
     assert ends is KeyboardInterrupt or ended.value.code == 143
     assert f"step-2.ckpt. To continue: regard train --resume --out {tmp_path / 'run'}" in capsys.readouterr().err
     assert not (tmp_path / "run" / "model").exists()
@@ -183,7 +183,7 @@ def test_within_an_epoch_a_checkpoint_is_written_only_when_it_is_due(tmp_path, m
         "write",
         lambda self, trainer: written.append(trainer.global_step) or write(self, trainer),
     )
-    recipe = small_recipe("turing-machine", tmp_path, checkpoint_minutes=30.0, keep_checkpoints=1)
+    recipe = small_recipe("tape", tmp_path, checkpoint_minutes=30.0, keep_checkpoints=1)
     steps = train(recipe, out=tmp_path / "run", progress=False).metrics["steps"]
     assert written == [0, steps // 2, steps]
     assert [file.name for file in step_files(tmp_path / "run" / "checkpoints")] == [f"step-{steps}.ckpt"]
@@ -191,7 +191,7 @@ def test_within_an_epoch_a_checkpoint_is_written_only_when_it_is_due(tmp_path, m
 
 def test_the_end_of_a_training_is_validated_whatever_the_interval_is(tmp_path):
     settings = {"epochs": 3, "validate_every": 2, "patience": 0}
-    trained = train(small_recipe("translator", tmp_path / "data", **settings), out=tmp_path / "run", progress=False)
+    trained = train(small_recipe("translate", tmp_path / "data", **settings), out=tmp_path / "run", progress=False)
     seen = []
     rows = (tmp_path / "run" / "logs" / "metrics.csv").read_text(encoding="utf-8").splitlines()
     names = rows[0].split(",")
@@ -202,14 +202,14 @@ def test_the_end_of_a_training_is_validated_whatever_the_interval_is(tmp_path):
     assert seen == [2, 3]
     assert trained.metrics["epochs"] == 3
     settings = {"epochs": 5000, "validate_every": 5000, "minutes": 0.01, "patience": 0}
-    stopped = train(small_recipe("translator", tmp_path / "data", **settings), out=tmp_path / "stopped", progress=False)
+    stopped = train(small_recipe("translate", tmp_path / "data", **settings), out=tmp_path / "stopped", progress=False)
     assert stopped.metrics["stopped"].startswith("by train.minutes")
     assert "valid_bleu" in stopped.metrics
 
 
 def test_a_run_is_not_resumed_with_fewer_epochs_than_it_has(whole_run, tmp_path):
-    whole, _, folder = whole_run("translator")
+    whole, _, folder = whole_run("translate")
     copied = tmp_path / "run"
     shutil.copytree(folder / "run", copied)
     with pytest.raises(OptionError, match=f"in epoch {whole.metrics['epochs']} already, and train.epochs = 1"):
-        train(small_recipe("translator", folder / "data", epochs=1), out=copied, resume=True, progress=False)
+        train(small_recipe("translate", folder / "data", epochs=1), out=copied, resume=True, progress=False)

@@ -4,9 +4,9 @@ import pytest
 
 from regard.config import fields_of
 from regard.errors import OptionError
-from regard.systems.captioning.experiment import CaptionTrain
-from regard.systems.images.experiment import ImageTrain
-from regard.systems.translation.experiment import TranslationTrain
+from regard.systems.caption.training import CaptionTrain
+from regard.systems.recognize.training import ImageTrain
+from regard.systems.translate.training import TranslationTrain
 from regard.training.settings import TrainSettings
 
 OF_SYSTEMS = (CaptionTrain, ImageTrain, TranslationTrain)

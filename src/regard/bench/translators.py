@@ -8,8 +8,8 @@ from regard.bench.contest import Contest, device
 from regard.data.pairs import Batch, collate
 from regard.data.tokenizer import START, Tokenizer
 from regard.layers.layout import by_columns
-from regard.systems.translation.experiment import TranslationTask, TranslationTrain
-from regard.systems.translation.model import Translator, TranslatorConfig
+from regard.systems.translate.model import Translator, TranslatorConfig
+from regard.systems.translate.training import TranslationTask, TranslationTrain
 
 VOCABULARY = 7_900
 SENTENCES, SENTENCE_WORDS = 64, 20

@@ -12,8 +12,8 @@ from rich.table import Table
 import regard
 from regard.metrics.alignment import GoldAlignment
 from regard.metrics.translation import corpus_bleu
-from regard.systems.translation.alignment import align_words, alignment_error
-from regard.systems.translation.model import Translator
+from regard.systems.translate.alignment import align_words, alignment_error
+from regard.systems.translate.model import Translator
 from regard.trace import Trace
 from regard.viewing import terminal
 from regard.worlds.babel import Pair, pairs

@@ -42,12 +42,12 @@ def align_route(backend: Backend) -> APIRouter:
     async def align(body: AlignRequest, request: Request) -> AlignAnswer:
         """Link the words of a sentence pair by the attention of a translator."""
         from regard.systems.system import Result
-        from regard.systems.translation.alignment import align_pairs
+        from regard.systems.translate.alignment import align_pairs
 
         source, target = body.source.split(), body.target.split()
         if not source or not target:
             raise RefusedError(422, "Both sentences need a word.")
-        served = backend.models.find(body.model, "translator")
+        served = backend.models.find(body.model, "translate")
         model = await backend.models.get(served)
 
         def aligned() -> Any:

@@ -76,13 +76,13 @@ class Family:
 
 
 SYSTEMS: dict[str, str] = {
-    "translator": "regard.systems.translation:FAMILY",
-    "captioner": "regard.systems.captioning:FAMILY",
-    "image-classifier": "regard.systems.images:FAMILY",
-    "glimpser": "regard.systems.glimpses:FAMILY",
-    "document-classifier": "regard.systems.documents:FAMILY",
-    "turing-machine": "regard.systems.memory:FAMILY",
-    "reader": "regard.systems.reading:FAMILY",
+    "translate": "regard.systems.translate:FAMILY",
+    "caption": "regard.systems.caption:FAMILY",
+    "recognize": "regard.systems.recognize:FAMILY",
+    "glimpse": "regard.systems.glimpse:FAMILY",
+    "classify": "regard.systems.classify:FAMILY",
+    "tape": "regard.systems.tape:FAMILY",
+    "read": "regard.systems.read:FAMILY",
 }
 """Every system by its kind, as config.json and the line `system = ...` of a recipe name it."""
 

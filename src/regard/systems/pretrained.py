@@ -12,13 +12,13 @@ from regard.systems.families import family
 if TYPE_CHECKING:
     import torch
 
-    from regard.systems.captioning.model import Captioner
-    from regard.systems.documents.model import DocumentClassifier
-    from regard.systems.glimpses.model import Glimpser
-    from regard.systems.images.model import ImageClassifier
-    from regard.systems.memory.model import TuringMachine
-    from regard.systems.reading.model import Reader
-    from regard.systems.translation.model import Translator
+    from regard.systems.caption.model import Captioner
+    from regard.systems.classify.model import DocumentClassifier
+    from regard.systems.glimpse.model import Glimpser
+    from regard.systems.read.model import Reader
+    from regard.systems.recognize.model import ImageClassifier
+    from regard.systems.tape.model import TuringMachine
+    from regard.systems.translate.model import Translator
 
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
 """The folder of the shipped models."""

@@ -15,7 +15,7 @@ from regard.errors import DataError, OptionError
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 """The folder of the packaged recipes."""
-DEFAULT_SYSTEM = "translator"
+DEFAULT_SYSTEM = "translate"
 TABLES = ("data", "model", "train")
 
 

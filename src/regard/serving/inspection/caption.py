@@ -12,7 +12,7 @@ from regard.serving.inspection.images import BoxPart, ExampleImage, ExampleImage
 from regard.serving.schemas import STRICT, ImageUri
 from regard.serving.verbs import REFUSALS, Backend
 
-KIND = "captioner"
+KIND = "caption"
 Beam = Annotated[int, Field(ge=1, le=16, description="Number of hypotheses of the search; 1 is greedy search.")]
 Example = Annotated[
     str, Field(max_length=40, description="The example that the image is, whose gold boxes are added; none for others.")
@@ -98,7 +98,7 @@ def routes(backend: Backend) -> APIRouter:
     @router.post("/look", operation_id="caption_look", responses=documented(*REFUSALS))
     async def look(body: LookRequest, request: Request) -> LookAnswer:
         """Caption an image, read a given caption, or draw the cells of hard attention by a seed."""
-        from regard.systems.captioning.inspection import caption_given, resample, unknown_words
+        from regard.systems.caption.inspection import caption_given, resample, unknown_words
 
         if body.text and body.seed is not None:
             raise RefusedError(422, "Give a text to read, or a seed to draw with, not both.")
@@ -121,7 +121,7 @@ def routes(backend: Backend) -> APIRouter:
     @router.post("/hide", operation_id="caption_hide", responses=documented(*REFUSALS))
     async def hide(body: HideRequest, request: Request) -> HideAnswer:
         """Caption an image with and without some parts of it, and compare."""
-        from regard.systems.captioning.inspection import caption_without
+        from regard.systems.caption.inspection import caption_without
 
         served = backend.models.find(body.model, KIND)
         image = await read_image(KIND, body.input, backend.settings)
@@ -150,7 +150,7 @@ def routes(backend: Backend) -> APIRouter:
 
 
 def _all_examples() -> tuple[Any, ...]:
-    from regard.systems.captioning.examples import photographs, scene_examples
+    from regard.systems.caption.examples import photographs, scene_examples
 
     return (*scene_examples(), *photographs())
 
@@ -163,7 +163,7 @@ def _example(each: Any) -> ExampleImage:
 
 def _part(caption: Any, example: str) -> CaptionPart:
     """A caption as an answer has it, with the gold boxes of an example."""
-    from regard.systems.captioning.inspection import with_gold
+    from regard.systems.caption.inspection import with_gold
 
     found = next((each for each in _all_examples() if each.name == example), None) if example else None
     if found is not None and caption.trace is not None:

@@ -15,7 +15,7 @@ from regard.serving.verbs import REFUSALS, Backend
 
 Side = Annotated[int, Field(ge=1, le=1024)]
 Filters = Annotated[int, Field(ge=1, le=4096)]
-KINDS = ("image-classifier", "captioner")
+KINDS = ("recognize", "caption")
 """Systems with a convolutional network."""
 EXAMPLE = [{"kind": "conv", "filters": 8, "kernel": 5, "padding": 2}, {"kind": "max_pool", "kernel": 2, "stride": 2}]
 """A list of layers."""
@@ -190,11 +190,11 @@ def _networks() -> NetworksAnswer:
 
 
 def _maps(served: Any, model: Any, image: Any, max_maps: int) -> MapsAnswer:
-    from regard.systems.captioning import inspection as captioning
-    from regard.systems.images import inspection as images
+    from regard.systems.caption import inspection as captioning
+    from regard.systems.recognize import inspection as images
     from regard.trace.data_uri import to_data_uri
 
-    is_classifier = served.kind == "image-classifier"
+    is_classifier = served.kind == "recognize"
     inspect = images.layer_maps if is_classifier else captioning.layer_maps
     pixels, layers = inspect(model, image, max_maps=max_maps, max_side=MAX_SIDE)
     shown = pixels.permute(1, 2, 0).contiguous().numpy()
@@ -223,7 +223,7 @@ def _rounded(tensor: Any) -> Any:
 
 
 def _examples() -> ExampleImages:
-    from regard.systems.images.examples import digit_glyphs
+    from regard.systems.recognize.examples import digit_glyphs
     from regard.trace.data_uri import to_data_uri
 
     digits: Sequence[Any] = digit_glyphs()

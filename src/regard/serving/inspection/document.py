@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from regard.serving.errors import documented
 from regard.serving.verbs import REFUSALS, Backend
 
-KIND = "document-classifier"
+KIND = "classify"
 MAX_WORDS = 20_000
 
 
@@ -55,7 +55,7 @@ def routes(backend: Backend) -> APIRouter:
     )
     async def without(body: WithoutRequest, request: Request) -> WithoutAnswer:
         """Classify a text without some of its words, and report what each sentence contributes."""
-        from regard.systems.documents.inspection import without_words
+        from regard.systems.classify.inspection import without_words
 
         served = backend.models.find(body.model, KIND)
         model: Any = await backend.models.get(served)

@@ -11,7 +11,7 @@ from regard.serving.inspection.images import BoxPart, Edge, ExampleImage, read_i
 from regard.serving.schemas import STRICT, ImageUri
 from regard.serving.verbs import REFUSALS, Backend
 
-KIND = "glimpser"
+KIND = "glimpse"
 MAX_GLIMPSES = 32
 
 
@@ -68,7 +68,7 @@ def routes(backend: Backend) -> APIRouter:
     @router.post("/at", operation_id="glimpse_at", responses=documented(*REFUSALS))
     async def at(body: GlimpseAtRequest, request: Request) -> GlimpseAtAnswer:
         """Look at an image with some glimpses at given places, and the others where the model then chooses."""
-        from regard.systems.glimpses.inspection import glimpse_at
+        from regard.systems.glimpse.inspection import glimpse_at
 
         served = backend.models.find(body.model, KIND)
         image = await read_image(KIND, body.input, backend.settings)
@@ -93,7 +93,7 @@ def routes(backend: Backend) -> APIRouter:
 
 
 def _examples() -> ExampleDigits:
-    from regard.systems.glimpses.examples import digit_examples
+    from regard.systems.glimpse.examples import digit_examples
     from regard.trace.data_uri import to_data_uri
 
     return ExampleDigits(

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from regard.serving.errors import documented
 from regard.serving.verbs import REFUSALS, Backend
 
-KIND = "reader"
+KIND = "read"
 
 
 class ExpectedRequest(BaseModel):
@@ -43,7 +43,7 @@ def routes(backend: Backend) -> APIRouter:
     @router.post("/v1/read/expected", tags=["workbench"], operation_id="read_expected", responses=documented(*REFUSALS))
     async def expected(body: ExpectedRequest, request: Request) -> ExpectedAnswer:
         """Report the words that a language model expects in the place of each word of a text."""
-        from regard.systems.reading.inspection import expected_words
+        from regard.systems.read.inspection import expected_words
 
         served = backend.models.find(body.model, KIND)
         model: Any = await backend.models.get(served)

@@ -15,7 +15,7 @@ from regard.serving.inspection.images import Seed
 from regard.serving.schemas import STRICT
 from regard.serving.verbs import REFUSALS, Backend
 
-KIND = "turing-machine"
+KIND = "tape"
 
 
 class RandomTapeRequest(BaseModel):
@@ -113,7 +113,7 @@ def routes(backend: Backend) -> APIRouter:
         + DESCRIPTION,
     )
     async def measure_lengths(body: LengthsRequest, request: Request) -> Response:
-        from regard.systems.memory.inspection import default_lengths, length_scores
+        from regard.systems.tape.inspection import default_lengths, length_scores
 
         served = backend.models.find(body.model, KIND)
         model = await backend.models.get(served)
@@ -136,7 +136,7 @@ def routes(backend: Backend) -> APIRouter:
 
 
 def _random(model: Any, body: RandomTapeRequest, name: str) -> RandomTapeAnswer:
-    from regard.systems.memory.inspection import LONGEST, needed_slots, random_tape
+    from regard.systems.tape.inspection import LONGEST, needed_slots, random_tape
 
     task = model.task
     longest = LONGEST * task.max_length

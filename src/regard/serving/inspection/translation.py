@@ -20,7 +20,7 @@ def routes(backend: Backend) -> APIRouter:
     router = APIRouter(prefix="/v1/translate/inspect", tags=["workbench"], responses=documented(*REFUSALS))
 
     async def run(function: Callable[..., Value], request: Request, *names: str) -> Value:
-        models = [await backend.models.get(backend.models.find(name, "translator")) for name in names]
+        models = [await backend.models.get(backend.models.find(name, "translate")) for name in names]
         return await backend.run(lambda: function(*models), request)
 
     @router.post("", operation_id="inspect_translation")
@@ -47,8 +47,8 @@ def routes(backend: Backend) -> APIRouter:
 
 
 def _inspected(model: Any, body: schemas.InspectRequest) -> schemas.InspectAnswer:
-    from regard.systems.translation.changes import ALIGNMENTS, head_names
-    from regard.systems.translation.inspection import decode_again, inspect
+    from regard.systems.translate.changes import ALIGNMENTS, head_names
+    from regard.systems.translate.inspection import decode_again, inspect
 
     sentences, sentence = _sentence(model, body.input, body.sentence)
     change, search = _change(model, body.change), body.search.model_dump()
@@ -79,7 +79,7 @@ def _inspected(model: Any, body: schemas.InspectRequest) -> schemas.InspectAnswe
 
 
 def _tree(model: Any, body: schemas.SentenceRequest) -> schemas.TreeAnswer:
-    from regard.systems.translation.search_trees import search_tree
+    from regard.systems.translate.search_trees import search_tree
 
     sentence = _sentence(model, body.input, body.sentence)[1]
     found = search_tree(model, sentence, _change(model, body.change), **body.search.model_dump())
@@ -111,8 +111,8 @@ def _tree(model: Any, body: schemas.SentenceRequest) -> schemas.TreeAnswer:
 
 
 def _compared(first: Any, second: Any, body: schemas.CompareRequest) -> schemas.CompareAnswer:
-    from regard.systems.translation.changes import Change
-    from regard.systems.translation.comparison import compare_models
+    from regard.systems.translate.changes import Change
+    from regard.systems.translate.comparison import compare_models
 
     sentence = _sentence(first, body.input, body.sentence)[1]
     change = Change(heads=tuple(body.second.heads), align=body.second.align)
@@ -127,7 +127,7 @@ def _compared(first: Any, second: Any, body: schemas.CompareRequest) -> schemas.
 
 
 def _gold(model: Any, body: schemas.GoldRequest) -> schemas.GoldAnswer:
-    from regard.systems.translation.comparison import babel_example, compare_with_gold
+    from regard.systems.translate.comparison import babel_example, compare_with_gold
 
     found = compare_with_gold(model, babel_example(body.direction, body.number))
     return schemas.GoldAnswer(
@@ -145,7 +145,7 @@ def _gold(model: Any, body: schemas.GoldRequest) -> schemas.GoldAnswer:
 
 
 def _sentence(model: Any, text: str, number: int) -> tuple[list[str], str]:
-    from regard.systems.translation.inspection import sentences
+    from regard.systems.translate.inspection import sentences
 
     found = sentences(model, text)
     if not found:
@@ -158,8 +158,8 @@ def _sentence(model: Any, text: str, number: int) -> tuple[list[str], str]:
 
 
 def _change(model: Any, body: schemas.ChangeBody) -> Any:
-    from regard.systems.translation.changes import Change
-    from regard.systems.translation.inspection import encode_after
+    from regard.systems.translate.changes import Change
+    from regard.systems.translate.inspection import encode_after
 
     attention = {each.step: each.weights for each in body.attention}
     word = encode_after(model, body.prefix, body.word) if body.word.strip() else ()
@@ -167,7 +167,7 @@ def _change(model: Any, body: schemas.ChangeBody) -> Any:
 
 
 def _view(model: Any, found: Any) -> schemas.TranslationView:
-    from regard.systems.translation.inspection import shown_step
+    from regard.systems.translate.inspection import shown_step
 
     texts, owners = found.source.split(), model.source_tokenizer.word_index(found.source_tokens)
     words = [

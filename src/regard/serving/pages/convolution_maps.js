@@ -21,7 +21,7 @@ const KINDS = {
 /** The part of the page, in `root`; what there is to trust of a classifier stands in `trust`. */
 export async function mapsView(root, trust, { state, set, context }) {
   const { all, signal } = context;
-  const models = all.filter((each) => ["image-classifier", "captioner"].includes(each.kind));
+  const models = all.filter((each) => ["recognize", "caption"].includes(each.kind));
   const asked = ["convolution", "caption"].map((page) => get(`/v1/${page}/examples`, { signal }));
   const found = await busy(root, Promise.all(asked), "Loading …");
   if (!found) return;

@@ -1,0 +1,260 @@
+"""What a captioner learns from: captions as ids, beside the pixels of a world or the features of photographs."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from glob import glob
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.config import Checked, Count, PositiveInt
+from regard.data.captioned_images import CaptionedImages, Right
+from regard.data.captions import ImageCaptions, read_captions
+from regard.data.datasets import hint_for
+from regard.data.features import FeatureStore
+from regard.data.image_tensors import ImageTensors
+from regard.data.images import PREPARATIONS, Images
+from regard.data.regions import read_regions
+from regard.data.splits import Splits
+from regard.data.tokenizer import Tokenizer
+from regard.encoders.annotations import PCA
+from regard.errors import DataError, OptionError
+from regard.files import replacing
+from regard.metrics.captions import caption_words
+from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.guidance import right_cells
+from regard.systems.caption.model import Captioner
+from regard.systems.system import choose_device
+
+if TYPE_CHECKING:
+    from regard.worlds.scenes.scene import Scene
+
+PCA_IMAGES = 1000
+"""Images from whose cells the principal components are taken."""
+REDUCTION = "reduction.safetensors"
+
+
+@dataclass(frozen=True)
+class CaptionData(Checked):
+    """Which images and captions to learn from."""
+
+    folder: str = "."
+    """Folder that the other paths are relative to."""
+    captions: str = ""
+    """File with the captions: Flickr8k or Flickr30k tokens, COCO or Karpathy JSON, or a table; see read_captions."""
+    images: tuple[str, ...] = ()
+    """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
+    store: str = ""
+    """Folder for the features of the images under a frozen encoder; created if it does not exist."""
+    regions: str = ""
+    """File with boxes around what phrases of the training captions name, or the folder of Flickr30k Entities, for
+    train.guidance; it needs the images."""
+    regions_side: Count = 500
+    """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
+    themselves."""
+    world: Literal["", "scenes"] = ""
+    """Or generated images: scenes."""
+    examples: PositiveInt = 20_000
+    """Number of images of the world to generate."""
+    held_out: PositiveInt = 1000
+    """Number of images held out for validation, where the captions name no split."""
+    held_out_test: Count = 0
+    """Number of images held out for testing, where the captions name no split."""
+    vocabulary: PositiveInt = 10_000
+    """Maximum number of words in the vocabulary."""
+    minimum_count: PositiveInt = 5
+    """Rarer words are unknown."""
+    max_length: PositiveInt = 40
+    """Longest caption in words; longer ones are left out."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if self.world and self.captions:
+            raise OptionError("Give captions or a world, not both.")
+        if self.regions and self.world:
+            raise OptionError("A world knows its regions: give regions for captions only.")
+        if self.regions and not self.images:
+            raise OptionError("regions need the images, whose shapes the boxes refer to: set data.images.")
+
+
+@dataclass(frozen=True)
+class CaptionSplits(Splits[CaptionedImages, CaptionedImages]):
+    """Images with captions to train on, to validate with and to test with."""
+
+    reduction: PCA | None = None
+    """How the features of the images were reduced."""
+
+
+def read_splits(data: CaptionData, config: CaptionerConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
+    """The images and captions that a recipe names; with `guided`, also where the training captions should look."""
+    if data.world:
+        return _scenes(data, config, guided=guided)
+    if not data.captions:
+        raise OptionError("Say what to train on: data.captions, with data.images or data.store; or data.world scenes.")
+    if config.is_learned:
+        raise OptionError(
+            f"The encoder {config.encoder!r} is trained from the pixels of a world. For photographs choose one with "
+            "published parameters: --model.encoder efficientnet_lite0."
+        )
+    return _photographs(data, config, guided=guided, progress=progress)
+
+
+def train_tokenizer(data: CaptionData, train: CaptionedImages) -> Tokenizer:
+    """The words of the training captions."""
+    texts = (text for captions in train.captions for text in captions)
+    return Tokenizer.train(texts, size=data.vocabulary, kind="word", minimum_count=data.minimum_count)
+
+
+def check_reduction(model: Captioner, reduction: PCA | None) -> None:
+    """The features to continue with must be reduced by the principal components that the model was trained with."""
+    if model.reduction is None or reduction is None:
+        return
+    if not torch.allclose(model.reduction.components, reduction.components, atol=1e-2):
+        raise DataError("The store was reduced by other principal components than the model's. Build it anew.")
+
+
+def _scenes(data: CaptionData, config: CaptionerConfig, *, guided: bool) -> CaptionSplits:
+    def take(split: str, count: int, *, guided: bool = False) -> CaptionedImages:
+        drawn = draw_scenes(split, count, config.image_size)
+        right: list[list[Right | None]] | None = [[one.gold_cells(config.grid)] for one in drawn] if guided else None
+        return CaptionedImages(ImageTensors(scene_pixels(drawn)), [[scene.caption] for scene in drawn], right)
+
+    train, valid = take("train", data.examples, guided=guided), take("valid", data.held_out)
+    return CaptionSplits(train, valid, take("test", data.held_out_test) if data.held_out_test else None)
+
+
+def draw_scenes(split: str, count: int, size: int) -> "list[Scene]":
+    """The first images of the world scenes."""
+    from regard.worlds.scenes import scenes
+
+    return list(islice(scenes(split=split, side=size), count))
+
+
+def scene_pixels(drawn: "Sequence[Scene]") -> Tensor:
+    """Images of the world scenes as uint8 (n, 3, h, w)."""
+    return torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2).contiguous()
+
+
+def _photographs(data: CaptionData, config: CaptionerConfig, *, guided: bool, progress: bool) -> CaptionSplits:
+    folder = Path(data.folder)
+    if not (folder / data.captions).exists():
+        raise DataError(f"There is no file {folder / data.captions}. {hint_for(data.captions)}".rstrip())
+    captions = read_captions(folder / data.captions)
+    if not any(one.split for one in captions):
+        captions = captions.split_by_hash(valid=data.held_out, test=data.held_out_test)
+    splits = {split: list(captions.select(split)) for split in ("train", "valid", "test")}
+    store = folder / data.store if data.store else None
+    if store is None:
+        raise OptionError("Captions of photographs need a store of features, and images to build it from: set both.")
+    names = {split: [one.image for one in captioned] for split, captioned in splits.items()}
+    opened = _open_store(data, config, store, names, progress=progress)
+    expected = config.describe_features()
+    if opened.encoder != expected:
+        raise OptionError(f"{store} has the features of {opened.encoder!r}; the model takes those of {expected!r}.")
+
+    def select(split: Sequence[ImageCaptions], *, guided: bool = False) -> CaptionedImages | None:
+        stored = [one for one in split if one.image in opened]
+        if not stored:
+            return None
+        texts = [[" ".join(caption_words(text)) for text in one.captions] for one in stored]
+        right = None
+        if guided:
+            regions = read_regions(folder / data.regions, longer_side=data.regions_side)
+            right = right_cells(config, stored, regions, _images(data))
+        return CaptionedImages(opened.tensors([one.image for one in stored]), texts, right)
+
+    train, valid, test = (select(splits[split], guided=guided and split == "train") for split in splits)
+    if train is None or valid is None:
+        raise DataError(f"{store} has no features of the training or validation images of {data.captions}.")
+    if progress:
+        missing = sum(map(len, splits.values())) - sum(len(part) for part in (train, valid, test) if part)
+        sys.stderr.write(f"{opened}; {missing} captioned images are not in it.\n")
+    return CaptionSplits(train, valid, test, _read_reduction(opened.folder, config))
+
+
+def _open_store(
+    data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+) -> FeatureStore:
+    """The store, which is built first where it does not exist, is incomplete or damaged, and there are images."""
+    if (store / "meta.json").is_file():
+        try:
+            return FeatureStore.open(store)
+        except DataError:
+            if not data.images:
+                raise
+    if not data.images:
+        raise OptionError("Captions of photographs need a store of features, and images to build it from: set both.")
+    return build_store(data, config, store, names, progress=progress)
+
+
+def build_store(
+    data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+) -> FeatureStore:
+    """Compute the features of images once: as float16, or with `pca_dim` as int8 of their principal components.
+
+    `names` are the images of each split; the components are those of training images.
+    """
+    images = _images(data)
+    present = [name for split in names.values() for name in split if name in images]
+    network = config.frozen()
+    device = choose_device()
+    prepare = PREPARATIONS[config.resize](config.image_size)
+
+    def encode(pixels: np.ndarray) -> Tensor:
+        return network.cells(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device))
+
+    options: dict[str, Any] = {"encoder": config.describe_features(), "prepare": prepare, "progress": progress}
+    if not config.pca_dim:
+        return FeatureStore.build(store, images, present, encode, **options)
+    if (store / REDUCTION).is_file():
+        reduction = _read_reduction(store, config)
+    else:
+        training = [name for name in names["train"] if name in images]
+        sample = training[:: max(1, len(training) // PCA_IMAGES)][:PCA_IMAGES]
+        pixels = (
+            np.stack([prepare(images.open(name)) for name in sample[i : i + 32]]) for i in range(0, len(sample), 32)
+        )
+        reduction = PCA.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.pca_dim)
+        write_reduction(store, reduction)
+    if reduction is None:
+        raise TypeError("A model with pca_dim has a reduction.")
+    moved = reduction.to(device)
+    return FeatureStore.build(
+        store, images, present, lambda pixels: moved(encode(pixels)), steps=reduction.steps(), **options
+    )
+
+
+def _images(data: CaptionData) -> Images:
+    folder = Path(data.folder)
+    # A pattern may also be a complete path, or ".", which Path.glob does not take.
+    found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
+    return Images(*(folder / name for matches in found for name in matches))
+
+
+def write_reduction(store: Path, reduction: PCA) -> None:
+    """Keep the principal components beside the features that they reduced."""
+    from safetensors.torch import save_file
+
+    with replacing(store / REDUCTION) as draft:
+        save_file(reduction.state_dict(), draft)
+
+
+def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not config.pca_dim:
+        return None
+    if not (store / REDUCTION).is_file():
+        raise DataError(f"{store} lacks {REDUCTION}, by which its features were reduced. Build it anew.")
+    reduction = PCA(config.feature_dim, config.pca_dim)
+    try:
+        reduction.load_state_dict(load_file(store / REDUCTION))
+    except (SafetensorError, RuntimeError, OSError) as error:
+        raise DataError(f"{store / REDUCTION} cannot be used: {error}. Remove {store}, and build it anew.") from error
+    return reduction

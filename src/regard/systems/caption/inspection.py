@@ -1,0 +1,262 @@
+"""Questions to a captioner: a part of the image hidden, a caption given, hard attention drawn again, gold regions.
+
+Regions are boxes (left, top, right, bottom) in fractions of the image that the model sees, which is the image of a
+trace.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from PIL import Image, ImageDraw
+from torch import Tensor
+
+from regard.attention.align import Hard
+from regard.data.images import ImageInput
+from regard.data.regions import Box
+from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, split_words
+from regard.decoders.captions import ShowAttendTell
+from regard.encoders.encoded import Encoded
+from regard.encoders.feature_maps import LayerMaps, feature_maps
+from regard.errors import OptionError
+from regard.search.hypothesis import Hypothesis, Ranking
+from regard.systems.caption import CaptionOptions
+from regard.systems.caption.model import Caption, Captioner
+from regard.trace import Trace
+from regard.trace.elements import Box as TraceBox
+
+Gold = Sequence[Sequence[Box] | None]
+"""For each word of a reference caption the boxes of what it names; None for a word that names nothing."""
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """A token of a caption, and how probable it is with the whole image and with the rest of it."""
+
+    word: str
+    before: float
+    """Log-probability of the token with the whole image, after the tokens before it."""
+    after: float
+    """The same with the regions hidden."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Words that two captions share, or that only one of them has."""
+
+    kind: Literal["kept", "removed", "added"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """The caption of an image before and after regions of it were hidden."""
+
+    before: Caption
+    after: Caption
+    words: tuple[WordChange, ...]
+    """The tokens of the caption before, and its end: how probable they are with and without the regions."""
+    edits: tuple[Edit, ...]
+    """From the caption before to the one after, word by word."""
+
+    @property
+    def change(self) -> float:
+        """How much the log-probability of the caption before changes when the regions are hidden."""
+        return sum(word.after - word.before for word in self.words)
+
+
+def hide(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
+    """Return a copy of an image with these boxes painted over in its mean colour."""
+    for box in boxes:
+        _check_box(box)
+    hidden = image.convert("RGB")
+    mean = tuple(int(level) for level in np.asarray(hidden, dtype=np.float64).mean((0, 1)).round())
+    pen = ImageDraw.Draw(hidden)
+    for left, top, right, bottom in boxes:
+        start = math.floor(left * image.width), math.floor(top * image.height)
+        end = math.ceil(right * image.width) - 1, math.ceil(bottom * image.height) - 1
+        pen.rectangle((start, (max(start[0], end[0]), max(start[1], end[1]))), fill=mean)
+    return hidden
+
+
+@torch.inference_mode()
+def caption_without(model: Captioner, image: ImageInput, boxes: Sequence[Box], **options: Any) -> Occlusion:
+    """Caption an image, hide boxes of it, and caption it again; options are the fields of `CaptionOptions`."""
+    checked = _options(model, options)
+    whole = model.seen(image)
+    seen = [whole, hide(whole, boxes)]
+    encoded = model.encode(model.prepare(seen).to(model.device))
+    found = model.search_encoded(encoded, checked)
+    before, after = (model.with_measure(caption) for caption in model.report(encoded, found, seen, checked))
+    tokens = found[0][0].tokens
+    finished = found[0][0].finished
+    pieces = [*model.tokenizer.pieces(tokens), *(["the end"] if finished else [])]
+    first, second = (row[: len(pieces)].tolist() for row in _log_probs(model, encoded, tokens))
+    words = tuple(WordChange(*each) for each in zip(pieces, first, second, strict=True))
+    return Occlusion(before, after, words, compare_words(before.text, after.text))
+
+
+def unknown_words(model: Captioner, text: str) -> tuple[str, ...]:
+    """The words and marks of a text that the vocabulary of a captioner does not have, each once."""
+    has_words = model.tokenizer.kind == "word"
+    unknown = (UNKNOWN, INNER_UNKNOWN) if has_words else (UNKNOWN,)
+    found: dict[str, None] = {}
+    for word in text.split():
+        tokens = model.tokenizer.encode(word)
+        parts = split_words(word) if has_words else [word] * len(tokens)
+        found |= {part: None for part, token in zip(parts, tokens, strict=True) if token in unknown}
+    return tuple(found)
+
+
+@torch.inference_mode()
+def caption_given(model: Captioner, image: ImageInput, text: str) -> Caption:
+    """A given caption of an image as the model reads it: how probable each word is, and what it attends to."""
+    options = _options(model, {})
+    tokens = model.tokenizer.encode(text)
+    if not tokens:
+        raise OptionError("A caption needs a word; got none.")
+    seen = model.seen(image)
+    encoded = model.encode(model.prepare([seen]).to(model.device))
+    log_probs = _log_probs(model, encoded, tokens)[0]
+    score = Ranking(options.length_penalty).score(log_probs, None, None)
+    given = Hypothesis(list(tokens), log_probs.tolist(), score, finished=True, weights=None)
+    (caption,) = model.report(encoded, [[given]], [seen], options)
+    measured: Caption = model.with_measure(replace(caption, text=text))
+    return measured
+
+
+@torch.inference_mode()
+def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int = 30) -> Caption:
+    """Caption an image by hard attention that draws the cell of each word, instead of taking the most probable one.
+
+    The words themselves are the most probable ones (greedy search). The map of a word in the trace is the distribution
+    that its cell was drawn from, and the series "choice" is that cell.
+    """
+    decoder = model.decoder
+    if not (isinstance(decoder, ShowAttendTell) and decoder.attention and isinstance(decoder.attention.align, Hard)):
+        raise OptionError(
+            f"Only hard attention draws its cells; this model has architecture {model.config.architecture!r} and align "
+            f"{model.config.align!r}. Take one with align 'hard', such as photo-en-hard."
+        )
+    options = _options(model, {"max_length": max_length})
+    seen = model.seen(image)
+    encoded = model.encode(model.prepare([seen]).to(model.device))
+    tokens, log_probs, steps = _draw(decoder, encoded, torch.Generator().manual_seed(seed), max_length)
+    score = Ranking(options.length_penalty).score(torch.tensor(log_probs), None, None)
+    text = model.tokenizer.decode(tokens)
+    trace = Trace.from_image(
+        seen,
+        model.tokenizer.pieces(tokens),
+        np.array([chances.numpy() for chances, _, _ in steps]).reshape(len(tokens), math.prod(model.config.grid)),
+        grid=model.config.grid,
+        gates=[gate for _, _, gate in steps],
+        choices=[choice for _, choice, _ in steps],
+        log_probs=log_probs[: len(tokens)],
+        text=text,
+    )
+    measured: Caption = model.with_measure(Caption(text, score, len(log_probs) > len(tokens), trace=trace))
+    return measured
+
+
+def layer_maps(
+    model: Captioner, image: ImageInput, *, max_maps: int = 16, max_side: int = 32
+) -> tuple[UInt8[Tensor, "3 h w"], list[LayerMaps]]:
+    """The pixels that the encoder sees of an image, and the maps after each of its layers (see `feature_maps`)."""
+    _options(model, {})
+    pixels = model.prepare([model.seen(image)])
+    encoder, prepared = model.encoder(pixels.to(model.device))
+    if not hasattr(encoder.net, "features"):
+        raise OptionError(f"The encoder {model.config.encoder} is no sequence of layers whose maps can be shown.")
+    layers = [(f"features.{name}", layer) for name, layer in encoder.net.features.named_children()]
+    return pixels[0], feature_maps(layers, prepared[0], max_maps=max_maps, max_side=max_side)
+
+
+def with_gold(trace: Trace, words: Sequence[str], gold: Gold) -> Trace:
+    """Add the boxes of a reference caption to the trace of another one, for the words that both have in common order.
+
+    The trace then shows what each word should have looked at. Words of the trace that the reference does not have, or
+    has elsewhere, get no boxes.
+    """
+    if len(words) != len(gold):
+        raise OptionError(f"Each word of a reference has boxes or None; got {len(words)} words and {len(gold)} boxes.")
+    matcher = SequenceMatcher(None, list(words), list(trace.target), autojunk=False)
+    boxes = [
+        TraceBox("target", there + place, *box)
+        for here, there, length in matcher.get_matching_blocks()
+        for place in range(length)
+        for box in gold[here + place] or ()
+    ]
+    return replace(trace, boxes=(*trace.boxes, *boxes))
+
+
+def compare_words(before: str, after: str) -> tuple[Edit, ...]:
+    """What the words of two texts have in common, and what only one of them has, in order."""
+    one, other = before.split(), after.split()
+    edits = []
+    for kind, start, end, from_other, to_other in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        if kind == "equal":
+            edits.append(Edit("kept", " ".join(one[start:end])))
+            continue
+        if end > start:
+            edits.append(Edit("removed", " ".join(one[start:end])))
+        if to_other > from_other:
+            edits.append(Edit("added", " ".join(other[from_other:to_other])))
+    return tuple(edits)
+
+
+def _options(model: Captioner, options: dict[str, Any]) -> CaptionOptions:
+    if model.training:
+        raise OptionError("This Captioner is in training mode; call model.eval() first.")
+    checked: CaptionOptions = model.options(options)
+    return checked
+
+
+def _log_probs(model: Captioner, encoded: Encoded, tokens: Sequence[int]) -> Tensor:
+    """The log-probability of each token of a caption, and of its end, for each image (images, tokens + 1)."""
+    rows = len(encoded.states)
+    features = model.look(encoded, [list(tokens)] * rows).features
+    predicted = model.decoder.output(features).float().log_softmax(-1)
+    targets = torch.tensor([*tokens, END], device=predicted.device).expand(rows, -1).unsqueeze(-1)
+    return predicted.gather(-1, targets).squeeze(-1).cpu()
+
+
+def _draw(
+    decoder: ShowAttendTell, encoded: Encoded, generator: torch.Generator, max_length: int
+) -> tuple[list[int], list[float], list[tuple[Tensor, int, float]]]:
+    """The tokens, their log-probabilities, and for each its distribution over the cells, drawn cell and gate."""
+    state, device = decoder.start(encoded), encoded.states.device
+    token = torch.tensor([START], device=device)
+    tokens: list[int] = []
+    log_probs: list[float] = []
+    steps = []
+    while len(tokens) < max_length:
+        chances = decoder.chances(state)[0].float().cpu()
+        choice = int(torch.multinomial(chances, 1, generator=generator))
+        override = torch.zeros(1, 1, len(chances), device=device, dtype=encoded.states.dtype)
+        override[0, 0, choice] = 1
+        step = decoder.step(token, state, override=override)
+        state = step.state
+        predicted = step.logits[0].float().log_softmax(-1)
+        predicted[[PAD, START, UNKNOWN]] = -math.inf
+        token = predicted.argmax(-1, keepdim=True)
+        log_probs.append(float(predicted[token]))
+        if int(token) == END:
+            break
+        tokens.append(int(token))
+        gate = 1.0 if step.attended is None else float(step.attended.extras["gate"])
+        steps.append((chances, choice, gate))
+    return tokens, log_probs, steps
+
+
+def _check_box(box: Box) -> None:
+    left, top, right, bottom = box
+    if not (0 <= left < right <= 1 and 0 <= top < bottom <= 1):
+        raise OptionError(
+            "A box is left, top, right, bottom in fractions of the image, with 0 <= left < right <= 1 and "
+            f"0 <= top < bottom <= 1; got {tuple(box)}."
+        )

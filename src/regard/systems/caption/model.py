@@ -1,0 +1,205 @@
+"""Captioner: an image in, a sentence about it out, and which part of the image each word looked at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, overload
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from regard.data.images import PREPARATIONS, ImageInput, open_image
+from regard.data.padding import pad
+from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
+from regard.decoders.protocol import Unrolled
+from regard.encoders.annotations import PCA, Annotations, Strided
+from regard.encoders.encoded import Encoded
+from regard.encoders.image import ImageEncoder
+from regard.errors import ShapeError
+from regard.search.hypothesis import Hypothesis
+from regard.search.options import Search
+from regard.search.search import search
+from regard.systems.caption import CaptionOptions
+from regard.systems.caption.assembly import CaptionerConfig, build_decoder
+from regard.systems.system import Result, System
+from regard.trace import Trace
+
+
+@dataclass(frozen=True)
+class Caption(Result):
+    """One caption."""
+
+    text: str
+    score: float
+    """Log-probability divided by a power of the length, as the search ranked it."""
+    finished: bool
+    """False where the caption was cut at the length limit."""
+    alternatives: tuple["Caption", ...] = field(default=(), repr=False)
+    """The next best captions, where `nbest` asked for them."""
+
+
+class Captioner(System):
+    """The cells of an image, a decoder that attends to them, and its words.
+
+    Images come as pixels, uint8 (b, 3, h, w), or for a frozen encoder as features, (b, cells, d), as a FeatureStore
+    keeps them.
+    """
+
+    kind = "caption"
+    Config = CaptionerConfig
+    Options = CaptionOptions
+    takes_images = True
+    assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer}
+    max_batch = 32
+    config: CaptionerConfig
+
+    def __init__(self, config: CaptionerConfig, tokenizer: Tokenizer) -> None:
+        super().__init__(config)
+        self.tokenizer = tokenizer
+        features = config.pca_dim or config.feature_dim
+        self.network: ImageEncoder | None = None
+        self.reduction: PCA | None = None
+        if config.is_learned:
+            self.network = ImageEncoder(Strided(filters=config.filters), config.stride)
+            features = self.network.dim
+        else:
+            self._frozen = config.frozen()
+            self.reduction = PCA(config.feature_dim, config.pca_dim) if config.pca_dim else None
+        self.annotations = Annotations(
+            features,
+            config.grid,
+            dim=config.annotation_dim,
+            coordinates=config.coordinates,
+            dropout=config.state_dropout,
+        )
+        self.decoder = build_decoder(config, self.annotations.dim, len(tokenizer))
+
+    def encode(self, images: Shaped[Tensor, "b ..."]) -> Encoded:
+        """The cells of images, from their pixels or from stored features."""
+        encoded: Encoded = self.annotations(self.cells(images) if images.ndim == 4 else images)
+        return encoded
+
+    def cells(self, pixels: Shaped[Tensor, "b 3 h w"]) -> Float[Tensor, "b n d"]:
+        """The features of each cell, from pixels from 0 to 255."""
+        if self.network is not None:
+            images = self.encoder(pixels)[1].contiguous(memory_format=torch.channels_last)
+            encoded: Encoded = self.network(images)
+            return encoded.states
+        features = self._frozen.cells(pixels)
+        if features.shape[-1] != self.config.feature_dim:
+            raise ShapeError(
+                f"{self.config.encoder} gives {features.shape[-1]} features per cell; the model takes "
+                f"{self.config.feature_dim}. Set model.feature_dim."
+            )
+        return features if self.reduction is None else self.reduction(features)
+
+    def encoder(self, pixels: Shaped[Tensor, "b 3 h w"]) -> tuple[ImageEncoder, Float[Tensor, "b 3 h w"]]:
+        """The convolutional network, and pixels from 0 to 255 as it takes them."""
+        if self.network is not None:
+            return self.network, (pixels.float() - 127.5) / 64
+        return self._frozen.prepared(pixels)
+
+    def search(self, images: Tensor, options: Search) -> list[list[Hypothesis]]:
+        """The best hypotheses for each image."""
+        return self.search_encoded(self.encode(images), options)
+
+    def search_encoded(self, encoded: Encoded, options: Search) -> list[list[Hypothesis]]:
+        """The best hypotheses for images that are encoded already."""
+        rules = options.rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=30)
+        rows, device = encoded.states.shape[0], encoded.states.device
+        prefixes = [self.tokenizer.encode(options.prefix)] * rows if options.prefix else None
+        state = self.decoder.start(encoded)
+        return search(self.decoder, state, rows=rows, device=device, rules=rules, options=options, prefixes=prefixes)
+
+    @overload
+    def caption(self, images: ImageInput, **options: Any) -> Caption: ...
+
+    @overload
+    def caption(self, images: Sequence[ImageInput], **options: Any) -> list[Caption]: ...
+
+    def caption(self, images: Any, **options: Any) -> Caption | list[Caption]:
+        """Caption an image (a path, a PIL image or an array), or each image of a list.
+
+        Options are the fields of `CaptionOptions`: beam, nbest, sample, max_length, ... `stream` does the same for an
+        iterable of any length.
+        """
+        checked = self.options(options)
+        if isinstance(images, list | tuple):
+            return self.answer(images, checked)
+        only: Caption = self.answer([images], checked)[0]
+        return only
+
+    def predict(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
+        """The captions of one batch of images."""
+        seen = [self.seen(image) for image in inputs]
+        encoded = self.encode(self.prepare(seen).to(self.device))
+        return self.report(encoded, self.search_encoded(encoded, options), seen, options)
+
+    def report(
+        self, encoded: Encoded, hypotheses: Sequence[Sequence[Hypothesis]], seen: Sequence[Any], options: CaptionOptions
+    ) -> list[Caption]:
+        """The captions of hypotheses, with what each word attended to in the images as they were `seen`."""
+        found = [best[: options.nbest] for best in hypotheses]
+        rows = [row for row, best in enumerate(found) for _ in best]
+        flat = [hypothesis for best in found for hypothesis in best]
+        traces: list[Trace | None] = [None] * len(flat)
+        if options.traces != "none" and self.config.architecture != "show_and_tell":
+            traces = self._traces(encoded, rows, flat, seen)
+        captions = iter(
+            Caption(self.tokenizer.decode(one.tokens), one.score, one.finished, trace=trace)
+            for one, trace in zip(flat, traces, strict=True)
+        )
+        results = []
+        for best in found:
+            first, *others = [next(captions) for _ in best]
+            results.append(replace(first, alternatives=tuple(others)))
+        return results
+
+    def seen(self, image: ImageInput) -> Any:
+        """The part of an image that the network sees, and that overlays are drawn on: all of it, or its centre."""
+        opened = open_image(image)
+        if self.config.resize == "stretch":
+            return opened
+        side = min(opened.size)
+        left, top = (opened.width - side) // 2, (opened.height - side) // 2
+        return opened.crop((left, top, left + side, top + side))
+
+    def prepare(self, images: Sequence[Any]) -> Tensor:
+        """Opened images as the pixels that the network takes."""
+        resize = PREPARATIONS[self.config.resize](self.config.image_size)
+        return torch.from_numpy(np.stack([resize(image) for image in images])).permute(0, 3, 1, 2)
+
+    def look(self, encoded: Encoded, captions: Sequence[Sequence[int]]) -> Unrolled:
+        """What each word of a given caption, and its end, attends to; one caption per image."""
+        target, _ = pad(captions, before=(START,))
+        unrolled: Unrolled = self.decoder(encoded, target.to(encoded.states.device), weights=True)
+        return unrolled
+
+    def _traces(
+        self, encoded: Encoded, rows: Sequence[int], found: Sequence[Hypothesis], seen: Sequence[Any]
+    ) -> list[Trace | None]:
+        """What was attended to for each word, from one pass in which the words are given."""
+        chosen = torch.tensor(rows, device=encoded.states.device)
+        selected = Encoded(encoded.states[chosen], encoded.mask[chosen], encoded.summary[chosen])
+        unrolled = self.look(selected, [hypothesis.tokens for hypothesis in found])
+        if unrolled.weights is None or unrolled.gates is None:
+            raise TypeError("Weights that were asked for are given.")
+        maps = unrolled.weights if unrolled.chances is None else unrolled.chances
+        traces: list[Trace | None] = []
+        for place, (row, hypothesis) in enumerate(zip(rows, found, strict=True)):
+            words = len(hypothesis.tokens)
+            choices = None if unrolled.chances is None else unrolled.weights[place, :words].argmax(-1).cpu()
+            traces.append(
+                Trace.from_image(
+                    seen[row],
+                    self.tokenizer.pieces(hypothesis.tokens),
+                    maps[place, :words].float().cpu(),
+                    grid=self.config.grid,
+                    gates=unrolled.gates[place, :words].float().cpu(),
+                    choices=choices,
+                    log_probs=hypothesis.log_probs[:words],
+                    text=self.tokenizer.decode(hypothesis.tokens),
+                )
+            )
+        return traces

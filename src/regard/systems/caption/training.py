@@ -1,0 +1,281 @@
+"""How a captioner learns: cross-entropy, penalties and guidance of its attention, REINFORCE, and rewards."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.attention.align import Hard
+from regard.attention.guidance import guidance_loss
+from regard.data.batches import BatchLoader
+from regard.data.captioned_images import CaptionBatch, CaptionedImages
+from regard.data.feature_files import SUMS
+from regard.data.tokenizer import PAD
+from regard.decoders.protocol import Unrolled
+from regard.encoders.encoded import Encoded
+from regard.errors import OptionError
+from regard.files import checksum, write_text
+from regard.metrics.captions import caption_scores
+from regard.systems.caption import CaptionOptions
+from regard.systems.caption.data import CaptionData, CaptionSplits, check_reduction, read_splits, train_tokenizer
+from regard.systems.caption.matching import WordCells
+from regard.systems.caption.model import Captioner
+from regard.systems.caption.self_critical import Critic, repeated, self_critical_loss
+from regard.systems.caption.settings import CaptionTrain
+from regard.systems.system import choose_device
+from regard.training.experiment import Experiment
+from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
+from regard.training.reinforce import RunningBaseline, advantage_over_others, mean_where, reinforce_loss
+from regard.training.task import Task
+
+MAX_BYTES_ON_GPU = 8 * 2**30
+"""Size of images or features up to which all of them are put on the GPU."""
+
+
+class CaptionTask(Task):
+    """The steps of training and validation."""
+
+    unit = "captions"
+    has_unused_parameters = True
+    settings: CaptionTrain
+
+    def __init__(
+        self,
+        model: Captioner,
+        settings: CaptionTrain,
+        total_steps: int,
+        references: Sequence[Sequence[str]],
+        critic: Critic | None = None,
+    ) -> None:
+        super().__init__(settings, total_steps)
+        self.model, self.references, self.critic = model, references, critic
+        self.baseline = RunningBaseline()
+        self._is_hard = any(isinstance(module, Hard) for module in model.modules())
+        self.word_cells = WordCells(len(model.tokenizer), model.annotations.dim) if settings.matching else None
+        self._predictions: dict[int, str] = {}
+
+    def training_step(self, batch: CaptionBatch, index: int) -> Tensor:
+        """Cross-entropy of the next word and what the attention adds; at the end, rewards of sampled captions."""
+        settings = self.settings
+        if self.critic is not None and self.fraction_done(self.global_step + 1) > 1 - settings.self_critical_fraction:
+            return self._self_critical_step(self.critic, batch, index)
+        encoded, target = self.model.encode(batch.images), batch.target
+        is_soft = self._toss(len(batch))
+        if is_soft is not None and settings.attention_samples > 1:
+            # The coin is tossed once for all samples of a caption.
+            times = settings.attention_samples
+            encoded, target, is_soft = repeated(encoded, times), target.repeat(times, 1), is_soft.repeat(times)
+        inputs, targets = target[:, :-1], target[:, 1:]
+        # The penalties need weights, and only soft attention has weights that say more than what was chosen.
+        needs_weights = is_soft is None and (
+            settings.doubly_stochastic_weight > 0 or settings.guidance > 0 or settings.matching > 0
+        )
+        soft: bool | Tensor = True if is_soft is None else is_soft
+        unrolled = self.model.decoder(encoded, inputs, weights=needs_weights, soft=soft)
+        nll, loss = self._cross_entropy(unrolled, targets)
+        real = targets != PAD
+        self.log("loss", nll[real].mean().detach(), batch_size=len(batch))
+        if needs_weights and unrolled.weights is not None:
+            loss = loss + self._attention_loss(unrolled.weights, batch, encoded)
+        if is_soft is not None and unrolled.log_prob is not None:
+            loss = loss + self._reinforce(unrolled, nll, real & ~is_soft.unsqueeze(1))
+        self.count(len(batch), index, weight=real.sum())
+        return loss
+
+    def validation_step(self, batch: CaptionBatch, index: int) -> None:
+        """The loss of one caption of each image, and captions by decoding (never teacher-forced)."""
+        unrolled = self.model.decoder(self.model.encode(batch.images), batch.target[:, :-1])
+        targets = batch.target[:, 1:]
+        nll, _ = self._cross_entropy(unrolled, targets)
+        self.log("valid_loss", nll[targets != PAD].mean(), batch_size=len(batch))
+        options = CaptionOptions(beam=self.settings.valid_beam, max_length=self.settings.max_output_length)
+        for place, best in zip(batch.indices.tolist(), self.model.search(batch.images, options), strict=True):
+            self._predictions[place] = self.model.tokenizer.decode(best[0].tokens)
+
+    def on_validation_epoch_end(self) -> None:
+        """BLEU-4, CIDEr-D and exact match of the decoded captions, each against all references of its image."""
+        found = {place: text for part in gathered(self._predictions) for place, text in part.items()}
+        places = sorted(found)
+        predictions = [found[place] for place in places]
+        scores = caption_scores(predictions, [self.references[place] for place in places], meteor=False)
+        self.note_validation(scores.bleu[3])
+        self.log("valid_bleu", scores.bleu[3])
+        self.log("valid_bleu1", scores.bleu[0])
+        self.log("valid_cider", scores.cider_d)
+        self.log("valid_exact", scores.exact_match)
+        self._predictions = {}
+
+    def _self_critical_step(self, critic: Critic, batch: CaptionBatch, index: int) -> Tensor:
+        self.model.eval()
+        loss, reward = self_critical_loss(
+            self.model,
+            critic,
+            self.model.encode(batch.images),
+            batch.indices,
+            num_samples=self.settings.num_samples,
+            max_length=self.settings.max_output_length,
+        )
+        self.model.train()
+        self.log("reward", reward, batch_size=len(batch))
+        self.count(len(batch), index)
+        return loss
+
+    def _attention_loss(self, weights: Float[Tensor, "b m n"], batch: CaptionBatch, encoded: Encoded) -> Tensor:
+        """The penalties of soft attention, with their weights."""
+        settings, targets = self.settings, batch.target[:, 1:]
+        loss = weights.new_zeros(())
+        if settings.doubly_stochastic_weight:
+            penalty = doubly_stochastic(weights, targets != PAD)
+            self.log("doubly_stochastic", penalty.detach(), batch_size=len(batch))
+            loss = loss + settings.doubly_stochastic_weight * penalty
+        if batch.right is not None:
+            guidance = guidance_loss(weights, batch.right)
+            self.log("guidance", guidance.detach(), batch_size=len(batch))
+            loss = loss + settings.guidance * guidance
+        if self.word_cells is not None:
+            contrast, matches = self.word_cells(targets, encoded.states, batch.indices)
+            self.log("matching", contrast.detach(), batch_size=len(batch))
+            loss = loss + settings.matching * (contrast + guidance_loss(weights, matches))
+        return loss
+
+    def _toss(self, rows: int) -> Bool[Tensor, "b"] | None:
+        """Which captions are read with soft attention; None where all are."""
+        if not self._is_hard or self.fraction_done(self.global_step + 1) < self.settings.soft_fraction:
+            return None
+        return torch.rand(rows, device=self.device) < self.settings.soft_probability
+
+    def _cross_entropy(self, unrolled: Unrolled, targets: Tensor) -> tuple[Float[Tensor, "b m"], Tensor]:
+        """The loss of each word (0 for padding), and their mean with smoothing."""
+        real = targets != PAD
+        # Padding gets no logits: the output layer is the largest product.
+        logits = self.model.decoder.output(unrolled.features[real]).float()
+        smoothing = self.settings.label_smoothing if self.training else 0.0
+        loss, each = smoothed_cross_entropy(logits, targets[real], smoothing=smoothing)
+        nll = torch.zeros(targets.shape, device=each.device).masked_scatter(real, each.detach())
+        return nll, loss
+
+    def _reinforce(self, unrolled: Unrolled, nll: Float[Tensor, "b m"], sampled: Bool[Tensor, "b m"]) -> Tensor:
+        """-(log p - baseline) log p(choice), and an entropy bonus, over the words whose cell was sampled.
+
+        The baseline is the running mean of log p or, with several samples of a caption, the mean of log p of the same
+        word in the others.
+        """
+        if unrolled.log_prob is None or unrolled.entropy is None:
+            raise TypeError("Hard attention gives the log-probability and the entropy of its choices.")
+        settings = self.settings
+        if settings.attention_samples > 1:
+            advantage = advantage_over_others(-nll.unflatten(0, (settings.attention_samples, -1))).flatten(0, 1)
+        else:
+            advantage = self.baseline.advantage(-nll, sampled)
+        entropy = mean_where(unrolled.entropy, sampled)
+        self.log("entropy", entropy.detach(), batch_size=len(nll))
+        reinforce = reinforce_loss(advantage, unrolled.log_prob, sampled)
+        loss: Tensor = settings.reinforce_weight * reinforce - settings.entropy_weight * entropy
+        return loss
+
+
+def doubly_stochastic(weights: Float[Tensor, "b m n"], real: Bool[Tensor, "b m"]) -> Float[Tensor, ""]:
+    """The mean over cells and captions of (1 - sum_t alpha_ti)^2 (Xu et al. 2015, equation 14: its sum over cells)."""
+    attended = (weights.float() * real.unsqueeze(-1)).sum(1)
+    return (1 - attended).square().mean()
+
+
+class CaptionExperiment(Experiment[Captioner]):
+    """Images with captions in, a trained captioner out."""
+
+    Data = CaptionData
+    Train = CaptionTrain
+    file_fields = ("folder", "captions", "images", "store", "regions")
+    score = "valid_bleu"
+
+    def checksums(self, splits: CaptionSplits) -> dict[str, str]:
+        """Of the captions and regions, and of the checksums that the store has of its features."""
+        data = self.recipe.data
+        paths = {"captions": data.captions, "regions": data.regions, "store": data.store and f"{data.store}/{SUMS}"}
+        return {name: checksum(Path(data.folder) / path) for name, path in paths.items() if path}
+
+    def read(self) -> CaptionSplits:
+        """The images and captions of the recipe."""
+        self._check_guidance()
+        is_guided = self.recipe.train.guidance > 0
+        return read_splits(self.recipe.data, self.recipe.model, guided=is_guided, progress=self.progress)
+
+    def build(self, splits: CaptionSplits) -> Captioner:
+        """A new captioner, with the words of the training captions."""
+        model = Captioner(self.recipe.model, train_tokenizer(self.recipe.data, splits.train))
+        if model.reduction is not None and splits.reduction is not None:
+            model.reduction.load_state_dict(splits.reduction.state_dict())
+        return model
+
+    def check_model(self, model: Captioner, splits: CaptionSplits) -> None:
+        """The features must be reduced as those that the model was trained with."""
+        check_reduction(model, splits.reduction)
+
+    def task(self, model: Captioner, splits: CaptionSplits) -> tuple[Task, BatchLoader, BatchLoader]:
+        """Batches of captions beside their images."""
+        settings = self.recipe.train
+        train, valid = _placed(splits.train), _placed(splits.valid)
+        examples = train.examples(model.tokenizer, max_length=self.recipe.data.max_length)
+        self._train_captions = len(examples)
+        train_loader = examples.loader(
+            max_tokens=settings.max_tokens, shuffle=True, bucket=settings.bucket_by_length, seed=settings.seed
+        )
+        valid_loader = valid.first_captions(model.tokenizer).loader(max_tokens=4 * settings.max_tokens, shuffle=False)
+        if model.network is not None:
+            # With channels last, convolutions need not change the layout of each map.
+            model.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        critic = Critic(train.captions) if settings.self_critical_fraction else None
+        total = settings.epochs * len(train_loader)
+        return CaptionTask(model, settings, total, splits.valid.captions, critic), train_loader, valid_loader
+
+    def test(self, model: Captioner, splits: CaptionSplits) -> dict[str, Any]:
+        """Caption the validation and test images with a beam of 5."""
+        metrics: dict[str, Any] = {
+            "train_images": len(splits.train),
+            "train_captions": self._train_captions,
+            "valid_images": len(splits.valid),
+        }
+        metrics |= self._decoded(model, splits.valid, "valid")
+        if splits.test is not None:
+            metrics |= self._decoded(model, splits.test, "test")
+        return metrics
+
+    def _check_guidance(self) -> None:
+        """Refuse a weight of the guidance without regions, regions without a weight, and attention without gradient."""
+        data, model, train = self.recipe.data, self.recipe.model, self.recipe.train
+        if train.guidance and not (data.regions or data.world):
+            raise OptionError(
+                f"guidance {train.guidance} needs regions: give --data.regions FILE, or set guidance to 0."
+            )
+        if data.regions and not train.guidance:
+            raise OptionError("regions have no effect with guidance 0: set --train.guidance, such as 0.5.")
+        for name in ("guidance", "matching"):
+            if (weight := getattr(train, name)) and (model.architecture == "show_and_tell" or model.align == "hard"):
+                what = "no attention" if model.architecture == "show_and_tell" else "align 'hard'"
+                raise OptionError(f"{name} {weight} needs attention with a gradient; this model has {what}.")
+
+    def _decoded(self, model: Captioner, captioned: CaptionedImages, part: str) -> dict[str, float]:
+        """The scores of captions found with a beam of 5; the captions are kept beside the model."""
+        options = CaptionOptions(beam=5, max_length=self.recipe.train.max_output_length)
+        images, predictions = _placed(captioned).images, []
+        for places in torch.arange(len(captioned)).split(100):
+            for best in model.search(images.take(places).to(model.device), options):
+                predictions.append(model.tokenizer.decode(best[0].tokens))
+        rows = zip(predictions, captioned.captions, strict=True)
+        lines = ["\t".join([text, *references]) + "\n" for text, references in rows]
+        write_text(self.folder / f"{part}.tsv", "".join(lines))
+        scores = caption_scores(predictions, captioned.captions, meteor=False)
+        named = {f"beam_bleu{order}": value for order, value in enumerate(scores.bleu, 1)}
+        named |= {"beam_rouge_l": scores.rouge_l, "beam_cider_d": scores.cider_d, "beam_exact": scores.exact_match}
+        return {f"{part}_{name}": value for name, value in named.items()}
+
+
+def _placed(captioned: CaptionedImages) -> CaptionedImages:
+    """On the GPU, where there is one and the images are not too many for it."""
+    size = captioned.images.values.nbytes
+    return replace(captioned, images=captioned.images.to(choose_device())) if size <= MAX_BYTES_ON_GPU else captioned

@@ -1,0 +1,245 @@
+"""How a document classifier learns: cross-entropy of the class, batches of bounded numbers of words."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.config import PositiveInt
+from regard.data.batches import BatchLoader, CostBatches
+from regard.data.word_vectors import read_vectors
+from regard.errors import DataError, OptionError
+from regard.systems.classify.batch import DocumentBatch
+from regard.systems.classify.data import (
+    DocumentData,
+    DocumentIds,
+    DocumentSplits,
+    encode_documents,
+    read_splits,
+    train_tokenizer,
+)
+from regard.systems.classify.model import DocumentClassifier
+from regard.training.experiment import Experiment
+from regard.training.settings import TrainSettings
+from regard.training.task import Task
+
+UNTRAINED_BATCH_FACTOR = 4
+"""How much larger batches are without gradients."""
+SIZE_STEPS = 128
+"""Sizes of documents are rounded up to multiples of a batch's words divided by this."""
+
+
+@dataclass(frozen=True)
+class DocumentTrain(TrainSettings):
+    """How to train a document classifier."""
+
+    max_words: PositiveInt = 16_384
+    """Words in a batch, at most; documents of similar length go together."""
+    batch_size: PositiveInt = 64
+    """Documents in a batch, at most."""
+    class_weights: str = ""
+    """Weights of classes in the loss, such as positive=3,negative=0.5; other classes weigh 1."""
+    balance_classes: bool = False
+    """Weigh the classes so that rare ones count as much as frequent ones."""
+    freeze_vectors: bool = False
+    """Keep the word vectors that training starts from."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        super().check()
+        if self.class_weights and self.balance_classes:
+            raise OptionError("Give class_weights or balance_classes, not both.")
+        parse_class_weights(self.class_weights)
+
+
+class DocumentTask(Task):
+    """The steps of training and validation."""
+
+    unit = "documents"
+    settings: DocumentTrain
+    class_weights: Tensor | None
+
+    def __init__(
+        self,
+        model: DocumentClassifier,
+        settings: DocumentTrain,
+        total_steps: int,
+        class_weights: Tensor | None = None,
+    ) -> None:
+        super().__init__(settings, total_steps)
+        self.model = model
+        self.register_buffer("class_weights", class_weights, persistent=False)
+
+    def training_step(self, batch: DocumentBatch, index: int) -> Tensor:
+        """Cross-entropy of the classes."""
+        logits = self.model(batch).logits.float()
+        loss = functional.cross_entropy(
+            logits, _labels(batch), weight=self.class_weights, label_smoothing=self.settings.label_smoothing
+        )
+        weight = None if self.class_weights is None else self.class_weights[_labels(batch)].sum()
+        self.count(len(batch), index, weight=weight)
+        self.log("loss", loss.detach(), batch_size=len(batch))
+        return loss
+
+    def validation_step(self, batch: DocumentBatch, index: int) -> None:
+        """Loss and accuracy."""
+        logits, labels = self.model(batch).logits.float(), _labels(batch)
+        self.log("valid_loss", functional.cross_entropy(logits, labels), batch_size=len(batch))
+        right = 100 * (logits.argmax(-1) == labels).float().mean()
+        self.log("valid_accuracy", right, batch_size=len(batch))
+
+    def on_validation_epoch_end(self) -> None:
+        """Report the accuracy to the schedule of the learning rate."""
+        self.note_validation(float(self.trainer.callback_metrics["valid_accuracy"]))
+
+
+class DocumentExperiment(Experiment[DocumentClassifier]):
+    """Labelled documents in, a trained classifier out."""
+
+    Data = DocumentData
+    Train = DocumentTrain
+    file_fields = ("folder", "train", "valid", "test", "vectors")
+    score = "valid_accuracy"
+
+    def read(self) -> DocumentSplits:
+        """The documents of the recipe."""
+        return read_splits(self.recipe.data)
+
+    def build(self, splits: DocumentSplits) -> DocumentClassifier:
+        """A new classifier, with a vocabulary and classes of the training documents, and word vectors if there are."""
+        data = self.recipe.data
+        model = DocumentClassifier(self.recipe.model, train_tokenizer(data, splits.train), splits.labels)
+        if data.vectors:
+            start_from_vectors(model, Path(data.folder) / data.vectors, self.notes)
+        return model
+
+    def check_model(self, model: DocumentClassifier, splits: DocumentSplits) -> None:
+        """The classes must be the same."""
+        if list(model.labels) != list(splits.labels):
+            raise DataError(
+                f"The model knows the classes {list(model.labels)}, and the documents have {list(splits.labels)}."
+            )
+
+    def task(self, model: DocumentClassifier, splits: DocumentSplits) -> tuple[Task, BatchLoader, BatchLoader]:
+        """Batches of the documents, which are kept as ids."""
+        settings = self.recipe.train
+        train, valid = (encode_documents(model, part) for part in (splits.train, splits.valid))
+        model.embedding.weight.requires_grad_(not settings.freeze_vectors)
+        self._metrics: dict[str, Any] = self.notes | {
+            "train_documents": len(train),
+            "train_words": len(train.words),
+            "train_documents_cut": train.left_out,
+            "train_unknown_percent": train.unknown_percent,
+            "valid_documents": len(valid),
+            "valid_documents_cut": valid.left_out,
+            "valid_unknown_percent": valid.unknown_percent,
+            "bad_rows": splits.bad.count,
+        }
+        if self.progress:
+            sys.stderr.write(_described(self._metrics))
+        train_loader = loader(train, settings, shuffle=True)
+        weights = class_weights(settings, train.labels, model.labels)
+        task = DocumentTask(model, settings, settings.epochs * len(train_loader), weights)
+        return task, train_loader, loader(valid, settings, shuffle=False)
+
+    def test(self, model: DocumentClassifier, splits: DocumentSplits) -> dict[str, Any]:
+        """Accuracy on the test documents, by which nothing was chosen."""
+        metrics = dict(self._metrics)
+        if splits.test:
+            test = encode_documents(model, splits.test)
+            found = predicted(model, test, self.recipe.train).argmax(-1).numpy()
+            metrics |= {
+                "test_accuracy": 100 * float((found == test.labels).mean()),
+                "test_documents": len(test),
+                "test_documents_cut": test.left_out,
+                "test_unknown_percent": test.unknown_percent,
+            }
+        return metrics
+
+
+def loader(documents: DocumentIds, settings: DocumentTrain, *, shuffle: bool) -> BatchLoader:
+    """Batches of at most max_words words and batch_size documents."""
+    factor = 1 if shuffle else UNTRAINED_BATCH_FACTOR
+    max_words, batch_size = settings.max_words * factor, settings.batch_size * factor
+    # Only documents of equal size change places between epochs: rounded sizes mix more of them. And a document counts
+    # for at least its share of the batch, so that no batch has more than batch_size documents.
+    step = max(1, max_words // SIZE_STEPS)
+    sizes = np.maximum(-(-documents.sizes // step) * step, -(-max_words // batch_size))[:, None]
+    batches = CostBatches(sizes, max_cost=max_words, shuffle=shuffle, seed=settings.seed)
+    return BatchLoader(range(len(documents)), batches, collate_fn=documents.batch)
+
+
+def predicted(model: DocumentClassifier, documents: DocumentIds, settings: DocumentTrain | None = None) -> Tensor:
+    """The probability of each class for each document, in the order of the documents."""
+    batches = loader(documents, settings or DocumentTrain(), shuffle=False)
+    places = [place for batch in batches.batch_sampler for place in batch]  # type: ignore[union-attr]
+    found = model.probabilities(batches)
+    return torch.empty_like(found).index_copy(0, torch.tensor(places), found)
+
+
+def class_weights(settings: DocumentTrain, labels: np.ndarray, names: Sequence[str]) -> Tensor | None:
+    """The weight of each class in the loss, or None for equal weights."""
+    if settings.balance_classes:
+        counts = np.maximum(np.bincount(labels, minlength=len(names)), 1)
+        return torch.from_numpy(len(labels) / (len(names) * counts)).float()
+    given = parse_class_weights(settings.class_weights)
+    if unknown := [name for name in given if name not in names]:
+        raise OptionError(f"class_weights names the class {unknown[0]!r}; the documents have {list(names)}.")
+    return torch.tensor([given.get(name, 1.0) for name in names]) if given else None
+
+
+def parse_class_weights(text: str) -> dict[str, float]:
+    """The weights in a text such as "positive=3,negative=0.5"."""
+    weights = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, _, number = part.rpartition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError:
+            weights[name.strip()] = -1.0
+        if not name or not 0 <= weights[name.strip()] < float("inf"):
+            raise OptionError(f"class_weights must be such as positive=3,negative=0.5; got {text!r}.")
+    return weights
+
+
+def start_from_vectors(model: DocumentClassifier, path: Path, metrics: dict[str, Any]) -> None:
+    """Copy published word vectors into the model; words without one keep a random vector of the same size."""
+    words = model.tokenizer.pieces(range(len(model.tokenizer)))
+    found = read_vectors(path, words)
+    if found.dim != model.config.embedding:
+        raise OptionError(
+            f"The vectors of {path} have {found.dim} numbers, the model takes {model.config.embedding}: set "
+            f"--model.embedding {found.dim}."
+        )
+    known = torch.from_numpy(found.known)
+    vectors = torch.from_numpy(found.vectors)
+    with torch.no_grad():
+        weight = model.embedding.weight
+        if bool(known.any()):
+            weight.mul_(vectors[known].std() / weight[1:].std())
+        weight[known] = vectors[known]
+        weight[model.embedding.padding_idx or 0] = 0
+    metrics["vocabulary_without_vector_percent"] = 100 * float((~known).float().mean())
+
+
+def _labels(batch: DocumentBatch) -> Tensor:
+    if batch.labels is None:
+        raise DataError("Documents need labels to train on.")
+    return batch.labels
+
+
+def _described(metrics: dict[str, Any]) -> str:
+    missing = metrics.get("vocabulary_without_vector_percent")
+    vectors = "" if missing is None else f"; {missing:.1f} % of the vocabulary has no word vector"
+    cut = metrics["train_documents_cut"]
+    return (
+        f"Training documents: {metrics['train_documents']:,} with {metrics['train_words']:,} words"
+        f"{f', {cut:,} of them cut at max_sentences' if cut else ''}; unknown words: "
+        f"{metrics['train_unknown_percent']:.1f} %, in validation {metrics['valid_unknown_percent']:.1f} %{vectors}.\n"
+    )

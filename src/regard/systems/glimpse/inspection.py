@@ -1,0 +1,49 @@
+"""Questions to a glimpse model: what it believes, and where it looks next, if it is made to look somewhere."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from regard.data.images import ImageInput
+from regard.errors import OptionError
+from regard.systems.glimpse.model import Glimpser
+from regard.systems.glimpse.result import Glimpses, Policy, make_result
+
+
+@torch.inference_mode()
+def glimpse_at(
+    model: Glimpser,
+    image: ImageInput,
+    places: Mapping[int, tuple[float, float]],
+    *,
+    num_glimpses: int = 0,
+    seed: int = 0,
+) -> Glimpses:
+    """Look at an image with some glimpses forced to given places, and the others where the policy then chooses.
+
+    `places` maps the number of a glimpse, from 0, to (x, y) in fractions of the square that the model looks at, which
+    is the image of a trace: (0, 0) is its upper left corner, (0.5, 0.5) its centre. What follows a forced glimpse is
+    chosen after what was seen there. Without places, this is what `Glimpser.glimpse` gives.
+    """
+    if model.training:
+        raise OptionError("This Glimpser is in training mode; call model.eval() first.")
+    count = num_glimpses or model.config.num_glimpses
+    for number, place in places.items():
+        if not 0 <= number < count:
+            raise OptionError(f"A glimpse to force has a number from 0 to {count - 1}; got {number}.")
+        if not all(0 <= part <= 1 for part in place):
+            raise OptionError(
+                f"A place is (x, y), each a fraction of the image from 0 to 1; got {tuple(place)} for glimpse {number}."
+            )
+    view = model.view(image)
+    pixels = torch.from_numpy(np.stack([view.pixels])).to(model.device)
+    forced = {number: pixels.new_tensor([place], dtype=torch.float32) * 2 - 1 for number, place in places.items()}
+    policy: Policy = model.config.policy
+    path = model.look_by(
+        policy, pixels, generator=torch.Generator().manual_seed(seed), num_glimpses=count, forced=forced
+    )
+    beliefs = path.logits.float().softmax(-1)
+    result = make_result(view, path.locations[0].float().cpu(), beliefs[0].cpu(), model.config, model.labels)
+    measured: Glimpses = model.with_measure(result)
+    return measured

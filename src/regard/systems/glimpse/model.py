@@ -1,0 +1,201 @@
+"""Glimpser: a class from a few glimpses of an image (Mnih et al. 2014).
+
+A recurrent core reads one glimpse after the other; from its state, a classifier says what the image shows, and a policy
+says where to look next. The policy is a Gaussian around the output of a small network; it learns by REINFORCE.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, overload
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from PIL import Image
+from torch import Tensor, nn
+
+from regard.data.images import ImageInput, open_image
+from regard.errors import OptionError, ShapeError
+from regard.layers.glimpse import GlimpseNetwork
+from regard.systems.folder import Labels
+from regard.systems.glimpse import GlimpseOptions
+from regard.systems.glimpse.result import GlimpserConfig, Glimpses, Policy, make_result
+from regard.systems.glimpse.square_view import SquareView
+from regard.systems.system import System
+
+
+@dataclass(frozen=True)
+class Path:
+    """What happened while a batch was looked at; the tensors of one axis t have one entry per glimpse."""
+
+    locations: Float[Tensor, "b t 2"]
+    logits: Float[Tensor, "b t classes"]
+    """The classes, as believed after each glimpse."""
+    means: Float[Tensor, "b s 2"]
+    """The mean of the policy for each glimpse but the first (s = t - 1)."""
+    baselines: Float[Tensor, "b s"]
+    """The reward that is expected before each of these was chosen."""
+
+
+class Glimpser(System):
+    """A glimpse network, a recurrent core, a classifier, a location policy and its baseline."""
+
+    kind = "glimpse"
+    Config = GlimpserConfig
+    Options = GlimpseOptions
+    takes_images = True
+    assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
+    config: GlimpserConfig
+
+    def __init__(self, config: GlimpserConfig, labels: Sequence[str]) -> None:
+        super().__init__(config)
+        if not labels:
+            raise OptionError("A glimpse model needs the names of its classes; got none.")
+        self.labels = Labels(labels)
+        hidden = config.hidden
+        self.glimpse_network = GlimpseNetwork(
+            channels=config.channels, size=config.glimpse_size, num_scales=config.num_scales, dim=config.glimpse_dim,
+            out_dim=hidden, what=config.what,
+        )  # fmt: skip
+        self.core = nn.LSTMCell(hidden, hidden) if config.core == "lstm" else nn.RNNCell(hidden, hidden, True, "relu")
+        self.classifier = nn.Linear(hidden, len(labels))
+        self.locator = nn.Sequential(
+            nn.Linear(hidden, config.locator_dim), nn.ReLU(), nn.Linear(config.locator_dim, 2), nn.Tanh()
+        )
+        self.baseline = nn.Linear(hidden, 1)
+
+    def forward(self, images: Shaped[Tensor, "b c h w"]) -> Float[Tensor, "b classes"]:
+        """A logit for each class, from pixels from 0 to 255, after looking where the policy says."""
+        return self.look(images).logits[:, -1]
+
+    def look(
+        self,
+        images: Shaped[Tensor, "b c h w"],
+        *,
+        first: Float[Tensor, "b 2"] | None = None,
+        noise: Float[Tensor, "b s 2"] | None = None,
+        locations: Float[Tensor, "b t 2"] | None = None,
+        forced: Mapping[int, Float[Tensor, "b 2"]] | None = None,
+        num_glimpses: int = 0,
+    ) -> Path:
+        """Take glimpses of images, pixels from 0 to 255.
+
+        The policy chooses where, after the `first` location (the centre by default); `noise` is added to its mean.
+        With `locations`, these are looked at instead; `forced` are locations of single glimpses, counted from 0, that
+        replace what would have been looked at. Locations have no gradient: the policy learns from `means`.
+        """
+        if images.ndim != 4 or images.shape[1] != self.config.channels or 0 in images.shape[2:]:
+            raise ShapeError(f"Images are (b, {self.config.channels}, h, w), not empty; got {tuple(images.shape)}.")
+        pixels = images.float() / 255
+        count = num_glimpses or self.config.num_glimpses
+        if locations is not None:
+            location, count = locations[:, 0], locations.shape[1]
+        else:
+            location = pixels.new_zeros(len(pixels), 2) if first is None else first
+        forced = forced or {}
+        location = forced.get(0, location)
+        scene = self.glimpse_network.scene(pixels)
+        state = pixels.new_zeros(len(pixels), self.config.hidden)
+        cell, visited, states = state, [location], []
+        means = []
+        for step in range(count):
+            seen = self.glimpse_network(scene, location)
+            if isinstance(self.core, nn.LSTMCell):
+                state, cell = self.core(seen, (state, cell))
+            else:
+                state = self.core(seen, state)
+            states.append(state)
+            if step + 1 == count:
+                break
+            mean = self.locator(state)
+            means.append(mean)
+            if locations is not None:
+                location = locations[:, step + 1]
+            else:
+                location = mean.detach() if noise is None else (mean.detach() + noise[:, step]).clamp(-1, 1)
+            location = forced.get(step + 1, location)
+            visited.append(location)
+        together = torch.stack(states, 1)
+        return Path(
+            torch.stack(visited, 1),
+            self.classifier(together),
+            torch.stack(means, 1) if means else pixels.new_zeros(len(pixels), 0, 2),
+            self.baseline(together[:, :-1].detach()).squeeze(-1),
+        )
+
+    def look_by(
+        self,
+        policy: Policy,
+        images: Shaped[Tensor, "b c h w"],
+        *,
+        generator: torch.Generator | None = None,
+        num_glimpses: int = 0,
+        sample: bool = False,
+        share: bool = False,
+        forced: Mapping[int, Float[Tensor, "b 2"]] | None = None,
+    ) -> Path:
+        """Take glimpses by a policy; random numbers come from `generator`, which is of the CPU.
+
+        The learned policy looks at its mean, or with `sample` at locations drawn from it. With `share`, all images get
+        the same random numbers, so that no result depends on the batch that an image is in. `forced` is as in `look`.
+        """
+        count = num_glimpses or self.config.num_glimpses
+        rows = 1 if share else len(images)
+        if policy == "learned":
+            noise = None
+            if sample:
+                drawn = self.config.location_noise * torch.randn(rows, count - 1, 2, generator=generator)
+                noise = drawn.to(images.device).expand(len(images), -1, -1)
+            return self.look(images, noise=noise, num_glimpses=count, forced=forced)
+        locations = torch.zeros(rows, count, 2)
+        if policy == "random":
+            locations = 2 * torch.rand(locations.shape, generator=generator) - 1
+        return self.look(images, locations=locations.to(images.device).expand(len(images), -1, -1), forced=forced)
+
+    @overload
+    def glimpse(self, images: ImageInput, **options: Any) -> Glimpses: ...
+
+    @overload
+    def glimpse(self, images: Sequence[ImageInput], **options: Any) -> list[Glimpses]: ...
+
+    def glimpse(self, images: Any, **options: Any) -> Glimpses | list[Glimpses]:
+        """Say what an image shows (a path, a PIL image or an array; see `open_image`), or each image of a list.
+
+        Options are the fields of `GlimpseOptions`. `stream` does the same for an iterable of any length.
+        """
+        checked = self.options(options)
+        if isinstance(images, list | tuple):
+            return self.answer(images, checked)
+        only: Glimpses = self.answer([images], checked)[0]
+        return only
+
+    def crop(self, image: ImageInput, **options: Any) -> Image.Image:
+        """Cut an image to the part that the model attends to (`Glimpses.crop_box`)."""
+        return open_image(image, channels=3).crop(self.glimpse(image, **options).crop_box)
+
+    def as_text(self, result: Glimpses, options: GlimpseOptions) -> str:
+        """The class, its probability, and where the model looked."""
+        path = " ".join(f"({x:.0f},{y:.0f})" for x, y in result.path)
+        return f"{result.label} {result.probability:.3f}, looked at {path}"
+
+    def predict(self, inputs: Sequence[ImageInput], options: GlimpseOptions) -> list[Glimpses]:
+        """The results of one batch of images."""
+        views = [self.view(image) for image in inputs]
+        pixels = torch.from_numpy(np.stack([view.pixels for view in views])).to(self.device)
+        policy: Policy = self.config.policy if options.policy == "model" else options.policy
+        generator = torch.Generator().manual_seed(options.seed)
+        paths = [
+            self.look_by(
+                policy, pixels, generator=generator, num_glimpses=options.num_glimpses, sample=options.passes > 1,
+                share=True,
+            )
+            for _ in range(options.passes)
+        ]  # fmt: skip
+        beliefs = torch.stack([path.logits.float().softmax(-1) for path in paths]).mean(0)
+        rows = zip(views, paths[0].locations.float().cpu(), beliefs.cpu(), strict=True)
+        return [make_result(view, path, belief, self.config, self.labels) for view, path, belief in rows]
+
+    def view(self, image: ImageInput) -> SquareView:
+        """An image as this model looks at it."""
+        opened = open_image(image, channels=self.config.channels)
+        return SquareView.from_image(opened, self.config.image_size, light_on_dark=self.config.light_on_dark)

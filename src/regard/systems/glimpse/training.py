@@ -1,0 +1,240 @@
+"""How a glimpse model learns: images drawn on the device, classes by cross-entropy, locations by REINFORCE."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+from torch.nn import functional
+
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
+from regard.data.batches import BatchLoader
+from regard.data.splits import Splits
+from regard.decoders.cuda_graphs import GraphedLoop
+from regard.errors import DataError, OptionError
+from regard.systems.glimpse.evaluation import measure
+from regard.systems.glimpse.model import Glimpser, Path
+from regard.systems.glimpse.result import Policy
+from regard.systems.system import choose_device
+from regard.training.experiment import Experiment, tensor_checksum
+from regard.training.settings import TrainSettings
+from regard.training.task import Task
+from regard.worlds.digits import DIGITS, DigitImages, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
+
+DigitBatch = tuple[UInt8[Tensor, "b 1 h w"], Int[Tensor, "b"]]
+DigitSplits = Splits[Glyphs, DigitImages]
+LOG_STEPS = 20
+"""Steps between two readings of the loss."""
+_VALIDATION_BATCH = 1000
+_VALID_SEED, _TEST_SEED = 11, 12
+
+
+@dataclass(frozen=True)
+class GlimpseData(Checked):
+    """Which digits to learn from, and how they are drawn into images."""
+
+    folder: str = ""
+    """Folder with the IDX files of MNIST; without one, digits are drawn from fonts."""
+    pieces: Count = 0
+    """Pieces of other digits that clutter each image."""
+    piece_size: PositiveInt = 8
+    """Height and width of a piece in pixels."""
+    distortion: Probability = 0.0
+    """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
+    distort_tests: bool = False
+    """Distort the digits of validation and test images as well."""
+    examples: Count = 0
+    """Images in an epoch, each drawn anew; 0 for one of each training digit of MNIST, or 20,000 of fonts."""
+    held_out: PositiveInt = 5000
+    """MNIST: number of training digits held out for validation. Fonts: number of validation images."""
+    test_examples: Count = 0
+    """Number of test images; 0 for 10,000 of MNIST (each test digit once) or 2,000 of fonts."""
+
+
+@dataclass(frozen=True)
+class GlimpseTrain(TrainSettings):
+    """How to train a glimpse model."""
+
+    warmup: Fraction = 0.02
+    batch_size: PositiveInt = 512
+    """Images in a batch."""
+    reinforce_weight: NonNegativeFloat = 0.1
+    """Weight of the REINFORCE term, which teaches the policy, beside the cross-entropy of the class."""
+    baseline_weight: NonNegativeFloat = 1.0
+    """Weight of the squared error of the baseline, the reward that is expected before each glimpse."""
+    belief_weight: NonNegativeFloat = 0.0
+    """Weight of the mean cross-entropy after the earlier glimpses; 0 to teach only the last answer."""
+    first_noise: PositiveFloat = 0.25
+    """Standard deviation of the locations around the mean of the policy at first; it falls to model.location_noise."""
+
+
+class GlimpseTask(Task):
+    """The steps of training and validation."""
+
+    unit = "images"
+    settings: GlimpseTrain
+
+    def __init__(self, model: Glimpser, settings: GlimpseTrain, total_steps: int) -> None:
+        super().__init__(settings, total_steps)
+        self.model = model
+        self._graphs = GraphedLoop()
+
+    def training_step(self, batch: DigitBatch, index: int) -> Tensor:
+        """Cross-entropy of the class, REINFORCE for the locations; the reward is 1 for the right class, otherwise 0."""
+        images, labels = batch
+        first, noise = self._drawn(len(images), images.device)
+        deviation = torch.full((), self._noise(), device=images.device)
+        inputs = images, labels, first, noise, deviation
+        if images.is_cuda:
+            # The loop launches hundreds of small kernels; recorded as a graph, they are launched at once.
+            loss, logits = self._graphs(self.model, self._loss, inputs, self._learned_parameters())
+        else:
+            loss, logits = self._loss(*inputs)
+        self.count(len(labels), index)
+        if index % LOG_STEPS == 0:
+            self.log("loss", loss.detach(), batch_size=len(labels))
+            self.log("reward", (logits.detach().argmax(-1) == labels).float().mean(), batch_size=len(labels))
+        return loss
+
+    def validation_step(self, batch: DigitBatch, index: int) -> None:
+        """Accuracy of one pass over images that are always the same."""
+        images, labels = batch
+        generator = torch.Generator().manual_seed(index)
+        logits = self.model.look_by(self.model.config.policy, images, generator=generator).logits[:, -1].float()
+        self.log("valid_loss", functional.cross_entropy(logits, labels), batch_size=len(labels))
+        right = 100 * (logits.argmax(-1) == labels).float().mean()
+        self.log("valid_accuracy", right, batch_size=len(labels))
+
+    def on_validation_epoch_end(self) -> None:
+        """Report the accuracy to the schedule of the learning rate."""
+        self.note_validation(float(self.trainer.callback_metrics["valid_accuracy"]))
+
+    def _noise(self) -> float:
+        """The deviation of the locations at this point of the training: it falls linearly."""
+        done = self.fraction_done(self.global_step)
+        last = self.model.config.location_noise
+        return last + (self.settings.first_noise - last) * (1 - done)
+
+    def _drawn(self, count: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Random numbers of a step: the first locations, and what the locations are drawn with."""
+        steps = self.model.config.num_glimpses
+        match self.model.config.policy:
+            case "learned":
+                noise = torch.randn(count, steps - 1, 2, device=device)
+            case "random":
+                noise = 2 * torch.rand(count, steps - 1, 2, device=device) - 1
+            case _:
+                noise = torch.zeros(count, steps - 1, 2, device=device)
+                return torch.zeros(count, 2, device=device), noise
+        return 2 * torch.rand(count, 2, device=device) - 1, noise
+
+    def _loss(
+        self,
+        images: UInt8[Tensor, "b 1 h w"],
+        labels: Int[Tensor, "b"],
+        first: Float[Tensor, "b 2"],
+        noise: Float[Tensor, "b s 2"],
+        deviation: Float[Tensor, ""],
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of a batch, and the logits of the last glimpse."""
+        learned = self.model.config.policy == "learned"
+        if learned:
+            path = self.model.look(images, first=first, noise=deviation * noise)
+        else:
+            path = self.model.look(images, locations=torch.cat([first[:, None], noise], 1))
+        logits = path.logits.float()
+        loss = functional.cross_entropy(logits[:, -1], labels, label_smoothing=self.settings.label_smoothing)
+        if self.settings.belief_weight and logits.shape[1] > 1:
+            earlier = functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels.repeat_interleave(len(noise[0])))
+            loss = loss + self.settings.belief_weight * earlier
+        if learned and len(noise[0]):
+            loss = loss + self._policy_loss(path, labels, noise, deviation)
+        return loss, logits[:, -1]
+
+    def _policy_loss(self, path: Path, labels: Tensor, noise: Tensor, deviation: Tensor) -> Tensor:
+        """REINFORCE with a learned baseline (Mnih et al. 2014, equation 5): -(R - b_t) log p(l_t), and (R - b_t)^2.
+
+        R is 1 if the last answer is right. The location l_t = mean + deviation * noise has log p = -|l_t - mean|^2 /
+        (2 deviation^2), up to a constant, and only the mean has a gradient.
+        """
+        reward = (path.logits[:, -1].argmax(-1) == labels).float()[:, None]
+        advantage = reward - path.baselines.float()
+        chosen = path.means.detach() + deviation * noise
+        log_prob = -(chosen - path.means).square().sum(-1) / (2 * deviation.square())
+        reinforce = -(advantage.detach() * log_prob).sum(1).mean()
+        settings = self.settings
+        return settings.reinforce_weight * reinforce + settings.baseline_weight * advantage.square().mean()
+
+    def _learned_parameters(self) -> dict[str, Tensor]:
+        return dict(self.model.named_parameters())
+
+
+class GlimpseExperiment(Experiment[Glimpser]):
+    """Digits in, a trained glimpse model out."""
+
+    Data = GlimpseData
+    Train = GlimpseTrain
+    file_fields = ("folder",)
+    score = "valid_accuracy"
+
+    def read(self) -> DigitSplits:
+        """The digits to train with, and the images to validate and test with, which are always the same."""
+        data, config, device = self.recipe.data, self.recipe.model, choose_device()
+        if config.channels != 1:
+            raise OptionError(f"Digits are grey: set --model.channels 1; got {config.channels}.")
+        if data.folder:
+            train, valid, test = mnist_glyphs(data.folder, held_out=data.held_out)
+            num_valid, num_test = len(valid), data.test_examples or len(test)
+        else:
+            train, valid, test = font_glyphs()
+            num_valid, num_test = data.held_out, data.test_examples or 2000
+        tests = self._world(data.distortion if data.distort_tests else 0.0)
+        return Splits(
+            train.to(device),
+            # Drawn on the CPU, whose random numbers are the same everywhere.
+            tests.fixed(valid, num_valid, seed=_VALID_SEED).to(device),
+            tests.fixed(test, num_test, seed=_TEST_SEED).to(device),
+        )
+
+    def checksums(self, splits: DigitSplits) -> dict[str, str]:
+        """Of the digits to train with, and of the images to validate and test with."""
+        return {name: tensor_checksum(part.images, part.labels) for name, part in vars(splits).items()}
+
+    def build(self, splits: DigitSplits) -> Glimpser:
+        """A new model of the ten digits."""
+        return Glimpser(self.recipe.model, DIGITS)
+
+    def check_model(self, model: Glimpser, splits: DigitSplits) -> None:
+        """The classes must be the digits."""
+        if tuple(model.labels) != DIGITS:
+            raise DataError(f"The model knows the classes {list(model.labels)}, and the images show digits.")
+
+    def task(self, model: Glimpser, splits: DigitSplits) -> tuple[Task, BatchLoader, BatchLoader]:
+        """Batches of images that are drawn on the device."""
+        settings, data = self.recipe.train, self.recipe.data
+        examples = data.examples or (len(splits.train) if data.folder else 20_000)
+        train = self._world(data.distortion).loader(
+            splits.train, examples=examples, batch_size=settings.batch_size, seed=settings.seed
+        )
+        valid = splits.valid.loader(max(_VALIDATION_BATCH, settings.batch_size))
+        return GlimpseTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
+
+    def test(self, model: Glimpser, splits: DigitSplits) -> dict[str, Any]:
+        """Error of one pass, and how many glimpses fall on the digit, beside random and central ones."""
+        assert splits.test is not None  # noqa: S101 - read() always makes it
+        policy = model.config.policy
+        policies: list[Policy] = list(dict.fromkeys((policy, "random", "center")))
+        found = {name: measure(model, splits.test, name) for name in policies}
+        return {
+            "test_error": found[policy].error,
+            "test_images": len(splits.test),
+            "on_digit": found[policy].on_digit,
+            "random_on_digit": found["random"].on_digit,
+            "center_on_digit": found["center"].on_digit,
+            "random_path_error": found["random"].error,
+        }
+
+    def _world(self, distortion: float) -> DigitWorld:
+        data = self.recipe.data
+        return DigitWorld(self.recipe.model.image_size, data.pieces, data.piece_size, distortion)

@@ -1,0 +1,61 @@
+"""Whether the attention of a reader matters: what the next word loses without each of the words before it."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from regard.systems.read.model import Reader
+from regard.systems.read.result import Reading
+from regard.systems.trust import Erasing, Evidence
+
+MAX_WORDS = 60
+"""The first words of a text that are measured."""
+ROWS = 16
+"""Sentences that are read together."""
+HOW = (
+    "Each word in turn is erased, and the rest is read again. When a word has been read: the drop of the "
+    "log-probability of the next one without the earlier word that is attended to most, beside the mean over all "
+    "earlier words."
+)
+
+
+def evidence(model: Reader, text: Any, options: Any, result: Reading) -> Evidence | None:
+    """The attention to earlier words, and what erasing them costs; None for a reader without attention.
+
+    Readers that classify attend between words, not from a class to words, so that there is no one cost to measure.
+    """
+    trace = result.trace
+    if trace is None or not trace.maps:
+        return None
+    weights = np.asarray(trace.maps[0].weights, dtype=np.float64)
+    if model.config.task != "language-model":
+        return Evidence([weights], "words")
+    words = list(result.words[:MAX_WORDS])
+    # Some readers attend to the word itself; none to words that are yet to come.
+    ahead = np.triu_indices(len(words), 1 if np.diag(weights).any() else 0)
+    weights = weights[: len(words), : len(words)].copy()
+    weights[ahead] = np.nan
+    effects = word_effects(model, words)
+    erasing = Erasing.from_effects([weights], [effects], unit="log-probability of the next word", how=HOW)
+    return Evidence([weights], "earlier words", erasing)
+
+
+@torch.inference_mode()
+def word_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
+    """How much the log-probability of the word after each word falls without each word before it; NaN for others."""
+    variants = [words, *(words[:place] + words[place + 1 :] for place in range(len(words) - 1))]
+    scores = []
+    for start in range(0, len(variants), ROWS):
+        ids, lengths = model.padded(variants[start : start + ROWS])
+        bits, _ = model.surprisals(ids, lengths, weights=False)
+        scores += [
+            -math.log(2) * row[: length + 1].double().cpu().numpy() for row, length in zip(bits, lengths, strict=True)
+        ]
+    effects = np.full((len(words), len(words)), np.nan)
+    for place, without in enumerate(scores[1:]):
+        # Row t is about the word after word t, which stands one place earlier without the erased word.
+        effects[place + 1 :, place] = scores[0][place + 2 :] - without[place + 1 :]
+    return effects

@@ -1,0 +1,41 @@
+"""What a language model expects next, word by word."""
+
+from dataclasses import dataclass
+
+import torch
+
+from regard.data.tokenizer import PAD, UNKNOWN
+from regard.errors import OptionError
+from regard.systems.read.model import Reader
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A word that a model expects, and how probable it is."""
+
+    word: str
+    probability: float
+
+
+@torch.inference_mode()
+def expected_words(model: Reader, text: str, *, top: int = 5) -> list[tuple[Expected, ...]]:
+    """The words that a language model expects in the place of each word of a text, the most probable first.
+
+    One more entry, the last, is about what follows the text; "</s>" is the end of a sentence.
+    """
+    if model.training:
+        raise OptionError("This Reader is in training mode; call model.eval() first.")
+    if model.config.task != "language-model":
+        raise OptionError(f"Only language models expect words; this reader has task {model.config.task!r}.")
+    if top < 1:
+        raise OptionError(f"top must be 1 or more; got {top}.")
+    ids, lengths = model.padded([model.split(text)])
+    logits = model.network.output(model.network(ids, lengths).features[0]).float()
+    probabilities = logits.softmax(-1)
+    # Padding and unknown words are not reported; the probabilities of the others stay as they are.
+    probabilities[:, [PAD, UNKNOWN]] = 0
+    values, places = probabilities.topk(min(top, probabilities.shape[-1]), -1)
+    return [
+        tuple(Expected(model.vocabulary.words[place], value) for place, value in zip(row, chances, strict=True))
+        for row, chances in zip(places.tolist(), values.tolist(), strict=True)
+    ]

@@ -1,0 +1,205 @@
+"""How an image classifier learns: all images on the device, augmented there, a batch at a time."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Int, UInt8
+from torch import Tensor
+from torch.nn import functional
+
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveInt
+from regard.data.augmentation import cutout, random_crop, random_flip
+from regard.data.batches import BatchLoader
+from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
+from regard.data.splits import Splits
+from regard.encoders.efficientnet import EfficientNetLite0
+from regard.encoders.image_networks import TimmNet
+from regard.errors import DataError, OptionError
+from regard.systems.recognize.model import ImageClassifier
+from regard.systems.system import choose_device
+from regard.training.experiment import Experiment, tensor_checksum
+from regard.training.settings import TrainSettings
+from regard.training.task import Task
+
+ImageBatch = tuple[UInt8[Tensor, "b c h w"], Int[Tensor, "b"]]
+ImageSplits = Splits[LabelledImages, LabelledImages]
+
+
+@dataclass(frozen=True)
+class ImageData(Checked):
+    """Which images to learn from."""
+
+    folder: str = "."
+    """Folder with the files."""
+    format: Literal["mnist", "cifar10", "folders"] = "folders"
+    """mnist: four IDX files; cifar10: binary files, their archive, or mosaics; folders: one folder for each class."""
+    test_folder: str = ""
+    """folders: the test images, sorted in the same way."""
+    held_out: PositiveInt = 1000
+    """Number of training images held out for validation, at most a tenth of them."""
+    held_out_test: Count = 0
+    """folders: number of training images held out for testing, where there is no test_folder."""
+
+
+@dataclass(frozen=True)
+class ImageTrain(TrainSettings):
+    """How to train an image classifier."""
+
+    gradient_clip: NonNegativeFloat = 0.0
+    batch_size: PositiveInt = 128
+    """Images in a batch."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """adam: AdamW; sgd: with Nesterov momentum."""
+    momentum: Fraction = 0.9
+    """sgd: momentum."""
+    crop: Count = 0
+    """Pixels by which images are shifted at random, up or down, left or right."""
+    flip: bool = False
+    """Mirror half of the images."""
+    cutout: Count = 0
+    """Height and width of a square that is blanked at random; 0 for none."""
+    pretrained: bool = False
+    """efficientnet_lite0 and timm networks: start from published parameters."""
+
+
+class ImageTask(Task):
+    """The steps of training and validation."""
+
+    unit = "images"
+    settings: ImageTrain
+
+    def __init__(self, model: ImageClassifier, settings: ImageTrain, total_steps: int) -> None:
+        super().__init__(settings, total_steps)
+        self.model = model
+
+    def training_step(self, batch: ImageBatch, index: int) -> Tensor:
+        """Cross-entropy of the classes of augmented images."""
+        images, labels = batch
+        logits = self.model.net(self._augmented(self.model.normalised(images))).float()
+        loss = functional.cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
+        self.count(len(labels), index)
+        self.log("loss", loss.detach(), batch_size=len(labels))
+        return loss
+
+    def validation_step(self, batch: ImageBatch, index: int) -> None:
+        """Loss and accuracy on the images as they are."""
+        images, labels = batch
+        logits = self.model(images).float()
+        self.log("valid_loss", functional.cross_entropy(logits, labels), batch_size=len(labels))
+        right = 100 * (logits.argmax(-1) == labels).float().mean()
+        self.log("valid_accuracy", right, batch_size=len(labels))
+
+    def on_validation_epoch_end(self) -> None:
+        """Report the accuracy to the schedule of the learning rate."""
+        self.note_validation(float(self.trainer.callback_metrics["valid_accuracy"]))
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """AdamW or SGD; only matrices and filters have weight decay."""
+        settings = self.settings
+        parameters = list(self.model.parameters())
+        groups = [
+            {"params": [each for each in parameters if each.ndim > 1], "weight_decay": settings.weight_decay},
+            {"params": [each for each in parameters if each.ndim <= 1], "weight_decay": 0.0},
+        ]
+        if settings.optimizer == "adam":
+            return torch.optim.AdamW(groups, lr=settings.learning_rate)
+        nesterov = settings.momentum > 0
+        return torch.optim.SGD(groups, settings.learning_rate, momentum=settings.momentum, nesterov=nesterov)
+
+    def _augmented(self, images: Tensor) -> Tensor:
+        images = random_crop(images, self.settings.crop)
+        if self.settings.flip:
+            images = random_flip(images)
+        return cutout(images, self.settings.cutout).contiguous(memory_format=torch.channels_last)
+
+
+class ImageExperiment(Experiment[ImageClassifier]):
+    """Labelled images in, a trained classifier out."""
+
+    Data = ImageData
+    Train = ImageTrain
+    file_fields = ("folder", "test_folder")
+    score = "valid_accuracy"
+
+    @property
+    def half_precision_on_gpu(self) -> bool:
+        """Convolutional networks train in bfloat16."""
+        return True
+
+    def read(self) -> ImageSplits:
+        """The images of the recipe."""
+        data, config = self.recipe.data, self.recipe.model
+        size, channels = config.image_size, config.channels
+        if data.format == "folders":
+            train = read_class_folders(data.folder, size=size, channels=channels, progress=self.progress)
+            if data.test_folder:
+                test = read_class_folders(data.test_folder, size=size, channels=channels, progress=self.progress)
+            else:
+                train, test = train.hold_out(min(data.held_out_test, len(train) // 10))
+        else:
+            train, test = (read_mnist if data.format == "mnist" else read_cifar10)(data.folder)
+        if test.classes != train.classes:
+            raise DataError(f"The test images show {list(test.classes)}, the training images {list(train.classes)}.")
+        if tuple(train.images.shape[1:]) != (channels, size, size):
+            raise OptionError(
+                f"The images are {' x '.join(map(str, train.images.shape[1:]))}; the model takes {channels} x {size} x "
+                f"{size}. Set --model.channels and --model.image_size."
+            )
+        train, valid = train.hold_out(max(1, min(data.held_out, len(train) // 10)))
+        return Splits(train, valid, test if len(test) else None)
+
+    def checksums(self, splits: ImageSplits) -> dict[str, str]:
+        """Of the pixels and classes of each part."""
+        parts = {name: part for name, part in vars(splits).items() if part is not None}
+        return {name: tensor_checksum(part.images, part.labels) for name, part in parts.items()}
+
+    def build(self, splits: ImageSplits) -> ImageClassifier:
+        """A new classifier of the classes that the images show."""
+        config = self.recipe.model
+        model = ImageClassifier(config, splits.train.classes)
+        model.learn_normalisation(splits.train.images)
+        if not self.recipe.train.pretrained:
+            return model
+        match model.net:
+            case EfficientNetLite0():
+                if config.channels != 3:
+                    raise OptionError(f"The published parameters are for RGB; got channels {config.channels}.")
+                model.net.features = EfficientNetLite0.pretrained().features
+                model.mean.fill_(127.0)
+                model.deviation.fill_(128.0)
+            case TimmNet():
+                model.net = TimmNet(
+                    config.architecture.removeprefix("timm:"),
+                    len(splits.train.classes),
+                    channels=config.channels,
+                    pretrained=True,
+                )
+            case _:
+                raise OptionError(f"There are no published parameters of {config.architecture} to start from.")
+        return model.train()
+
+    def check_model(self, model: ImageClassifier, splits: ImageSplits) -> None:
+        """The classes must be the same."""
+        if list(model.labels) != list(splits.train.classes):
+            raise DataError(
+                f"The model knows the classes {list(model.labels)}, and the images show {list(splits.train.classes)}."
+            )
+
+    def task(self, model: ImageClassifier, splits: ImageSplits) -> tuple[Task, BatchLoader, BatchLoader]:
+        """Batches of images, gathered on the device."""
+        settings, device = self.recipe.train, choose_device()
+        # With channels last, convolutions need not change the layout of each map: faster on GPU and CPU alike.
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        train = splits.train.to(device).loader(batch_size=settings.batch_size, shuffle=True, seed=settings.seed)
+        valid = splits.valid.to(device).loader(batch_size=max(1000, settings.batch_size), shuffle=False)
+        return ImageTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
+
+    def test(self, model: ImageClassifier, splits: ImageSplits) -> dict[str, Any]:
+        """Accuracy on the test images, by which nothing was chosen."""
+        metrics: dict[str, Any] = {"train_images": len(splits.train), "valid_images": len(splits.valid)}
+        if splits.test is not None:
+            found = model.probabilities(splits.test.images).argmax(-1)
+            accuracy = 100 * float((found == splits.test.labels).double().mean())
+            metrics |= {"test_accuracy": accuracy, "test_images": len(splits.test)}
+        return metrics

@@ -1,0 +1,241 @@
+"""TuringMachine: bits on a tape in, bits out."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from regard.config import Checked, Count, PositiveInt, fields_of
+from regard.errors import OptionError
+from regard.systems.system import Result, System
+from regard.systems.tape import TapeOptions
+from regard.systems.tape.networks import Answered, AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork
+from regard.systems.tape.sequences import is_one, length_of, read_rows, step_labels
+from regard.trace import Axis, Map, Series, Trace
+from regard.worlds.tapes import Drawn, Recall, RepeatCopy, Tapes, Task
+
+Rows = tuple[tuple[float | int, ...], ...]
+_OF_NTM = ("controller", "slots", "width", "read_heads", "write_heads", "max_shift")
+MAX_NUMBERS = 2**24
+"""Numbers in the largest memory; each tape of a batch has its own, at every step of training."""
+
+
+@dataclass(frozen=True)
+class TuringMachineConfig(Checked):
+    """The parts of a memory machine."""
+
+    architecture: Literal["ntm", "lstm", "attention"] = "ntm"
+    """ntm (a controller with an external memory), or a baseline: lstm (no external memory), attention (an LSTM that
+    attends to all its inputs)."""
+    controller: Literal["lstm", "feedforward"] = "lstm"
+    """ntm: the controller; a feedforward one remembers nothing but what it writes."""
+    hidden: PositiveInt = 100
+    """Units of the controller, or of each layer of a baseline."""
+    layers: PositiveInt = 1
+    """lstm, attention: layers of LSTM."""
+    slots: PositiveInt = 128
+    """ntm: slots of the memory."""
+    width: PositiveInt = 20
+    """ntm: numbers in a slot."""
+    read_heads: PositiveInt = 1
+    """ntm: heads that read."""
+    write_heads: PositiveInt = 1
+    """ntm: heads that write."""
+    max_shift: Count = 1
+    """ntm: how many slots a head may move in one step, to each side."""
+
+    def check(self) -> None:
+        """Refuse settings that the architecture would ignore, and a shift around the whole memory."""
+        defaults = {field.name: field.default for field in fields_of(TuringMachineConfig)}
+        ignored = ("layers",) if self.architecture == "ntm" else _OF_NTM
+        for name in ignored:
+            if getattr(self, name) != defaults[name]:
+                raise OptionError(
+                    f"The architecture {self.architecture} has no {name}; got {name} {getattr(self, name)!r}. "
+                    "Remove it."
+                )
+        if self.slots * self.width > MAX_NUMBERS:
+            raise OptionError(
+                f"A memory has at most {MAX_NUMBERS:,} numbers; got {self.slots:,} slots of {self.width:,}."
+            )
+        if self.max_shift >= self.slots:
+            raise OptionError(
+                f"max_shift must be less than slots; got max_shift {self.max_shift} and slots {self.slots}."
+            )
+
+
+@dataclass(frozen=True)
+class Tape(Result):
+    """The answer to one sequence."""
+
+    text: str
+    """The answer as text: rows of 0 and 1, separated by spaces."""
+    wrong: int
+    """The number of wrong bits."""
+    bits: float
+    """How far the answer is from certainty: the bits that it takes to correct it, 0 for a certain and right one."""
+    sequence: Rows = field(repr=False)
+    """The rows of the sequence."""
+    output: Rows = field(repr=False)
+    """The rows of the answer."""
+    target: Rows = field(repr=False)
+    """The rows of the right answer."""
+
+
+class TuringMachine(System):
+    """A network that answers tapes, and the task that says how a sequence is written on a tape."""
+
+    kind = "tape"
+    Config = TuringMachineConfig
+    Options = TapeOptions
+    json_input = "rows"
+    assets: ClassVar[Mapping[str, Any]] = {"task": Task}
+    config: TuringMachineConfig
+
+    def __init__(self, config: TuringMachineConfig, task: Task) -> None:
+        super().__init__(config)
+        self.task = task
+        self.network = _build(config, task.input_size, task.output_size)
+
+    def forward(self, inputs: Float[Tensor, "b t c"]) -> Float[Tensor, "b t y"]:
+        """A logit for each bit of the answer, at each step of the tapes."""
+        logits: Tensor = self.network(inputs)
+        return logits
+
+    def check_slots(self, length: int, slots: int = 0) -> None:
+        """Refuse sequences that the memory cannot hold."""
+        available, needed = slots or self.config.slots, self.task.slots(length)
+        if self.config.architecture == "ntm" and needed > available:
+            raise OptionError(
+                f"{self.task.name} of {length} {self.task.unit} needs a memory of {needed} slots or more; this one has "
+                f"{available}. Take more slots, or a shorter sequence."
+            )
+
+    def tape(self, sequences: Any, **options: Any) -> Tape | list[Tape]:
+        """Answer a sequence, or each sequence of a list.
+
+        A sequence is a list of rows, an array or a tensor (rows, numbers), or a text such as "0110 1001". A row is a
+        vector of bits; for priority-sort a priority from -1 to 1 follows the bits. For recall, the rows of all items
+        follow each other. Options are the fields of `TapeOptions`; `stream` takes an iterable of any length.
+        """
+        checked = self.options(options)
+        if is_one(sequences):
+            only: Tape = self.answer([sequences], checked)[0]
+            return only
+        if not isinstance(sequences, Iterable):
+            raise OptionError(f"tape takes a sequence or a list of sequences; got {type(sequences).__name__}.")
+        return self.answer(list(sequences), checked)
+
+    def costs(self, inputs: Sequence[Any]) -> list[int]:
+        """The number of rows of each sequence."""
+        return [len(read_rows(each, self.task)) for each in inputs]
+
+    def predict(self, inputs: Sequence[Any], options: TapeOptions) -> list[Tape]:
+        """The answers to one batch of sequences; those with tapes of one length run together."""
+        rows = [read_rows(each, self.task) for each in inputs]
+        tapes = [self._write(each, options) for each in rows]
+        results: dict[int, Tape] = {}
+        for steps in sorted({tape.inputs.shape[1] for tape in tapes}):
+            places = [place for place, tape in enumerate(tapes) if tape.inputs.shape[1] == steps]
+            together = torch.cat([tapes[place].inputs for place in places])
+            answered = self.network.answer(together.to(self.device), slots=options.slots or None)
+            for row, place in enumerate(places):
+                results[place] = _result(rows[place], tapes[place], answered.row(row), traces=options.traces)
+        return [results[place] for place in range(len(tapes))]
+
+    def tape_of(self, sequence: Any, options: TapeOptions) -> Tapes:
+        """The tape on which a sequence is written, as a batch of one."""
+        return self._write(read_rows(sequence, self.task), options)
+
+    def _write(self, rows: Float[Tensor, "n r"], options: TapeOptions) -> Tapes:
+        """The tape of one sequence."""
+        length = length_of(rows, self.task)
+        self.task.check_length(length)
+        self.check_slots(length, options.slots)
+        number = self._number(length, options)
+        return self.task.write(Drawn(rows.unsqueeze(0), torch.tensor([number])))
+
+    def _number(self, length: int, options: TapeOptions) -> int:
+        """How many copies are asked for, or which item (from 0), as far as the task has such a number."""
+        for name, task in (("repeats", RepeatCopy), ("query", Recall)):
+            if getattr(options, name) is not None and not isinstance(self.task, task):
+                raise OptionError(
+                    f"{name} is for a machine of {task.name}; this one is of {self.task.name}. Remove it."
+                )
+        if isinstance(self.task, RepeatCopy):
+            return options.repeats or 2
+        if not isinstance(self.task, Recall):
+            return 0
+        query = options.query or 1
+        if query >= length:
+            raise OptionError(f"query must be from 1 to {length - 1}, an item that another one follows; got {query}.")
+        return query - 1
+
+
+def _build(config: TuringMachineConfig, inputs: int, outputs: int) -> TapeNetwork:
+    if config.architecture == "ntm":
+        return TuringNetwork(
+            inputs,
+            outputs,
+            controller=config.controller,
+            hidden=config.hidden,
+            slots=config.slots,
+            width=config.width,
+            num_reads=config.read_heads,
+            num_writes=config.write_heads,
+            max_shift=config.max_shift,
+        )
+    network = LSTMNetwork if config.architecture == "lstm" else AttentionNetwork
+    return network(inputs, outputs, hidden=config.hidden, layers=config.layers)
+
+
+def _result(rows: Float[Tensor, "n r"], tape: Tapes, answered: Answered, *, traces: bool) -> Tape:
+    logits, targets = answered.logits[0], tape.targets[0]
+    lost = functional.binary_cross_entropy_with_logits(logits, targets, reduction="none") / math.log(2)
+    lost = lost.sum(-1) * tape.scored
+    output, target = (logits[tape.scored] > 0).int(), targets[tape.scored].int()
+    trace = _trace(tape, answered, lost) if traces and answered.weights else None
+    return Tape(
+        text=" ".join("".join(map(str, row)) for row in output.tolist()),
+        wrong=int((output != target).sum()),
+        bits=float(lost.sum()),
+        sequence=_as_rows(rows),
+        output=_as_rows(output),
+        target=_as_rows(target),
+        trace=trace,
+    )
+
+
+def _as_rows(tensor: Tensor) -> Rows:
+    """Rows of numbers; whole numbers as int."""
+    return tuple(tuple(int(number) if number == int(number) else number for number in row) for row in tensor.tolist())
+
+
+def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
+    """Where the heads were and why, what they read and added, how the memory filled, and what it holds at last."""
+    steps = Axis("steps", "steps", step_labels(tape))
+    axes = [steps, _numbered("channels", "features", tape.inputs), _numbered("bits", "features", tape.targets)]
+    over = "steps" if answered.memory is None else "slots"
+    maps = [Map(name, "steps", over, weights[0]) for name, weights in answered.weights.items()]
+    maps.append(Map("input", "steps", "channels", tape.inputs[0]))
+    maps.append(Map("output", "steps", "bits", answered.logits[0].sigmoid()))
+    maps.append(Map("target", "steps", "bits", tape.targets[0]))
+    if answered.memory is not None:
+        axes += [_numbered("slots", "slots", answered.memory.mT), _numbered("features", "features", answered.memory)]
+        maps += [Map(name, "steps", "features", vectors[0]) for name, vectors in answered.vectors.items()]
+        maps.append(Map("memory", "slots", "features", answered.memory[0]))
+    if answered.slot_sizes is not None:
+        maps.append(Map("slot sizes", "steps", "slots", answered.slot_sizes[0]))
+    series = [Series("bits lost", "steps", lost), Series("scored", "steps", tape.scored.int())]
+    series += [Series(name, "steps", values[0]) for name, values in answered.controls.items()]
+    return Trace("tape", tuple(axes), tuple(maps), tuple(series))
+
+
+def _numbered(name: str, kind: str, tensor: Tensor) -> Axis:
+    """An axis whose positions are those of the last dimension, numbered from 1."""
+    return Axis(name, kind, tuple(str(number) for number in range(1, tensor.shape[-1] + 1)))

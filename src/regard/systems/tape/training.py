@@ -1,0 +1,260 @@
+"""How a memory machine learns: cross-entropy of the bits that count, on tapes that are new in every update."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, fields_of
+from regard.data.batches import BatchLoader, CostBatches
+from regard.data.splits import Splits
+from regard.errors import OptionError
+from regard.systems.tape import EvaluationSet
+from regard.systems.tape.evaluation import evaluate, score_tapes, tapes_of_all_lengths, tapes_of_length
+from regard.systems.tape.model import TuringMachine
+from regard.training import processes
+from regard.training.experiment import Experiment
+from regard.training.settings import TrainSettings
+from regard.training.task import Task as TrainingTask
+from regard.worlds.tapes import TASKS, RepeatCopy, Tapes, Task
+
+_NOT_OF_TASK = ("task", "valid_tapes", "valid_lengths")
+VALID_SEED = 2**33
+"""Seed of the tapes to validate with: beyond those of evaluations, and apart from those of training."""
+
+
+@dataclass(frozen=True)
+class TapeData(Checked):
+    """Which tapes to learn from; fields that are not given have the values of the paper."""
+
+    task: Literal["copy", "repeat-copy", "recall", "priority-sort", "ngrams"] = "copy"
+    """What to learn."""
+    bits: PositiveInt | None = None
+    """Bits of a vector: 8, for recall 6."""
+    min_length: Count | None = None
+    """Length of the shortest sequences: 1; recall 2 items, priority-sort 20 vectors, ngrams 200 bits."""
+    max_length: PositiveInt | None = None
+    """Length of the longest sequences: 20; repeat-copy 10 vectors, recall 6 items, ngrams 200 bits."""
+    max_repeats: PositiveInt | None = None
+    """repeat-copy: the largest number of copies, 10."""
+    item_length: PositiveInt | None = None
+    """recall: vectors of an item, 3."""
+    context: PositiveInt | None = None
+    """ngrams: how many of the bits before it a bit depends on, 5."""
+    valid_tapes: PositiveInt = 320
+    """Number of tapes to validate with, of the lengths of the training; and of each of valid_lengths."""
+    valid_lengths: tuple[Count, ...] = ()
+    """Further lengths to validate with. The machine that is kept is the best on all of these tapes, so that one that
+    also answers longer tapes than those of the training is preferred."""
+
+    def check(self) -> None:
+        """Refuse what the task does not have."""
+        task = self.make_task()
+        for length in self.valid_lengths:
+            task.check_length(length)
+
+    def make_task(self) -> Task:
+        """The task with these values."""
+        task = TASKS[self.task]
+        known = {field.name for field in fields_of(task)}
+        names = [field.name for field in fields_of(TapeData) if field.name not in _NOT_OF_TASK]
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if unused := [name for name in given if name not in known]:
+            raise OptionError(
+                f"The task {self.task} has no {unused[0]}; got {unused[0]} {given[unused[0]]}. Remove it."
+            )
+        return task(**given)
+
+
+@dataclass(frozen=True)
+class TapeTrain(TrainSettings):
+    """How to train a memory machine."""
+
+    learning_rate: PositiveFloat = 3e-3
+    warmup: Fraction = 0.05
+    gradient_clip: NonNegativeFloat = 0.3
+    batch_size: PositiveInt = 64
+    """Tapes in an update; all of them have the same length."""
+    epoch_updates: PositiveInt = 500
+    """Updates in an epoch, after which the machine is validated."""
+    optimizer: Literal["adam", "rmsprop"] = "adam"
+    """adam, or rmsprop with momentum, as in the paper."""
+    momentum: Fraction = 0.9
+    """rmsprop: momentum."""
+    curriculum: Fraction = 0.0
+    """Fraction of the training, at its beginning, in which sequences grow to max_length, and copies to max_repeats; 0
+    for none."""
+
+
+class TapeTask(TrainingTask):
+    """The steps of training and validation.
+
+    Tapes follow from the seed and the number of the update alone, so that a resumed training sees the same ones.
+    """
+
+    unit = "tapes"
+    tolerated_losses = 100
+    settings: TapeTrain
+
+    def __init__(self, model: TuringMachine, settings: TapeTrain, total_steps: int) -> None:
+        super().__init__(settings, total_steps)
+        self.model = model
+
+    def training_step(self, batch: int, index: int) -> Tensor:
+        """Mean cross-entropy of the bits that count."""
+        tapes = self.tapes(self.global_step)
+        part = slice(processes.rank(), None, processes.count())
+        tapes = tapes._replace(inputs=tapes.inputs[part], targets=tapes.targets[part])
+        loss = bit_loss(self.model(tapes.inputs), tapes)
+        self.count(len(tapes.inputs), index)
+        self.log("loss", loss.detach(), batch_size=len(tapes.inputs))
+        return loss
+
+    def tapes(self, step: int) -> Tapes:
+        """The tapes of an update."""
+        settings, task = self.settings, self.model.task
+        random = Random(f"{settings.seed} {step}")  # noqa: S311 - not for secrets
+        generator = torch.Generator(self.model.device).manual_seed(random.getrandbits(63))
+        length = random.randint(task.min_length, self.longest(step, task.min_length, task.max_length))
+        if isinstance(task, RepeatCopy):
+            # Drawn here: asking the GPU for a number would wait for it.
+            repeats = random.randint(1, self.longest(step, 1, task.max_repeats))
+            return task.write(task.draw(settings.batch_size, length, generator, repeats=repeats))
+        return task.sample(settings.batch_size, length, generator)
+
+    def longest(self, step: int, shortest: int, longest: int) -> int:
+        """The greatest length, or number of copies, in an update: it grows from `shortest` to `longest`."""
+        if not self.settings.curriculum:
+            return longest
+        grown = min(1.0, self.fraction_done(step) / self.settings.curriculum)
+        return max(1, shortest + round(grown * (longest - shortest)))
+
+    def validation_step(self, batch: Tapes, index: int) -> None:
+        """Bits per sequence, and how much of the answers is right."""
+        scored = score_tapes(self.model(batch.inputs), batch)
+        count = len(batch.inputs)
+        self.log("valid_bits", scored.bits.mean(), batch_size=count)
+        self.log("valid_log_likelihood", -scored.bits.mean(), batch_size=count)
+        self.log("valid_exact", 100 * scored.exact.double().mean(), batch_size=count)
+
+    def on_validation_epoch_end(self) -> None:
+        """Report the bits to the schedule of the learning rate."""
+        self.note_validation(float(self.trainer.callback_metrics["valid_log_likelihood"]))
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip the norm of the gradients; an update whose gradients overflow changes nothing."""
+        clip_finite(list(self.model.parameters()), gradient_clip_val or math.inf)
+
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """Adam, or RMSprop with the smoothing and momentum of Graves 2013."""
+        settings, parameters = self.settings, list(self.model.parameters())
+        fused = self.device.type == "cuda"
+        if settings.optimizer == "adam":
+            return torch.optim.AdamW(
+                parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=fused
+            )
+        return torch.optim.RMSprop(
+            parameters,
+            lr=settings.learning_rate,
+            alpha=0.95,
+            momentum=settings.momentum,
+            weight_decay=settings.weight_decay,
+        )
+
+
+def bit_loss(logits: Tensor, tapes: Tapes) -> Tensor:
+    """The mean cross-entropy of the bits that count, in nats; 0 where there are none."""
+    each = functional.binary_cross_entropy_with_logits(logits.float(), tapes.targets, reduction="none")
+    counted = tapes.scored[:, None]
+    return (each * counted).sum() / (counted.sum() * logits.shape[0] * logits.shape[2]).clamp_min(1)
+
+
+def clip_finite(parameters: Sequence[Tensor], max_norm: float) -> None:
+    """Scale gradients to a norm of at most `max_norm`, and to 0 if one of them is not finite.
+
+    Over many steps the gradient of a sharp focus can grow beyond all numbers; clipped as it is, it would become NaN.
+    """
+    grads = [part.grad for part in parameters if part.grad is not None]
+    norm = torch.nn.utils.get_total_norm(grads)
+    # Decided on the device: asking a GPU whether the norm is finite would wait for it.
+    scale = torch.where(norm.isfinite(), (max_norm / (norm + 1e-6)).clamp(max=1.0), 0.0)
+    for grad in grads:
+        grad.nan_to_num_(0.0, 0.0, 0.0).mul_(scale)
+
+
+class TapeExperiment(Experiment[TuringMachine]):
+    """Tapes in, a trained memory machine out."""
+
+    Data = TapeData
+    Train = TapeTrain
+    score = "valid_log_likelihood"
+
+    def read(self) -> Splits[Task, list[Tapes]]:
+        """The task, and tapes to validate with; those to test with are drawn when testing."""
+        data = self.recipe.data
+        task = data.make_task()
+        valid = tapes_of_all_lengths(task, data.valid_tapes, seed=VALID_SEED)
+        for length in data.valid_lengths:
+            valid += tapes_of_length(task, length, data.valid_tapes, seed=VALID_SEED + 2**19 + length)
+        return Splits(task, valid, None)
+
+    def build(self, splits: Splits[Task, list[Tapes]]) -> TuringMachine:
+        """A new machine, whose memory can hold the longest sequence."""
+        model = TuringMachine(self.recipe.model, splits.train)
+        model.check_slots(splits.train.max_length)
+        try:
+            model.check_slots(max(self.recipe.data.valid_lengths, default=0))
+        except OptionError as error:
+            raise OptionError(f"[data] valid_lengths: {error}") from error
+        return model
+
+    def check_model(self, model: TuringMachine, splits: Splits[Task, list[Tapes]]) -> None:
+        """The numbers on a tape must be the same; lengths may differ."""
+        old, new = model.task, splits.train
+        if (old.name, old.input_size, old.output_size) != (new.name, new.input_size, new.output_size):
+            raise OptionError(
+                f"The machine to start from was trained for {old.name} with {old.bits} bits, and this recipe asks for "
+                f"{new.name} with {new.bits}. Set --data.task and --data.bits."
+            )
+        model.task = new
+
+    def task(
+        self, model: TuringMachine, splits: Splits[Task, list[Tapes]]
+    ) -> tuple[TrainingTask, BatchLoader, BatchLoader]:
+        """Numbers of updates to train with, and tapes to validate with."""
+        settings = self.recipe.train
+        if settings.batch_size < processes.count():
+            raise OptionError(f"{processes.count()} processes cannot divide a batch_size of {settings.batch_size}.")
+        train = _one_by_one(range(settings.epoch_updates))
+        task = TapeTask(model, settings, total_steps=settings.epochs * settings.epoch_updates)
+        return task, train, _one_by_one(splits.valid)
+
+    def test(self, model: TuringMachine, splits: Splits[Task, list[Tapes]]) -> dict[str, Any]:
+        """Bits per sequence on 1,000 fresh tapes, and the bits that are right on longer ones."""
+        report = evaluate(model, EvaluationSet())
+        metrics: dict[str, Any] = {
+            "parameters": sum(part.numel() for part in model.parameters()),
+            "test_tapes": EvaluationSet().count,
+            "test_bits": report["bits per sequence"],
+            "test_exact": report["exact sequences"],
+            "test_bits_right": report["bits right"],
+        }
+        for row in report.tables.get("By length", []):
+            metrics[f"length_{row['length']}_bits_right"] = row["bits right"]
+        return metrics
+
+
+def _one_by_one(items: Any) -> BatchLoader:
+    batches = CostBatches(np.ones((len(items), 1), dtype=np.int64), max_cost=1, shuffle=False, seed=0)
+    return BatchLoader(items, batches, collate_fn=lambda parts: parts[0], divisible=False)

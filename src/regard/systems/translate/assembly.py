@@ -1,0 +1,135 @@
+"""The parts of a translator, built as its config says."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from regard.attention import align, score
+from regard.attention.attend import Attention
+from regard.attention.coverage import Coverage
+from regard.data.tokenizer import PAD
+from regard.decoders.bahdanau import Bahdanau
+from regard.decoders.luong import Luong
+from regard.decoders.protocol import Decoder
+from regard.decoders.transformer import TransformerDecoder
+from regard.encoders.recurrent import RecurrentEncoder
+from regard.encoders.transformer import TransformerEncoder
+from regard.parts import build_part
+
+if TYPE_CHECKING:
+    from regard.systems.translate.model import TranslatorConfig
+
+
+def build_embedding(size: int, dim: int) -> nn.Embedding:
+    """An embedding whose vectors have about unit length; that of PAD is zero."""
+    embedding = nn.Embedding(size, dim, padding_idx=PAD)
+    nn.init.normal_(embedding.weight, std=dim**-0.5)
+    with torch.no_grad():
+        embedding.weight[PAD].zero_()
+    return embedding
+
+
+def build_encoder(config: "TranslatorConfig", embedding: nn.Embedding) -> Any:
+    """The encoder: of the architecture, or the user's own."""
+    if config.encoder != "auto":
+        sizes = {
+            "embedding": embedding,
+            "hidden": config.encoder_hidden or config.hidden,
+            "num_layers": config.layers,
+            "num_heads": config.heads,
+            "dropout": config.dropout,
+            "state_dropout": config.state_dropout,
+        }
+        return build_part(config.encoder, sizes)
+    if config.architecture == "transformer":
+        return TransformerEncoder(
+            embedding,
+            num_layers=config.layers,
+            num_heads=config.heads,
+            inner=config.feedforward_dim,
+            dropout=config.dropout,
+            prenorm=config.prenorm,
+        )
+    return RecurrentEncoder(
+        embedding,
+        config.encoder_hidden or config.hidden,
+        cell=config.cell,
+        num_layers=config.layers,
+        bidirectional=config.bidirectional,
+        dropout=config.dropout,
+        state_dropout=config.state_dropout,
+    )
+
+
+def build_decoder(config: "TranslatorConfig", memory_dim: int, embedding: nn.Embedding, output: nn.Module) -> Decoder:
+    """The decoder: of the architecture, or the user's own."""
+    if config.architecture == "transformer" and config.decoder == "auto":
+        return TransformerDecoder(
+            embedding,
+            memory_dim=memory_dim,
+            num_layers=config.layers,
+            num_heads=config.heads,
+            inner=config.feedforward_dim,
+            output=output,
+            dropout=config.dropout,
+            prenorm=config.prenorm,
+            shown_layer=config.alignment_layer - 1 if config.alignment_layer else None,
+            shown_head=config.alignment_head - 1 if config.alignment_head else None,
+        )
+    has_attention = config.architecture in ("rnnsearch", "luong")
+    sizes: dict[str, Any] = {
+        "memory_dim": memory_dim,
+        "summary_dim": memory_dim,
+        "hidden": config.hidden,
+        "attention": build_attention(config, config.hidden, memory_dim) if has_attention else None,
+        "output": output,
+        "output_dim": config.embedding,
+        "cell": config.cell,
+        "dropout": config.dropout,
+        "output_dropout": config.output_dropout,
+    }
+    if config.decoder != "auto":
+        more = {"embedding": embedding, "num_layers": config.layers, "num_heads": config.heads}
+        built: Decoder = build_part(config.decoder, sizes | more)
+        return built
+    if config.architecture == "rnnsearch":
+        sizes["summary_dim"] = config.encoder_hidden or config.hidden
+        return Bahdanau(embedding, conditional=config.conditional, **sizes)
+    return Luong(embedding, num_layers=config.layers, input_feeding=config.input_feeding, **sizes)
+
+
+def build_attention(config: "TranslatorConfig", query_dim: int, key_dim: int) -> Attention:
+    """The attention of a recurrent decoder: the score and the alignment that the config names."""
+    sizes = {
+        "query_dim": query_dim,
+        "key_dim": key_dim,
+        "dim": config.hidden,
+        "window": config.window,
+        "max_positions": config.max_positions,
+    }
+    matched: Any
+    match config.score:
+        case "additive" | "concat":
+            matched = score.SCORES[config.score](query_dim, key_dim, config.hidden)
+        case "general":
+            matched = score.General(query_dim, key_dim)
+        case "location":
+            matched = score.Location(query_dim, config.max_positions)
+        case "mlp":
+            matched = score.MLP(query_dim, key_dim)
+        case "dot" | "scaled_dot":
+            matched = score.SCORES[config.score]()
+        case own:
+            matched = build_part(own, sizes)
+    aligned: Any
+    match config.align:
+        case "local_m":
+            aligned = align.LocalMonotonic(config.window)
+        case "local_p":
+            aligned = align.LocalPredictive(query_dim, window=config.window)
+        case name if name in align.ALIGNMENTS:
+            aligned = align.ALIGNMENTS[name]()
+        case own:
+            aligned = build_part(own, sizes)
+    return Coverage(matched, aligned, key_dim=key_dim) if config.coverage else Attention(matched, aligned)

@@ -1,0 +1,243 @@
+"""How a translator learns: teacher-forced cross-entropy, validated by decoding."""
+
+import sys
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import torch
+from msgspec import Meta
+from torch import Tensor
+
+from regard.attention import mask
+from regard.attention.align import Hard
+from regard.attention.guidance import guidance_loss
+from regard.config import Count, Fraction, NonNegativeFloat, PositiveInt
+from regard.data.batches import BatchLoader, CostBatches
+from regard.data.corpus import Corpus
+from regard.data.pairs import Batch, DropoutCorpus, GuidedPairs, TextPairs, collate, padded_sizes
+from regard.data.tokenizer import END, PAD
+from regard.errors import OptionError
+from regard.files import write_text
+from regard.metrics.translation import corpus_bleu
+from regard.search.options import Search
+from regard.systems.translate import AS_READ
+from regard.systems.translate.data import TranslationData, TranslationSplits, read_splits, train_tokenizers
+from regard.systems.translate.model import Translator
+from regard.training.experiment import Experiment
+from regard.training.losses import smoothed_cross_entropy
+from regard.training.processes import gathered
+from regard.training.reinforce import RunningBaseline, reinforce_loss
+from regard.training.settings import TrainSettings
+from regard.training.task import Task
+
+BATCHES_PER_EPOCH = 500
+"""How many batches an epoch should have at least, where max_tokens is chosen automatically."""
+
+
+@dataclass(frozen=True)
+class TranslationTrain(TrainSettings):
+    """How to train a translator."""
+
+    changeable: ClassVar[frozenset[str]] = TrainSettings.changeable | {"workers"}
+    label_smoothing: Fraction = 0.1
+    max_tokens: Count = 0
+    """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches."""
+    valid_beam: PositiveInt = 1
+    """Beam size of the validations."""
+    max_output_length: Count = 0
+    """Longest output in tokens when validating and testing; 0 for twice the source and ten more."""
+    reinforce_weight: NonNegativeFloat = 1.0
+    """hard: weight of the REINFORCE term."""
+    entropy_weight: NonNegativeFloat = 0.01
+    """hard: weight of the entropy bonus."""
+    soft_fraction: Fraction = 0.5
+    """hard: fraction of the training, at its beginning, in which attention is soft, so that the first choices are worth
+    a reward."""
+    coverage_weight: NonNegativeFloat = 0.0
+    """coverage: weight of the penalty for attending again to the same words (See et al. 2017, equation 12)."""
+    guidance: NonNegativeFloat = 0.0
+    """Weight of the loss that pulls the attention towards word links (data.alignments, or those of the world); 0 for
+    none. Of a Transformer, it guides what model.alignment_layer and alignment_head choose."""
+    workers: Annotated[int, Meta(ge=-1)] = -1
+    """Processes that prepare batches; 0 for none, -1 for two where a GPU would wait for BPE dropout or word links."""
+
+
+class TranslationTask(Task):
+    """The steps of training and validation."""
+
+    unit = "tokens"
+    settings: TranslationTrain
+
+    def __init__(self, model: Translator, settings: TranslationTrain, total_steps: int) -> None:
+        super().__init__(settings, total_steps)
+        self.model = model
+        self.baseline = RunningBaseline()
+        self._is_hard = any(isinstance(module, Hard) for module in model.modules())
+        self._predictions: list[str] = []
+        self._references: list[str] = []
+
+    def training_step(self, batch: Batch, index: int) -> Tensor:
+        """Cross-entropy of the next word; with hard attention, also the REINFORCE term."""
+        loss, nll, count = self._loss(batch, soft=self._is_hard and self.is_soft(self.global_step))
+        self.count(count, index)
+        self.log("loss", nll, batch_size=count)
+        return loss
+
+    def is_soft(self, step: int) -> bool:
+        """Whether hard attention is still soft in this step."""
+        return self.fraction_done(step + 1) < self.settings.soft_fraction
+
+    def validation_step(self, batch: Batch, index: int) -> None:
+        """The loss of the reference translations, and translations by decoding (never teacher-forced)."""
+        _, nll, count = self._loss(batch, soft=False)
+        self.log("valid_loss", nll, batch_size=count)
+        tokenizer, settings = self.model.target_tokenizer, self.settings
+        options = Search(beam=settings.valid_beam, max_length=settings.max_output_length or None)
+        hypotheses = self.model.search(batch.source, batch.source_lengths, options)
+        self._predictions += [tokenizer.decode(best[0].tokens) for best in hypotheses]
+        self._references += [
+            tokenizer.decode([t for t in row if t not in (PAD, END)]) for row in batch.target[:, 1:].tolist()
+        ]
+
+    def on_validation_epoch_end(self) -> None:
+        """BLEU and exact match of the decoded translations."""
+        predictions = [text for part in gathered(self._predictions) for text in part]
+        references = [text for part in gathered(self._references) for text in part]
+        matches = zip(predictions, references, strict=True)
+        exact = sum(prediction == reference for prediction, reference in matches) / len(predictions)
+        bleu = corpus_bleu(predictions, references, lowercase=True).value
+        self.note_validation(bleu)
+        self.log("valid_bleu", bleu)
+        self.log("valid_exact", exact)
+        self._predictions, self._references = [], []
+
+    def _loss(self, batch: Batch, *, soft: bool) -> tuple[Tensor, Tensor, int]:
+        """The loss to minimise, the plain cross-entropy per token, and the number of tokens."""
+        settings = self.settings
+        inputs, targets = batch.target[:, :-1], batch.target[:, 1:]
+        encoded = self.model.encode(batch.source, batch.source_lengths)
+        is_guided = batch.right is not None and settings.guidance > 0
+        unrolled = self.model.decoder(encoded, inputs, weights=is_guided, soft=soft)
+        # The places of real tokens are found on the CPU: asking a GPU for them would wait for it.
+        is_token = mask.padding(batch.target_lengths - 1, targets.shape[1])
+        places = is_token.flatten().nonzero().squeeze(1).to(targets.device, non_blocking=targets.is_cuda)
+
+        def real(each: Tensor) -> Tensor:
+            return each.flatten(0, 1).index_select(0, places)
+
+        # Padding gets no logits: the output layer is the largest product.
+        logits = self.model.decoder.output(real(unrolled.features)).float()
+        loss, nll = smoothed_cross_entropy(logits, real(targets), smoothing=settings.label_smoothing)
+        if unrolled.log_prob is not None and unrolled.entropy is not None and self.training:
+            advantage = self.baseline.advantage(-nll.detach())
+            loss = loss + settings.reinforce_weight * reinforce_loss(advantage, real(unrolled.log_prob))
+            loss = loss - settings.entropy_weight * real(unrolled.entropy).mean()
+        if unrolled.overlap is not None and settings.coverage_weight:
+            loss = loss + settings.coverage_weight * real(unrolled.overlap).mean()
+        if batch.right is not None and unrolled.weights is not None:
+            guidance = guidance_loss(self.model.by_word(unrolled.weights), batch.right)
+            self.log("guidance", guidance.detach(), batch_size=len(batch))
+            loss = loss + settings.guidance * guidance
+        return loss, nll.detach().mean(), len(nll)
+
+
+class TranslationExperiment(Experiment[Translator]):
+    """Sentence pairs in, a trained translator out."""
+
+    Data = TranslationData
+    Train = TranslationTrain
+    file_fields = (
+        "folder", "pairs", "source", "target", "valid_source", "valid_target", "test_source", "test_target", "dataset",
+        "alignments",
+    )  # fmt: skip
+    score = "valid_bleu"
+
+    @property
+    def half_precision_on_gpu(self) -> bool:
+        """Transformers train in bfloat16."""
+        return bool(self.recipe.model.architecture == "transformer")
+
+    def read(self) -> TranslationSplits:
+        """The sentence pairs."""
+        return read_splits(self.recipe.data)
+
+    def build(self, splits: TranslationSplits) -> Translator:
+        """A new translator, with tokenizers trained on the pairs."""
+        return Translator(self.recipe.model, *train_tokenizers(self.recipe.data, splits))
+
+    def task(self, model: Translator, splits: TranslationSplits) -> tuple[Task, BatchLoader, BatchLoader]:
+        """The training pairs as ids in a store of the run folder; the store of an earlier run is used again."""
+        data, settings = self.recipe.data, self.recipe.train
+        tokenizers = model.source_tokenizer, model.target_tokenizer
+        is_guided, split = settings.guidance > 0, data.alignment_words == "split"
+        self._check_guidance(splits)
+        corpus = Corpus.build(
+            splits.train.with_links() if is_guided else splits.train,
+            *tokenizers,
+            self.folder / "corpus",
+            max_length=data.max_length,
+            progress=self.progress,
+            fingerprint=splits.train.fingerprint,
+            linked=is_guided,
+            split=split,
+        )
+        if self.progress:
+            held_out = f" Held out: {count:,}." if (count := splits.given - corpus.report.read) else ""
+            sys.stderr.write(f"Training pairs: {corpus.report}.{held_out}\n")
+        self._report = corpus.report
+        dropout = data.bpe_dropout
+        examples: Any = DropoutCorpus(corpus, *tokenizers, dropout=dropout, seed=settings.seed) if dropout else corpus
+        if is_guided:
+            examples = GuidedPairs(examples, corpus, *tokenizers, split=split)
+        valid = TextPairs(splits.valid, *tokenizers)
+        sizes, valid_sizes = padded_sizes(examples.lengths), padded_sizes(valid.lengths)
+        max_tokens = settings.max_tokens or choose_max_tokens(sizes)
+        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=bool(dropout))
+        valid_batches = CostBatches(valid_sizes, max_cost=max_tokens, shuffle=False, seed=0)
+        train_loader = BatchLoader(examples, batches, collate_fn=collate, **self._workers())
+        task = TranslationTask(model, settings, total_steps=settings.epochs * len(train_loader))
+        return task, train_loader, BatchLoader(valid, valid_batches, collate_fn=collate)
+
+    def test(self, model: Translator, splits: TranslationSplits) -> dict[str, Any]:
+        """Translate the test sentences with a beam of 5; the translations are kept beside the model."""
+        counts = {f"train_{name}": count for name, count in asdict(self._report).items()}
+        if not splits.test:
+            return counts
+        limit = self.recipe.train.max_output_length or None
+        sources = [source for source, _ in splits.test]
+        translations = model.translate(sources, beam=5, max_length=limit, traces="none", **AS_READ)
+        lines = [
+            f"{source}\t{target}\t{translation.text}\n"
+            for (source, target), translation in zip(splits.test, translations, strict=True)
+        ]
+        write_text(self.folder / "test.tsv", "".join(lines))
+        references = [target for _, target in splits.test]
+        predictions = [translation.text for translation in translations]
+        bleu = corpus_bleu(predictions, references, lowercase=self.recipe.data.lowercase)
+        scores = {"test_bleu": bleu.value, "test_signature": bleu.signature, "test_sentences": len(references)}
+        return counts | scores
+
+    def _check_guidance(self, splits: TranslationSplits) -> None:
+        """Refuse a weight of the guidance without links, links without a weight, and attention that has no gradient."""
+        data, model, weight = self.recipe.data, self.recipe.model, self.recipe.train.guidance
+        if weight and not splits.train.is_linked:
+            raise OptionError(f"guidance {weight} needs word links: give --data.alignments FILE, or set guidance to 0.")
+        if data.alignments and not weight:
+            raise OptionError("alignments have no effect with guidance 0: set --train.guidance, such as 0.5.")
+        if weight and (model.architecture == "plain" or model.align in ("hard", "uniform")):
+            what = "no attention" if model.architecture == "plain" else f"align {model.align!r}"
+            raise OptionError(f"guidance {weight} needs attention with a gradient; this model has {what}.")
+
+    def _workers(self) -> dict[str, Any]:
+        """How many processes prepare batches beside this one."""
+        count = self.recipe.train.workers
+        if count < 0:
+            is_slow = self.recipe.data.bpe_dropout > 0 or self.recipe.train.guidance > 0
+            count = 2 if is_slow and torch.cuda.is_available() else 0
+        return {"num_workers": count, "persistent_workers": True} if count else {}
+
+
+def choose_max_tokens(sizes: np.ndarray) -> int:
+    """Tokens in a batch, for pairs of these padded sizes: so many that an epoch has about 500 batches."""
+    return max(512, min(4096, int(sizes.max(1).sum()) // BATCHES_PER_EPOCH))

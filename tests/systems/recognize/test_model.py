@@ -1,0 +1,140 @@
+"""Image classifiers: recognizing images of every kind, saving, loading, refusing; and the shipped digits."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageDraw, ImageFont
+from small_models import photograph
+
+from regard import load
+from regard.encoders.image import LeNet5
+from regard.errors import ModelError, OptionError, RegardError
+from regard.systems.recognize.model import ImageClassifier, ImageClassifierConfig
+from regard.systems.translate.model import Translator
+
+GREY = ImageClassifierConfig(architecture="lenet5", channels=1, image_size=28)
+COLOUR = ImageClassifierConfig(architecture="small_vgg")
+
+
+def page(digit: str, colour: str = "navy", ground: str = "white") -> Image.Image:
+    """A printed digit in a corner of a page."""
+    image = Image.new("RGB", (230, 190), ground)
+    ImageDraw.Draw(image).text((30, 20), digit, fill=colour, font=ImageFont.load_default(110))
+    return image
+
+
+@pytest.fixture(scope="module")
+def digits() -> ImageClassifier:
+    return load("digits", device="cpu")
+
+
+# The 1 of this font has a long flag, and no 1 of MNIST has one.
+@pytest.mark.parametrize("digit", "023456789")
+def test_the_shipped_model_reads_printed_digits(digit, digits):
+    found = digits.recognize(page(digit))
+    assert found.label == found.predictions[0].label == digit
+    assert len(found.predictions) == 5
+    assert found.probability > found.predictions[1].probability
+    assert digits.recognize(page(digit, "white", "black"), top=1).label == digit
+
+
+def test_files_pil_and_arrays_are_recognized_alike(digits, tmp_path):
+    image = page("4")
+    image.save(tmp_path / "four.png")
+    forms = [tmp_path / "four.png", str(tmp_path / "four.png"), image, np.asarray(image), np.asarray(image) / 255]
+    found = list(digits.stream(forms, top=3, read_ahead=2))
+    for one in found:
+        assert [each.label for each in one.predictions] == [each.label for each in found[0].predictions]
+        assert one.probability == pytest.approx(found[0].probability, abs=1e-4)
+    assert sum(each.probability for each in digits.recognize(image, top=99).predictions) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("config", [GREY, COLOUR], ids=["grey", "colour"])
+@pytest.mark.parametrize("store", ["float32", "float16", "int8"])
+def test_a_saved_model_gives_the_same_probabilities(config, store, tmp_path):
+    model = ImageClassifier(config, ["cat", "chien", "گربه"])
+    model.learn_normalisation(torch.randint(0, 255, (5, config.channels, 7, 7), dtype=torch.uint8))
+    images = torch.randint(0, 255, (3, config.channels, config.image_size, config.image_size), dtype=torch.uint8)
+    model.train()
+    model(images)  # so that batch normalisation has something to remember
+    model.eval()
+    model.save(tmp_path / "m", metrics={"test_accuracy": 50.0}, store=store)
+    loaded = load(tmp_path / "m", device="cpu")
+    assert loaded.labels == model.labels
+    assert loaded.config == config
+    torch.testing.assert_close(
+        loaded.probabilities(images), model.probabilities(images), atol=1e-6 if store == "float32" else 0.02, rtol=0
+    )
+    with pytest.raises(OptionError, match=r"eval\(\)"):
+        model.train().probabilities(images)
+
+
+def test_pixels_are_normalised_by_the_training_images():
+    model = ImageClassifier(COLOUR, ["a", "b"])
+    images = torch.randint(0, 255, (11, 3, 5, 7), dtype=torch.uint8)
+    model.learn_normalisation(images)
+    numbers = model.normalised(images)
+    torch.testing.assert_close(numbers.mean((0, 2, 3)), torch.zeros(3), atol=1e-4, rtol=0)
+    torch.testing.assert_close(numbers.var((0, 2, 3), unbiased=False), torch.ones(3), atol=1e-3, rtol=0)
+
+
+def test_its_grid_can_be_attended_to(digits):
+    encoded = digits.encode(torch.zeros(2, 1, 28, 28, dtype=torch.uint8), 4)
+    assert isinstance(digits.net, LeNet5)
+    assert encoded.states.shape == (2, 25, 16)
+
+
+def test_a_part_of_ones_own_is_the_network(tmp_path, monkeypatch):
+    (tmp_path / "my_network.py").write_text(
+        "from torch import nn\n"
+        "def flat(classes, channels, size):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(channels * size**2, classes))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    model = ImageClassifier(ImageClassifierConfig(architecture="my_network:flat", image_size=5), ["a", "b"]).eval()
+    assert model.net[1].weight.shape == (2, 75)
+    model.save("model")
+    with pytest.raises(OptionError, match="trust=True"):
+        load("model")
+    again = load("model", device="cpu", trust=True)
+    assert again.recognize(photograph()) == model.recognize(photograph())
+
+
+def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
+    with pytest.raises(OptionError, match="needs the names of its classes"):
+        ImageClassifier(GREY, [])
+    with pytest.raises(OptionError, match="top must be a whole number, 1 or more; got 0"):
+        digits.recognize(page("1"), top=0)
+    with pytest.raises(OptionError, match="resize must be one of center_crop, mnist; got 'ink'"):
+        ImageClassifierConfig(resize="ink")
+    with pytest.raises(ModelError, match="digits holds an image-classifier, not a translator"):
+        Translator.load("digits")
+    with pytest.raises(ModelError, match="en-fr holds a translator, not an image-classifier"):
+        ImageClassifier.load("en-fr")
+    digits.save(tmp_path / "m")
+    stored = json.loads((tmp_path / "m" / "config.json").read_text())
+    (tmp_path / "m" / "labels.json").write_text('{"no": "list"}')
+    with pytest.raises(ModelError, match=r"labels.json is damaged: it has another SHA-256"):
+        load(tmp_path / "m")
+    del stored["sha256"]  # a folder written by hand
+    (tmp_path / "m" / "config.json").write_text(json.dumps(stored))
+    with pytest.raises(ModelError, match="must be a list of the names of classes"):
+        load(tmp_path / "m")
+    (tmp_path / "m" / "labels.json").write_text('["zero", "one"]')
+    with pytest.raises(ModelError, match=r"bias is \(10,\); the config asks for \(2,\)"):
+        load(tmp_path / "m")
+    (tmp_path / "m" / "labels.json").unlink()
+    with pytest.raises(ModelError, match=r"labels\.json cannot be read"):
+        load(tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"system": "oracle"}))
+    with pytest.raises(OptionError, match=r"system must be one of translator, captioner, .*; got 'oracle'"):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(("architecture", "size"), [("lenet5", 32), ("alexnet", 32), ("vgg11", 28), ("small_vgg", 1)])
+def test_a_network_that_does_not_fit_the_images_is_refused_before_it_is_used(architecture, size):
+    with pytest.raises(RegardError, match=f"does not accept an image of 3 x {size} x {size}"):
+        ImageClassifier(ImageClassifierConfig(architecture=architecture, image_size=size), ("a", "b"))

@@ -1,0 +1,243 @@
+"""Translators of every architecture: batches, search options, saving, and errors."""
+
+import shutil
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from small_models import TEXTS, TRANSFORMER, small_translator
+
+from regard.attention.heads import MultiHead
+from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
+from regard.errors import OptionError
+from regard.search.hypothesis import Hypothesis
+from regard.systems.translate.model import Translator
+
+KINDS = {
+    "plain": {"architecture": "plain"},
+    "rnnsearch": {},
+    "rnnsearch_lstm": {"cell": "lstm"},
+    "conditional": {"conditional": True},
+    "luong": {"architecture": "luong", "cell": "lstm", "layers": 2, "score": "general"},
+    "luong_dot": {"architecture": "luong", "score": "dot", "bidirectional": False},
+    "luong_dot_both_ways": {"architecture": "luong", "score": "dot", "encoder_hidden": 5},
+    "luong_location": {"architecture": "luong", "score": "location"},
+    "luong_local_m": {"architecture": "luong", "align": "local_m", "score": "general"},
+    "luong_local_p": {"architecture": "luong", "align": "local_p", "score": "general", "input_feeding": False},
+    "hard": {"align": "hard"},
+    "uniform": {"align": "uniform"},
+    "transformer": TRANSFORMER,
+    "shared": {"share_embeddings": "all"},
+    "separate": {"share_embeddings": "none"},
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(TEXTS * 3, size=60)
+
+
+def outputs(model, texts, **options):
+    return [
+        [(one.text, round(one.score, 4)) for one in (best, *best.alternatives)]
+        for best in model.translate(texts, **options)
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_equals_its_sentences_one_by_one(tokenizer, kind):
+    model = small_translator(tokenizer, **KINDS[kind])
+    together = outputs(model, TEXTS, beam=3, nbest=2, max_length=8)
+    assert together == [outputs(model, [text], beam=3, nbest=2, max_length=8)[0] for text in TEXTS]
+
+
+@pytest.mark.parametrize("kind", ["rnnsearch", "transformer"])
+def test_a_batch_equals_its_sentences_where_outputs_never_end(tokenizer, kind):
+    model = small_translator(tokenizer, **KINDS[kind])
+    with torch.no_grad():
+        model.decoder.output.bias[END] = -100.0
+    together = model.translate(TEXTS)
+    assert outputs(model, TEXTS) == [outputs(model, [text])[0] for text in TEXTS]
+    for one, cost in zip(together, model.costs(TEXTS), strict=True):
+        assert not one.finished
+        assert len(one.trace.target) == 2 * cost + 10
+
+
+@pytest.mark.parametrize("store", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_folder_copied_elsewhere_translates_the_same(tokenizer, kind, store, tmp_path):
+    model = small_translator(tokenizer, **KINDS[kind])
+    model.save(tmp_path / "model", metrics={"bleu": 1.0}, card="# A card\n", store=store)
+    shutil.copytree(tmp_path / "model", tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "model")
+    loaded = Translator.load(tmp_path / "elsewhere", device="cpu")
+    assert loaded.config == model.config
+    parameters = dict(loaded.named_parameters())
+    for name, parameter in model.named_parameters():
+        rounding = {"float32": 0.0, "float16": 1e-3, "int8": 0.005}[store] * parameter.abs().max().item()
+        assert (parameters[name] - parameter).abs().max() <= rounding, name
+    if store == "float32":
+        assert outputs(loaded, TEXTS, max_length=8) == outputs(model, TEXTS, max_length=8)
+    assert loaded.metrics == {"bleu": 1.0}
+    assert loaded.card == "# A card\n"
+    assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")], "no temporary folder is left"
+
+
+def test_a_translation_carries_its_attention(tokenizer):
+    trace = small_translator(tokenizer).translate("a dog is running .", max_length=6).trace
+    assert trace.kind == "translation"
+    assert trace.main.name == "cross"
+    assert trace.source[-1] == "</s>"
+    assert trace.axis("source").text == "a dog is running ."
+    assert len(trace.weights) == len(trace.target) == len(trace.values("log_prob"))
+    assert trace.weights.sum(1) == pytest.approx(np.ones(len(trace.target)), abs=1e-4)
+    plain = small_translator(tokenizer, architecture="plain")
+    assert plain.translate("a dog", max_length=6).trace is None
+    assert plain.translate("a dog", max_length=6, traces="all").trace is None
+
+
+def test_unknown_words_are_replaced_through_the_attention(monkeypatch):
+    words = Tokenizer.train(["the dog sees the cat"] * 3, kind="word", size=30)
+    model = small_translator(words)
+    weights = torch.tensor([[0.1, 0.8, 0.1], [0.7, 0.2, 0.1], [0.0, 0.1, 0.9]])
+    hypothesis = Hypothesis([words.encode("the")[0], UNKNOWN], [-1.0, -1.0, -1.0], -1.0, True, weights)
+    monkeypatch.setattr(model, "_search", lambda *args, **options: [[hypothesis]])
+    assert model.translate("snark dog").text == "the ⁇"
+    assert model.translate("snark dog", replace_unknown=True).text == "the snark"
+
+
+def test_search_options_reach_the_search(tokenizer):
+    model = small_translator(tokenizer)
+    assert model.translate("a dog", prefix="two dogs", max_length=8).text.startswith("two dogs")
+    assert len(model.translate("a dog", beam=4, nbest=4, max_length=5).alternatives) == 3
+    drawn = [model.translate("a dog", sample=True, nbest=3, seed=7, max_length=9) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    other = model.translate("a dog", sample=True, nbest=3, seed=8, max_length=9)
+    assert [one.text for one in (other, *other.alternatives)] != [
+        one.text for one in (drawn[0], *drawn[0].alternatives)
+    ]
+    cut = model.translate("a dog", min_length=4, max_length=4)
+    assert not cut.finished
+    assert len(cut.trace.target) == 4
+
+
+def test_wrong_calls_are_explained(tokenizer, as_a_user):
+    model = small_translator(tokenizer)
+    with pytest.raises(OptionError, match="takes a text or a list of texts; got None in the list"):
+        model.translate(["a dog", None])
+    with pytest.raises(OptionError, match="nbest must not exceed beam, 5"):
+        model.translate(["a dog"], nbest=6)
+    with pytest.raises(OptionError, match="the encoder has 20 features and the decoder 10"):
+        small_translator(tokenizer, architecture="luong", score="dot")
+    with pytest.raises(OptionError, match="coverage is for the architecture rnnsearch or luong, and transformer would"):
+        small_translator(tokenizer, **TRANSFORMER, coverage=True)
+    other = Tokenizer.train(["quite other words here"] * 3, size=60)
+    with pytest.raises(OptionError, match="one joint vocabulary"):
+        Translator(small_translator(tokenizer, share_embeddings="all").config, tokenizer, other)
+
+
+@pytest.fixture(scope="module")
+def transformer(tokenizer):
+    return small_translator(tokenizer, **(TRANSFORMER | {"layers": 3}))
+
+
+def recomputed_maps(model, text, tokens):
+    """Each head's weights by softmax(q k' / sqrt(d)), from what each MultiHead gets in a pass that asks for no maps."""
+    seen = {}
+    hooks = [
+        module.register_forward_pre_hook(lambda module, inputs: seen.update({module: inputs[0]}))
+        for module in model.modules()
+        if isinstance(module, MultiHead)
+    ]
+    source = torch.tensor([[*model.source_tokenizer.encode(text), END]])
+    with torch.no_grad():
+        encoded = model.encode(source, torch.tensor([source.shape[1]]))
+        model.decoder(encoded, torch.tensor([[START, *tokens]]))
+    for hook in hooks:
+        hook.remove()
+
+    def weights(heads, states, causal=False):
+        query, key = (
+            layer(features)[0].unflatten(-1, (heads.num_heads, -1)).transpose(0, 1)
+            for layer, features in ((heads.query_layer, seen[heads]), (heads.key_layer, states))
+        )
+        logits = query @ key.mT / query.shape[-1] ** 0.5
+        if causal:
+            logits = logits.masked_fill(torch.ones(logits.shape[-2:]).triu(1).bool(), -torch.inf)
+        return logits.softmax(-1).detach().numpy()
+
+    maps = {}
+    for number, layer in enumerate(model.encoder.layers, 1):
+        maps["encoder", number] = weights(layer.heads, seen[layer.heads])
+    for number, layer in enumerate(model.decoder.layers, 1):
+        maps["decoder", number] = weights(layer.to_self, seen[layer.to_self], causal=True)
+        maps["cross", number] = weights(layer.to_source, encoded.states)
+    return {f"{kind} {n}.{h}": table for (kind, n), heads in maps.items() for h, table in enumerate(heads, 1)}
+
+
+AXES = {"encoder": ("source", "source"), "decoder": ("target", "history"), "cross": ("target", "source")}
+
+
+@pytest.mark.parametrize("options", [{}, {"max_length": 3, "min_length": 3}, {"sample": True, "seed": 5}])
+def test_all_maps_are_those_of_the_returned_hypotheses(transformer, options, monkeypatch):
+    search, hypotheses = transformer._search, []
+    monkeypatch.setattr(transformer, "_search", lambda *inputs: hypotheses.append(search(*inputs)) or hypotheses[-1])
+    texts = sorted(TEXTS[:3], key=len, reverse=True)  # the order in which they are decoded
+    results = transformer.translate(texts, **{"beam": 5, "nbest": 3, "max_length": 9, **options}, traces="all")
+    assert len({len(result.trace.source) for result in results}) == 3, "padding must be cut off"
+    names = [f"{kind} {layer}.{head}" for kind in AXES for layer, head in product((1, 2, 3), (1, 2))]
+    for text, result, found in zip(texts, results, hypotheses[0], strict=True):
+        assert len(found) == 3
+        for one, hypothesis in zip((result, *result.alternatives), found, strict=True):
+            trace = one.trace
+            assert transformer.target_tokenizer.decode(hypothesis.tokens) == one.text
+            assert len(trace.target) == len(hypothesis.tokens) + one.finished
+            assert trace.axis("history").labels == ("<s>", *trace.target)[: len(trace.target)]
+            assert [each.name for each in trace.maps] == ["cross", *names]
+            expected = recomputed_maps(transformer, text, hypothesis.tokens)
+            for each in trace.maps[1:]:
+                kind, place = each.name.split()
+                assert place == f"{each.layer}.{each.head}"
+                assert (each.rows, each.columns) == AXES[kind]
+                rows, columns = len(trace.axis(each.rows)), len(trace.axis(each.columns))
+                np.testing.assert_allclose(each.weights, expected[each.name][:rows, :columns], atol=2e-6)
+                assert each.weights.sum(1) == pytest.approx(np.ones(rows), abs=1e-5)
+            heads = [trace.map(f"cross {transformer.decoder.shown_layer + 1}.{head}").weights for head in (1, 2)]
+            np.testing.assert_allclose(np.mean(heads, axis=0), trace.main.weights, atol=2e-6)
+
+
+def test_what_is_traced_changes_neither_text_nor_score(transformer):
+    found = {
+        traces: transformer.translate(TEXTS, nbest=2, max_length=9, traces=traces) for traces in ("main", "all", "none")
+    }
+    for main, every, none in zip(*found.values(), strict=True):
+        for one, two, three in zip(*((best, *best.alternatives) for best in (main, every, none)), strict=True):
+            assert (one.text, one.score, one.finished) == (two.text, two.score, two.finished)
+            assert (one.text, one.score, one.finished) == (three.text, three.score, three.finished)
+            assert [each.name for each in one.trace.maps] == ["cross"]
+            assert one.trace.main == two.trace.main
+            assert three.trace is None
+
+
+def test_maps_are_computed_only_when_asked_for(transformer):
+    asked = []
+    hooks = [
+        module.register_forward_pre_hook(
+            lambda module, inputs, options, name=name: asked.append((name, options["weights"])), with_kwargs=True
+        )
+        for name, module in transformer.named_modules()
+        if isinstance(module, MultiHead)
+    ]
+    try:
+        for traces in ("none", "main"):
+            transformer.translate(TEXTS[:2], max_length=5, traces=traces)
+            shown = f"decoder.layers.{transformer.decoder.shown_layer}.to_source"
+            assert {name for name, weights in asked if weights} == {shown}
+            assert len([name for name, _ in asked if name.startswith("encoder")]) == 3, "the source is encoded once"
+            asked.clear()
+        transformer.translate(TEXTS[:2], max_length=5, traces="all")
+        assert {name for name, weights in asked if weights} == {name for name, _ in asked}
+    finally:
+        for hook in hooks:
+            hook.remove()
