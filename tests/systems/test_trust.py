@@ -12,7 +12,7 @@ import regard
 from regard.data.tokenizer import END, START
 from regard.encoders.encoded import Encoded
 from regard.systems.families import families
-from regard.systems.tape import TapeOptions
+from regard.systems.tape.config import TapeOptions
 from regard.systems.translate import erasing
 from regard.systems.translate.erasing import MAX_TOKENS
 from regard.systems.translate.result import Translation

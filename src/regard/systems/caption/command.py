@@ -7,7 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.caption import FAMILY, CaptionOptions
+from regard.systems.caption import FAMILY
+from regard.systems.caption.config import CaptionOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import check_show, read_texts, result_text, say, show_result, writing
 

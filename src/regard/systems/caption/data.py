@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from glob import glob
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import Checked, Count, PositiveInt
 from regard.data.captioned_images import CaptionedImages, Right
 from regard.data.captions import ImageCaptions, read_captions
 from regard.data.datasets import hint_for
@@ -26,7 +25,8 @@ from regard.encoders.annotations import PCA
 from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.captions import caption_words
-from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.assembly import frozen_encoder
+from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.guidance import right_cells
 from regard.systems.caption.model import Captioner
 from regard.systems.system import choose_device
@@ -34,52 +34,11 @@ from regard.systems.system import choose_device
 if TYPE_CHECKING:
     from regard.worlds.scenes.scene import Scene
 
+from regard.systems.caption.config import CaptionData
+
 PCA_IMAGES = 1000
 """Images from whose cells the principal components are taken."""
 REDUCTION = "reduction.safetensors"
-
-
-@dataclass(frozen=True)
-class CaptionData(Checked):
-    """Which images and captions to learn from."""
-
-    folder: str = "."
-    """Folder that the other paths are relative to."""
-    captions: str = ""
-    """File with the captions: Flickr8k or Flickr30k tokens, COCO or Karpathy JSON, or a table; see read_captions."""
-    images: tuple[str, ...] = ()
-    """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
-    store: str = ""
-    """Folder for the features of the images under a frozen encoder; created if it does not exist."""
-    regions: str = ""
-    """File with boxes around what phrases of the training captions name, or the folder of Flickr30k Entities, for
-    train.guidance; it needs the images."""
-    regions_side: Count = 500
-    """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
-    themselves."""
-    world: Literal["", "scenes"] = ""
-    """Or generated images: scenes."""
-    examples: PositiveInt = 20_000
-    """Number of images of the world to generate."""
-    held_out: PositiveInt = 1000
-    """Number of images held out for validation, where the captions name no split."""
-    held_out_test: Count = 0
-    """Number of images held out for testing, where the captions name no split."""
-    vocabulary: PositiveInt = 10_000
-    """Maximum number of words in the vocabulary."""
-    minimum_count: PositiveInt = 5
-    """Rarer words are unknown."""
-    max_length: PositiveInt = 40
-    """Longest caption in words; longer ones are left out."""
-
-    def check(self) -> None:
-        """Rules between the fields."""
-        if self.world and self.captions:
-            raise OptionError("Give captions or a world, not both.")
-        if self.regions and self.world:
-            raise OptionError("A world knows its regions: give regions for captions only.")
-        if self.regions and not self.images:
-            raise OptionError("regions need the images, whose shapes the boxes refer to: set data.images.")
 
 
 @dataclass(frozen=True)
@@ -90,7 +49,7 @@ class CaptionSplits(Splits[CaptionedImages, CaptionedImages]):
     """How the features of the images were reduced."""
 
 
-def read_splits(data: CaptionData, config: CaptionerConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
+def read_splits(data: CaptionData, config: CaptionConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
     """The images and captions that a recipe names; with `guided`, also where the training captions should look."""
     if data.world:
         return _scenes(data, config, guided=guided)
@@ -118,7 +77,7 @@ def check_reduction(model: Captioner, reduction: PCA | None) -> None:
         raise DataError("The store was reduced by other principal components than the model's. Build it anew.")
 
 
-def _scenes(data: CaptionData, config: CaptionerConfig, *, guided: bool) -> CaptionSplits:
+def _scenes(data: CaptionData, config: CaptionConfig, *, guided: bool) -> CaptionSplits:
     def take(split: str, count: int, *, guided: bool = False) -> CaptionedImages:
         drawn = draw_scenes(split, count, config.image_size)
         right: list[list[Right | None]] | None = [[one.gold_cells(config.grid)] for one in drawn] if guided else None
@@ -140,7 +99,7 @@ def scene_pixels(drawn: "Sequence[Scene]") -> Tensor:
     return torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2).contiguous()
 
 
-def _photographs(data: CaptionData, config: CaptionerConfig, *, guided: bool, progress: bool) -> CaptionSplits:
+def _photographs(data: CaptionData, config: CaptionConfig, *, guided: bool, progress: bool) -> CaptionSplits:
     folder = Path(data.folder)
     if not (folder / data.captions).exists():
         raise DataError(f"There is no file {folder / data.captions}. {hint_for(data.captions)}".rstrip())
@@ -178,7 +137,7 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, guided: bool, pr
 
 
 def _open_store(
-    data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+    data: CaptionData, config: CaptionConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
 ) -> FeatureStore:
     """The store, which is built first where it does not exist, is incomplete or damaged, and there are images."""
     if (store / "meta.json").is_file():
@@ -193,7 +152,7 @@ def _open_store(
 
 
 def build_store(
-    data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+    data: CaptionData, config: CaptionConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
 ) -> FeatureStore:
     """Compute the features of images once: as float16, or with `pca_dim` as int8 of their principal components.
 
@@ -201,7 +160,7 @@ def build_store(
     """
     images = _images(data)
     present = [name for split in names.values() for name in split if name in images]
-    network = config.frozen()
+    network = frozen_encoder(config)
     device = choose_device()
     prepare = PREPARATIONS[config.resize](config.image_size)
 
@@ -244,7 +203,7 @@ def write_reduction(store: Path, reduction: PCA) -> None:
         save_file(reduction.state_dict(), draft)
 
 
-def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
+def _read_reduction(store: Path, config: CaptionConfig) -> PCA | None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

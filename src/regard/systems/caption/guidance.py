@@ -11,13 +11,13 @@ from regard.data.images import Images
 from regard.data.regions import Phrase, Regions, cover, image_key
 from regard.errors import DataError
 from regard.metrics.captions import caption_words
-from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.config import CaptionConfig
 
 Cells = Bool[np.ndarray, "cells"]
 
 
 def right_cells(
-    config: CaptionerConfig, captioned: Sequence[ImageCaptions], regions: Regions, images: Images
+    config: CaptionConfig, captioned: Sequence[ImageCaptions], regions: Regions, images: Images
 ) -> list[list[Right | None]]:
     """The right cells of each word of each caption; None for captions without a phrase that has boxes.
 
@@ -32,7 +32,7 @@ def right_cells(
 
 
 def _of_image(
-    config: CaptionerConfig, one: ImageCaptions, phrases: Sequence[Phrase], images: Images
+    config: CaptionConfig, one: ImageCaptions, phrases: Sequence[Phrase], images: Images
 ) -> list[Right | None]:
     if not phrases:
         return [None] * len(one.captions)
@@ -57,7 +57,7 @@ def _of_image(
     return tables
 
 
-def inside(config: CaptionerConfig, phrase: Phrase, size: tuple[int, int]) -> Cells:
+def inside(config: CaptionConfig, phrase: Phrase, size: tuple[int, int]) -> Cells:
     """The cells inside the boxes of a phrase, in an image of this width and height.
 
     At least one, unless the boxes are outside of the part of the image that the model sees.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.classify import FAMILY, ClassificationOptions
+from regard.systems.classify import FAMILY
+from regard.systems.classify.config import ClassificationOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import (
     PIPE,

@@ -5,75 +5,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Int
 
-from regard.config import Checked, Count, PositiveInt
 from regard.data.documents import BadRows, Document, Format, read_documents
 from regard.data.newsgroups import read_post
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.tokenizer import INNER_UNKNOWN, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError
 from regard.systems.classify.batch import DocumentBatch
+from regard.systems.classify.config import ClassificationData, Posts
 from regard.systems.classify.model import DocumentClassifier, cut_points
 
 ENCODED_AT_ONCE = 512
 """Documents whose texts are in memory at a time while a large file is encoded."""
 WORLD_COUNT = 500
 """Documents of the world to evaluate on, where no number is given."""
-Posts = Literal["", "whole", "body"]
-
-
-@dataclass(frozen=True)
-class DocumentData(Checked):
-    """Which documents to learn from."""
-
-    folder: str = "."
-    """Folder that the other paths are relative to."""
-    train: str = ""
-    """Training documents: a CSV, TSV or JSON lines file (also .gz, .xz, .zip), or a folder or tar archive with one
-    folder per class, such as aclImdb/train or 20news-bydate.tar.gz/20news-bydate-train."""
-    valid: str = ""
-    """Documents to validate with; without them, training documents are held out."""
-    test: str = ""
-    """Documents to test with when training has ended."""
-    format: Literal["auto", "csv", "tsv", "jsonl", "folders"] = "auto"
-    """Format of the documents; auto decides by the name."""
-    columns: tuple[str, str] = ("text", "label")
-    """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
-    label_names: tuple[str, ...] = ()
-    """Names of the classes, in the order of the labels in the files, where those are mere numbers."""
-    posts: Posts = ""
-    """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
-    skip_bad: bool = False
-    """Skip rows that cannot be read, and report them, instead of stopping at the first."""
-    world: Literal["", "reviews"] = ""
-    """Or a generated world: reviews."""
-    examples: PositiveInt = 20_000
-    """Number of documents of the world to generate."""
-    held_out: PositiveInt = 1000
-    """Number of training documents held out for validation, at most a tenth of them."""
-    held_out_test: Count = 0
-    """Number of training documents held out for testing, where there is no test file."""
-    tokens: Literal["word", "bpe"] = "word"
-    """Whole words, or subwords."""
-    vocabulary: PositiveInt = 20_000
-    """Size of the vocabulary."""
-    minimum_count: PositiveInt = 2
-    """Rarer words are unknown."""
-    lowercase: bool = True
-    """Convert all text to lower case."""
-    vectors: str = ""
-    """Word vectors to start from: GloVe or word2vec text, or .npz."""
-
-    def check(self) -> None:
-        """Rules between the fields."""
-        if self.train and self.world:
-            raise OptionError("Give files (train) or a world, not both.")
-        if self.vocabulary < 8:
-            raise OptionError(f"vocabulary must be 8 or more, for the special tokens; got {self.vocabulary}.")
 
 
 class Stream:
@@ -98,7 +46,7 @@ class DocumentSplits(Splits[Stream, list[Document]]):
     bad: BadRows = field(default_factory=BadRows)
 
 
-def read_splits(data: DocumentData) -> DocumentSplits:
+def read_splits(data: ClassificationData) -> DocumentSplits:
     """One pass over the training documents, to learn the classes and to choose what is held out."""
     bad = BadRows(data.skip_bad)
     if data.world:
@@ -147,7 +95,7 @@ def sorted_labels(labels: Iterable[str]) -> list[str]:
     return sorted(found, key=int) if all(map(str.isdecimal, found)) else sorted(found)
 
 
-def _named(data: DocumentData, splits: DocumentSplits) -> DocumentSplits:
+def _named(data: ClassificationData, splits: DocumentSplits) -> DocumentSplits:
     """The splits with the names of the classes in place of the labels in the files."""
     if not data.label_names:
         return splits
@@ -171,7 +119,7 @@ def _named(data: DocumentData, splits: DocumentSplits) -> DocumentSplits:
     )
 
 
-def train_tokenizer(data: DocumentData, documents: Iterable[Document]) -> Tokenizer:
+def train_tokenizer(data: ClassificationData, documents: Iterable[Document]) -> Tokenizer:
     """A tokenizer trained on the training documents."""
     texts = (text for document in documents for text in (document.sentences or (document.text,)))
     return Tokenizer.train(
@@ -276,7 +224,7 @@ def cleaned(document: Document, posts: Posts) -> Document:
     return replace(document, text=text)
 
 
-def _documents(data: DocumentData, name: str, bad: BadRows) -> Iterator[Document]:
+def _documents(data: ClassificationData, name: str, bad: BadRows) -> Iterator[Document]:
     path = Path(data.folder) / name
     format: Format = data.format
     for document in read_documents(path, format=format, columns=data.columns, bad=bad):

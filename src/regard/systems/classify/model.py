@@ -1,20 +1,17 @@
 """DocumentClassifier: hierarchical attention, words to sentences to documents (Yang et al. 2016)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, overload
+from typing import Any, ClassVar, NamedTuple, overload
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from regard.config import Checked, Count, Fraction, PositiveInt
 from regard.data.documents import Document
 from regard.data.sentences import split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
-from regard.systems.classify import ClassificationOptions
 from regard.systems.classify.batch import DocumentBatch, Packing
 from regard.systems.classify.classification import (
     Classification,
@@ -23,44 +20,13 @@ from regard.systems.classify.classification import (
     document_trace,
     weighted_sentences,
 )
-from regard.systems.classify.pooling import Pool, Pooling
+from regard.systems.classify.config import ClassificationConfig, ClassificationOptions
+from regard.systems.classify.pooling import Pooling
 from regard.systems.folder import Labels
 from regard.systems.system import System
 
 CHARACTERS_PER_WORD = 6
 """About how many characters a word has, its space included: what the cost of a text is estimated by."""
-
-
-@dataclass(frozen=True)
-class DocumentClassifierConfig(Checked):
-    """The parts of a document classifier."""
-
-    pool: Pool = "attention"
-    """How words form a sentence and sentences a document: attention, average (HN-AVE) or max (HN-MAX)."""
-    embedding: PositiveInt = 100
-    """Size of a word's vector."""
-    hidden: PositiveInt = 64
-    """Units of each direction of both recurrent networks."""
-    read: Literal["states", "sentences"] = "states"
-    """What sentence attention reads: the states of the sentence network, as in the paper, which also carry what other
-    sentences say, or the sentence vectors, so that the weight of a sentence is about this very sentence."""
-    attention_dim: Count = 0
-    """Size of the attention's hidden layer; 0 for twice `hidden`."""
-    dropout: Fraction = 0.3
-    """Dropout of word vectors, sentence vectors and the document vector."""
-    word_dropout: Fraction = 0.0
-    """Probability that a word is hidden in training."""
-    split: Literal["sentences", "lines"] = "sentences"
-    """What a text is split into: sentences, or its lines."""
-    max_sentence_words: PositiveInt = 64
-    """Longest sentence in tokens; the rest of a longer one becomes the next sentence, so that nothing is lost."""
-    max_sentences: Count = 0
-    """Sentences of a document that are read; those after them are left out and counted. 0 for all."""
-
-    def check(self) -> None:
-        """Rules between the fields."""
-        if self.read == "sentences" and self.pool != "attention":
-            raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
 
 
 class Reading(NamedTuple):
@@ -78,12 +44,12 @@ class DocumentClassifier(System):
     """
 
     kind = "classify"
-    Config = DocumentClassifierConfig
+    Config = ClassificationConfig
     Options = ClassificationOptions
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer, "labels": Labels}
-    config: DocumentClassifierConfig
+    config: ClassificationConfig
 
-    def __init__(self, config: DocumentClassifierConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
+    def __init__(self, config: ClassificationConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
         super().__init__(config)
         if len(labels) < 2:
             raise OptionError(f"A document classifier needs at least two classes; got {list(labels)!s:.200}.")

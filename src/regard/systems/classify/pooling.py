@@ -4,15 +4,13 @@ The sequences are packed, not padded: `owners` says which sequence each state be
 and the cost depends on the number of states alone, however different the lengths are.
 """
 
-from typing import Literal
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.score import Context
+from regard.systems.classify.config import Pool
 
-Pool = Literal["attention", "average", "max"]
 States = Float[Tensor, "n d"]
 Owners = Int[Tensor, "n"]
 Pooled = tuple[Float[Tensor, "s d"], Float[Tensor, "n"]]

@@ -18,8 +18,8 @@ from regard.data.images import ImageInput, open_image
 from regard.errors import OptionError, ShapeError
 from regard.layers.glimpse import GlimpseNetwork
 from regard.systems.folder import Labels
-from regard.systems.glimpse import GlimpseOptions
-from regard.systems.glimpse.result import GlimpserConfig, Glimpses, Policy, make_result
+from regard.systems.glimpse.config import GlimpsesConfig, GlimpsesOptions, Policy
+from regard.systems.glimpse.result import Glimpses, make_result
 from regard.systems.glimpse.square_view import SquareView
 from regard.systems.system import System
 
@@ -41,13 +41,13 @@ class Glimpser(System):
     """A glimpse network, a recurrent core, a classifier, a location policy and its baseline."""
 
     kind = "glimpse"
-    Config = GlimpserConfig
-    Options = GlimpseOptions
+    Config = GlimpsesConfig
+    Options = GlimpsesOptions
     takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
-    config: GlimpserConfig
+    config: GlimpsesConfig
 
-    def __init__(self, config: GlimpserConfig, labels: Sequence[str]) -> None:
+    def __init__(self, config: GlimpsesConfig, labels: Sequence[str]) -> None:
         super().__init__(config)
         if not labels:
             raise OptionError("A glimpse model needs the names of its classes; got none.")
@@ -161,7 +161,7 @@ class Glimpser(System):
     def glimpse(self, images: Any, **options: Any) -> Glimpses | list[Glimpses]:
         """Say what an image shows (a path, a PIL image or an array; see `open_image`), or each image of a list.
 
-        Options are the fields of `GlimpseOptions`. `stream` does the same for an iterable of any length.
+        Options are the fields of `GlimpsesOptions`. `stream` does the same for an iterable of any length.
         """
         checked = self.options(options)
         if isinstance(images, list | tuple):
@@ -173,12 +173,12 @@ class Glimpser(System):
         """Cut an image to the part that the model attends to (`Glimpses.crop_box`)."""
         return open_image(image, channels=3).crop(self.glimpse(image, **options).crop_box)
 
-    def as_text(self, result: Glimpses, options: GlimpseOptions) -> str:
+    def as_text(self, result: Glimpses, options: GlimpsesOptions) -> str:
         """The class, its probability, and where the model looked."""
         path = " ".join(f"({x:.0f},{y:.0f})" for x, y in result.path)
         return f"{result.label} {result.probability:.3f}, looked at {path}"
 
-    def predict(self, inputs: Sequence[ImageInput], options: GlimpseOptions) -> list[Glimpses]:
+    def predict(self, inputs: Sequence[ImageInput], options: GlimpsesOptions) -> list[Glimpses]:
         """The results of one batch of images."""
         views = [self.view(image) for image in inputs]
         pixels = torch.from_numpy(np.stack([view.pixels for view in views])).to(self.device)

@@ -2,69 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.config import Checked, PositiveFloat, PositiveInt
-from regard.errors import OptionError
 from regard.layers.glimpse import window_offsets
+from regard.systems.glimpse.config import GlimpsesConfig
 from regard.systems.glimpse.square_view import SquareView
 from regard.systems.system import Result
 from regard.trace import Axis, Box, Map, Series, Trace
 from regard.trace.data_uri import to_data_uri
-
-Policy = Literal["learned", "random", "center"]
-
-MAX_IMAGE_SIZE = 8192
-MAX_GLIMPSES = 1000
-"""What a model can be asked for without taking the memory of the machine."""
-
-
-@dataclass(frozen=True)
-class GlimpserConfig(Checked):
-    """The parts of a glimpse model."""
-
-    image_size: PositiveInt = 60
-    """Height and width of an image in pixels. Larger images are made smaller; smaller ones get a dark border."""
-    channels: Literal[1, 3] = 1
-    """1 for grey images, 3 for RGB."""
-    light_on_dark: bool = True
-    """Invert images whose border is bright, since digits are learned light on dark."""
-    num_glimpses: PositiveInt = 6
-    """Number of glimpses."""
-    glimpse_size: PositiveInt = 12
-    """Height and width of a glimpse in pixels."""
-    num_scales: PositiveInt = 3
-    """Scales of the retina; each sees twice as far as the one before it, and half as sharply."""
-    what: Literal["linear", "convolution"] = "linear"
-    """How the pixels of a glimpse are read: by a linear layer (Mnih et al. 2014), or by two convolutions."""
-    glimpse_dim: PositiveInt = 128
-    """Units for what is seen, and for where."""
-    hidden: PositiveInt = 256
-    """Units of the core."""
-    core: Literal["lstm", "rnn"] = "lstm"
-    """The recurrent core: an LSTM, or a plain network with ReLU (Mnih et al. 2014)."""
-    locator_dim: PositiveInt = 128
-    """Units of the hidden layer of the location policy."""
-    policy: Policy = "learned"
-    """Who chooses the locations: the learned policy, or as baselines random (uniform) or center (always the centre)."""
-    location_noise: PositiveFloat = 0.05
-    """Standard deviation of the locations around the mean of the policy, where 2 is the width of the image."""
-
-    def check(self) -> None:
-        """Limits of the fields, and rules between them."""
-        for name, limit in (("image_size", MAX_IMAGE_SIZE), ("num_glimpses", MAX_GLIMPSES)):
-            if (value := getattr(self, name)) > limit:
-                raise OptionError(f"{name} must be at most {limit}; got {value}.")
-        widest = self.glimpse_size * 2 ** min(self.num_scales - 1, 64)
-        if widest > 4 * self.image_size:
-            raise OptionError(
-                f"A retina of {self.num_scales} scales from {self.glimpse_size} pixels sees {widest} pixels, more than "
-                f"four times image_size {self.image_size}. Set fewer scales or a smaller glimpse_size."
-            )
 
 
 @dataclass(frozen=True)
@@ -89,7 +37,7 @@ def make_result(
     view: SquareView,
     path: Float[Tensor, "t 2"],
     beliefs: Float[Tensor, "t classes"],
-    config: GlimpserConfig,
+    config: GlimpsesConfig,
     labels: Sequence[str],
 ) -> Glimpses:
     """The result of one image, from the locations of its glimpses and the probabilities after each."""
@@ -113,7 +61,7 @@ def make_result(
     )
 
 
-def _windows(path: Float[Tensor, "t 2"], config: GlimpserConfig, scale: int) -> Int[Tensor, "t 4"]:
+def _windows(path: Float[Tensor, "t 2"], config: GlimpsesConfig, scale: int) -> Int[Tensor, "t 4"]:
     """Left, top, right and bottom of what a scale sees in each glimpse, in pixels of the square, cut at its edges."""
     side, size = config.image_size, config.glimpse_size
     offsets = window_offsets(path, image=(side, side), size=size, scale=scale)
@@ -124,7 +72,7 @@ def _trace(
     view: SquareView,
     path: Float[Tensor, "t 2"],
     beliefs: Float[Tensor, "t classes"],
-    config: GlimpserConfig,
+    config: GlimpsesConfig,
     labels: Sequence[str],
 ) -> Trace:
     """The square that was looked at; for each glimpse its point, a box per scale (finest first), and the belief."""

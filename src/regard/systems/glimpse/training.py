@@ -1,6 +1,5 @@
 """How a glimpse model learns: images drawn on the device, classes by cross-entropy, locations by REINFORCE."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,17 +7,15 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.data.batches import BatchLoader
 from regard.data.splits import Splits
 from regard.decoders.cuda_graphs import GraphedLoop
 from regard.errors import DataError, OptionError
+from regard.systems.glimpse.config import GlimpsesData, GlimpsesTrain, Policy
 from regard.systems.glimpse.evaluation import measure
 from regard.systems.glimpse.model import Glimpser, Path
-from regard.systems.glimpse.result import Policy
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment, tensor_checksum
-from regard.training.settings import TrainSettings
 from regard.training.task import Task
 from regard.worlds.digits import DIGITS, DigitImages, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
 
@@ -30,52 +27,13 @@ _VALIDATION_BATCH = 1000
 _VALID_SEED, _TEST_SEED = 11, 12
 
 
-@dataclass(frozen=True)
-class GlimpseData(Checked):
-    """Which digits to learn from, and how they are drawn into images."""
-
-    folder: str = ""
-    """Folder with the IDX files of MNIST; without one, digits are drawn from fonts."""
-    pieces: Count = 0
-    """Pieces of other digits that clutter each image."""
-    piece_size: PositiveInt = 8
-    """Height and width of a piece in pixels."""
-    distortion: Probability = 0.0
-    """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
-    distort_tests: bool = False
-    """Distort the digits of validation and test images as well."""
-    examples: Count = 0
-    """Images in an epoch, each drawn anew; 0 for one of each training digit of MNIST, or 20,000 of fonts."""
-    held_out: PositiveInt = 5000
-    """MNIST: number of training digits held out for validation. Fonts: number of validation images."""
-    test_examples: Count = 0
-    """Number of test images; 0 for 10,000 of MNIST (each test digit once) or 2,000 of fonts."""
-
-
-@dataclass(frozen=True)
-class GlimpseTrain(TrainSettings):
-    """How to train a glimpse model."""
-
-    warmup: Fraction = 0.02
-    batch_size: PositiveInt = 512
-    """Images in a batch."""
-    reinforce_weight: NonNegativeFloat = 0.1
-    """Weight of the REINFORCE term, which teaches the policy, beside the cross-entropy of the class."""
-    baseline_weight: NonNegativeFloat = 1.0
-    """Weight of the squared error of the baseline, the reward that is expected before each glimpse."""
-    belief_weight: NonNegativeFloat = 0.0
-    """Weight of the mean cross-entropy after the earlier glimpses; 0 to teach only the last answer."""
-    first_noise: PositiveFloat = 0.25
-    """Standard deviation of the locations around the mean of the policy at first; it falls to model.location_noise."""
-
-
-class GlimpseTask(Task):
+class GlimpsesTask(Task):
     """The steps of training and validation."""
 
     unit = "images"
-    settings: GlimpseTrain
+    settings: GlimpsesTrain
 
-    def __init__(self, model: Glimpser, settings: GlimpseTrain, total_steps: int) -> None:
+    def __init__(self, model: Glimpser, settings: GlimpsesTrain, total_steps: int) -> None:
         super().__init__(settings, total_steps)
         self.model = model
         self._graphs = GraphedLoop()
@@ -170,11 +128,11 @@ class GlimpseTask(Task):
         return dict(self.model.named_parameters())
 
 
-class GlimpseExperiment(Experiment[Glimpser]):
+class GlimpsesExperiment(Experiment[Glimpser]):
     """Digits in, a trained glimpse model out."""
 
-    Data = GlimpseData
-    Train = GlimpseTrain
+    Data = GlimpsesData
+    Train = GlimpsesTrain
     file_fields = ("folder",)
     score = "valid_accuracy"
 
@@ -218,7 +176,7 @@ class GlimpseExperiment(Experiment[Glimpser]):
             splits.train, examples=examples, batch_size=settings.batch_size, seed=settings.seed
         )
         valid = splits.valid.loader(max(_VALIDATION_BATCH, settings.batch_size))
-        return GlimpseTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
+        return GlimpsesTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
 
     def test(self, model: Glimpser, splits: DigitSplits) -> dict[str, Any]:
         """Error of one pass, and how many glimpses fall on the digit, beside random and central ones."""

@@ -18,7 +18,8 @@ from regard.systems.output import (
     warn_of_files,
     writing,
 )
-from regard.systems.read import FAMILY, ReadingOptions
+from regard.systems.read import FAMILY
+from regard.systems.read.config import ReadingOptions
 
 
 def read(

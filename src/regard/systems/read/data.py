@@ -4,17 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
-from regard.config import Checked, Count, PositiveInt
 from regard.data.datasets import hint_for
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import read_lines
 from regard.data.vocabulary import Vocabulary, split_words
 from regard.errors import DataError, OptionError
+from regard.systems.read.config import ReadingData
 
-Format = Literal["auto", "lines", "labelled", "trees", "inference", "tagged"]
 FORMATS: dict[str, tuple[str, ...]] = {
     "language-model": ("lines",),
     "classify": ("labelled", "trees"),
@@ -38,55 +36,6 @@ class Example:
 
 
 ReadingSplits = Splits[list[Example], list[Example]]
-
-
-@dataclass(frozen=True)
-class ReadingData(Checked):
-    """Which sentences to learn from."""
-
-    folder: str = "."
-    """Folder that the other paths are relative to."""
-    train: str = ""
-    """Training sentences (plain, .gz, .xz or .zip; the ending may be left out)."""
-    valid: str = ""
-    """Validation sentences; without them, training sentences are held out."""
-    test: str = ""
-    """Test sentences, scored when training has ended."""
-    format: Format = "auto"
-    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
-    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
-    has."""
-    world: Literal["", "stories"] = ""
-    """Or a generated world; stories is for the task tag."""
-    examples: PositiveInt = 30_000
-    """Number of sentences of the world to generate."""
-    held_out: PositiveInt = 1000
-    """Number of training sentences held out for validation where there is no validation file."""
-    held_out_test: Count = 0
-    """Number of training sentences held out for testing where there is no test file."""
-    split: Literal["words", "spaces"] = "words"
-    """How text is split: words separates punctuation and contractions, spaces takes the text as it is split already."""
-    lowercase: bool = False
-    """Convert all text to lower case."""
-    vocabulary: Count = 0
-    """Size of the vocabulary; 0 for all words."""
-    minimum_count: PositiveInt = 1
-    """Words that occur fewer times are unknown."""
-    max_words: PositiveInt = 200
-    """Longest training sentence in words; longer ones are left out and counted."""
-    phrases: bool = False
-    """trees: learn from every labelled phrase, not only from whole sentences."""
-    binary: bool = False
-    """trees: negative and positive only; neutral sentences and phrases are left out."""
-    vectors: str = ""
-    """Word vectors to start from, such as GloVe: a text file, or an .npz archive (vectors, words)."""
-
-    def check(self) -> None:
-        """Rules between the fields."""
-        if self.train and self.world:
-            raise OptionError("Give a training file or a world, not both.")
-        if (self.phrases or self.binary) and self.format != "trees":
-            raise OptionError(f"phrases and binary are for the format trees; got {self.format!r}.")
 
 
 def read_splits(data: ReadingData, task: str, direction: str) -> ReadingSplits:

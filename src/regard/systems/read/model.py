@@ -19,9 +19,8 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.search import search
 from regard.systems.folder import Labels
-from regard.systems.read import ReadingOptions
 from regard.systems.read.assembly import Judged, build_network
-from regard.systems.read.config import ReaderConfig
+from regard.systems.read.config import ReadingConfig, ReadingOptions
 from regard.systems.read.result import Reading
 from regard.systems.read.traces import pair_trace, sentence_trace
 from regard.systems.system import System, batches_by_cost
@@ -43,13 +42,13 @@ class Reader(System):
     """A reader of one task, its vocabulary and its labels."""
 
     kind = "read"
-    Config = ReaderConfig
+    Config = ReadingConfig
     Options = ReadingOptions
     json_input = "pair"
     assets: ClassVar[Mapping[str, Any]] = {"vocabulary": Vocabulary, "labels": Classes}
-    config: ReaderConfig
+    config: ReadingConfig
 
-    def __init__(self, config: ReaderConfig, vocabulary: Vocabulary, labels: Sequence[str] = ()) -> None:
+    def __init__(self, config: ReadingConfig, vocabulary: Vocabulary, labels: Sequence[str] = ()) -> None:
         super().__init__(config)
         if bool(labels) == (config.task == "language-model"):
             raise OptionError(f"A reader with task {config.task!r} has {'no' if labels else 'some'} labels.")

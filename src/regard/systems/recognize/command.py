@@ -8,7 +8,8 @@ from cyclopts import Parameter
 from regard.errors import OptionError
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import read_texts, result_text, say, writing
-from regard.systems.recognize import FAMILY, RecognitionOptions
+from regard.systems.recognize import FAMILY
+from regard.systems.recognize.config import RecognitionOptions
 
 
 def recognize(

@@ -20,7 +20,8 @@ from regard.systems.output import (
     warn_of_files,
     writing,
 )
-from regard.systems.translate import FAMILY, MAX_TOKENS, Symmetrize, TranslationOptions
+from regard.systems.translate import FAMILY
+from regard.systems.translate.config import MAX_TOKENS, Symmetrize, TranslationOptions
 
 
 def translate(
