@@ -10,8 +10,7 @@ from regard.data.images import Images
 from regard.data.regions import Phrase
 from regard.errors import DataError, RegardError
 from regard.systems.caption.config import CaptionConfig
-from regard.systems.caption.guidance import right_cells
-from regard.systems.caption.matching import WordCells
+from regard.systems.caption.guidance import WordCells, right_cells
 from regard.systems.run import read_recipe, train
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")

@@ -11,8 +11,8 @@ from PIL import Image
 import regard
 from regard.errors import DataError, OptionError, ShapeError
 from regard.systems.glimpse.config import GlimpsesConfig
+from regard.systems.glimpse.data import SquareView
 from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.square_view import SquareView
 
 SMALL = {"image_size": 17, "glimpse_size": 5, "num_scales": 2, "num_glimpses": 3, "hidden": 11, "glimpse_dim": 7}
 

@@ -13,9 +13,15 @@ from torch.nn import functional
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.word_vectors import read_vectors
 from regard.errors import DataError, OptionError
-from regard.systems.classify.batch import DocumentBatch
 from regard.systems.classify.config import ClassificationData, ClassificationTrain, parse_class_weights
-from regard.systems.classify.data import DocumentIds, DocumentSplits, encode_documents, read_splits, train_tokenizer
+from regard.systems.classify.data import (
+    DocumentBatch,
+    DocumentIds,
+    DocumentSplits,
+    encode_documents,
+    read_splits,
+    train_tokenizer,
+)
 from regard.systems.classify.model import DocumentClassifier
 from regard.training.experiment import Experiment
 from regard.training.task import Task

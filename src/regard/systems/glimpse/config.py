@@ -10,9 +10,7 @@ from regard.errors import OptionError
 from regard.training.settings import TrainSettings
 
 Policy = Literal["learned", "random", "center"]
-
 MAX_IMAGE_SIZE = 8192
-
 MAX_GLIMPSES = 1000
 """What a model can be asked for without taking the memory of the machine."""
 

@@ -8,23 +8,21 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.batches import BatchLoader
-from regard.data.splits import Splits
 from regard.decoders.cuda_graphs import GraphedLoop
-from regard.errors import DataError, OptionError
+from regard.errors import DataError
 from regard.systems.glimpse.config import GlimpsesData, GlimpsesTrain, Policy
+from regard.systems.glimpse.data import DigitSplits, digit_world, read_splits
 from regard.systems.glimpse.evaluation import measure
 from regard.systems.glimpse.model import Glimpser, Path
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment, tensor_checksum
 from regard.training.task import Task
-from regard.worlds.digits import DIGITS, DigitImages, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
+from regard.worlds.digits import DIGITS
 
 DigitBatch = tuple[UInt8[Tensor, "b 1 h w"], Int[Tensor, "b"]]
-DigitSplits = Splits[Glyphs, DigitImages]
 LOG_STEPS = 20
 """Steps between two readings of the loss."""
 _VALIDATION_BATCH = 1000
-_VALID_SEED, _TEST_SEED = 11, 12
 
 
 class GlimpsesTask(Task):
@@ -138,22 +136,7 @@ class GlimpsesExperiment(Experiment[Glimpser]):
 
     def read(self) -> DigitSplits:
         """The digits to train with, and the images to validate and test with, which are always the same."""
-        data, config, device = self.recipe.data, self.recipe.model, choose_device()
-        if config.channels != 1:
-            raise OptionError(f"Digits are grey: set --model.channels 1; got {config.channels}.")
-        if data.folder:
-            train, valid, test = mnist_glyphs(data.folder, held_out=data.held_out)
-            num_valid, num_test = len(valid), data.test_examples or len(test)
-        else:
-            train, valid, test = font_glyphs()
-            num_valid, num_test = data.held_out, data.test_examples or 2000
-        tests = self._world(data.distortion if data.distort_tests else 0.0)
-        return Splits(
-            train.to(device),
-            # Drawn on the CPU, whose random numbers are the same everywhere.
-            tests.fixed(valid, num_valid, seed=_VALID_SEED).to(device),
-            tests.fixed(test, num_test, seed=_TEST_SEED).to(device),
-        )
+        return read_splits(self.recipe.data, self.recipe.model, choose_device())
 
     def checksums(self, splits: DigitSplits) -> dict[str, str]:
         """Of the digits to train with, and of the images to validate and test with."""
@@ -170,9 +153,9 @@ class GlimpsesExperiment(Experiment[Glimpser]):
 
     def task(self, model: Glimpser, splits: DigitSplits) -> tuple[Task, BatchLoader, BatchLoader]:
         """Batches of images that are drawn on the device."""
-        settings, data = self.recipe.train, self.recipe.data
+        settings, data, config = self.recipe.train, self.recipe.data, self.recipe.model
         examples = data.examples or (len(splits.train) if data.folder else 20_000)
-        train = self._world(data.distortion).loader(
+        train = digit_world(data, config, data.distortion).loader(
             splits.train, examples=examples, batch_size=settings.batch_size, seed=settings.seed
         )
         valid = splits.valid.loader(max(_VALIDATION_BATCH, settings.batch_size))
@@ -192,7 +175,3 @@ class GlimpsesExperiment(Experiment[Glimpser]):
             "center_on_digit": found["center"].on_digit,
             "random_path_error": found["random"].error,
         }
-
-    def _world(self, distortion: float) -> DigitWorld:
-        data = self.recipe.data
-        return DigitWorld(self.recipe.model.image_size, data.pieces, data.piece_size, distortion)

@@ -13,9 +13,16 @@ from regard.data.batches import BatchLoader, CostBatches
 from regard.data.tokenizer import UNKNOWN
 from regard.data.word_vectors import read_vectors
 from regard.errors import DataError, OptionError
-from regard.systems.read.batches import IGNORED, Examples, ReadingBatch
 from regard.systems.read.config import ReadingData, ReadingTrain
-from regard.systems.read.data import ReadingSplits, build_vocabulary, labels_of, read_splits
+from regard.systems.read.data import (
+    IGNORED,
+    Examples,
+    ReadingBatch,
+    ReadingSplits,
+    build_vocabulary,
+    labels_of,
+    read_splits,
+)
 from regard.systems.read.evaluation import accuracy, antecedent_scores, model_perplexity
 from regard.systems.read.model import Reader, with_end
 from regard.training.experiment import Experiment

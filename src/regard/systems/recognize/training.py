@@ -9,19 +9,17 @@ from torch.nn import functional
 
 from regard.data.augmentation import cutout, random_crop, random_flip
 from regard.data.batches import BatchLoader
-from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
-from regard.data.splits import Splits
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
 from regard.systems.recognize.config import RecognitionData, RecognitionTrain
+from regard.systems.recognize.data import ImageSplits, read_splits
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment, tensor_checksum
 from regard.training.task import Task
 
 ImageBatch = tuple[UInt8[Tensor, "b c h w"], Int[Tensor, "b"]]
-ImageSplits = Splits[LabelledImages, LabelledImages]
 
 
 class RecognitionTask(Task):
@@ -90,25 +88,7 @@ class RecognitionExperiment(Experiment[ImageClassifier]):
 
     def read(self) -> ImageSplits:
         """The images of the recipe."""
-        data, config = self.recipe.data, self.recipe.model
-        size, channels = config.image_size, config.channels
-        if data.format == "folders":
-            train = read_class_folders(data.folder, size=size, channels=channels, progress=self.progress)
-            if data.test_folder:
-                test = read_class_folders(data.test_folder, size=size, channels=channels, progress=self.progress)
-            else:
-                train, test = train.hold_out(min(data.held_out_test, len(train) // 10))
-        else:
-            train, test = (read_mnist if data.format == "mnist" else read_cifar10)(data.folder)
-        if test.classes != train.classes:
-            raise DataError(f"The test images show {list(test.classes)}, the training images {list(train.classes)}.")
-        if tuple(train.images.shape[1:]) != (channels, size, size):
-            raise OptionError(
-                f"The images are {' x '.join(map(str, train.images.shape[1:]))}; the model takes {channels} x {size} x "
-                f"{size}. Set --model.channels and --model.image_size."
-            )
-        train, valid = train.hold_out(max(1, min(data.held_out, len(train) // 10)))
-        return Splits(train, valid, test if len(test) else None)
+        return read_splits(self.recipe.data, self.recipe.model, progress=self.progress)
 
     def checksums(self, splits: ImageSplits) -> dict[str, str]:
         """Of the pixels and classes of each part."""

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from regard.worlds.tapes import Task
 
 _OF_NTM = ("controller", "slots", "width", "read_heads", "write_heads", "max_shift")
-
 MAX_NUMBERS = 2**24
 """Numbers in the largest memory; each tape of a batch has its own, at every step of training."""
 

@@ -13,8 +13,8 @@ from torch.nn import functional
 from regard.errors import OptionError
 from regard.systems.system import Result, System
 from regard.systems.tape.config import TapeConfig, TapeOptions
+from regard.systems.tape.data import is_one, length_of, read_rows, step_labels
 from regard.systems.tape.networks import Answered, AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork
-from regard.systems.tape.sequences import is_one, length_of, read_rows, step_labels
 from regard.trace import Axis, Map, Series, Trace
 from regard.worlds.tapes import Drawn, Recall, RepeatCopy, Tapes, Task
 

@@ -12,19 +12,13 @@ from regard.training.settings import TrainSettings
 
 Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
 """How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
-
 MAX_TOKENS = 1000
 """Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
-
 AS_READ = {"split": False, "copy_unknown": False, "recase": False}
 """Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
-
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
-
 ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
-
 RECURRENT = ("plain", "rnnsearch", "luong")
-
 _USED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("hidden", "encoder_hidden", "cell", "bidirectional", "state_dropout", "output_dropout"), RECURRENT

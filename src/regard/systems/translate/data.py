@@ -20,7 +20,6 @@ from regard.systems.translate.config import TranslationData, parse_world
 
 Pair = tuple[str, str]
 Pairs = list[Pair]
-
 TOKENIZER_PAIRS = 1_000_000
 """A tokenizer is trained on at most this many pairs: of a larger corpus, on every n-th."""
 
