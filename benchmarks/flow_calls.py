@@ -1,6 +1,6 @@
 """Count the functions and files of regard that seven everyday flows pass through: `python benchmarks/flow_calls.py`.
 
-A call is one entry into Python code below `src/regard`, lambdas and comprehensions included; files are the modules that were
+A call is one entry into Python code below `src/regard`, lambdas and comprehensions included; files are the modules
 entered. The counts depend on no clock, so a test holds them to the goals below.
 """
 
