@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.data.datasets import hint_for
+from regard.data.batches import pad
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
-from regard.data.padding import pad
+from regard.data.public.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import read_lines
 from regard.data.vocabulary import Vocabulary, split_words

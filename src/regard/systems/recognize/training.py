@@ -7,11 +7,11 @@ from jaxtyping import Int, UInt8
 from torch import Tensor
 from torch.nn import functional
 
-from regard.data.augmentation import cutout, random_crop, random_flip
 from regard.data.batches import BatchLoader
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
+from regard.systems.recognize.augmentation import cutout, random_crop, random_flip
 from regard.systems.recognize.config import RecognitionData, RecognitionTrain
 from regard.systems.recognize.data import ImageSplits, read_splits
 from regard.systems.recognize.model import ImageClassifier
