@@ -14,7 +14,7 @@ from regard.data.documents import Document
 from regard.data.sentences import split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
-from regard.systems.classify import ClassificationOptions
+from regard.systems.classify.config import ClassificationOptions
 from regard.systems.classify.batch import DocumentBatch, Packing
 from regard.systems.classify.classification import (
     Classification,
