@@ -72,7 +72,7 @@ def test_each_system_has_its_four_files():
     for folder in (ROOT / "systems").iterdir():
         if (folder / "__init__.py").is_file():
             names = {file.stem for file in folder.glob("*.py")}
-            assert {"model", "experiment", "evaluation", "command"} <= names, folder.name
+            assert {"model", "training", "evaluation", "command"} <= names, folder.name
 
 
 def test_rooms_have_names():

@@ -25,7 +25,9 @@ def test_shipped_models_are_small_and_say_what_they_are():
         assert model.summary, model.name
         assert model.headline, model.name
         assert any(name in model.metrics for name in registry.entry(model.kind).declaration.headline), model.name
-        assert registry.entry(model.kind).declaration.test_of(model.metrics), f"{model.name} says what its scores were measured on"
+        assert registry.entry(model.kind).declaration.test_of(model.metrics), (
+            f"{model.name} says what its scores were measured on"
+        )
 
 
 def test_every_shipped_model_loads_in_evaluation_mode():

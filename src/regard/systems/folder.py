@@ -267,7 +267,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{wrong}: {error!r}.") from error
     if not isinstance(parts["system"], str) or not parts["system"]:
-        raise ModelError(f"{wrong}: system must be a name such as translator; got {str(parts['system'])[:80]!r}.")
+        raise ModelError(f"{wrong}: system must be a name such as translate; got {str(parts['system'])[:80]!r}.")
     if not all(isinstance(parts[name], dict) for name in ("config", "assets", "sha256")):
         raise ModelError(f"{wrong}: config, assets and sha256 must be tables.")
     if not isinstance(parts["version"], str) or not re.fullmatch(r"\d{1,9}(\.\w{1,20})*", parts["version"]):

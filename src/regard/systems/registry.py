@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from regard.config import Checked, nearest_hint
 from regard.errors import OptionError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from regard.systems.system import System
     from regard.training.experiment import Experiment
 
+Part = TypeVar("Part")
 SYSTEMS = ("translate", "caption", "recognize", "classify", "read", "tape", "glimpse")
 """Every system of regard by its name, which is its verb: the folder in `regard.systems`, the command, the route, the
 line `system = ...` of a recipe and of config.json."""
@@ -101,24 +102,24 @@ class Entry:
         """The System class."""
         from regard.systems.system import System
 
-        return self._the_class("model", lambda each: issubclass(each, System), "subclass of System")
+        return self._the_class("model", System)
 
     @cached_property
     def experiment(self) -> "type[Experiment[Any]]":
         """The Experiment class."""
         from regard.training.experiment import Experiment
 
-        return self._the_class("training", lambda each: issubclass(each, Experiment), "subclass of Experiment")
+        return self._the_class("training", Experiment)
 
     @cached_property
     def options(self) -> type[Checked]:
         """The options of its verb."""
-        return self._the_class("config", lambda each: each.__name__.endswith("Options"), "class ...Options")
+        return self._the_class("config", Checked, ending="Options")
 
     @cached_property
     def test_set(self) -> type[Checked]:
         """What a model is evaluated on: the options of `regard evaluate`."""
-        return self._the_class("config", lambda each: each.__name__.endswith("Test"), "class ...Test")
+        return self._the_class("config", Checked, ending="Test")
 
     @property
     def tables(self) -> dict[str, type[Checked]]:
@@ -128,7 +129,9 @@ class Entry:
     @property
     def commands(self) -> "dict[str, Callable[..., None]]":
         """Its commands by name, that of its verb first."""
-        named = {name: self._function("command", name.replace("-", "_")) for name in (self.name, *self.declaration.commands)}
+        named = {
+            name: self._function("command", name.replace("-", "_")) for name in (self.name, *self.declaration.commands)
+        }
         return {name: function for name, function in named.items() if function is not None}
 
     @property
@@ -149,15 +152,19 @@ class Entry:
     def _function(self, role: str, name: str) -> "Callable[..., Any] | None":
         return getattr(self.part(role), name, None)
 
-    def _the_class(self, role: str, fits: "Callable[[type], bool]", described: str) -> Any:
-        """The only fitting class that a part defines itself."""
+    def _the_class(self, role: str, base: type[Part], ending: str = "") -> type[Part]:
+        """The only subclass of `base`, of a name with this ending, that a part defines itself."""
         part = self.part(role)
-        own = [] if part is None else [each for each in vars(part).values() if isinstance(each, type)]
-        found = {each for each in own if part is not None and each.__module__ == part.__name__ and fits(each)}
+        found = {
+            each
+            for each in ([] if part is None else vars(part).values())
+            if isinstance(each, type) and each.__module__ == getattr(part, "__name__", None)
+            if issubclass(each, base) and each.__name__.endswith(ending)
+        }
         if len(found) != 1:
-            names = ", ".join(sorted(each.__name__ for each in found)) or "none"
-            place = self.module if part is not None and part is self.home else f"{self.module}.{role}"
-            raise TypeError(f"The system {self.name!r} needs exactly one {described} in {place}; found {names}.")
+            named = ", ".join(sorted(each.__name__ for each in found)) or "none"
+            wanted = f"class whose name ends in {ending}" if ending else f"subclass of {base.__name__}"
+            raise TypeError(f"The system {self.name!r} needs exactly one {wanted} in its part {role}; found {named}.")
         return found.pop()
 
 

@@ -107,4 +107,4 @@ def test_significance_finds_a_difference_where_there_is_one():
         assert float(values[1]) < 0.05 < float(values[2])
         assert values[3] == "same"
     with pytest.raises(OptionError, match="the same sentences"):
-        significance([reports[0], Report("other", "1 sentence", {}, outputs=reports[1].outputs[:1])])
+        compare([reports[0], Report("other", "1 sentence", {}, outputs=reports[1].outputs[:1])])

@@ -219,7 +219,7 @@ def align_corpus(
         JSON lines with right links (src, tgt, sure, possible): prints the error rate after each round.
     """
     from regard.data.gold_alignments import read_gold
-    from regard.systems.translate.config import corpus_alignment
+    from regard.systems.translate import corpus_alignment
 
     done = corpus_alignment.align_corpus(
         source,

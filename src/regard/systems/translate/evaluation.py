@@ -24,8 +24,8 @@ from regard.metrics.attention import entropy
 from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity, translation_scores
 from regard.search.options import Search
 from regard.systems.report import Measure, Report
-from regard.systems.translate.config import AS_READ, TranslationTest
 from regard.systems.translate.alignment import alignment_error
+from regard.systems.translate.config import AS_READ, TranslationTest
 from regard.systems.translate.data import Pairs, parse_world, world_pairs
 from regard.systems.translate.model import Translator
 
