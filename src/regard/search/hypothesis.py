@@ -10,7 +10,6 @@ from torch import Tensor
 
 from regard.errors import NonFiniteError, OptionError
 
-
 LOWEST = -1e4
 """Log-probability of a token that a prefix demands and the model finds impossible; sums with it still tell the tokens
 after the prefix apart."""
