@@ -72,11 +72,11 @@ def test_each_system_has_its_four_files():
     for folder in (ROOT / "systems").iterdir():
         if (folder / "__init__.py").is_file():
             names = {file.stem for file in folder.glob("*.py")}
-            assert {"model", "experiment", "evaluation", "command"} <= names, folder.name
+            assert {"model", "training", "evaluation", "command"} <= names, folder.name
 
 
 def test_rooms_have_names():
-    nameless = {"utils", "util", "common", "helpers", "helper", "base", "registry", "misc"}
+    nameless = {"utils", "util", "common", "helpers", "helper", "base", "misc"}
     assert not [file for file in FILES if nameless & set(file.relative_to(ROOT).with_suffix("").parts)]
 
 
