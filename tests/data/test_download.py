@@ -12,9 +12,9 @@ import zipfile
 
 import pytest
 
-from regard.data import datasets, download
-from regard.data.datasets import DATASETS, Dataset, File, hint_for, list_datasets
-from regard.data.download import get
+from regard.data.public import datasets, download
+from regard.data.public.datasets import DATASETS, Dataset, File, hint_for, list_datasets
+from regard.data.public.download import get
 from regard.errors import DataError, OptionError
 
 CONTENT = {"a.txt": b"one\n" * 999, "b.txt": b"un\n"}

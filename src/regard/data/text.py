@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import struct
 import unicodedata
 import zipfile
@@ -25,6 +26,7 @@ MAX_FILE_BYTES = 2**29
 """A larger file is refused where it must be read whole: a small archive can expand to many gigabytes."""
 
 _BOM = b"\xef\xbb\xbf"
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _SIGNATURES = {
     b"\x1f\x8b": "It looks compressed with gzip: give it a name that ends in .gz.",
     b"\xfd7zXZ": "It looks compressed with xz: give it a name that ends in .xz.",
@@ -324,3 +326,20 @@ def _pick(row: dict[str, object], name: str, source: str, target: str) -> tuple[
         )
     left, right = (unicodedata.normalize("NFC", cast(str, cell)) for cell in picked)
     return left, right
+
+
+def split_sentences(text: str, *, lines: bool = False) -> list[str]:
+    """The sentences of a text in any language, in order, without the whitespace around them.
+
+    Sentences end where the rules of sentencex say so (abbreviations and decimal points do not end one), and at blank
+    lines. HTML line breaks count as line ends. With `lines`, each line is a sentence instead.
+    """
+    text = _LINE_BREAK.sub("\n" if lines else "\n\n", unicodedata.normalize("NFC", well_formed(text)))
+    if lines:
+        found = text.splitlines()
+    else:
+        # Imported here, because documents that are already split need no splitter.
+        from sentencex import segment
+
+        found = segment("en", text)
+    return [sentence for sentence in (each.strip() for each in found) if sentence]

@@ -13,7 +13,7 @@ import regard
 from regard.attention import mask
 from regard.attention.attend import attend
 from regard.data.documents import Document
-from regard.data.sentences import split_sentences
+from regard.data.text import split_sentences
 from regard.errors import DataError, OptionError
 from regard.systems.classify.batch import DocumentBatch, Packing
 from regard.systems.classify.model import DocumentClassifier, cut_points

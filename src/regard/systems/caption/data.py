@@ -13,12 +13,11 @@ import torch
 from torch import Tensor
 
 from regard.config import Checked, Count, PositiveInt
-from regard.data.captioned_images import CaptionedImages, Right
+from regard.data.captioned_images import CaptionedImages, ImageTensors, Right
 from regard.data.captions import ImageCaptions, read_captions
-from regard.data.datasets import hint_for
 from regard.data.features import FeatureStore
-from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
+from regard.data.public.datasets import hint_for
 from regard.data.regions import read_regions
 from regard.data.splits import Splits
 from regard.data.tokenizer import Tokenizer

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from regard.data.batches import pad
 from regard.data.images import PREPARATIONS, ImageInput, open_image
-from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.protocol import Unrolled
 from regard.encoders.annotations import PCA, Annotations, Strided

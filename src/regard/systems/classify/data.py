@@ -12,7 +12,7 @@ from jaxtyping import Int
 
 from regard.config import Checked, Count, PositiveInt
 from regard.data.documents import BadRows, Document, Format, read_documents
-from regard.data.newsgroups import read_post
+from regard.data.public.newsgroups import read_post
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.tokenizer import INNER_UNKNOWN, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError

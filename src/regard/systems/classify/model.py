@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from regard.config import Checked, Count, Fraction, PositiveInt
 from regard.data.documents import Document
-from regard.data.sentences import split_sentences
+from regard.data.text import split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
 from regard.systems.classify import ClassificationOptions

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.data.vocabulary import Vocabulary
 from regard.errors import DataError
 from regard.systems.read.data import Example

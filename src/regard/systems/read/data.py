@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from regard.config import Checked, Count, PositiveInt
-from regard.data.datasets import hint_for
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
+from regard.data.public.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import read_lines
 from regard.data.vocabulary import Vocabulary, split_words

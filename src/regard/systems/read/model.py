@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.data.text import well_formed
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
 from regard.data.vocabulary import Vocabulary, join_words, split_words

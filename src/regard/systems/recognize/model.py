@@ -11,7 +11,6 @@ from torch import Tensor
 
 from regard.config import Checked, Fraction, Names, PositiveInt, own_parts
 from regard.data.images import ImageInput, Square, channels_first, open_image
-from regard.data.mnist_style import to_mnist_style
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
 from regard.encoders.image_networks import NETWORKS, make_net
@@ -20,6 +19,7 @@ from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.folder import Labels
 from regard.systems.recognize import RecognitionOptions
+from regard.systems.recognize.mnist_style import to_mnist_style
 from regard.systems.system import Result, System
 
 

@@ -9,13 +9,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveInt
-from regard.data.augmentation import cutout, random_crop, random_flip
 from regard.data.batches import BatchLoader
 from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
 from regard.data.splits import Splits
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
+from regard.systems.recognize.augmentation import cutout, random_crop, random_flip
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment, tensor_checksum

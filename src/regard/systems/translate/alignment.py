@@ -11,10 +11,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.padding import pad
+from regard.data.alignments import format_links
+from regard.data.batches import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, START
-from regard.data.word_links import format_links
 from regard.errors import OptionError
 from regard.metrics.alignment import (
     AlignmentScores,

@@ -134,7 +134,7 @@ def align(
     trust
         Allow models that import custom code (package.module:Name).
     """
-    from regard.data.gold_alignments import read_gold
+    from regard.data.alignments import read_gold
     from regard.data.progress import track
     from regard.data.text import read_pairs
     from regard.systems.system import Result
@@ -218,7 +218,7 @@ def align_corpus(
     gold
         JSON lines with right links (src, tgt, sure, possible): prints the error rate after each round.
     """
-    from regard.data.gold_alignments import read_gold
+    from regard.data.alignments import read_gold
     from regard.systems.translate import corpus_alignment
 
     done = corpus_alignment.align_corpus(

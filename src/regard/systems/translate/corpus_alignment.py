@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
+from regard.data.alignments import format_links, read_links
 from regard.data.progress import track
 from regard.data.text import read_pairs
-from regard.data.word_links import format_links, read_links
 from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.alignment import AlignmentScores, GoldAlignment, Link, alignment_error_rate

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from regard.config import Checked, Count, Fraction, PositiveInt
-from regard.data.datasets import hint_for
+from regard.data.alignments import LinkArray, read_links
+from regard.data.public.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import file_stamp, read_dataset, read_pairs, read_tsv
 from regard.data.tokenizer import Tokenizer
-from regard.data.word_links import LinkArray, read_links
 from regard.errors import DataError, OptionError
 
 Pair = tuple[str, str]

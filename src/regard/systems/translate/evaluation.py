@@ -14,8 +14,8 @@ from sacrebleu.significance import PairedTest
 from torch.nn import functional
 
 from regard.config import fields_of
-from regard.data.gold_alignments import read_gold
-from regard.data.padding import pad
+from regard.data.alignments import read_gold
+from regard.data.batches import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, PAD, START
 from regard.errors import OptionError, counted

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import Checked, Count, Fraction, Names, PositiveInt, fields_of
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
 from regard.encoders.encoded import Encoded
 from regard.errors import OptionError

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from regard.data.sentences import split_sentences
+from regard.data.text import split_sentences
 from regard.data.tokenizer import Tokenizer
 
 MAX_TOKENS = 128

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from regard.data.datasets import DATASETS, Dataset, File
 from regard.data.progress import progress_bar
+from regard.data.public.datasets import DATASETS, Dataset, File
 from regard.errors import DataError, OptionError
 from regard.files import replacing
 
