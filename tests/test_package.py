@@ -33,7 +33,7 @@ def test_modules_that_are_public_names_need_no_import_of_their_own():
 
 
 def test_a_recipe_of_any_system_is_checked_without_torch():
-    code = "import sys, importlib\nfrom regard.systems.families import SYSTEMS\nfor name in SYSTEMS:\n    "
+    code = "import sys, importlib\nfrom regard.systems.registry import MODULES\nfor name in MODULES:\n    "
     code += "importlib.import_module(f'regard.systems.{name}.config')\nprint('torch' in sys.modules)"
     assert python(code).strip() == "False"
 

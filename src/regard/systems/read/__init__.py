@@ -1,15 +1,10 @@
 """Reading: a sentence in, word by word; what each word attended to, how surprising it was, or a label, out."""
 
-from regard.systems.families import Family
-from regard.systems.read.config import ReadingTest
+from regard.systems.registry import Declaration
 
-FAMILY = Family(
-    system="regard.systems.read.model:Reader",
-    experiment="regard.systems.read.training:ReadingExperiment",
-    evaluate="regard.systems.read.evaluation:evaluate",
-    test_set=ReadingTest,
-    evidence="regard.systems.read.erasing:evidence",
-    commands={"read": "regard.systems.read.command:read"},
+SYSTEM = Declaration(
+    summary="Read sentences word by word, and show what each word attended to.",
+    default_model="reader-en",
     example="regard read --model {model} --show - 'A sentence.'",
     headline={
         "test_perplexity": "perplexity {:.1f}",
@@ -18,5 +13,5 @@ FAMILY = Family(
         "valid_accuracy": "{:.1f} % right in validation",
     },
     scales={"test_perplexity": "Perplexity: how many words the model hesitates between on average; 1 is certainty."},
-    tested="{test_sentences:,} test sentences",
+    measured_on="{test_sentences:,} test sentences",
 )

@@ -1,22 +1,13 @@
 """Translation: text in, text out. Summaries, or questions and answers, are trained in the same way."""
 
-from regard.systems.families import Family
-from regard.systems.translate.config import TranslationTest
+from regard.systems.registry import Declaration
 
-FAMILY = Family(
-    system="regard.systems.translate.model:Translator",
-    experiment="regard.systems.translate.training:TranslationExperiment",
-    evaluate="regard.systems.translate.evaluation:evaluate",
-    test_set=TranslationTest,
-    compare="regard.systems.translate.evaluation:significance",
-    evidence="regard.systems.translate.erasing:evidence",
-    commands={
-        "translate": "regard.systems.translate.command:translate",
-        "align": "regard.systems.translate.command:align",
-        "align-corpus": "regard.systems.translate.command:align_corpus",
-    },
+SYSTEM = Declaration(
+    summary="Translate text, and show which words each word came from.",
+    default_model="en-fr",
+    commands=("align", "align-corpus"),
     example="regard translate --model {model} 'A sentence.'",
     headline={"test_bleu": "BLEU {:.1f}"},
     scales={"test_bleu": "BLEU: overlap with a human translation, from 0 to 100."},
-    tested="{test_sentences:,} test sentences",
+    measured_on="{test_sentences:,} test sentences",
 )

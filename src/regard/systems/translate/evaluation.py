@@ -133,7 +133,7 @@ def _force(model: Translator, pairs: Sequence[tuple[str, str]]) -> list[tuple[Lo
     ]
 
 
-def significance(reports: Sequence[Report], *, samples: int = 1000) -> Table:
+def compare(reports: Sequence[Report], *, samples: int = 1000) -> Table:
     """Paired bootstrap test of each model against the first (Koehn 2004), as sacrebleu computes it.
 
     p is the probability of a difference as large as the measured one if the two models were equally good.
