@@ -16,6 +16,7 @@ from regard.attention.addressing import Addressing
 from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax, shared
 from regard.attention.local import LocalMonotonic, LocalPredictive, Spatial
 from regard.errors import OptionError, ShapeError
+from regard.extras import require
 
 Logits = Float[Tensor, "... q k"]
 
@@ -80,10 +81,7 @@ class Sparsemax(Align):
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute sparsemax over the allowed keys."""
-        try:
-            from entmax import sparsemax
-        except ImportError as error:
-            raise OptionError("Sparsemax requires the package entmax: pip install 'regard[sparse]'.") from error
+        sparsemax = require("Sparsemax", "entmax").sparsemax
         closed = logits == -math.inf
         closed = closed if allowed is None else closed | ~allowed
         # Sparsemax is invariant to adding a constant to all logits, and a key 2 below the best gets exactly 0.
