@@ -30,8 +30,8 @@ from regard.systems.caption.model import Captioner
 from regard.systems.caption.training import CaptionTask
 from regard.systems.recognize.training import ImageTask
 from regard.systems.run import check_recipe
-from regard.systems.translate import AS_READ
 from regard.systems.translate.alignment import align_words, alignment_error, link_words
+from regard.systems.translate.config import AS_READ
 from regard.systems.translate.model import _USED_BY, Translator, TranslatorConfig
 from regard.systems.translate.training import TranslationTask
 from regard.training.recipes import RawRecipe

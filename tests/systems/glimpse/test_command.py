@@ -69,7 +69,7 @@ def test_what_is_wrong_is_explained(model, page, tmp_path):
         (["-m", model, page, page, "--crop", "a.png"], "--crop a.png is for one image; got 2"),
         (["-m", model, page, "--crop", tmp_path / "a.txt"], "--crop saves an image, such as FILE.png"),
         (["-m", model, page, page, "--show", "a.png"], "--show a.png is for one input; got 2"),
-        (["-m", "en-fr", page], "en-fr holds a translator, not a glimpser"),
+        (["-m", "en-fr", page], "en-fr holds a translate model, not a glimpse model"),
     ):
         message = refused("glimpse", *arguments)
         assert says in message, message

@@ -109,9 +109,9 @@ def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
         digits.recognize(page("1"), top=0)
     with pytest.raises(OptionError, match="resize must be one of center_crop, mnist; got 'ink'"):
         ImageClassifierConfig(resize="ink")
-    with pytest.raises(ModelError, match="digits holds an image-classifier, not a translator"):
+    with pytest.raises(ModelError, match="digits holds a recognize model, not a translate model"):
         Translator.load("digits")
-    with pytest.raises(ModelError, match="en-fr holds a translator, not an image-classifier"):
+    with pytest.raises(ModelError, match="en-fr holds a translate model, not a recognize model"):
         ImageClassifier.load("en-fr")
     digits.save(tmp_path / "m")
     stored = json.loads((tmp_path / "m" / "config.json").read_text())
@@ -130,7 +130,7 @@ def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
         load(tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"system": "oracle"}))
-    with pytest.raises(OptionError, match=r"system must be one of translator, captioner, .*; got 'oracle'"):
+    with pytest.raises(OptionError, match=r"system must be one of translate, caption, .*; got 'oracle'"):
         load(tmp_path / "m")
 
 

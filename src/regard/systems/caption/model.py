@@ -20,8 +20,8 @@ from regard.errors import ShapeError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
-from regard.systems.caption import CaptionOptions
 from regard.systems.caption.assembly import CaptionerConfig, build_decoder
+from regard.systems.caption.config import CaptionOptions
 from regard.systems.system import Result, System
 from regard.trace import Trace
 

@@ -16,7 +16,7 @@ from regard.data.regions import Phrase, Regions, cover, image_key
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words
 from regard.metrics.regions import PhraseMaps
-from regard.systems.caption import EvaluationSet
+from regard.systems.caption.config import CaptionTest
 from regard.systems.caption.model import Captioner
 
 BATCH = 100
@@ -34,7 +34,7 @@ class Photographs:
     store: FeatureStore | None
 
     @classmethod
-    def open(cls, model: Captioner, test_set: EvaluationSet) -> "Photographs":
+    def open(cls, model: Captioner, test_set: CaptionTest) -> "Photographs":
         """Find the images of a test set that are captioned."""
         place = Path(test_set.images)
         store = FeatureStore.open(place) if (place / "meta.json").is_file() else None

@@ -20,7 +20,7 @@ from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
 from regard.files import checksum, write_text
 from regard.metrics.captions import caption_scores
-from regard.systems.caption import CaptionOptions
+from regard.systems.caption.config import CaptionOptions
 from regard.systems.caption.data import CaptionData, CaptionSplits, check_reduction, read_splits, train_tokenizer
 from regard.systems.caption.matching import WordCells
 from regard.systems.caption.model import Captioner

@@ -14,7 +14,6 @@ from regard.data.documents import Document
 from regard.data.text import split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
-from regard.systems.classify import ClassificationOptions
 from regard.systems.classify.batch import DocumentBatch, Packing
 from regard.systems.classify.classification import (
     Classification,
@@ -23,6 +22,7 @@ from regard.systems.classify.classification import (
     document_trace,
     weighted_sentences,
 )
+from regard.systems.classify.config import ClassificationOptions
 from regard.systems.classify.pooling import Pool, Pooling
 from regard.systems.folder import Labels
 from regard.systems.system import System

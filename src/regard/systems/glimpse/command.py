@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.glimpse import FAMILY, GlimpseOptions
+from regard.systems.glimpse.config import GlimpseOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import check_show, read_texts, result_text, say, show_result, writing
 
@@ -57,7 +57,7 @@ def glimpse(
             raise OptionError(f"--crop {crop} is for one image; got {len(images)}.")
         image_format(crop)
     if files.into_folder(output, images):
-        answers = Answers(FAMILY.system, model, vars(options), json, device, trust)
+        answers = Answers("glimpse", model, vars(options), json, device, trust)
         run_job(answers, files, str(output), label="Glimpsing")
         return
     if not images and not files.input:

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.errors import DataError, OptionError, counted
-from regard.systems.glimpse import EvaluationSet
+from regard.systems.glimpse.config import GlimpseTest
 from regard.systems.glimpse.model import Glimpser
 from regard.systems.glimpse.result import Policy
 from regard.systems.report import Measure, Report
@@ -65,7 +65,7 @@ def on_box(locations: Float[Tensor, "n t 2"], boxes: Int[Tensor, "n 4"], size: t
     return (x >= left) & (x <= right) & (y >= top) & (y <= bottom)
 
 
-def evaluate(model: Glimpser, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: Glimpser, test_set: GlimpseTest, *, name: str = "model") -> Report:
     """Let a model look at images of digits, by its own policy and by the baselines."""
     digits = draw_tests(model, test_set)
     own = model.config.policy
@@ -104,7 +104,7 @@ def evaluate(model: Glimpser, test_set: EvaluationSet, *, name: str = "model") -
     return Report(name, title, scores, tables, outputs, notes=notes)
 
 
-def draw_tests(model: Glimpser, test_set: EvaluationSet) -> DigitImages:
+def draw_tests(model: Glimpser, test_set: GlimpseTest) -> DigitImages:
     """The test images, always the same for a seed."""
     if tuple(model.labels) != DIGITS:
         raise DataError(f"The model knows the classes {list(model.labels)}; the images show digits.")

@@ -18,7 +18,7 @@ from regard.data.images import ImageInput, open_image
 from regard.errors import OptionError, ShapeError
 from regard.layers.glimpse import GlimpseNetwork
 from regard.systems.folder import Labels
-from regard.systems.glimpse import GlimpseOptions
+from regard.systems.glimpse.config import GlimpseOptions
 from regard.systems.glimpse.result import GlimpserConfig, Glimpses, Policy, make_result
 from regard.systems.glimpse.square_view import SquareView
 from regard.systems.system import System

@@ -1,10 +1,11 @@
-"""What a reader is built from."""
+"""What a reader is built from, the options of `read`, and what a reader is evaluated on."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from regard.config import Checked, Count, Fraction, PositiveInt, fields_of
 from regard.errors import OptionError
+from regard.search.options import Search
 
 RECURRENT = ("lstm", "lstmn")
 _USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -102,3 +103,42 @@ class ReaderConfig(Checked):
             )
         if self.cell == "self-attention" and self.hidden % self.heads:
             raise OptionError(f"hidden must be a multiple of heads; got hidden {self.hidden} and heads {self.heads}.")
+
+
+@dataclass(frozen=True)
+class ReadingOptions(Search):
+    """Options of `read`: what to report, and how a language model continues a text."""
+
+    generate: bool = False
+    """Language models: continue the text, by the search that the other options describe, and read the result."""
+    max_length: PositiveInt | None = 60
+    """Generated text: maximum number of words after the given ones; none lets the model choose a limit."""
+    traces: Literal["main", "all", "none"] = "main"
+    """Attention to report: one map; all layers and heads; or nothing."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        super().check()
+        if self.prefix is not None:
+            raise OptionError("prefix is the text itself here: read(text, generate=True) continues it.")
+
+
+@dataclass(frozen=True)
+class ReadingTest(Checked):
+    """What a reader is evaluated on."""
+
+    file: str = ""
+    """Test sentences, in the format of the data that the reader is trained on."""
+    format: Literal["auto", "lines", "labelled", "trees", "inference", "tagged"] = "auto"
+    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
+    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
+    has."""
+    world: Literal["", "stories"] = ""
+    """Instead of a file, sentences of the generated world stories, where it is known what each word goes back to."""
+    count: PositiveInt = 1000
+    """Number of sentences of the world."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if bool(self.file) == bool(self.world):
+            raise OptionError("Give a test set: a file, or the world stories.")

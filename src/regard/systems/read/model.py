@@ -19,9 +19,8 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.search import search
 from regard.systems.folder import Labels
-from regard.systems.read import ReadingOptions
 from regard.systems.read.assembly import Judged, build_network
-from regard.systems.read.config import ReaderConfig
+from regard.systems.read.config import ReaderConfig, ReadingOptions
 from regard.systems.read.result import Reading
 from regard.systems.read.traces import pair_trace, sentence_trace
 from regard.systems.system import System, batches_by_cost

@@ -2,12 +2,12 @@
 
 from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
 from regard.errors import DataError, OptionError, counted
-from regard.systems.recognize import EvaluationSet
+from regard.systems.recognize.config import RecognitionTest
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.report import Measure, Report
 
 
-def evaluate(model: ImageClassifier, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: ImageClassifier, test_set: RecognitionTest, *, name: str = "model") -> Report:
     """Classify the images of a test set."""
     images = read_test(model, test_set)
     probabilities = model.probabilities(images.images)
@@ -47,7 +47,7 @@ def evaluate(model: ImageClassifier, test_set: EvaluationSet, *, name: str = "mo
     return Report(name, counted(len(images), "image"), scores, {"Accuracy by class": by_class}, outputs)
 
 
-def read_test(model: ImageClassifier, test_set: EvaluationSet) -> LabelledImages:
+def read_test(model: ImageClassifier, test_set: RecognitionTest) -> LabelledImages:
     """The test images, as the model takes them."""
     size, channels = model.config.image_size, model.config.channels
     if test_set.format == "folders":

@@ -18,7 +18,7 @@ from regard.encoders.layer_table import layer_table
 from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.folder import Labels
-from regard.systems.recognize import RecognitionOptions
+from regard.systems.recognize.config import RecognitionOptions
 from regard.systems.recognize.mnist_style import to_mnist_style
 from regard.systems.system import Result, System
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from regard.config import Checked, Count, PositiveInt, fields_of
 from regard.errors import OptionError
 from regard.systems.system import Result, System
-from regard.systems.tape import TapeOptions
+from regard.systems.tape.config import TapeOptions
 from regard.systems.tape.networks import Answered, AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork
 from regard.systems.tape.sequences import is_one, length_of, read_rows, step_labels
 from regard.trace import Axis, Map, Series, Trace

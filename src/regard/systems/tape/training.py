@@ -15,7 +15,7 @@ from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFl
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.splits import Splits
 from regard.errors import OptionError
-from regard.systems.tape import EvaluationSet
+from regard.systems.tape.config import TapeTest
 from regard.systems.tape.evaluation import evaluate, score_tapes, tapes_of_all_lengths, tapes_of_length
 from regard.systems.tape.model import TuringMachine
 from regard.training import processes
@@ -242,10 +242,10 @@ class TapeExperiment(Experiment[TuringMachine]):
 
     def test(self, model: TuringMachine, splits: Splits[Task, list[Tapes]]) -> dict[str, Any]:
         """Bits per sequence on 1,000 fresh tapes, and the bits that are right on longer ones."""
-        report = evaluate(model, EvaluationSet())
+        report = evaluate(model, TapeTest())
         metrics: dict[str, Any] = {
             "parameters": sum(part.numel() for part in model.parameters()),
-            "test_tapes": EvaluationSet().count,
+            "test_tapes": TapeTest().count,
             "test_bits": report["bits per sequence"],
             "test_exact": report["exact sequences"],
             "test_bits_right": report["bits right"],

@@ -18,8 +18,8 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
 from regard.systems.system import System
-from regard.systems.translate import TranslationOptions
 from regard.systems.translate.assembly import build_decoder, build_embedding, build_encoder
+from regard.systems.translate.config import TranslationOptions
 from regard.systems.translate.names import MIN_SCORE, PLACEHOLDERS, possible_placeholders
 from regard.systems.translate.passages import Passages
 from regard.systems.translate.result import Translation

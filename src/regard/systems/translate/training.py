@@ -21,7 +21,7 @@ from regard.errors import OptionError
 from regard.files import write_text
 from regard.metrics.translation import corpus_bleu
 from regard.search.options import Search
-from regard.systems.translate import AS_READ
+from regard.systems.translate.config import AS_READ
 from regard.systems.translate.data import TranslationData, TranslationSplits, read_splits, train_tokenizers
 from regard.systems.translate.model import Translator
 from regard.training.experiment import Experiment
