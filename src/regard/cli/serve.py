@@ -21,7 +21,8 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
     folders
         Model folders to serve in addition to the shipped models, named after the folders.
     """
-    uvicorn = require("Serving", "uvicorn", "fastapi", "prometheus_client")
+    require("Serving", "fastapi", "uvicorn", "prometheus_client")
+    import uvicorn
 
     from regard.serving.app import create_app
     from regard.systems.output import say
