@@ -9,7 +9,8 @@ import regard
 
 ROOT = Path(regard.__file__).parent
 ORDER = [
-    "errors", "files", "config", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders", "search",
+    "errors", "files", "config", "extras", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders",
+    "search",
     "metrics", "data", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo", "cli",
     "__main__",
 ]  # fmt: skip
