@@ -13,11 +13,11 @@ import torch
 from jaxtyping import Bool, Int, UInt
 from torch import Tensor
 
+from regard.data.alignments import LinkArray
+from regard.data.batches import pad
 from regard.data.corpus import Corpus
 from regard.data.merge_dropout import Column, ManyWords, combined, ranges
-from regard.data.padding import pad
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
-from regard.data.word_links import LinkArray
 from regard.errors import DataError
 
 MAX_STATES = 500_000
