@@ -12,8 +12,7 @@ from regard.attention.attend import Attention
 from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt
 from regard.data.regions import Box
 from regard.data.tokenizer import PAD
-from regard.decoders.adaptive import Adaptive
-from regard.decoders.captions import ShowAndTell, ShowAttendTell
+from regard.decoders.captions import Adaptive, ShowAndTell, ShowAttendTell
 from regard.encoders.annotations import Frozen
 from regard.errors import OptionError
 from regard.parts import build_part

@@ -11,8 +11,8 @@ from torch.nn import functional
 from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.data.batches import BatchLoader
 from regard.data.splits import Splits
-from regard.decoders.cuda_graphs import GraphedLoop
 from regard.errors import DataError, OptionError
+from regard.kernels.cuda_graphs import GraphedLoop
 from regard.systems.glimpse.evaluation import measure
 from regard.systems.glimpse.model import Glimpser, Path
 from regard.systems.glimpse.result import Policy

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from regard.decoders.readers import Sentences
+from regard.encoders.readers import Sentences
 from regard.systems.read.assembly import Judged
 from regard.trace import Axis, Map, Series, Trace
 
