@@ -26,7 +26,7 @@ from regard.config import (
 from regard.errors import OptionError, RegardError
 from regard.systems import registry
 from regard.systems.run import read_recipe
-from regard.systems.translate.model import TranslatorConfig
+from regard.systems.translate.config import TranslationConfig
 from regard.training.recipes import read_raw, recipe_names
 from regard.training.settings import TrainSettings
 
@@ -245,7 +245,7 @@ def test_a_misspelt_key_table_or_system_is_a_clear_error(tmp_path):
 )
 def test_settings_that_would_be_ignored_or_do_not_fit_are_refused(values, message):
     with pytest.raises(OptionError) as raised:
-        TranslatorConfig(**values)
+        TranslationConfig(**values)
     assert message in str(raised.value)
 
 

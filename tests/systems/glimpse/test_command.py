@@ -7,8 +7,8 @@ import torch
 from command_line import refused, regard, write_lines
 from PIL import Image, ImageDraw
 
+from regard.systems.glimpse.config import GlimpsesConfig
 from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.result import GlimpserConfig
 from regard.trace import Trace
 from regard.worlds.digits import DIGITS
 
@@ -16,7 +16,7 @@ from regard.worlds.digits import DIGITS
 @pytest.fixture
 def model(tmp_path):
     torch.manual_seed(1)
-    config = GlimpserConfig(image_size=30, glimpse_size=8, num_scales=2, num_glimpses=3, hidden=12)
+    config = GlimpsesConfig(image_size=30, glimpse_size=8, num_scales=2, num_glimpses=3, hidden=12)
     Glimpser(config, DIGITS).save(tmp_path / "model")
     return tmp_path / "model"
 

@@ -14,8 +14,8 @@ from regard.metrics.intervals import Interval
 from regard.metrics.regions import MapScores, PhraseScores, RegionScores, map_scores, phrase_scores, region_scores
 from regard.search.options import Search
 from regard.systems.caption.config import CaptionTest
+from regard.systems.caption.data import BATCH, Map, Photographs, forced_maps, phrase_maps
 from regard.systems.caption.model import Captioner
-from regard.systems.caption.photographs import BATCH, Map, Photographs, forced_maps, phrase_maps
 from regard.systems.report import Measure, Report
 
 

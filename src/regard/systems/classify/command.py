@@ -22,7 +22,7 @@ from regard.systems.output import (
 )
 
 if TYPE_CHECKING:
-    from regard.systems.classify.classification import Classification
+    from regard.systems.classify.model import Classification
 
 MAX_CARRIERS = 3
 """Other classes and sentences listed below a label, and words of each sentence."""

@@ -9,11 +9,10 @@ import numpy as np
 
 from regard.data.documents import BadRows, Document, read_documents
 from regard.errors import DataError, OptionError, counted
-from regard.systems.classify.classification import Classification
 from regard.systems.classify.config import ClassificationTest
 from regard.systems.classify.data import WORLD_COUNT, cleaned, encode_documents, sorted_labels
 from regard.systems.classify.explanations import faithfulness, rationale_agreement
-from regard.systems.classify.model import DocumentClassifier
+from regard.systems.classify.model import Classification, DocumentClassifier
 from regard.systems.classify.training import predicted
 from regard.systems.report import Measure, Report
 

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from regard.errors import OptionError, counted
-from regard.systems.read.config import ReadingTest
-from regard.systems.read.data import Example, ReadingData, read_examples
+from regard.systems.read.config import ReadingData, ReadingTest
+from regard.systems.read.data import Example, read_examples
 from regard.systems.read.model import Reader
 from regard.systems.report import Measure, Report
 from regard.systems.system import batches_by_cost

@@ -25,8 +25,8 @@ from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity,
 from regard.search.options import Search
 from regard.systems.report import Measure, Report
 from regard.systems.translate.alignment import alignment_error
-from regard.systems.translate.config import AS_READ, TranslationTest
-from regard.systems.translate.data import Pairs, parse_world, world_pairs
+from regard.systems.translate.config import AS_READ, TranslationTest, parse_world
+from regard.systems.translate.data import Pairs, world_pairs
 from regard.systems.translate.model import Translator
 
 Losses = Float[np.ndarray, "m"]
