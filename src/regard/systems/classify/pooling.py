@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.score import Context
+from regard.kernels.numerics import widen
 
 Pool = Literal["attention", "average", "max"]
 States = Float[Tensor, "n d"]
@@ -58,10 +59,10 @@ class Pooling(nn.Module):
         return weighted_sum(values, weights, owners, count), weights
 
     def logits(self, states: States) -> Float[Tensor, "n"]:
-        """The score of each state, in float32."""
+        """The score of each state, in float32 at least."""
         score = self.score
         assert score is not None  # noqa: S101 -- only attention has scores
-        return (score.project_key(states).float() @ score.query[0].float()).float()
+        return widen(widen(score.project_key(states)) @ widen(score.query[0]))
 
 
 def softmax_by_owner(logits: Float[Tensor, "n"], owners: Owners, count: int) -> Float[Tensor, "n"]:
