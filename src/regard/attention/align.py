@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from regard.attention.mask import unpadded_length
 from regard.errors import DtypeError, OptionError, ShapeError
+from regard.extras import require
 from regard.kernels.numerics import is_autocast, masked_softmax, take_rows, widen
 
 __all__ = [
@@ -248,10 +249,7 @@ class Sparsemax(Align):
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute sparsemax over the allowed keys."""
-        try:
-            from entmax import sparsemax
-        except ImportError as error:
-            raise OptionError("Sparsemax requires the package entmax: pip install 'regard[sparse]'.") from error
+        sparsemax = require("Sparsemax", "entmax").sparsemax
         closed = logits == -math.inf
         closed = closed if allowed is None else closed | ~allowed
         # Sparsemax is invariant to adding a constant to all logits, and a key 2 below the best gets exactly 0.

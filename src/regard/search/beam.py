@@ -1,8 +1,8 @@
 """Beam search: the best outputs that a bounded number of hypotheses per step leads to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -54,7 +54,7 @@ class _Output:
 
 @dataclass(frozen=True)
 class _Outputs:
-    """The outputs of each input so far, at most `size` of them."""
+    """The outputs of each input so far; the best `size` of them count."""
 
     size: int
     ranking: Ranking
@@ -67,7 +67,7 @@ class _Outputs:
     """The attention weights of all rows at each step; [] for a decoder without attention."""
 
     def is_full(self, owner: int) -> bool:
-        """Whether an input has all its outputs."""
+        """Whether an input has as many outputs as it needs."""
         return len(self.outputs[owner]) >= self.size
 
     def add(self, owner: int, rows: _Rows, row: int, *, ended: bool) -> None:
@@ -88,11 +88,11 @@ class _Outputs:
         return torch.stack([weights[row] for weights, row in zip(self.weights, lineage, strict=False)]).float()
 
     def best(self, owner: int, count: int | None) -> list[Hypothesis]:
-        """The best outputs of an input with their attention, best first; `count` of them, or all."""
+        """The best outputs of an input with their attention, best first; `count` of them, by default `size`."""
         ranked = sorted(self.outputs[owner], key=lambda output: output.score, reverse=True)
         return [
             Hypothesis(one.tokens, one.log_probs, one.score, one.finished, self.attention(one.lineage))
-            for one in ranked[:count]
+            for one in ranked[: self.size if count is None else count]
         ]
 
 
@@ -149,9 +149,9 @@ def beam(
 ) -> list[list[Hypothesis]]:
     """Return the best outputs for each of the `rows` inputs of a state, at most `size` per input, best first.
 
-    Outputs are ranked as `Ranking` says, and `nbest` of them are returned. An input leaves the batch when `size` of its
-    outputs have ended, or at its own length limit, if `limits` has one for each input. If `record` is a list, each step
-    of the search of a single input is appended to it.
+    Outputs are ranked as `Ranking` says, and `nbest` of them are returned. An input leaves the batch after the step in
+    which `size` of its outputs have ended, or at its own length limit, if `limits` has one for each input. If `record`
+    is a list, each step of the search of a single input is appended to it.
     """
     if size < 1:
         raise OptionError(f"The size of a beam must be 1 or more; got size={size}.")
@@ -214,11 +214,11 @@ def largest(
 ) -> tuple[Float[Tensor, "i c"], Int[Tensor, "i c"]]:
     """Find the `count` largest elements of table + offset for each input, in order, and their flat indices.
 
-    The result is that of topk. For large tables, rows are cut into chunks: the largest elements lie in the chunks with
-    the largest maxima, so that only the elements of those chunks are sorted.
+    The result is that of topk. For large tables on a CPU, rows are cut into chunks: the largest elements lie in the
+    chunks with the largest maxima, so that only the elements of those chunks are sorted.
     """
     offsets, width = offsets.unsqueeze(-1), table.shape[-1]
-    if table.is_cuda or table.numel() < MIN_SIZE_FOR_CHUNKS or width < CHUNK * 4 * count:
+    if table.device.type != "cpu" or table.numel() < MIN_SIZE_FOR_CHUNKS or width < CHUNK * 4 * count:
         values, places = (table + offsets).flatten(1).topk(count)
         return values, places
     whole = width - width % CHUNK
@@ -245,6 +245,7 @@ def _separate(
 ) -> tuple[list[int], list[int]]:
     """Add the candidates that end to the outputs; return the unfinished inputs and their best `size` other candidates.
 
+    All that end among the best `size` of a step become outputs, since they may be better than those before.
     An input at its length limit, or one that no token can continue, does not go on: its unfinished hypotheses become
     outputs as they were before this step.
     """
@@ -263,7 +264,7 @@ def _separate(
         for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
             place, possible = group * len(tokens) + rank, total > -torch.inf
             if token == end and possible:
-                if rank < size and not collected.is_full(owner):
+                if rank < size:
                     ended.add(parent)
                     collected.add(owner, extended, place, ended=True)
             elif cut:
@@ -280,3 +281,87 @@ def _separate(
             still.append(owner)
             continuing += kept
     return still, continuing
+
+
+Fate = Literal["root", "kept", "pruned", "finished", "cut"]
+"""What became of a hypothesis: it was extended, dropped, ended, or cut at the length limit."""
+
+
+@dataclass(frozen=True)
+class BeamNode:
+    """A hypothesis of the search: that of its parent, and one token more."""
+
+    parent: int | None
+    """The place of its parent in `BeamTree.nodes`; None for the root, which is empty."""
+    depth: int
+    """Number of its tokens, that of the end included."""
+    token: int | None
+    log_prob: float
+    """The log-probability of the token."""
+    total: float
+    """The sum of the log-probabilities of all its tokens."""
+    fate: Fate
+    rank: int | None = None
+    """The place among the outputs, 0 for the best; None for what is no output."""
+    score: float | None = None
+    """What outputs are ranked by; None for what is no output."""
+    attention: int | None = None
+    """The row of `BeamTree.weights` with the attention of the step that predicted the token."""
+
+
+@dataclass(frozen=True)
+class BeamTree:
+    """All hypotheses of a search, parents before their children, and their attention."""
+
+    nodes: tuple[BeamNode, ...]
+    weights: Float[Tensor, "r n"] | None
+    """The attention of each step of each hypothesis that was extended; None for a decoder without attention."""
+
+    def path(self, place: int) -> list[int]:
+        """The places of the nodes from the first token to this node."""
+        found: list[int] = []
+        while (parent := self.nodes[place].parent) is not None:
+            found.append(place)
+            place = parent
+        return found[::-1]
+
+    def tokens(self, place: int) -> list[int]:
+        """The tokens of a hypothesis, that of the end included."""
+        return [token for each in self.path(place) if (token := self.nodes[each].token) is not None]
+
+    def attention(self, place: int) -> Float[Tensor, "m n"] | None:
+        """The attention of a hypothesis, one row per token."""
+        if self.weights is None:
+            return None
+        rows = [row for each in self.path(place) if (row := self.nodes[each].attention) is not None]
+        return self.weights[torch.tensor(rows, dtype=torch.long, device=self.weights.device)]
+
+
+def beam_tree(steps: Sequence[BeamStep], outputs: Sequence[Hypothesis], *, end: int) -> BeamTree:
+    """Build the tree of a recorded search; `outputs` are all its hypotheses, best first, as `beam` returns them."""
+    nodes = [BeamNode(None, 0, None, 0.0, 0.0, "root")]
+    rows, tables = [0], []  # the nodes that are the hypotheses of the step, by row
+    first = 0
+    for depth, step in enumerate(steps, 1):
+        places: dict[int, int] = {}
+        for rank, (parent, token) in enumerate(zip(step.parents, step.tokens, strict=True)):
+            if step.totals[rank] == -torch.inf:
+                continue
+            fate: Fate = "kept" if rank in step.kept else "pruned"
+            row = None if step.weights is None else first + parent
+            places[rank] = len(nodes)
+            node = BeamNode(rows[parent], depth, token, step.log_probs[rank], step.totals[rank], fate, attention=row)
+            nodes.append(node)
+        # At first, rows may stand for nothing: fewer tokens than hypotheses are possible.
+        rows = [places.get(rank, 0) for rank in step.kept]
+        if step.weights is not None:
+            tables.append(step.weights.float())
+            first += len(step.weights)
+    children = {(node.parent, node.token): place for place, node in enumerate(nodes)}
+    for rank, output in enumerate(outputs):
+        place = 0
+        for token in (*output.tokens, *([end] if output.finished else [])):
+            place = children[place, token]
+        fate = "finished" if output.finished else "cut"
+        nodes[place] = replace(nodes[place], fate=fate, rank=rank, score=output.score)
+    return BeamTree(tuple(nodes), torch.cat(tables) if tables else None)
