@@ -9,7 +9,8 @@ import regard
 
 ROOT = Path(regard.__file__).parent
 ORDER = [
-    "errors", "files", "config", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders", "search",
+    "errors", "files", "config", "extras", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders",
+    "search",
     "metrics", "data", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo", "cli",
     "__main__",
 ]  # fmt: skip
@@ -68,15 +69,15 @@ def test_a_system_knows_no_other_system():
             assert not [other for other in others if other in file.read_text()], file
 
 
-def test_each_system_has_its_four_files():
+def test_each_system_has_the_same_files():
     for folder in (ROOT / "systems").iterdir():
         if (folder / "__init__.py").is_file():
             names = {file.stem for file in folder.glob("*.py")}
-            assert {"model", "training", "evaluation", "command"} <= names, folder.name
+            assert {"config", "model", "data", "training", "evaluation", "inspection"} <= names, folder.name
 
 
 def test_rooms_have_names():
-    nameless = {"utils", "util", "common", "helpers", "helper", "base", "misc"}
+    nameless = {"utils", "util", "common", "helpers", "helper", "base", "registry", "misc"}
     assert not [file for file in FILES if nameless & set(file.relative_to(ROOT).with_suffix("").parts)]
 
 

@@ -13,12 +13,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from regard.errors import DataError, OptionError, counted
+from regard.extras import require
 
 MAX_LINE_BYTES = 2**24
 """A longer line is refused: a file without line ends is not text, and would fill the memory."""
@@ -129,13 +129,8 @@ def read_dataset(name: str, source: str, target: str, split: str = "train") -> I
     a folder with such files or written by `save_to_disk`. `source` and `target` are columns, or languages in its
     `translation` column.
     """
-    try:
-        datasets = import_module("datasets")
-    except ImportError:
-        raise OptionError(
-            f"Reading {name!r} as a Hugging Face dataset needs the package datasets: pip install 'regard[datasets]'. "
-            "Text files are read without it, with read_pairs and read_tsv."
-        ) from None
+    instead = "Text files are read without it, with read_pairs and read_tsv."
+    datasets = require(f"Reading {name!r} as a Hugging Face dataset", "datasets", instead=instead)
     return (_pick(row, name, source, target) for row in _rows(datasets, name, split))
 
 

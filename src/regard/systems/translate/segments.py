@@ -22,7 +22,6 @@ _PLAIN = str.maketrans(
 )
 # Addresses of pages and of mail, without the punctuation that ends a sentence.
 ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?')\]]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-
 Span = tuple[int, int]
 """Where something stands in a text: from one character to another, which is no part of it."""
 
