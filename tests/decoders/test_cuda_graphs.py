@@ -41,7 +41,7 @@ def test_a_loop_computes_with_padding_and_returns_none():
 
 def test_a_model_with_recordings_can_be_copied_and_pickled():
     loop = GraphedLoop(record=False)
-    for again in (copy.deepcopy(loop), pickle.loads(pickle.dumps(loop))):
+    for again in (copy.deepcopy(loop), pickle.loads(pickle.dumps(loop))):  # noqa: S301 - our own
         assert again.num_recordings == 0
         assert not again.record
 

@@ -64,8 +64,9 @@ class Look:
         """Attend with one query and return its context."""
         if self.attention is None or self.memory is None:
             raise TypeError("This decoder has no attention.")
+        context: Tensor
         if self.read is not None:
-            context: Tensor = self.read(query)
+            context = self.read(query)
             self.steps.append(Attended(context.unsqueeze(1), extras={"query": query.unsqueeze(1)}))
             return context
         attended = self.attention(
@@ -78,7 +79,8 @@ class Look:
         )
         self.state = attended.state
         self.steps.append(attended)
-        return attended.context[:, 0]
+        context = attended.context[:, 0]
+        return context
 
     def note(self, **extras: Tensor) -> None:
         """Add to what the last step reports."""

@@ -136,10 +136,9 @@ class GraphedLoop:
         input had along its padded axes. `variant` tells loops apart that take the same inputs and return different
         outputs.
         """
-        padded = [
-            round_up(tensor, *sizes) for tensor, sizes in zip(inputs, multiples or [()] * len(inputs), strict=True)
-        ]
-        original = tuple(slice(inputs[0].shape[axis]) for axis in range(len(multiples[0]))) if multiples else ()
+        multiples = multiples or [()] * len(inputs)
+        padded = [round_up(tensor, *sizes) for tensor, sizes in zip(inputs, multiples, strict=True)]
+        original = tuple(slice(inputs[0].shape[axis]) for axis in range(len(multiples[0])))
         return tuple(output[original] for output in self._run(module, loop, padded, parameters, variant))
 
     def _run(
