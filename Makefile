@@ -1,14 +1,17 @@
-# Every target creates .venv first, and installs again only after pyproject.toml or constraints.txt have changed.
+# Every target creates .venv first, and installs again only after pyproject.toml or constraints.txt have changed. The
+# demonstration needs few packages; the other targets install everything.
 PYTHON ?= python3
 READY := .venv/.ready
+DEMO := .venv/.demo
+PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help demo serve test check bench gates soak fuzz audit format clean
+.PHONY: help demo serve test check coverage bench gates soak fuzz audit format clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 12
 
-demo: $(READY)  ## see attention work: in the terminal, and as figures in regard-demo/
+demo: $(DEMO)  ## see attention work: in the terminal, and as figures in regard-demo/
 	.venv/bin/regard demo
 
 serve: $(READY)  ## open the workbench in the browser, at http://127.0.0.1:8017
@@ -22,6 +25,9 @@ check: $(READY)  ## check format, lint, types and tests, as CI does
 	.venv/bin/ruff check
 	.venv/bin/mypy
 	.venv/bin/pytest -n 2
+
+coverage: $(READY)  ## run the quick tests and report which lines of src they reach
+	.venv/bin/pytest -n 2 --ignore tests/browser --cov regard --cov-report term:skip-covered
 
 bench: $(READY)  ## compare memory and time of attention with the plain formula
 	.venv/bin/python benchmarks/attention_memory.py
@@ -47,9 +53,15 @@ format: $(READY)  ## format the code and fix what the linter can
 clean:  ## remove .venv and regard-demo
 	rm -rf .venv regard-demo
 
-$(READY): pyproject.toml constraints.txt
+.venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "regard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	@echo 'Creating .venv, which takes about a minute.'
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+
+$(DEMO): pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) '.[figures,efficientnet]'
+	touch $@
+
+$(READY): pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) '.[dev]'
 	touch $@

@@ -24,9 +24,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from regard.data.gold_alignments import read_gold
+from regard.data.alignments import format_links, read_gold, read_links
 from regard.data.text import read_tsv
-from regard.data.word_links import format_links, read_links
 from regard.metrics.alignment import GoldAlignment, Link, alignment_error_rate, join
 from regard.systems.translate.alignment import WordPair, link_words
 from regard.systems.translate.corpus_alignment import align_corpus

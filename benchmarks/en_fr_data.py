@@ -27,10 +27,10 @@ from pathlib import Path
 import numpy as np
 from hansards_spelling import FrenchSpelling, restore_english
 
+from regard.data.alignments import format_links
 from regard.data.splits import HashHoldOut
 from regard.data.text import read_lines, read_pairs, read_tsv
 from regard.data.tokenizer import split_words
-from regard.data.word_links import format_links
 
 VALID_SENTENCES, TEST_SENTENCES = 1000, 2000
 EVERYDAY_REPEATS = 3

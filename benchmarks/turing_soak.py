@@ -18,8 +18,9 @@ from functools import partial
 
 import torch
 
-from regard.systems.tape.model import TuringMachine, TuringMachineConfig
-from regard.systems.tape.training import TapeTask, TapeTrain, bit_loss, clip_finite
+from regard.systems.tape.config import TapeConfig, TapeTrain
+from regard.systems.tape.model import TuringMachine
+from regard.systems.tape.training import TapeTask, bit_loss, clip_finite
 from regard.worlds.tapes import Copy, Recall, Task
 
 CHECK_EVERY = 100
@@ -38,7 +39,7 @@ def soak(name: str, updates: int, minutes: float) -> tuple[int, str]:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     task, config = MACHINES[name]
-    machine = TuringMachine(TuringMachineConfig(**config), task)
+    machine = TuringMachine(TapeConfig(**config), task)
     training = TapeTask(machine, TapeTrain(batch_size=8, learning_rate=0.03), total_steps=updates)
     optimizer, parameters = training.make_optimizer(), list(machine.parameters())
     losses, began = [], time.monotonic()

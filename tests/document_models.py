@@ -5,7 +5,8 @@ from typing import Any
 import torch
 
 from regard.data.tokenizer import Tokenizer
-from regard.systems.classify.model import DocumentClassifier, DocumentClassifierConfig
+from regard.systems.classify.config import ClassificationConfig
+from regard.systems.classify.model import DocumentClassifier
 
 TEXTS = [
     "i loved the film and the music .",
@@ -21,7 +22,7 @@ def small_document_classifier(
     """A classifier whose parameters depend on its config alone, and that clearly prefers some words."""
     torch.manual_seed(5)
     tokenizer = Tokenizer.train(TEXTS * 2, kind=tokens, size=200 if tokens == "word" else 60, lowercase=True)
-    model = DocumentClassifier(DocumentClassifierConfig(**{"embedding": 7, "hidden": 5, **config}), tokenizer, labels)
+    model = DocumentClassifier(ClassificationConfig(**{"embedding": 7, "hidden": 5, **config}), tokenizer, labels)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)

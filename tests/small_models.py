@@ -7,10 +7,12 @@ import torch
 from PIL import Image
 
 from regard.data.tokenizer import Tokenizer
-from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.model import Captioner
-from regard.systems.recognize.model import ImageClassifier, ImageClassifierConfig
-from regard.systems.translate.model import Translator, TranslatorConfig
+from regard.systems.recognize.config import RecognitionConfig
+from regard.systems.recognize.model import ImageClassifier
+from regard.systems.translate.config import TranslationConfig
+from regard.systems.translate.model import Translator
 
 TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue .", "a"]
 CAPTIONS = ["a red star", "two blue rings", "a large green moon above a square"]
@@ -21,20 +23,20 @@ def small_translator(tokenizer: Tokenizer | None = None, **config: Any) -> Trans
     """A translator whose parameters depend on its config alone."""
     torch.manual_seed(3)
     tokenizer = tokenizer or Tokenizer.train(TEXTS * 3, size=60)
-    return Translator(TranslatorConfig(**{"embedding": 12, "hidden": 10, **config}), tokenizer, tokenizer).eval()
+    return Translator(TranslationConfig(**{"embedding": 12, "hidden": 10, **config}), tokenizer, tokenizer).eval()
 
 
 def small_captioner(**config: Any) -> Captioner:
     """A captioner of eight by eight cells; its parameters follow the seed of the test."""
     tokenizer = Tokenizer.train(CAPTIONS, kind="word", minimum_count=1)
     small = {"filters": (4, 5, 7), "embedding": 6, "hidden": 11, "attention_dim": 5}
-    return Captioner(CaptionerConfig(**{**small, **config}), tokenizer).eval()
+    return Captioner(CaptionConfig(**{**small, **config}), tokenizer).eval()
 
 
 def small_classifier(labels: tuple[str, ...] = ("cat", "chien", "گربه"), **config: Any) -> ImageClassifier:
     """A LeNet for grey images."""
     small = {"architecture": "lenet5", "channels": 1, "image_size": 28}
-    return ImageClassifier(ImageClassifierConfig(**{**small, **config}), labels).eval()
+    return ImageClassifier(RecognitionConfig(**{**small, **config}), labels).eval()
 
 
 def photograph(width: int = 90, height: int = 70, seed: int = 3) -> Image.Image:

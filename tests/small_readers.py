@@ -3,7 +3,7 @@
 import torch
 
 from regard.data.vocabulary import Vocabulary
-from regard.systems.read.config import ReaderConfig
+from regard.systems.read.config import ReadingConfig
 from regard.systems.read.model import Reader
 
 TEXTS = ["the cat sat on the mat .", "it slept", "the mat", "a dog that the cat saw did n't sleep because it sat ."]
@@ -32,6 +32,6 @@ KINDS = {
 def small_reader(kind: str) -> Reader:
     """A reader whose parameters depend on its kind alone."""
     torch.manual_seed(3)
-    config = ReaderConfig(**{"embedding": 6, "hidden": 8, **KINDS[kind]})
+    config = ReadingConfig(**{"embedding": 6, "hidden": 8, **KINDS[kind]})
     vocabulary = Vocabulary.build([text.split() for text in TEXTS])
     return Reader(config, vocabulary, LABELS[config.task]).eval()

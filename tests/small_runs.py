@@ -14,7 +14,7 @@ from regard.training.recipes import RawRecipe, Recipe
 
 SYSTEMS = {
     "translate": "translate",
-    "hard translator": "translate",
+    "hard translate": "translate",
     "caption": "caption",
     "recognize": "recognize",
     "classify": "classify",
@@ -32,7 +32,7 @@ def small_recipe(kind: str, folder: Path, **train: Any) -> Recipe:
     """The recipe of a small run; its data is written into the folder, or is there already."""
     folder.mkdir(parents=True, exist_ok=True)
     data, model, own = _TABLES[kind.removeprefix("hard ")](folder)
-    if kind == "hard translator":
+    if kind == "hard translate":
         model, own = model | {"align": "hard"}, own | {"schedule": "plateau", "average_decay": 0.0}
     return check_recipe(RawRecipe(SYSTEMS[kind], {"data": data, "model": model, "train": TRAIN | own | train}))
 

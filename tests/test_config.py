@@ -24,9 +24,9 @@ from regard.config import (
     parse_values,
 )
 from regard.errors import OptionError, RegardError
-from regard.systems.families import SYSTEMS, family
+from regard.systems import registry
 from regard.systems.run import read_recipe
-from regard.systems.translate.model import TranslatorConfig
+from regard.systems.translate.config import TranslationConfig
 from regard.training.recipes import read_raw, recipe_names
 from regard.training.settings import TrainSettings
 
@@ -166,9 +166,7 @@ def wrong_values(field: Field) -> list[Any]:
 
 
 def tables_of(system: str) -> dict[str, type[Checked]]:
-    found = family(system)
-    experiment = found.load_experiment()
-    return {"data": experiment.Data, "model": found.load_system().Config, "train": experiment.Train}
+    return registry.entry(system).tables
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -186,7 +184,7 @@ def test_a_wrong_value_in_any_field_of_any_recipe_is_a_clear_error(name):
     assert cases > 200
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", registry.SYSTEMS)
 def test_a_wrong_value_in_a_file_is_a_clear_error(system, tmp_path):
     path = tmp_path / "recipe.toml"
     for table, config in tables_of(system).items():
@@ -198,7 +196,7 @@ def test_a_wrong_value_in_a_file_is_a_clear_error(system, tmp_path):
                 assert str(raised.value).startswith(f"{path} [{table}]: {field.name} must be ")
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", registry.SYSTEMS)
 def test_a_wrong_value_in_any_override_is_a_clear_error(system):
     for table, config in tables_of(system).items():
         for field in fields_of(config):
@@ -247,7 +245,7 @@ def test_a_misspelt_key_table_or_system_is_a_clear_error(tmp_path):
 )
 def test_settings_that_would_be_ignored_or_do_not_fit_are_refused(values, message):
     with pytest.raises(OptionError) as raised:
-        TranslatorConfig(**values)
+        TranslationConfig(**values)
     assert message in str(raised.value)
 
 

@@ -14,7 +14,7 @@ from regard.demo import attention as demo
 from regard.demo import captioning, glimpses, memory, reading, run
 from regard.demo.documents import show_documents
 from regard.errors import DataError, OptionError
-from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.model import Captioner
 from regard.systems.pretrained import Pretrained
 from regard.worlds.digits import DigitImages
@@ -81,7 +81,7 @@ def test_a_photograph_is_captioned_with_soft_and_with_hard_attention(console, tm
 
 
 def test_generated_images_are_captioned_and_compared_with_the_right_captions(console, tmp_path, monkeypatch):
-    config = CaptionerConfig(filters=(4, 5, 7), embedding=6, hidden=11, attention_dim=5)
+    config = CaptionConfig(filters=(4, 5, 7), embedding=6, hidden=11, attention_dim=5)
     model = Captioner(config, Tokenizer.train([" ".join(VOCABULARY)], kind="word", minimum_count=1)).eval()
     monkeypatch.setattr(captioning, "pretrained_models", lambda: [Pretrained("scenes", "caption", "", {}, 0.1)])
     monkeypatch.setattr(captioning.regard, "load", lambda name, device: model)

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli import DATA, OWN
+from regard.cli import DATA, OWN, resolve
 from regard.config import fields_of
-from regard.systems import families as families_module
-from regard.systems.families import families, resolve
+from regard.systems import registry
 from regard.training.recipes import recipe_names
 
 ROOT = Path(__file__).parent.parent
@@ -61,7 +60,7 @@ def test_the_page_runs(page, as_a_user, tmp_path, monkeypatch):
     """From top to bottom, in an empty folder; blocks that show a file are written to it first."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(families_module, "SYSTEMS", dict(families_module.SYSTEMS))
+    monkeypatch.setattr(registry, "MODULES", dict(registry.MODULES))
     code = [""] * len(page.read_text(encoding="utf-8").splitlines())
     for block in blocks_of(page):
         if block.file:
@@ -136,28 +135,22 @@ def options_of(function: typing.Callable[..., object]) -> set[str]:
     return {name.replace("_", "-") for name in names}
 
 
-COMMANDS = {name: path for family in families().values() for name, path in family.commands.items()} | OWN
-DATA_COMMANDS = {name: f"regard.cli.data:{'list_' if name == 'list' else name}" for name in DATA}
+COMMANDS = {name: each for entry in registry.entries() for name, each in entry.commands.items()} | {
+    name: resolve(path) for name, path in OWN.items()
+}
+DATA_COMMANDS = {name: resolve(f"regard.cli.data:{'list_' if name == 'list' else name}") for name in DATA}
 
 
 @cache
 def recipe_fields() -> set[str]:
     """The fields of recipes of all systems, as "table.field"."""
-    tables = [
-        (table, config)
-        for family in families().values()
-        for table, config in (
-            ("data", family.load_experiment().Data),
-            ("model", family.load_system().Config),
-            ("train", family.load_experiment().Train),
-        )
-    ]
+    tables = [table for each in registry.entries() for table in each.tables.items()]
     return {f"{table}.{field.name}" for table, config in tables for field in fields_of(config)}
 
 
 def evaluation_options() -> set[str]:
     """The options of `regard evaluate` that depend on the system."""
-    fields = chain.from_iterable(fields_of(family.test_set) for family in families().values())
+    fields = chain.from_iterable(fields_of(each.test_set) for each in registry.entries())
     return {"options"} | {field.name.replace("_", "-") for field in fields}
 
 
@@ -170,7 +163,7 @@ def test_the_commands_of_a_page_exist_with_their_options(page):
         if words == ["data"]:
             continue
         assert words[0] in table, f"{name_of(page)} shows: regard {shown}"
-        allowed = options_of(resolve(table[words[0]])) | {"help"}
+        allowed = options_of(table[words[0]]) | {"help"}
         allowed |= {"train": recipe_fields(), "evaluate": evaluation_options()}.get(words[0], set())
         for option in (word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)):
             assert option.lstrip("-") in allowed, f"{name_of(page)} shows the option {option}: regard {shown}"
@@ -184,7 +177,7 @@ def test_a_command_that_does_not_exist_is_noticed(tmp_path):
     assert commands_of(page) == [["gess", "a", "--b", "1"], ["train", "babel-en-fr", "--model.reach", "3"]]
     assert "model.reach" not in recipe_fields()
     assert "model.window" in recipe_fields()
-    assert {"beam", "show", "model", "m", "nbest"} <= options_of(resolve(COMMANDS["translate"]))
+    assert {"beam", "show", "model", "m", "nbest"} <= options_of(COMMANDS["translate"])
 
 
 def test_the_fields_that_inline_options_name_exist():
@@ -215,9 +208,9 @@ def test_the_api_page_lists_every_command():
 
 def test_the_api_page_lists_the_test_set_of_every_system():
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.*?) \|", section_of_api("Reports"), flags=re.M))
-    assert set(rows) == set(families())
+    assert set(rows) == set(registry.SYSTEMS)
     for kind, test_set in rows.items():
-        fields = {field.name for field in fields_of(families()[kind].test_set)}
+        fields = {field.name for field in fields_of(registry.entry(kind).test_set)}
         named = set(re.findall(r"`(\w+)(?:=[^`]*)?`", test_set))
         assert named, kind
         assert named <= fields, f"{kind}: {named - fields}"
@@ -227,7 +220,7 @@ def test_the_api_page_lists_every_kind_of_trace():
     rows = dict(re.findall(r"^\| `([a-z]+)` \| `(\w+)", section_of_api("Traces"), flags=re.M))
     views = {path.stem for path in (ROOT / "src/regard/viewing/views").glob("[a-z]*.py")}
     assert set(rows) == {"text", "translation"} | views
-    attending = {family.load_system().__name__ for family in families().values() if family.evidence}
+    attending = {each.system.__name__ for each in registry.entries() if each.evidence}
     assert set(rows.values()) == {"Trace"} | attending
 
 
@@ -236,10 +229,9 @@ def test_the_recipes_page_says_where_the_fields_of_every_system_are_defined():
         r"^\| ([a-z-]+) (\| `\w+` in `.*)$", (ROOT / "docs/recipes.md").read_text(encoding="utf-8"), flags=re.M
     )
     for kind, row in rows:
-        experiment = families()[kind].load_experiment()
-        tables = (experiment.Data, families()[kind].load_system().Config, experiment.Train)
+        tables = registry.entry(kind).tables.values()
         places = [
             (each.__name__, each.__module__.replace("regard.", "", 1).replace(".", "/") + ".py") for each in tables
         ]
         assert re.findall(r"`(\w+)` in `([^`]+)`", row) == places
-    assert {kind for kind, _ in rows} == set(families())
+    assert {kind for kind, _ in rows} == set(registry.SYSTEMS)

@@ -23,18 +23,17 @@ from small_models import TEXTS, small_captioner, small_classifier, small_transla
 from small_readers import small_reader
 
 import regard
+from regard.data.alignments import read_gold, read_links
 from regard.data.captions import read_captions
 from regard.data.documents import BadRows, read_documents
-from regard.data.gold_alignments import read_gold
 from regard.data.images import Images, open_image
 from regard.data.labelled_images import read_cifar10, read_idx, read_mnist, read_mosaics
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
-from regard.data.newsgroups import prepare
+from regard.data.public.newsgroups import prepare
 from regard.data.regions import read_regions
 from regard.data.text import read_all, read_lines, read_pairs, read_text, read_tsv
 from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import Vocabulary
-from regard.data.word_links import read_links
 from regard.data.word_vectors import read_vectors
 from regard.errors import RegardError
 from regard.systems.run import read_recipe

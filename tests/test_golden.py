@@ -25,14 +25,14 @@ import regard
 from regard.attention.coverage import Coverage
 from regard.data.tokenizer import END, Tokenizer
 from regard.metrics.alignment import GoldAlignment
-from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.model import Captioner
 from regard.systems.caption.training import CaptionTask
-from regard.systems.recognize.training import ImageTask
+from regard.systems.recognize.training import RecognitionTask
 from regard.systems.run import check_recipe
-from regard.systems.translate import AS_READ
 from regard.systems.translate.alignment import align_words, alignment_error, link_words
-from regard.systems.translate.model import _USED_BY, Translator, TranslatorConfig
+from regard.systems.translate.config import _USED_BY, AS_READ, TranslationConfig
+from regard.systems.translate.model import Translator
 from regard.systems.translate.training import TranslationTask
 from regard.training.recipes import RawRecipe
 from regard.worlds import babel
@@ -46,7 +46,7 @@ EXACT = os.environ.get("REGARD_GOLDEN_EXACT") == "1"
 SCORE, PROBABILITY, PEAK, MAP = 1e-5, 1e-5, 1e-4, 1e-3
 SHARPENED = 1 if EXACT else 10
 """Sharpened models of random parameters amplify what other CPUs round otherwise: their tolerances are so much wider."""
-SYSTEMS: dict[str, Any] = {"translate": TranslationTask, "caption": CaptionTask, "recognize": ImageTask}
+SYSTEMS: dict[str, Any] = {"translate": TranslationTask, "caption": CaptionTask, "recognize": RecognitionTask}
 FAST_RUNS = (
     "rnnsearch conditional, separate words",
     "transformer postnorm",
@@ -132,7 +132,7 @@ def renamed(table: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return new
 
 
-def translator_config(values: Mapping[str, Any]) -> TranslatorConfig:
+def translator_config(values: Mapping[str, Any]) -> TranslationConfig:
     """The config, without the fields that the architecture does not use: it was recorded with them."""
     new = renamed("model", values)
     used = {name: value for name, value in new.items() if new["architecture"] in _USED_BY.get(name, new.values())}
@@ -140,7 +140,7 @@ def translator_config(values: Mapping[str, Any]) -> TranslatorConfig:
         used.pop("window", None)
     if used.get("score") != "location":
         used.pop("max_positions", None)
-    return TranslatorConfig(**used)
+    return TranslationConfig(**used)
 
 
 def assert_output(output: Any, expected: Mapping[str, Any], about: str, tolerance: float = SCORE) -> None:
@@ -362,7 +362,7 @@ def test_every_captioner_is_initialised_and_decoded_as_recorded(entry):
     drawn = islice(scenes(split=world["split"], seed=world["seed"]), world["count"])
     images = [scene.image for scene in drawn]
     assert digest(images) == world["digest"]
-    config = CaptionerConfig(**renamed("model", entry["config"]))
+    config = CaptionConfig(**renamed("model", entry["config"]))
     model = sharpened(lambda: Captioner(config, *architecture_tokenizers()["captions"]), entry)
     limits = {"max_length": recipe["max_length"]["captioners"], "min_length": recipe["min_length"]}
     assert_architecture(entry, lambda beam: model.caption(images, beam=beam, **limits))

@@ -9,7 +9,8 @@ import regard
 
 ROOT = Path(regard.__file__).parent
 ORDER = [
-    "errors", "files", "config", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders", "search",
+    "errors", "files", "config", "extras", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders",
+    "search",
     "metrics", "data", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo", "cli",
     "__main__",
 ]  # fmt: skip
@@ -68,11 +69,11 @@ def test_a_system_knows_no_other_system():
             assert not [other for other in others if other in file.read_text()], file
 
 
-def test_each_system_has_its_four_files():
+def test_each_system_has_the_same_files():
     for folder in (ROOT / "systems").iterdir():
         if (folder / "__init__.py").is_file():
             names = {file.stem for file in folder.glob("*.py")}
-            assert {"model", "experiment", "evaluation", "command"} <= names, folder.name
+            assert {"config", "model", "data", "training", "evaluation", "inspection"} <= names, folder.name
 
 
 def test_rooms_have_names():
@@ -82,4 +83,4 @@ def test_rooms_have_names():
 
 @pytest.mark.parametrize("file", [file for file in FILES if "kernels" not in file.parts], ids=lambda f: f.name)
 def test_a_file_is_read_in_one_sitting(file):
-    assert len(file.read_text().splitlines()) <= 350
+    assert len(file.read_text().splitlines()) <= 600

@@ -22,9 +22,9 @@ from regard.config import Checked, PositiveInt
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.splits import Splits
 from regard.errors import ModelError, OptionError
-from regard.systems.families import SYSTEMS, Family
 from regard.systems.folder import Labels
 from regard.systems.output import say, write_json
+from regard.systems.registry import MODULES, Declaration
 from regard.systems.report import Measure, Report
 from regard.systems.system import Result, System
 from regard.training.experiment import Experiment
@@ -59,7 +59,7 @@ class Pick(Result):
 class Picker(System):
     """Picks the largest of some numbers."""
 
-    kind = "picker"
+    kind = "pick"
     Config = PickerConfig
     Options = PickOptions
     assets: ClassVar[Mapping[str, Any]] = {"units": Labels}
@@ -161,14 +161,14 @@ class PickerExperiment(Experiment[Picker]):
 
 
 @dataclass(frozen=True)
-class EvaluationSet(Checked):
+class PickTest(Checked):
     """What a picker is evaluated on."""
 
     count: PositiveInt = 100
     """How many lists of numbers."""
 
 
-def evaluate(model: Picker, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: Picker, test_set: PickTest, *, name: str = "model") -> Report:
     numbers = torch.randn(test_set.count, 5, generator=torch.Generator().manual_seed(3)).tolist()
     errors = [abs(result.value - max(row)) for result, row in zip(model.pick(numbers), numbers, strict=True)]
     scores = {"mean error": Measure(sum(errors) / len(errors), "{:.3f}", model.units[0])}
@@ -191,12 +191,8 @@ def pick(
         say(f"{result.value} {result.unit}")
 
 
-FAMILY = Family(
-    system=f"{__name__}:Picker",
-    experiment=f"{__name__}:PickerExperiment",
-    evaluate=f"{__name__}:evaluate",
-    test_set=EvaluationSet,
-    commands={"pick": f"{__name__}:pick"},
+SYSTEM = Declaration(
+    summary="Pick the largest of some numbers.",
     example="regard pick --model {model} 1 2 3",
     headline={"test_error": "error {:.2f}"},
 )
@@ -204,15 +200,15 @@ FAMILY = Family(
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SYSTEMS, "picker", f"{__name__}:FAMILY")  # the one line
+    monkeypatch.setitem(MODULES, "pick", __name__)  # the one line
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(SYSTEMS, "picker", f"{__name__}:FAMILY")
+        patch.setitem(MODULES, "pick", __name__)
         folder = tmp_path_factory.mktemp("picker")
-        (folder / "recipe.toml").write_text('system = "picker"\n[train]\nepochs = 12\nlearning_rate = 0.1\n')
+        (folder / "recipe.toml").write_text('system = "pick"\n[train]\nepochs = 12\nlearning_rate = 0.1\n')
         return regard.train(folder / "recipe.toml", out=folder / "run", model={"hidden": 11}, progress=False)
 
 
@@ -225,7 +221,7 @@ def run(*tokens: str) -> int:
 def test_it_trains_and_is_saved_with_its_assets(trained):
     assert trained.metrics["test_error"] < 0.3
     stored = json.loads((trained.folder / "config.json").read_text())
-    assert stored["system"] == "picker"
+    assert stored["system"] == "pick"
     assert stored["config"] == {"hidden": 11}
     assert json.loads((trained.folder / stored["assets"]["units"]).read_text()) == ["metres"]
 
@@ -238,7 +234,7 @@ def test_it_is_loaded_by_its_folder_and_answers_one_or_many(trained):
     assert model.pick([[1.0, 3.0, 2.0], [0.0, -1.0]])[0].value == one.value
     assert [each.value for each in model.stream(iter([[1.0, 3.0, 2.0]] * 3), read_ahead=2)] == [one.value] * 3
     assert regard.view(one).figure() is not None
-    with pytest.raises(ModelError, match="picker, not a translator"):
+    with pytest.raises(ModelError, match="pick model, not a translate model"):
         regard.Translator.load(trained.folder)
 
 
@@ -252,14 +248,14 @@ def test_it_is_evaluated(trained):
 def test_its_configs_are_checked(tmp_path):
     with pytest.raises(OptionError, match=r"hidden must be a whole number, 1 or more; got 0"):
         regard.train(None, out=tmp_path, model={"hidden": 0})
-    (tmp_path / "bad.toml").write_text('system = "picker"\n[data]\nexamples = "many"\n')
+    (tmp_path / "bad.toml").write_text('system = "pick"\n[data]\nexamples = "many"\n')
     with pytest.raises(OptionError, match=r"bad.toml \[data\]: examples must be a whole number, 1 or more; got 'many'"):
         regard.train(tmp_path / "bad.toml", out=tmp_path / "run")
 
 
 def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "picker.toml").write_text('system = "picker"\n[train]\nepochs = 12\nlearning_rate = 0.1\n')
+    (tmp_path / "picker.toml").write_text('system = "pick"\n[train]\nepochs = 12\nlearning_rate = 0.1\n')
     assert run("train", "picker.toml", "--out", "run", "--data.unit", "miles") == 0
     assert "Try it: regard pick --model run/model 1 2 3" in capsys.readouterr().out
     assert run("evaluate", "run", "--count", "20", "--json") == 0
@@ -268,7 +264,7 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     assert capsys.readouterr().out.strip().endswith("miles")
     assert run("pick", "--model", "run", "1", "3", "2", "--json") == 0
     assert json.loads(capsys.readouterr().out)["trace"]["version"] == 2
-    assert run("recipes", "--fields", "picker") == 0
+    assert run("recipes", "--fields", "pick") == 0
     assert "--data.unit" in capsys.readouterr().out
     assert run("pick", "--model", "run", "1", "--digits", "0") == 2
     assert "digits must be a whole number, 1 or more; got 0" in capsys.readouterr().err

@@ -32,6 +32,12 @@ def test_modules_that_are_public_names_need_no_import_of_their_own():
     assert python(code) == "heat_map ShapeError\n"
 
 
+def test_a_recipe_of_any_system_is_checked_without_torch():
+    code = "import sys, importlib\nfrom regard.systems.registry import MODULES\nfor name in MODULES:\n    "
+    code += "importlib.import_module(f'regard.systems.{name}.config')\nprint('torch' in sys.modules)"
+    assert python(code).strip() == "False"
+
+
 def test_loading_a_model_imports_no_training():
     code = (
         "import sys, regard; regard.load('digits', device='cpu'); print({'lightning', 'matplotlib'} & set(sys.modules))"

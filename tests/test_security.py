@@ -18,11 +18,11 @@ from small_models import small_translator
 
 import regard
 from regard import Trace
-from regard.data.datasets import DATASETS
 from regard.data.documents import read_documents
-from regard.data.download import SCHEMES
 from regard.data.images import Images, open_image
 from regard.data.labelled_images import read_mosaics
+from regard.data.public.datasets import DATASETS
+from regard.data.public.download import SCHEMES
 from regard.data.word_vectors import read_vectors
 from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError, RegardError
@@ -90,7 +90,7 @@ def test_what_runs_or_writes_what_others_say_is_not_called():
 
 
 def test_only_downloads_reach_the_network():
-    assert {path for path, _ in calls("requests.get")} == {"data/download.py"}
+    assert {path for path, _ in calls("requests.get")} == {"data/public/download.py"}
     assert SCHEMES == ("https",)
     for dataset in DATASETS.values():
         for file in dataset.files:

@@ -20,13 +20,14 @@ import regard
 from regard.data.pairs import Batch
 from regard.data.tokenizer import Tokenizer
 from regard.layers.layout import by_columns
-from regard.systems.translate.model import Translator, TranslatorConfig
-from regard.systems.translate.training import TranslationTask, TranslationTrain
+from regard.systems.translate.config import TranslationConfig, TranslationTrain
+from regard.systems.translate.model import Translator
+from regard.systems.translate.training import TranslationTask
 from regard.training.experiment import Recipe
 
 
 def make_model(order: dict[str, Any]) -> Translator:
-    config = TranslatorConfig(
+    config = TranslationConfig(
         architecture="luong",
         cell="gru",
         score="additive",

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import align, attend, mask, score
-from regard.attention.addressing import circular_shift
+from regard.attention.align import circular_shift
 from regard.errors import ShapeError
 
 

@@ -5,8 +5,9 @@ import torch
 from torch import nn
 
 from regard import Attention, MultiHead, align, attend, mask, score
+from regard.attention.align import Focus, masked_softmax
 from regard.attention.coverage import Coverage
-from regard.attention.interfaces import Focus, Product, masked_softmax
+from regard.attention.score import Product
 from regard.errors import DtypeError, OptionError, ShapeError
 
 QUERY, KEY, VALUE = torch.randn(2, 3, 5), torch.randn(2, 7, 5), torch.randn(2, 7, 4)

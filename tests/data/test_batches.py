@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
 from regard.data.batches import BatchLoader, CostBatches
-from regard.data.captioned_images import CaptionExamples
-from regard.data.image_tensors import ImageTensors
+from regard.data.captioned_images import CaptionExamples, ImageTensors
 from regard.data.labelled_images import LabelledImages
 from regard.data.pairs import collate, padded_sizes
 from regard.errors import DataError, OptionError, ShapeError

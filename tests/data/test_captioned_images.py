@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.captioned_images import CaptionedImages, CaptionExamples
-from regard.data.image_tensors import ImageTensors
+from regard.data.captioned_images import CaptionedImages, CaptionExamples, ImageTensors
 from regard.data.tokenizer import END, PAD, START, Tokenizer
 from regard.errors import DataError
 

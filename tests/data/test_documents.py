@@ -9,7 +9,7 @@ import tarfile
 import pytest
 
 from regard.data.documents import BadRows, read_documents
-from regard.data.sentences import split_sentences
+from regard.data.text import split_sentences
 from regard.errors import DataError
 
 

@@ -12,9 +12,9 @@ import zipfile
 
 import pytest
 
-from regard.data import datasets, download
-from regard.data.datasets import DATASETS, Dataset, File, hint_for, list_datasets
-from regard.data.download import get
+from regard.data.public import datasets, download
+from regard.data.public.datasets import DATASETS, Dataset, File, hint_for, list_datasets
+from regard.data.public.download import get
 from regard.errors import DataError, OptionError
 
 CONTENT = {"a.txt": b"one\n" * 999, "b.txt": b"un\n"}
@@ -209,9 +209,7 @@ def test_an_unknown_name_and_a_missing_package_are_reported(monkeypatch, tmp_pat
     with pytest.raises(OptionError, match=f"no data set 'multi30'; known data sets are {names}"):
         get("multi30")
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(
-        OptionError, match=r"Downloading tatoeba-fra needs the package pooch: pip install pooch.*--from"
-    ):
+    with pytest.raises(OptionError, match=r"Downloading tatoeba-fra needs the package pooch: pip install .*--from"):
         get("tatoeba-fra", tmp_path)
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from regard.data.gold_alignments import read_gold
+from regard.data.alignments import read_gold
 from regard.errors import DataError
 
 

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data import image_archives
-from regard.data.image_archives import list_images
-from regard.data.images import ImageReport, Images
+from regard.data.images import ImageReport, Images, list_images
 from regard.errors import DataError, OptionError
 
 
@@ -106,7 +104,7 @@ def test_a_zip_does_not_expand_to_more_than_it_states_or_than_is_allowed(tmp_pat
         DataError, match=r"a\.png cannot be read from .*bomb\.zip/a\.png: it does not expand to the 10 bytes"
     ):
         replace(member, inflated=10).read()
-    monkeypatch.setattr(image_archives, "MAX_BYTES", 10**5)
+    monkeypatch.setattr("regard.data.images.MAX_BYTES", 10**5)
     with pytest.raises(DataError, match="it expands to 1,000,000 bytes, and at most 100,000 are allowed"):
         member.read()
 

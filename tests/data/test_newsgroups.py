@@ -5,7 +5,7 @@ import lzma
 
 import pytest
 
-from regard.data.newsgroups import prepare, read_post
+from regard.data.public.newsgroups import prepare, read_post
 from regard.errors import DataError, OptionError
 
 POST = """From: someone@example.org (Some One)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.errors import DataError
 
 

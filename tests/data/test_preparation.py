@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 
-from regard.data import hansards, newsgroups
 from regard.data.captions import read_captions
-from regard.data.download import get
+from regard.data.public import hansards, newsgroups
+from regard.data.public.download import get
 from regard.data.text import read_tsv
 from regard.errors import DataError
 

@@ -5,7 +5,7 @@ from command_line import write_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.word_links import format_links, parse_links, read_links
+from regard.data.alignments import format_links, parse_links, read_links
 from regard.errors import DataError
 
 

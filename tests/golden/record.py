@@ -19,8 +19,8 @@ from inputs import photograph
 
 import regard
 from regard.metrics.alignment import GoldAlignment
-from regard.systems.translate import AS_READ
 from regard.systems.translate.alignment import align_words, alignment_error, link_words
+from regard.systems.translate.config import AS_READ
 from regard.worlds import babel
 
 GOLDEN = Path(__file__).parent

@@ -147,7 +147,7 @@ def test_second_derivatives_are_those_of_the_plain_formula():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attend_takes_the_kernel_when_asked(monkeypatch, causal):
-    monkeypatch.setattr("regard.attention.additive.has_gpu_kernels", lambda tensor: True)
+    monkeypatch.setattr("regard.attention.score.has_gpu_kernels", lambda tensor: True)
     taken = []
     monkeypatch.setattr(
         additive_gpu, "additive_attention", lambda *given: taken.append(given) or additive_attention(*given)

@@ -1,10 +1,12 @@
 """The parts of beam search."""
 
+import math
+
 import pytest
 import torch
 from small_models import small_translator
 
-from regard.decoders.protocol import Decoder
+from regard.decoders.protocol import Decoder, Step
 from regard.errors import OptionError
 from regard.search.beam import beam, largest
 from regard.search.hypothesis import Rules
@@ -29,6 +31,34 @@ def test_where_nothing_is_possible_the_largest_are_still_places():
     assert values.isinf().all()
     assert places.min() >= 0
     assert places.max() < 8 * 5000
+
+
+def test_on_other_devices_than_a_cpu_the_largest_are_found_there():
+    values, places = largest(torch.randn(1, 5, 12_100, device="meta"), torch.randn(1, 5, device="meta"), 10)
+    assert values.device == places.device == torch.device("meta")
+    assert values.shape == places.shape == (1, 10)
+
+
+class Table(Decoder):
+    """The probability of the next token depends on the last one alone."""
+
+    def __init__(self, probabilities):
+        super().__init__()
+        self.log_probs = torch.full((5, 5), 1e-6)
+        for (last, token), probability in probabilities.items():
+            self.log_probs[last, token] = probability
+        self.log_probs = self.log_probs.log()
+
+    def step(self, token, state, *, override=None):
+        return Step(self.log_probs[token], state, None)
+
+
+def test_all_that_end_in_the_last_step_compete_with_what_ended_before():
+    # At once with 0.26; after token 3 with 0.5 * 0.9, after token 4 with 0.24 * 0.9, which are more per token.
+    model = Table({(1, 3): 0.5, (1, 2): 0.26, (1, 4): 0.24, (3, 2): 0.9, (4, 2): 0.9, (3, 4): 0.1, (4, 3): 0.1})
+    (outputs,) = beam(model, (), Rules(start=1, end=2, banned=(0,)), rows=1, device="cpu", size=2)
+    assert [one.tokens for one in outputs] == [[3], [4]]
+    assert [one.score for one in outputs] == pytest.approx([math.log(0.45) / 2, math.log(0.216) / 2], abs=1e-3)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])

@@ -1,12 +1,14 @@
 """Search over every decoder: beam 1 is greedy, a wide beam is exhaustive, a batch equals its sentences."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
 from systems_small import END, MAKE_DECODER, PAD, START, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
 from regard.decoders.protocol import Decoder, Step
+from regard.encoders.encoded import Encoded
 from regard.errors import NonFiniteError, OptionError
 from regard.search.beam import beam
 from regard.search.greedy import greedy
@@ -118,6 +120,50 @@ def test_lengths_prefixes_and_blocked_ngrams_are_respected():
         for output in outputs:
             pairs = list(itertools.pairwise(output.tokens))
             assert len(pairs) == len(set(pairs))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(start=START, end=END, banned=(PAD,), min_length=6, max_length=9, block_ngrams=1),
+        Rules(start=START, end=END, banned=(PAD, 8), min_length=6, max_length=9),
+    ],
+    ids=["blocked", "banned"],
+)
+def test_a_prefix_that_the_rules_forbid_is_followed_and_costs_what_the_model_says(rules):
+    encoder, decoder = make("bahdanau")
+    encoded = encoder(*sources(2))
+    prefix = [7, 8, 7, 8]
+    free = methods(decoder, encoded, replace(rules, block_ngrams=0, banned=(PAD,)), prefixes=[prefix] * 2)
+    for name, outputs in methods(decoder, encoded, rules, prefixes=[prefix] * 2).items():
+        for row, output in enumerate(outputs):
+            assert output.tokens[:4] == prefix, name
+            assert 6 <= len(output.tokens) <= 9, name
+            assert output.log_probs[:4] == pytest.approx(free[name][row].log_probs[:4]), name
+            assert not ({7, 8} if rules.block_ngrams else {8}) & set(output.tokens[4:]), name
+            n = len(output.log_probs)
+            alone = Encoded(*(part[row : row + 1] for part in (encoded.states, encoded.mask, encoded.summary)))
+            assert output.log_probs == pytest.approx(log_prob_of(decoder, alone, output.tokens)[:n], abs=1e-4), name
+
+
+def test_a_prefix_that_the_model_finds_impossible_is_followed_and_the_rest_is_still_chosen_by_the_model():
+    class NeverSeven(Bigrams):
+        def step(self, token, state, *, override=None):
+            logits = self.table[token].clone()
+            logits[:, 7] = -torch.inf
+            return Step(logits, state, None)
+
+    model, rules = NeverSeven(), Rules(start=START, end=END, banned=(PAD,), min_length=4, max_length=4)
+    last, most = 7, []
+    for _ in range(2):
+        logits = model.table[last].clone()
+        logits[[PAD, START, END, 7]] = -torch.inf
+        most.append(last := int(logits.argmax()))
+    (output,) = greedy(model, (), rules, rows=1, device="cpu", prefixes=[[7, 7]])
+    assert output.tokens == [7, 7, *most]
+    (outputs,) = beam(model, (), rules, rows=1, device="cpu", size=30, prefixes=[[7, 7]], length_penalty=0.0)
+    assert all(one.tokens[:2] == [7, 7] and len(one.tokens) == 4 for one in outputs)
+    assert len({round(one.score, 2) for one in outputs}) > 20, "the tokens after the prefix still count"
 
 
 def test_an_output_at_the_length_limit_is_cut_and_marked_as_unfinished():

@@ -231,7 +231,7 @@ WRONG = {
     "no system": (lambda f: (f / "config.json").write_text('{"config": {}}'), "not the config of a regard model"),
     "no table": (lambda f: edit(f, config=None), "config, assets and sha256 must be tables"),
     "assets are a list": (lambda f: edit(f, assets=["a"]), "config, assets and sha256 must be tables"),
-    "another system": (lambda f: edit(f, system="caption"), "holds a captioner, not a translator"),
+    "another system": (lambda f: edit(f, system="caption"), "holds a caption model, not a translate model"),
     "an empty system": (lambda f: edit(f, system=""), "translate"),
     "a system of another type": (lambda f: edit(f, system=["translate"]), "translate"),
     "unknown field": (lambda f: edit(f, config__hiden=10), r"config\.json: there is no field 'hiden'. Did you mean"),

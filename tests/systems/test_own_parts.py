@@ -12,7 +12,8 @@ from regard.parts import build_part, find_part
 MODULE = '''
 import torch
 from torch import nn
-from regard.attention.interfaces import Align, Focus, Score, masked_softmax
+from regard.attention.align import Align, Focus, masked_softmax
+from regard.attention.score import Score
 from regard.decoders.bahdanau import Bahdanau
 from regard.encoders.recurrent import RecurrentEncoder
 

@@ -9,7 +9,7 @@ from small_models import small_translator
 
 from regard import load
 from regard.errors import ModelError, OptionError
-from regard.systems.families import family
+from regard.systems import registry
 from regard.systems.folder import find_model
 from regard.systems.pretrained import pretrained_models
 from regard.systems.translate.alignment import align_pairs
@@ -24,14 +24,16 @@ def test_shipped_models_are_small_and_say_what_they_are():
         assert model.mebibytes <= 8, model.name
         assert model.summary, model.name
         assert model.headline, model.name
-        assert any(name in model.metrics for name in family(model.kind).headline), model.name
-        assert family(model.kind).test_of(model.metrics), f"{model.name} says what its scores were measured on"
+        assert any(name in model.metrics for name in registry.entry(model.kind).declaration.headline), model.name
+        assert registry.entry(model.kind).declaration.test_of(model.metrics), (
+            f"{model.name} says what its scores were measured on"
+        )
 
 
 def test_every_shipped_model_loads_in_evaluation_mode():
     for shipped in pretrained_models():
         model = load(shipped.name, device="cpu")
-        assert type(model) is family(shipped.kind).load_system()
+        assert type(model) is registry.entry(shipped.kind).system
         assert not any(module.training for module in model.modules())
         assert model.metrics == shipped.metrics
         assert model.card.startswith("#")

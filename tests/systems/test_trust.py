@@ -11,8 +11,8 @@ from PIL import Image
 import regard
 from regard.data.tokenizer import END, START
 from regard.encoders.encoded import Encoded
-from regard.systems.families import families
-from regard.systems.tape import TapeOptions
+from regard.systems import registry
+from regard.systems.tape.config import TapeOptions
 from regard.systems.translate import erasing
 from regard.systems.translate.erasing import MAX_TOKENS
 from regard.systems.translate.result import Translation
@@ -89,7 +89,7 @@ def test_a_measured_correctness_is_repeated():
 
 
 def test_every_family_with_attention_has_evidence():
-    assert {kind for kind, each in families().items() if not each.evidence} == {"recognize"}
+    assert {each.name for each in registry.entries() if not each.evidence} == {"recognize"}
 
 
 @pytest.mark.parametrize(

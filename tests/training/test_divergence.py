@@ -7,7 +7,7 @@ from small_runs import small_recipe, watch_losses
 
 from regard.data.batches import CostBatches
 from regard.errors import TrainingError
-from regard.systems.classify.training import DocumentTask
+from regard.systems.classify.training import ClassificationTask
 from regard.systems.run import train
 from regard.systems.tape.training import TapeTask
 from regard.training.checkpoint_files import newest_checkpoint
@@ -33,7 +33,7 @@ def diverging(task, at, how, monkeypatch):
 
 def test_the_update_the_batch_and_the_way_on_are_named(tmp_path, monkeypatch):
     recipe = small_recipe("classify", tmp_path / "data")
-    diverging(DocumentTask, 6, "loss", monkeypatch)
+    diverging(ClassificationTask, 6, "loss", monkeypatch)
     says = (
         r"The loss became NaN or infinite in update 7 \(epoch 2, batch 2 of 5, the examples \d+(, \d+)*(, \.\.\.)?, "
         r"counted from 0\)\. "
@@ -48,7 +48,7 @@ def test_the_update_the_batch_and_the_way_on_are_named(tmp_path, monkeypatch):
 
 
 def test_gradients_that_spoil_the_parameters_are_noticed_before_a_checkpoint_is_written(tmp_path, monkeypatch):
-    diverging(DocumentTask, 2, "gradient", monkeypatch)
+    diverging(ClassificationTask, 2, "gradient", monkeypatch)
     with pytest.raises(TrainingError, match=r"Parameters became NaN or infinite in update 3 \(epoch 1, batch 3 of 5"):
         train(small_recipe("classify", tmp_path / "data"), out=tmp_path / "run", progress=False)
     assert newest_checkpoint(tmp_path / "run" / "checkpoints")[0].name == "step-2.ckpt"
@@ -77,7 +77,7 @@ def test_the_command_ends_with_status_1_and_goes_on_with_a_lower_learning_rate(t
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(recipe_toml(small_recipe("classify", tmp_path / "data")))
     with monkeypatch.context() as patch:
-        diverging(DocumentTask, 1, "loss", patch)
+        diverging(ClassificationTask, 1, "loss", patch)
         ended = regard("train", recipe, "--out", tmp_path / "run")
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr

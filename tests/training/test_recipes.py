@@ -5,7 +5,7 @@ from small_recipes import small_version
 
 from regard.config import fields_of, parse_values
 from regard.errors import DataError, OptionError
-from regard.systems.families import families
+from regard.systems import registry
 from regard.systems.run import check_recipe, read_recipe
 from regard.training.recipes import (
     RawRecipe,
@@ -46,35 +46,33 @@ def test_every_packaged_recipe_has_a_small_version_that_make_soak_trains_twice(n
 
 
 def test_there_are_recipes_of_every_system():
-    assert {read_raw(name).system for name in recipe_names()} == set(families())
+    assert {read_raw(name).system for name in recipe_names()} == set(registry.SYSTEMS)
     assert len(recipe_names()) >= 6
 
 
 def test_every_field_of_every_system_is_explained():
-    for kind, family in families().items():
-        experiment = family.load_experiment()
-        for table in (experiment.Data, family.load_system().Config, experiment.Train):
+    for each in registry.entries():
+        for table in each.tables.values():
             for field in fields_of(table):
-                assert field.meaning.endswith("."), f"{kind} {table.__name__}.{field.name}"
+                assert field.meaning.endswith("."), f"{each.name} {table.__name__}.{field.name}"
 
 
 def test_a_recipe_says_which_system_it_trains(tmp_path):
     assert read_recipe("mnist-lenet").system == read_recipe("cifar-vgg").system == "recognize"
     assert read_recipe("babel-en-fr").system == read_recipe(None).system == "translate"
-    with pytest.raises(OptionError, match=r"one of translator, captioner, image-classifier.*; got 'oracle'"):
+    with pytest.raises(OptionError, match=r"one of translate, caption, recognize.*; got 'oracle'"):
         read_recipe(write(tmp_path, 'system = "oracle"\n'))
     with pytest.raises(OptionError, match="system must be text, such as 'translate'; got 3"):
         read_recipe(write(tmp_path, "system = 3\n"))
 
 
 def test_overrides_have_the_types_of_their_fields():
-    family = families()["translate"]
-    tables = {"model": family.load_system().Config, "train": family.load_experiment().Train}
+    tables = registry.entry("translate").tables
     assert parse_values(tables["model"], {"score": "dot"}, "--model.") == {"score": "dot"}
     given = {"epochs": "5", "learning-rate": "1e-3"}
     assert parse_values(tables["train"], given, "--train.") == {"epochs": 5, "learning_rate": 0.001}
-    assert parse_values(family.load_experiment().Data, {"joint": "false"}, "--data.") == {"joint": False}
-    images = families()["recognize"].load_experiment().Train
+    assert parse_values(tables["data"], {"joint": "false"}, "--data.") == {"joint": False}
+    images = registry.entry("recognize").tables["train"]
     assert parse_values(images, {"batch_size": "7", "flip": "true"}, "--train.") == {"batch_size": 7, "flip": True}
 
 
@@ -89,11 +87,8 @@ def test_overrides_have_the_types_of_their_fields():
     ],
 )
 def test_wrong_overrides_are_explained(table, given, says):
-    family = families()["translate"]
-    experiment = family.load_experiment()
-    tables = {"data": experiment.Data, "model": family.load_system().Config, "train": experiment.Train}
     with pytest.raises(OptionError, match=says):
-        parse_values(tables[table], given, f"--{table}.")
+        parse_values(registry.entry("translate").tables[table], given, f"--{table}.")
 
 
 def test_overrides_replace_fields_and_only_those_of_the_three_tables():

@@ -5,11 +5,11 @@ import pytest
 from regard.config import fields_of
 from regard.errors import OptionError
 from regard.systems.caption.training import CaptionTrain
-from regard.systems.recognize.training import ImageTrain
-from regard.systems.translate.training import TranslationTrain
+from regard.systems.recognize.config import RecognitionTrain
+from regard.systems.translate.config import TranslationTrain
 from regard.training.settings import TrainSettings
 
-OF_SYSTEMS = (CaptionTrain, ImageTrain, TranslationTrain)
+OF_SYSTEMS = (CaptionTrain, RecognitionTrain, TranslationTrain)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_settings_that_cannot_be_trained_with_are_explained(settings, values, sa
 
 def test_only_what_a_system_says_differs_from_the_shared_defaults():
     shared = TrainSettings().to_dict()
-    differing = {TranslationTrain: {"label_smoothing": 0.1}, CaptionTrain: {}, ImageTrain: {"gradient_clip": 0.0}}
+    differing = {TranslationTrain: {"label_smoothing": 0.1}, CaptionTrain: {}, RecognitionTrain: {"gradient_clip": 0.0}}
     for settings, expected in differing.items():
         values = settings().to_dict()
         assert {name: values[name] for name in shared if values[name] != shared[name]} == expected

@@ -1,29 +1,32 @@
-"""Alignments over all keys, and the table of all alignments.
+"""Alignments: turn logits into a focus, over all keys or within a window, softly or hard.
 
-local.py has the local ones (local-m, local-p, spatial), addressing.py that of the neural Turing machine. A plain
-function (logits, mask) -> weights serves as an alignment too.
+An alignment may first restrict each query to a window of keys, and then turns logits into weights. A plain function
+(logits, mask) -> weights serves as an alignment too. Each alignment declares its properties (normalised, equivariant,
+differentiable), and the property tests read them.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention.addressing import Addressing
-from regard.attention.interfaces import Align, Focus, Mask, Soft, Window, masked_softmax, shared
-from regard.attention.local import LocalMonotonic, LocalPredictive, Spatial
-from regard.errors import OptionError, ShapeError
-
-Logits = Float[Tensor, "... q k"]
+from regard.attention.mask import unpadded_length
+from regard.errors import DtypeError, OptionError, ShapeError
+from regard.extras import require
+from regard.kernels.numerics import is_autocast, masked_softmax, take_rows, widen
 
 __all__ = [
     "ALIGNMENTS",
     "Addressing",
     "Align",
+    "Focus",
     "Hard",
+    "Local",
     "LocalMonotonic",
     "LocalPredictive",
     "Normalised",
@@ -32,12 +35,151 @@ __all__ = [
     "Spatial",
     "Uniform",
     "Unnormalised",
+    "Window",
+    "masked_softmax",
     "none",
     "normalised",
     "softmax",
     "sparsemax",
     "uniform",
 ]
+
+Query = Shaped[Tensor, "... q d"]
+Logits = Float[Tensor, "... q k"]
+Mask = Bool[Tensor, "... k"] | None
+Soft = bool | Bool[Tensor, "b"]
+"""Whether hard attention reads softly in this call: for the whole batch, or for each of its rows."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The keys that each query sees: their indices, and which of them exist (the others lie beyond an edge)."""
+
+    index: Int[Tensor, "*b q w"]
+    inside: Bool[Tensor, "*b q w"]
+    offset: Float[Tensor, "*b q w"]
+    """Distance of each position from the centre; gradients flow to a predicted centre through it."""
+    centre: Float[Tensor, "*b q"]
+
+    @classmethod
+    def around(cls, centre: Float[Tensor, "*b q"], radius: int, num_keys: int) -> "Window":
+        """Create the window of the positions within `radius` of a centre, counted from 0."""
+        first = (centre.detach() - radius).ceil().long()
+        index = first.unsqueeze(-1) + torch.arange(2 * radius + 1, device=centre.device)
+        offset = index - centre.unsqueeze(-1)
+        inside = (offset.detach().abs() <= radius) & (index >= 0) & (index < num_keys)
+        return cls(index.clamp(0, num_keys - 1), inside, offset, centre)
+
+    def allowed(self, mask: Mask, num_keys: int) -> Bool[Tensor, "*b q w"]:
+        """Return which positions of the window exist and may be attended to."""
+        if mask is None:
+            return self.inside
+        return self.inside & mask.expand(*self.index.shape[:-1], num_keys).gather(-1, self.index)
+
+    def spread(self, weights: Float[Tensor, "*b q w"], num_keys: int) -> Float[Tensor, "*b q k"]:
+        """Turn the weights of the window into weights of all keys, 0 outside."""
+        everywhere = weights.new_zeros(*weights.shape[:-1], num_keys)
+        return everywhere.scatter_add(-1, self.index, weights.masked_fill(~self.inside, 0))
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Where each query looks: the weights of the keys, or the index of the one chosen key."""
+
+    weights: Float[Tensor, "... q k"] | None = None
+    index: Int[Tensor, "... q"] | None = None
+    """The chosen key; -1 where no key may be attended to."""
+    always: bool = False
+    """Whether every query has a key to choose, so that `index` is never -1."""
+    log_prob: Float[Tensor, "... q"] | None = None
+    state: Any = None
+    extras: dict[str, Any] = field(default_factory=dict)
+
+    def read(self, values: Float[Tensor, "... k v"]) -> Float[Tensor, "... q v"]:
+        """Return the weighted average of the values, or the chosen value."""
+        if self.index is None:
+            return self.all_weights(values.shape[-2]) @ values
+        if self.always:
+            return take_rows(values, self.index)
+        return take_rows(values, self.index.clamp_min(0)).masked_fill(self.index.unsqueeze(-1) < 0, 0)
+
+    def all_weights(self, num_keys: int) -> Float[Tensor, "... q k"]:
+        """Return the weights, one-hot where one key was chosen."""
+        if self.weights is not None:
+            return self.weights
+        if self.index is None:
+            raise TypeError("A Focus needs weights or an index.")
+        return (self.index.unsqueeze(-1) == torch.arange(num_keys, device=self.index.device)).float()
+
+
+class Align(nn.Module):
+    """Base class of all alignments: turns logits into a focus. Subclasses define `weigh`.
+
+    A plain function (logits, mask) -> weights serves as an alignment too.
+    """
+
+    is_shared: bool = False
+    """Whether this object is one of the package's own, such as `align.softmax`, which models copy."""
+
+    normalised: bool = True
+    """Weights are not negative and sum to 1, or to 0 where nothing may be attended to."""
+    equivariant: bool = True
+    """Permuting the keys permutes the weights."""
+    differentiable: bool = True
+    """Gradients reach the logits through the context."""
+    uses_scores: bool = True
+    """Whether the focus depends on the logits; otherwise they are not computed."""
+
+    def look(self, query: Shaped[Tensor, "... q d"], num_keys: int, mask: Mask, state: Any) -> Window | None:
+        """Return the window of keys that each query sees; None if it sees all keys."""
+        return None
+
+    def start_at(self, step: int) -> Any:
+        """Return the state after `step` queries, for an alignment that counts them; otherwise None."""
+        return None
+
+    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+        """Return the state after a focus with these weights; None for an alignment without a state."""
+        return None
+
+    def weigh(
+        self, logits: Float[Tensor, "... q k"], allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Turn logits into a focus.
+
+        `allowed` is the mask, if there is one; its True entries may be attended to. `state` is the state of the last
+        focus. With a window, each query has its own keys: logits are (..., q, 1, w). `soft` asks hard attention to
+        read softly in this call; other alignments ignore it.
+        """
+        raise TypeError(f"{type(self).__name__} must define weigh(logits, allowed, state, window, *, soft=False).")
+
+
+class AlignFunction(Align):
+    """A plain function (logits, mask) -> weights as an alignment; `mask` is None where everything is allowed.
+
+    Its properties are unknown, so it declares the weakest ones. Masked keys get weight 0 in any case.
+    """
+
+    normalised = False
+    equivariant = False
+
+    def __init__(self, function: Callable[[Tensor, Tensor | None], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def weigh(
+        self, logits: Float[Tensor, "... q k"], allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False
+    ) -> Focus:
+        """Call the function and set the weights of masked keys to 0."""
+        weights = self.function(logits, allowed)
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        if not isinstance(weights, Tensor) or not weights.is_floating_point() or weights.shape != logits.shape:
+            given = f"{weights.dtype} {tuple(weights.shape)}" if isinstance(weights, Tensor) else type(weights).__name__
+            raise ShapeError(
+                f"The alignment {name} returned {given} for logits {tuple(logits.shape)}; it must return weights of "
+                "that shape. For a state or a window, write a subclass of regard.align.Align that defines weigh(...)."
+            )
+        return Focus(weights if allowed is None else weights.masked_fill(~allowed, 0))
 
 
 class Softmax(Align):
@@ -62,6 +204,21 @@ class Unnormalised(Align):
         return Focus(logits.masked_fill(closed if allowed is None else closed | ~allowed, 0))
 
 
+class Normalised(Align):
+    """Scores divided by their sum, for scores that are never negative, such as look-ups: the mean of the matches."""
+
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
+        """Return score_i / sum_j score_j, and 0 where nothing matches."""
+        scores = logits if allowed is None else logits.masked_fill(~allowed, 0)
+        if scores.device.type != "meta" and (scores.detach() < 0).any():
+            raise OptionError(
+                "align.normalised takes scores that are 0 or more; the smallest here is "
+                f"{scores.min().item():.4g}. Use align.softmax for scores of either sign."
+            )
+        total = scores.sum(-1, keepdim=True)
+        return Focus(scores / total.masked_fill(total == 0, 1))
+
+
 class Uniform(Align):
     """Equal weights for all allowed keys, independent of the scores: a baseline for learned attention."""
 
@@ -80,10 +237,7 @@ class Sparsemax(Align):
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute sparsemax over the allowed keys."""
-        try:
-            from entmax import sparsemax
-        except ImportError as error:
-            raise OptionError("Sparsemax requires the package entmax: pip install 'regard[sparse]'.") from error
+        sparsemax = require("Sparsemax", "entmax").sparsemax
         closed = logits == -math.inf
         closed = closed if allowed is None else closed | ~allowed
         # Sparsemax is invariant to adding a constant to all logits, and a key 2 below the best gets exactly 0.
@@ -168,26 +322,226 @@ class Hard(Align):
         return Focus(straight_through.masked_fill(~is_open.unsqueeze(-1), 0), log_prob=log_prob, extras=extras)
 
 
-class Normalised(Align):
-    """Scores divided by their sum, for scores that are never negative, such as look-ups: the mean of the matches."""
+class Local(Align):
+    """Base class: each query sees the keys within `window` positions of its own centre, with softmax among them.
+
+    `extras["centre"]` is the centre, among keys counted from 0.
+    """
+
+    equivariant = False
+    window: int
+    """Number of positions that a query sees on each side of its centre."""
+
+    def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
+        """Return the centre of each query's window, among keys counted from 0."""
+        raise TypeError(f"{type(self).__name__} must define centre(query, num_keys, mask, state).")
+
+    @property
+    def sigma(self) -> float | None:
+        """Standard deviation of the Gaussian that damps weights away from the centre; None for no Gaussian."""
+        return None
+
+    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
+        """Return the window around the centre."""
+        return Window.around(self.centre(query, num_keys, mask, state), self.window, num_keys)
+
+    def next_state(self, num_queries: int, state: Any) -> Any:
+        """Return the state after `num_queries` more queries; None for an alignment without a state."""
+        return None
+
+    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+        """Return the state after the queries of these weights."""
+        return self.next_state(weights.shape[-2], state)
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
-        """Return score_i / sum_j score_j, and 0 where nothing matches."""
-        scores = logits if allowed is None else logits.masked_fill(~allowed, 0)
-        if scores.device.type != "meta" and (scores.detach() < 0).any():
-            raise OptionError(
-                "align.normalised takes scores that are 0 or more; the smallest here is "
-                f"{scores.min().item():.4g}. Use align.softmax for scores of either sign."
+        """Compute the softmax inside the window, times the Gaussian around its centre if there is one."""
+        assert window is not None  # noqa: S101 - `look` returns one
+        weights = masked_softmax(logits, allowed)
+        if self.sigma is not None:
+            gaussian = torch.exp(-window.offset.square() / (2 * self.sigma**2)).unsqueeze(-2)
+            weights = weights * gaussian.to(logits.dtype)
+        return Focus(weights, state=self.next_state(logits.shape[-3], state), extras={"centre": window.centre})
+
+
+class LocalMonotonic(Local):
+    """local-m: query t sees the keys t - window .. t + window, with softmax among them.
+
+    The state is the number of queries so far. A decoder that asks one query at a time passes it on:
+    attention(query, memory, state=last.state).
+    """
+
+    def __init__(self, window: int = 10) -> None:
+        super().__init__()
+        self.window = _check_window(window, at_least=0)
+
+    def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
+        """Return the time step of each query: 0, 1, 2, ..., or continuing from the state."""
+        # Half precision cannot count far: bfloat16 cannot represent 257.
+        dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+        times = torch.arange(query.shape[-2], device=query.device, dtype=dtype)
+        return (times + (state or 0)).expand(query.shape[:-1])
+
+    def start_at(self, step: int) -> Any:
+        """Return the number of queries so far."""
+        return step
+
+    def next_state(self, num_queries: int, state: Any) -> Any:
+        """Add `num_queries` to the number of queries so far."""
+        return (state or 0) + num_queries
+
+
+class LocalPredictive(Local):
+    """local-p: the model predicts where to look, p_t = n sigmoid(v' tanh(W s_t)), n being the unpadded length.
+
+    Softmax inside [p_t - window, p_t + window], times exp(-(s - p_t)^2 / (2 sigma^2)) with sigma = window / 2,
+    positions s counted from 1 and weights not renormalised, as in the paper. Gradients reach p_t through the Gaussian.
+    `extras["centre"]` is p_t - 1: the centre among keys counted from 0. n is one past the last key that a query may
+    attend to, so a mask that excludes the end for some queries shortens their source.
+    """
+
+    normalised = False
+
+    def __init__(self, query_dim: int, dim: int | None = None, window: int = 10) -> None:
+        super().__init__()
+        self.window = _check_window(window, at_least=1)
+        self.query_dim = query_dim
+        self.layer = nn.Linear(query_dim, dim or query_dim, bias=False)
+        self.direction = nn.Linear(dim or query_dim, 1, bias=False)
+
+    @property
+    def sigma(self) -> float:
+        """Half the window, as in the paper."""
+        return self.window / 2
+
+    def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
+        """Predict the centre from the query."""
+        if query.shape[-1] != self.query_dim:
+            raise ShapeError(
+                f"This LocalPredictive predicts its centre from queries of {self.query_dim} features; these have "
+                f"{query.shape[-1]}. Create it with query_dim={query.shape[-1]}."
             )
-        total = scores.sum(-1, keepdim=True)
-        return Focus(scores / total.masked_fill(total == 0, 1))
+        if not query.is_floating_point():
+            raise DtypeError(
+                f"LocalPredictive predicts its centre from features; this query holds {query.dtype} codes."
+            )
+        weight = self.layer.weight
+        if query.device != weight.device:
+            raise DtypeError(
+                f"The parameters of LocalPredictive are on {weight.device}, the query is on {query.device}. Move one "
+                "with .to(device)."
+            )
+        if query.dtype != weight.dtype and not is_autocast(query.device):
+            raise DtypeError(
+                f"The parameters of LocalPredictive are {weight.dtype}, the query is {query.dtype}. Convert one."
+            )
+        share = torch.sigmoid(widen(self.direction(torch.tanh(self.layer(query))))).squeeze(-1)
+        length = num_keys if mask is None else unpadded_length(mask)
+        centre: Tensor = length * share - 1
+        return centre
 
 
-softmax = shared(Softmax())
-none = shared(Unnormalised())
-normalised = shared(Normalised())
-sparsemax = shared(Sparsemax())
-uniform = shared(Uniform())
+class Spatial(LocalMonotonic):
+    """Equal weights for the keys within `window` of the query's own position: average pooling as attention.
+
+    weight_ji = 1{|j - i| <= window} / sum_k 1{|j - k| <= window} (Fleuret, Deep Learning 13.1), that is local-m without
+    a score.
+    """
+
+    uses_scores = False
+
+
+def _check_window(window: int, *, at_least: int) -> int:
+    if not isinstance(window, int) or window < at_least:
+        raise OptionError(f"window must be a whole number of positions, at least {at_least}; got window={window}.")
+    return window
+
+
+class Addressing(Align):
+    """Content-based focus, interpolated with the last focus, shifted in a circle, and sharpened.
+
+    1. w_c = softmax(logits), with logits beta cos(key, memory) from `score.Cosine(beta)`
+    2. w_g = gate w_c + (1 - gate) w_(t-1), where w_(t-1) is the state; without a state, w_g = w_c
+    3. w_s(i) = sum_j w_g(i - j) shift(j), circular, for j = -max_shift .. max_shift
+    4. w(i) = w_s(i)^sharpen / sum_j w_s(j)^sharpen, with sharpen >= 1
+
+    The controller produces gate, shift and sharpen at each step, so an Addressing is created for one call. Its state
+    is its weights. Under a padding mask the circle has the unpadded length.
+    """
+
+    equivariant = False
+    gate: Tensor
+    shift: Tensor
+    sharpen: Tensor
+
+    def __init__(
+        self,
+        gate: Float[Tensor, "... q 1"],
+        shift: Float[Tensor, "... q s"],
+        sharpen: Float[Tensor, "... q 1"],
+    ) -> None:
+        super().__init__()
+        for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
+            if not isinstance(part, Tensor) or part.ndim < 2:
+                raise ShapeError(f"The {name} must be a tensor (..., q, n), one row per query; got {part!r:.60}.")
+        if shift.shape[-1] % 2 == 0:
+            raise ShapeError(
+                "The shift has one weight for each step from -max_shift to max_shift, an odd number; got "
+                f"{shift.shape[-1]}."
+            )
+        for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
+            self.register_buffer(name, part, persistent=False)
+
+    def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
+        """Return the weights, which are the state."""
+        return weights
+
+    def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
+        """Run the four steps."""
+        if self.gate.device != logits.device:
+            raise DtypeError(
+                f"The gate of Addressing is on {self.gate.device}, the memory on {logits.device}. Move one with "
+                ".to(device)."
+            )
+        gate, shift, sharpen = (part.to(logits.dtype) for part in (self.gate, self.shift, self.sharpen))
+        weights = masked_softmax(logits, allowed)
+        if state is not None:
+            if state.shape[-1] != weights.shape[-1]:
+                raise ShapeError(
+                    f"The state holds weights of {state.shape[-1]} memory slots, but the memory has "
+                    f"{weights.shape[-1]}: {tuple(state.shape)} and {tuple(weights.shape)}."
+                )
+            weights = gate * weights + (1 - gate) * state.to(logits.dtype)
+        weights = circular_shift(weights, shift, allowed)
+        # The largest weight is divided out first: (1/128)^100 would underflow to 0, and give 0/0.
+        weights = weights / weights.amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+        weights = weights.pow(sharpen)
+        weights = weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+        return Focus(weights, state=weights)
+
+
+def circular_shift(
+    weights: Float[Tensor, "... q k"], shift: Float[Tensor, "... q s"], allowed: Mask = None
+) -> Float[Tensor, "... q k"]:
+    """Compute sum_j weights((i - j) mod n) shift(j), j = -max_shift .. max_shift; n is the unpadded number of keys."""
+    num_keys, max_shift = weights.shape[-1], shift.shape[-1] // 2
+    length: Tensor | int = num_keys
+    if allowed is not None:
+        length = unpadded_length(allowed).clamp_min(1).unsqueeze(-1)
+    positions = torch.arange(num_keys, device=weights.device)
+    shifted = torch.zeros_like(weights)
+    for column, step in enumerate(range(-max_shift, max_shift + 1)):
+        source = ((positions - step) % length).expand_as(weights)
+        shifted = shifted + weights.gather(-1, source) * shift[..., column : column + 1]
+    return shifted if allowed is None else shifted.masked_fill(~allowed, 0)
+
+
+softmax = Softmax()
+none = Unnormalised()
+normalised = Normalised()
+sparsemax = Sparsemax()
+uniform = Uniform()
+for _align in (softmax, none, normalised, sparsemax, uniform):
+    _align.is_shared = True
 
 ALIGNMENTS: dict[str, type[Align]] = {
     "hard": Hard,

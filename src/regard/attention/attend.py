@@ -6,8 +6,9 @@ read(weights, value) ->  context (..., q, v)    the weighted average, or the cho
 """
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -15,14 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention import checks
-from regard.attention.align import softmax
+from regard.attention.align import Align, AlignFunction, Soft, softmax
 from regard.attention.dispatch import Call, Kernel, answer, both, in_steps
-from regard.attention.interfaces import Align, AlignFunction, Attended, Score, ScoreFunction, Soft, unshared
-from regard.attention.memory import Memory
-from regard.attention.score import scaled_dot
+from regard.attention.memory import Attended, Memory
+from regard.attention.score import Score, ScoreFunction, scaled_dot
 
-__all__ = ["AlignLike", "Attended", "Attention", "Kernel", "ScoreLike", "as_align", "as_score", "attend", "recall"]
+__all__ = ["Attended", "Attention", "Kernel", "attend", "recall"]
 
+Part = TypeVar("Part", bound=Score | Align)
 ScoreLike = Score | Callable[[Tensor, Tensor], Tensor]
 AlignLike = Align | Callable[[Tensor, Tensor | None], Tensor]
 
@@ -196,3 +197,13 @@ def as_align(align: AlignLike) -> Align:
         return align
     checks.check_align(align)
     return AlignFunction(align)
+
+
+def unshared(part: Part) -> Part:
+    """Return a copy of a shared object, so that `train()` and `eval()` of one model do not reach another."""
+    if not part.is_shared:
+        return part
+    own = copy(part)
+    own.is_shared = False
+    own.train()  # as every new module, whatever mode the shared one is in
+    return own

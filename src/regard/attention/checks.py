@@ -5,10 +5,11 @@ import inspect
 import torch
 from torch import Tensor, nn
 
-from regard.attention.interfaces import Align, Score
+from regard.attention.align import Align
 from regard.attention.memory import Memory
+from regard.attention.score import Score
 from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
-from regard.kernels.autocast import is_autocast
+from regard.kernels.numerics import is_autocast
 
 AXES = {"query": "(..., q, d)", "key": "(..., k, d)", "value": "(..., k, v)"}
 KERNELS = ("auto", "reference", "fused")

@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
-from regard.attention.align import softmax
-from regard.attention.attend import AlignLike, Attended, Attention, Kernel, ScoreLike
-from regard.attention.interfaces import Soft, widen
-from regard.attention.memory import Memory
+from regard.attention.align import Soft, softmax
+from regard.attention.attend import AlignLike, Attention, Kernel, ScoreLike
+from regard.attention.memory import Attended, Memory
 from regard.errors import OptionError
+from regard.kernels.numerics import widen
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ Every route computes the same numbers (to rounding) as these three steps, which 
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -12,16 +11,13 @@ import torch
 from torch import Tensor
 
 from regard.attention import checks
-from regard.attention.additive import is_plain_additive
-from regard.attention.align import Softmax
-from regard.attention.interfaces import Align, Attended, Product, Score, Soft, is_plain_product, take_rows, widen
-from regard.attention.local import Local, LocalMonotonic, LocalPredictive
+from regard.attention.align import Align, Local, LocalMonotonic, LocalPredictive, Soft, Softmax
 from regard.attention.mask import causal as causal_mask
-from regard.attention.memory import Memory
+from regard.attention.memory import Attended, Memory
+from regard.attention.score import Product, Score, is_plain_additive, is_plain_product
 from regard.errors import KernelError
-from regard.kernels.autocast import is_autocast
 from regard.kernels.dot_product import dot_product_attention
-from regard.kernels.gpu import has_gpu_kernels
+from regard.kernels.numerics import has_gpu_kernels, take_rows, widen, without_autocast
 
 Kernel = Literal["auto", "reference", "fused"]
 
@@ -220,13 +216,6 @@ def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
     if first is None or second is None:
         return second if first is None else first
     return first & second
-
-
-def without_autocast(device: torch.device) -> AbstractContextManager[object]:
-    """Disable autocast: projections may run in half precision, but scores and sums may not."""
-    if is_autocast(device):
-        return torch.autocast(device.type, enabled=False)
-    return nullcontext()
 
 
 def _why_not_fused(call: Call) -> str:

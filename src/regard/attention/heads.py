@@ -7,13 +7,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention import checks
-from regard.attention.align import softmax
-from regard.attention.attend import AlignLike, Attended, Kernel, ScoreLike, as_align, as_score, recall
-from regard.attention.interfaces import Soft, unshared
-from regard.attention.memory import Memory
+from regard.attention.align import Soft, softmax
+from regard.attention.attend import AlignLike, Kernel, ScoreLike, as_align, as_score, recall, unshared
+from regard.attention.memory import Attended, Memory
 from regard.attention.score import scaled_dot
 from regard.errors import DtypeError, MaskError, OptionError, ShapeError
-from regard.kernels.autocast import is_autocast
+from regard.kernels.numerics import is_autocast
 
 
 class MultiHead(nn.Module):

@@ -1,6 +1,8 @@
-"""Memory: projected keys, values and mask, prepared once and queried many times."""
+"""Memory: projected keys, values and mask, prepared once and queried many times; Attended: what queries read there."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -40,3 +42,21 @@ class Memory:
         ]
         lead = torch.broadcast_shapes(*(mask.shape[:-1] for mask in masks))
         return Memory(keys, values, torch.cat([mask.expand(*lead, mask.shape[-1]) for mask in masks], dim=-1))
+
+
+@dataclass(frozen=True)
+class Attended:
+    """The result of attention: unpack it as `context, weights = attend(...)`, or read its fields."""
+
+    context: Float[Tensor, "... q v"]
+    weights: Float[Tensor, "... q k"] | None = None
+    """The attention weights, if the call asked for them."""
+    log_prob: Float[Tensor, "... q"] | None = None
+    """The log-probability of a sampled choice."""
+    state: Any = None
+    """What the alignment needs at the next step."""
+    extras: dict[str, Any] = field(default_factory=dict)
+    """Further results of the alignment, such as a predicted centre, a chosen index or an entropy."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.context, self.weights))

@@ -1,19 +1,27 @@
-"""Scores: dot products, cosine, learned forms, and look-ups; additive.py has the scores that are small networks.
+"""Scores: how well does each key match each query? Dot products, cosine, learned forms, small networks, and look-ups.
 
-Any plain function (query, key) -> logits serves as a score too. interfaces.py defines the contract.
+A score works in two steps, so that a memory is projected once and queried many times:
+
+    logits = score.compare(score.project_query(query), score.project_key(key))
+
+Any plain function (query, key) -> logits serves as a score too. Each score declares its properties (position_free,
+differentiable), and the property tests read them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention.additive import MLP, Additive, Concat, TanhSum
-from regard.attention.interfaces import Keys, Logits, Product, Queries, Score, shared, widen
-from regard.errors import OptionError
+from regard.errors import OptionError, ShapeError
+from regard.kernels.additive import additive_logits, additive_logits_reference, prefers_gpu_kernels
+from regard.kernels.hoisted import Hoisted
+from regard.kernels.numerics import has_gpu_kernels, widen
+from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 
 __all__ = [
     "MLP",
@@ -27,8 +35,10 @@ __all__ = [
     "General",
     "Location",
     "Prefix",
+    "Product",
     "ScaledDot",
     "Score",
+    "ScoreFunction",
     "TanhSum",
     "codes",
     "cosine",
@@ -37,6 +47,131 @@ __all__ = [
     "prefix",
     "scaled_dot",
 ]
+
+# The number of features, "_", changes with the projection.
+Queries = Shaped[Tensor, "... q _"]
+Keys = Shaped[Tensor, "... k _"]
+Logits = Shaped[Tensor, "... q k"]
+
+
+class Score(nn.Module):
+    """Base class of all scores: how well does each key match each query?
+
+    Subclasses define `reference`, the formula on projected queries and keys; everything else has a default. `compare`
+    must give the same logits and may compute them in a faster way.
+    """
+
+    compares_codes: bool = False
+    """Whether query and key are integer codes (see `codes`) rather than features."""
+    position_free: bool = True
+    """Whether permuting the keys only permutes the logits."""
+    is_shared: bool = False
+    """Whether this object is one of the package's own, such as `score.dot`, which models copy."""
+    differentiable: bool = True
+    """Whether gradients reach the query and the key."""
+    has_kernel: bool = False
+    """Whether `compare` is a kernel that avoids the (..., q, k, d) tensor, so that kernel="fused" accepts it."""
+
+    query_dim: int | None = None
+    """Number of query features; None accepts any number."""
+    key_dim: int | None = None
+    """Number of key features; None accepts any number."""
+
+    def learned_query(self) -> Float[Tensor, "q d"] | None:
+        """The queries of a score that learns them, in which case `attend` takes query=None; otherwise None."""
+        return None
+
+    def project_query(self, query: Queries) -> Queries:
+        """Transform the queries, once per query."""
+        return query
+
+    def project_key(self, key: Keys) -> Keys:
+        """Transform the keys, once per memory."""
+        return key
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """Compute the logits of projected queries and keys by the plain formula."""
+        raise TypeError(f"{type(self).__name__} must define reference(query, key), which returns (..., q, k) logits.")
+
+    def compare(self, query: Queries, key: Keys) -> Logits:
+        """Compute the logits of projected queries and keys; by default with `reference`."""
+        return self.reference(query, key)
+
+    def read(
+        self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
+    ) -> Float[Tensor, "... q v"] | None:
+        """Compute softmax(compare(query, key)) @ values in one kernel; None if there is none for these tensors."""
+        return None
+
+    def prefers_read(self, query: Queries, key: Keys) -> bool:
+        """Whether `read` is faster than separate steps for these tensors."""
+        return False
+
+    def forward(self, query: Queries, key: Keys) -> Logits:
+        """Compute the logits of unprojected queries and keys."""
+        return self.compare(self.project_query(query), self.project_key(key))
+
+    def check_key(self, size: int) -> None:
+        """Raise a ShapeError if keys of this size do not fit the score."""
+        if self.key_dim not in (None, size):
+            raise ShapeError(
+                f"This {type(self).__name__} takes keys of {self.key_dim} features; these have {size}. "
+                f"Create it with key_dim={size}."
+            )
+
+    def check_query(self, size: int, projected_key_size: int) -> None:
+        """Raise a ShapeError if queries of this size do not fit the score or the projected keys."""
+        if self.query_dim not in (None, size):
+            raise ShapeError(
+                f"This {type(self).__name__} takes queries of {self.query_dim} features; these have {size}. "
+                f"Create it with query_dim={size}."
+            )
+
+
+class Product(Score):
+    """A score whose logits are one matrix product of the projections, as torch's fused attention requires."""
+
+    def scale(self, dim: int) -> float:
+        """Return the factor on the product of two vectors of `dim` features."""
+        return 1.0
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """Compute scale * sum_d query_d key_d."""
+        return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(-1) * self.scale(query.shape[-1])
+
+    def compare(self, query: Queries, key: Keys) -> Logits:
+        """Compute scale * query key' as a matrix product."""
+        if type(self).reference is not Product.reference:
+            return self.reference(query, key)
+        return query * self.scale(query.shape[-1]) @ key.mT
+
+    def check_query(self, size: int, projected_key_size: int) -> None:
+        """Raise a ShapeError if query and projected key differ in size."""
+        super().check_query(size, projected_key_size)
+        if size != projected_key_size:
+            raise ShapeError(
+                f"{type(self).__name__} multiplies a query with a key feature by feature, so both need one size; got "
+                f"{size} and {projected_key_size}. General(query_dim={size}, key_dim={projected_key_size}) joins "
+                "different sizes, and so does Additive."
+            )
+
+
+def is_plain_product(score: Score) -> TypeGuard[Product]:
+    """Whether a score is a matrix product and nothing else, so that kernels for products can compute it."""
+    kind = type(score)
+    return isinstance(score, Product) and kind.compare is Product.compare and kind.reference is Product.reference
+
+
+class ScoreFunction(Score):
+    """A plain function of (query, key) as a score; it returns (..., q, k) logits."""
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """Call the function."""
+        return self.function(query, key)
 
 
 class Dot(Product):
@@ -112,6 +247,160 @@ class Context(Product):
     def project_key(self, key: Keys) -> Keys:
         """Return x_i unchanged, or tanh(W h_i + b)."""
         return key if self.layer is None else torch.tanh(self.layer(key))
+
+
+class TanhSum(Score):
+    """v' tanh(query + key) on projected queries and keys: the base of Additive and Concat."""
+
+    has_kernel = True
+
+    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+        super().__init__()
+        self.query_dim, self.key_dim = query_dim, key_dim
+        self.direction = nn.Parameter(torch.empty(dim).uniform_(-1, 1) / math.sqrt(dim))
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """Compute v' tanh(query + key) with the features of all pairs in memory."""
+        return additive_logits_reference(query, key, self.direction.to(query.dtype))
+
+    def compare(self, query: Queries, key: Keys) -> Logits:
+        """Compute v' tanh(query + key) in bounded memory."""
+        if type(self).reference is not TanhSum.reference:
+            return self.reference(query, key)
+        return additive_logits(query, key, self.direction.to(query.dtype))
+
+    def read(
+        self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
+    ) -> Float[Tensor, "... q v"] | None:
+        """Compute softmax(v' tanh(query + key)) @ values with the GPU kernels."""
+        if not is_plain_additive(self) or not has_gpu_kernels(query) or not has_gpu_kernels(values):
+            return None
+        from regard.kernels.additive_gpu import additive_attention
+
+        lead = query.shape[:-2]
+        if mask is not None:
+            mask = mask.expand(*lead, *mask.shape[-2:]).reshape(lead.numel(), *mask.shape[-2:])
+        query, key, values = (side.reshape(lead.numel(), *side.shape[-2:]) for side in (query, key, values))
+        return additive_attention(query, key, values, self.direction, mask).view(
+            *lead, query.shape[-2], values.shape[-1]
+        )
+
+    def prefers_read(self, query: Queries, key: Keys) -> bool:
+        """Whether there are enough pairs for the GPU kernels."""
+        return prefers_gpu_kernels(query, key)
+
+    def check_query(self, size: int, projected_key_size: int) -> None:
+        """Raise a ShapeError for queries of another size, and for a memory that another score has projected."""
+        super().check_query(size, projected_key_size)
+        if projected_key_size != len(self.direction):
+            raise ShapeError(
+                f"This {type(self).__name__} compares {len(self.direction)} features, but the keys of this memory were "
+                f"projected to {projected_key_size}. Use the attention whose `remember` created the memory."
+            )
+
+
+def is_plain_additive(score: Score) -> TypeGuard[TanhSum]:
+    """Whether a score is v' tanh(query + key) and nothing else, so that kernels for additive scores can compute it."""
+    kind = type(score)
+    return isinstance(score, TanhSum) and kind.compare is TanhSum.compare and kind.reference is TanhSum.reference
+
+
+class Additive(TanhSum):
+    """v' tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2)."""
+
+    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+        super().__init__(query_dim, key_dim, dim)
+        self.query_layer = Hoisted(query_dim, dim, bias=False)
+        self.key_layer = nn.Linear(key_dim, dim, bias=False)
+
+    def project_query(self, query: Queries) -> Queries:
+        """Compute W s."""
+        projected: Tensor = self.query_layer(query)
+        return projected
+
+    def project_key(self, key: Keys) -> Keys:
+        """Compute U h."""
+        projected: Tensor = self.key_layer(key)
+        return projected
+
+
+class Concat(TanhSum):
+    """v' tanh(W [s; h]) (Luong et al. 2015, section 3.1): Additive with the two matrices stored as one."""
+
+    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+        super().__init__(query_dim, key_dim, dim)
+        self.layer = nn.Linear(query_dim + key_dim, dim, bias=False)
+
+    def project_query(self, query: Queries) -> Queries:
+        """Multiply s with its columns of W."""
+        return functional.linear(query, self.layer.weight[:, : self.query_dim])
+
+    def project_key(self, key: Keys) -> Keys:
+        """Multiply h with its columns of W."""
+        return functional.linear(key, self.layer.weight[:, self.query_dim :])
+
+
+class MLP(Score):
+    """a(s, h) as a multi-layer perceptron on [s; h] (Fleuret, Deep Learning 13.1).
+
+    The first layer is a sum of a term in s and a term in h, so each is computed once per query or key; the other
+    layers run on every pair. The activation must be deterministic, since the backward pass computes it again.
+    """
+
+    has_kernel = True
+
+    def __init__(
+        self,
+        query_dim: int,
+        key_dim: int,
+        dims: Sequence[int] = (64, 32),
+        activation: Callable[[Tensor], Tensor] = torch.tanh,
+    ) -> None:
+        super().__init__()
+        if not dims:
+            raise OptionError("MLP needs at least one hidden layer, e.g. dims=(64,); got dims=().")
+        if isinstance(activation, nn.Module) and not _is_deterministic(activation):
+            raise OptionError(
+                "The activation of MLP is computed again in the backward pass, so it must have no parameters and draw "
+                f"no random numbers; got {activation}."
+            )
+        self.query_dim, self.key_dim, self.dims = query_dim, key_dim, tuple(dims)
+        self.first = nn.Linear(query_dim + key_dim, dims[0])
+        self.layers = nn.ModuleList(nn.Linear(*sizes) for sizes in zip(dims, [*dims[1:], 1], strict=True))
+        self.activation = activation
+
+    def project_query(self, query: Queries) -> Queries:
+        """Multiply s with its columns of the first layer, and add the bias."""
+        return functional.linear(query, self.first.weight[:, : self.query_dim], self.first.bias)
+
+    def project_key(self, key: Keys) -> Keys:
+        """Multiply h with its columns of the first layer."""
+        return functional.linear(key, self.first.weight[:, self.query_dim :])
+
+    def reference(self, query: Queries, key: Keys) -> Logits:
+        """Run the network with the features of all pairs in memory."""
+        return pairwise_logits_reference(query, key, self._after_first, *self._parameters_as(query.dtype))
+
+    def compare(self, query: Queries, key: Keys) -> Logits:
+        """Run the network block by block, in bounded memory."""
+        if type(self).reference is not MLP.reference:
+            return self.reference(query, key)
+        # Each layer keeps its inputs and their activations.
+        width = 2 * sum(self.dims)
+        return pairwise_logits(query, key, self._after_first, *self._parameters_as(query.dtype), width=width)
+
+    def _parameters_as(self, dtype: torch.dtype) -> list[Tensor]:
+        return [parameter.to(dtype) for parameter in self.layers.parameters()]
+
+    def _after_first(self, features: Tensor, *parameters: Tensor) -> Tensor:
+        for weight, bias in zip(parameters[::2], parameters[1::2], strict=True):
+            features = functional.linear(self.activation(features), weight, bias)
+        return features.squeeze(-1)
+
+
+def _is_deterministic(activation: nn.Module) -> bool:
+    random = (nn.Dropout, nn.AlphaDropout, nn.FeatureAlphaDropout, nn.RReLU)
+    return not list(activation.parameters()) and not any(isinstance(part, random) for part in activation.modules())
 
 
 class Location(Score):
@@ -192,11 +481,13 @@ def _same_width(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-dot = shared(Dot())
-scaled_dot = shared(ScaledDot())
-cosine = shared(Cosine())
-equality = shared(Equality())
-prefix = shared(Prefix())
+dot = Dot()
+scaled_dot = ScaledDot()
+cosine = Cosine()
+equality = Equality()
+prefix = Prefix()
+for _score in (dot, scaled_dot, cosine, equality, prefix):
+    _score.is_shared = True
 
 SCORES: dict[str, type[Score]] = {
     "additive": Additive,

@@ -9,7 +9,7 @@ from torch.nn import functional
 from regard.attention import align, score
 from regard.attention.align import Align
 from regard.attention.attend import Attention, attend
-from regard.attention.interfaces import Score
+from regard.attention.score import Score
 from regard.bench.contest import Contest, device
 from regard.kernels.additive import additive_logits
 

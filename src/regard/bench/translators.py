@@ -8,21 +8,22 @@ from regard.bench.contest import Contest, device
 from regard.data.pairs import Batch, collate
 from regard.data.tokenizer import START, Tokenizer
 from regard.layers.layout import by_columns
-from regard.systems.translate.model import Translator, TranslatorConfig
-from regard.systems.translate.training import TranslationTask, TranslationTrain
+from regard.systems.translate.config import TranslationConfig, TranslationTrain
+from regard.systems.translate.model import Translator
+from regard.systems.translate.training import TranslationTask
 
 VOCABULARY = 7_900
 SENTENCES, SENTENCE_WORDS = 64, 20
 """Number of generated sentences, and words in each."""
 ONE_BY_ONE_SENTENCES = 8
-LUONG = TranslatorConfig(
+LUONG = TranslationConfig(
     architecture="luong", cell="lstm", score="general", embedding=256, hidden=512, encoder_hidden=256
 )
 CONFIGS = {
-    "rnnsearch": TranslatorConfig(embedding=256, hidden=512, encoder_hidden=256, share_embeddings="all"),
+    "rnnsearch": TranslationConfig(embedding=256, hidden=512, encoder_hidden=256, share_embeddings="all"),
     "luong": LUONG,
-    "luong without input feeding": TranslatorConfig(**LUONG.to_dict() | {"input_feeding": False}),
-    "transformer": TranslatorConfig(architecture="transformer", embedding=256, layers=4, feedforward_dim=1024),
+    "luong without input feeding": TranslationConfig(**LUONG.to_dict() | {"input_feeding": False}),
+    "transformer": TranslationConfig(architecture="transformer", embedding=256, layers=4, feedforward_dim=1024),
 }
 
 
@@ -64,7 +65,7 @@ def _language() -> tuple[Tokenizer, list[str]]:
     return tokenizer, [" ".join(words[number] for number in row) for row in numbers.tolist()]
 
 
-def _model(config: TranslatorConfig, tokenizer: Tokenizer) -> Translator:
+def _model(config: TranslationConfig, tokenizer: Tokenizer) -> Translator:
     torch.manual_seed(0)
     return Translator(config, tokenizer, tokenizer).to(device())
 

@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from cyclopts import App, CoercionError, CycloptsError, CycloptsPanel, MissingAr
 
 from regard import __version__
 from regard.errors import RegardError, RegardWarning
-from regard.systems.families import families, resolve
+from regard.systems import registry
 from regard.viewing.words import printable
 
 OWN = {
@@ -45,9 +46,9 @@ def build_app() -> App:
         "Any command takes --debug, which shows the traceback of an error.",
         error_formatter=_explained_arguments,
     )
-    for family in families().values():
-        for name, path in family.commands.items():
-            app.command(resolve(path), name=name)
+    for each in registry.entries():
+        for name, function in each.commands.items():
+            app.command(function, name=name)
     for name, path in OWN.items():
         app.command(resolve(path), name=name)
     data = App(name="data", help="Download data sets, and print examples of the generated worlds.")
@@ -55,6 +56,12 @@ def build_app() -> App:
         data.command(resolve(f"regard.cli.data:{'list_' if name == 'list' else name}"), name=name)
     app.command(data)
     return app
+
+
+def resolve(path: str) -> Any:
+    """Import `module:name`."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _explained_arguments(error: CycloptsError) -> Any:

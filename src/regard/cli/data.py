@@ -29,14 +29,14 @@ def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] =
     out
         Where to store the files; by default in the user's cache folder.
     """
-    from regard.data.download import get as download
+    from regard.data.public.download import get as download
 
     say(f"{name} is in {download(name, out, source=source)}")
 
 
 def list_() -> None:
     """List the public data sets that `regard data get` knows: what they hold, their licences, how to train on them."""
-    from regard.data.datasets import list_datasets
+    from regard.data.public.datasets import list_datasets
 
     for dataset in list_datasets():
         how = f"manual download: {dataset.by_hand}" if dataset.by_hand else "downloaded"
@@ -58,7 +58,7 @@ def newsgroups(
     words
         Keep at most this many words of each body; how many were cut is reported.
     """
-    from regard.data.newsgroups import prepare
+    from regard.data.public.newsgroups import prepare
 
     for part, counts in prepare(source, out, words=words).items():
         say(f"{part}: {counts}")

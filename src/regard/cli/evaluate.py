@@ -58,12 +58,12 @@ def evaluate(
     from rich.console import Console
 
     from regard.config import parse_values
-    from regard.systems.families import family
+    from regard.systems import registry
     from regard.systems.folder import find_model, kind_of
     from regard.systems.report import side_by_side
     from regard.systems.run import evaluate as run
 
-    found = family(kind_of(find_model(model)))
+    found = registry.entry(kind_of(find_model(model)))
     console = Console()
     if options:
         from regard.cli.listings import print_fields
@@ -82,9 +82,7 @@ def evaluate(
     if compare and not json:
         console.print(side_by_side(reports, mean=mean))
         if found.compare:
-            from regard.systems.families import resolve
-
-            console.print(resolve(found.compare)(reports))
+            console.print(found.compare(reports))
     if output is not None:
         sys.stderr.write(f"Wrote {reports[0].save_outputs(output)}\n")
     if plot is not None:

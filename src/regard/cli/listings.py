@@ -51,7 +51,7 @@ def recipes(name: str | None = None, *, fields: str | None = None) -> None:
     name
         Print this recipe.
     fields
-        List the fields of recipes for this system: translator, captioner, image-classifier, ...
+        List the fields of recipes for this system: translate, caption, recognize, ...
     """
     from rich.console import Console
     from rich.table import Table
@@ -76,15 +76,9 @@ def recipes(name: str | None = None, *, fields: str | None = None) -> None:
 
 
 def _print_tables(system: str) -> None:
-    from regard.systems.families import family
+    from regard.systems import registry
 
-    found = family(system)
-    experiment = found.load_experiment()
-    for table, config in (
-        ("data", experiment.Data),
-        ("model", found.load_system().Config),
-        ("train", experiment.Train),
-    ):
+    for table, config in registry.entry(system).tables.items():
         print_fields(config, prefix=f"--{table}.", title=f"{system} [{table}]")
 
 

@@ -4,12 +4,12 @@ import socket
 import sys
 import threading
 import webbrowser
-from importlib.util import find_spec
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from regard.errors import OptionError, counted
+from regard.extras import require
 from regard.serving.settings import ServerSettings
 
 
@@ -21,9 +21,7 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
     folders
         Model folders to serve in addition to the shipped models, named after the folders.
     """
-    missing = [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]
-    if missing:
-        raise OptionError(f"Serving needs {', '.join(missing)}: pip install 'regard[serve]'.")
+    require("Serving", "fastapi", "uvicorn", "prometheus_client")
     import uvicorn
 
     from regard.serving.app import create_app

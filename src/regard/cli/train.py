@@ -54,7 +54,7 @@ def train(
         Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
     """
     from regard.config import parse_values
-    from regard.systems.families import family
+    from regard.systems import registry
     from regard.systems.run import train as run
     from regard.training.processes import check_devices, environment, is_first_process
     from regard.training.recipes import TABLES, read_raw
@@ -62,9 +62,8 @@ def train(
 
     stored = out / "recipe.toml"
     raw = read_raw(Path(recipe) if recipe is not None else stored if resume and stored.is_file() else None)
-    found = family(raw.system, raw.place)
-    experiment = found.load_experiment()
-    tables = {"data": experiment.Data, "model": found.load_system().Config, "train": experiment.Train}
+    found = registry.entry(raw.system, raw.place)
+    tables = found.tables
     fields: dict[str, dict[str, object]] = {table: {} for table in TABLES}
     for table, texts in overrides.items():
         if table not in tables or not isinstance(texts, dict):
@@ -81,12 +80,12 @@ def train(
     trained = run(recipe, out=out, devices=devices, **given, **options)
     if not is_first_process():
         sys.exit(128 + trained.signum if trained.interrupted else 0)
-    scores = found.scores(trained.metrics)
+    scores = found.declaration.scores(trained.metrics)
     if trained.interrupted:
         say(f"Interrupted. The best model so far is in {trained.folder}. To continue: {RunFolder(out).resume_command}")
         sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
-    say(f"Wrote {trained.folder}{measured}. Try it: {found.example.format(model=trained.folder)}")
+    say(f"Wrote {trained.folder}{measured}. Try it: {found.declaration.example.format(model=trained.folder)}")
 
 
 def _launch(count: int, folder: "RunFolder") -> int:

@@ -12,9 +12,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 from jaxtyping import Int, UInt
 
+from regard.data.alignments import LinkArray
 from regard.data.corpus_draft import SIDES, CorpusDraft, Report
 from regard.data.tokenizer import Tokenizer
-from regard.data.word_links import LinkArray
 from regard.errors import DataError, OptionError
 from regard.files import building, checksum, write_text
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from regard.data.alignments import LinkArray
 from regard.data.progress import progress_bar
 from regard.data.tokenizer import Tokenizer, split_words
-from regard.data.word_links import LinkArray
 from regard.errors import DataError
 from regard.files import write_text
 

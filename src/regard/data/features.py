@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Float16, UInt8
 from PIL import Image
 
+from regard.data.captioned_images import ImageTensors
 from regard.data.feature_files import (
     DONE,
     FAILED,
@@ -32,7 +33,6 @@ from regard.data.feature_files import (
     torn,
     write_json,
 )
-from regard.data.image_tensors import ImageTensors
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
 from regard.errors import DataError, NonFiniteError, OptionError, RegardWarning, ShapeError, counted

@@ -18,8 +18,7 @@ from jaxtyping import Int, Shaped, UInt8
 from torch import Tensor
 
 from regard.data.batches import BatchLoader, CostBatches
-from regard.data.image_archives import list_images
-from regard.data.images import Square, channels_first, open_image
+from regard.data.images import Square, channels_first, list_images, open_image
 from regard.data.progress import progress_bar
 from regard.data.text import read_limited
 from regard.errors import DataError, OptionError

@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from regard.data.alignments import LinkArray
+from regard.data.batches import pad
 from regard.data.corpus import Corpus
-from regard.data.padding import pad
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
-from regard.data.word_links import LinkArray
 from regard.errors import DataError
 
 

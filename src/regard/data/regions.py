@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 from jaxtyping import Float
 
-from regard.data.image_archives import SUFFIXES
+from regard.data.images import SUFFIXES
 from regard.data.text import read_lines
 from regard.errors import DataError
 

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import struct
 import unicodedata
 import zipfile
@@ -12,12 +13,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from regard.errors import DataError, OptionError, counted
+from regard.extras import require
 
 MAX_LINE_BYTES = 2**24
 """A longer line is refused: a file without line ends is not text, and would fill the memory."""
@@ -25,6 +26,7 @@ MAX_FILE_BYTES = 2**29
 """A larger file is refused where it must be read whole: a small archive can expand to many gigabytes."""
 
 _BOM = b"\xef\xbb\xbf"
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _SIGNATURES = {
     b"\x1f\x8b": "It looks compressed with gzip: give it a name that ends in .gz.",
     b"\xfd7zXZ": "It looks compressed with xz: give it a name that ends in .xz.",
@@ -127,13 +129,8 @@ def read_dataset(name: str, source: str, target: str, split: str = "train") -> I
     a folder with such files or written by `save_to_disk`. `source` and `target` are columns, or languages in its
     `translation` column.
     """
-    try:
-        datasets = import_module("datasets")
-    except ImportError:
-        raise OptionError(
-            f"Reading {name!r} as a Hugging Face dataset needs the package datasets: pip install 'regard[datasets]'. "
-            "Text files are read without it, with read_pairs and read_tsv."
-        ) from None
+    instead = "Text files are read without it, with read_pairs and read_tsv."
+    datasets = require(f"Reading {name!r} as a Hugging Face dataset", "datasets", instead=instead)
     return (_pick(row, name, source, target) for row in _rows(datasets, name, split))
 
 
@@ -324,3 +321,20 @@ def _pick(row: dict[str, object], name: str, source: str, target: str) -> tuple[
         )
     left, right = (unicodedata.normalize("NFC", cast(str, cell)) for cell in picked)
     return left, right
+
+
+def split_sentences(text: str, *, lines: bool = False) -> list[str]:
+    """The sentences of a text in any language, in order, without the whitespace around them.
+
+    Sentences end where the rules of sentencex say so (abbreviations and decimal points do not end one), and at blank
+    lines. HTML line breaks count as line ends. With `lines`, each line is a sentence instead.
+    """
+    text = _LINE_BREAK.sub("\n" if lines else "\n\n", unicodedata.normalize("NFC", well_formed(text)))
+    if lines:
+        found = text.splitlines()
+    else:
+        # Imported here, because documents that are already split need no splitter.
+        from sentencex import segment
+
+        found = segment("en", text)
+    return [sentence for sentence in (each.strip() for each in found) if sentence]

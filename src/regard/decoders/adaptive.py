@@ -6,14 +6,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.attention.align import Soft
 from regard.attention.attend import Attended, Attention
-from regard.attention.dispatch import without_autocast
-from regard.attention.interfaces import Score, Soft, masked_softmax, widen
 from regard.attention.memory import Memory
+from regard.attention.score import Score
 from regard.decoders.protocol import Override, Unrolled, Weights
 from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState
 from regard.encoders.encoded import Encoded
 from regard.kernels.hoisted import Hoisted
+from regard.kernels.numerics import masked_softmax, widen, without_autocast
 from regard.layers.cells import LSTM, uniform_
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.attention.align import Soft
 from regard.attention.attend import Attended, Attention
-from regard.attention.interfaces import Soft
 from regard.decoders.protocol import Override
 from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState
 from regard.kernels.hoisted import Hoisted

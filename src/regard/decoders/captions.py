@@ -6,9 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention.align import Hard, softmax
+from regard.attention.align import Hard, Soft, softmax
 from regard.attention.attend import Attended, Attention, recall
-from regard.attention.interfaces import Soft
 from regard.decoders.protocol import Override, Unrolled, Weights
 from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState, unrolled
 from regard.encoders.encoded import Encoded

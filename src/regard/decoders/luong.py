@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.attention.align import Soft
 from regard.attention.attend import Attended, Attention
-from regard.attention.interfaces import Soft
 from regard.decoders.protocol import Override, Unrolled, Weights
 from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState, unrolled
 from regard.encoders.encoded import Encoded

@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeVar
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention.interfaces import Attended, Soft
+from regard.attention.align import Soft
+from regard.attention.memory import Attended
 from regard.encoders.encoded import Encoded
 
 Override = Float[Tensor, "b 1 n"] | None

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from regard.attention.align import Soft
 from regard.attention.attend import Attended, Attention
-from regard.attention.interfaces import Soft
 from regard.attention.memory import Memory
 from regard.decoders.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled, Weights

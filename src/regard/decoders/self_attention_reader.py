@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention import mask
 from regard.attention.heads import MultiHead
-from regard.attention.interfaces import Attended
-from regard.attention.memory import Memory
+from regard.attention.memory import Attended, Memory
 from regard.decoders.readers import Sentences, existing_words
 from regard.errors import OptionError
 from regard.layers.cells import uniform_

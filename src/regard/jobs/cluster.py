@@ -9,11 +9,10 @@ import os
 import pickle
 from collections.abc import Generator, Iterator
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from regard.errors import OptionError
+from regard.extras import require
 from regard.jobs.inputs import InputFile
 from regard.jobs.parts import Part
 from regard.jobs.worker import MAX_ATTEMPTS, Done, Job, Worker, gave_up
@@ -27,8 +26,7 @@ def run_on_ray(job: Job, files: list[InputFile], workers: int) -> Generator[Done
 
     With 0 workers, there is one for each GPU of the cluster, or else for each CPU core.
     """
-    if find_spec("ray") is None:
-        raise OptionError("--engine ray needs the package ray: pip install 'regard[ray]'.")
+    require("--engine ray", "ray")
     if not files:
         return
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of messages that are Ray's own affair

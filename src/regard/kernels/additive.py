@@ -20,7 +20,7 @@ from torch import Tensor
 
 from regard.kernels.additive_compiled import fractions, prefers_compiled_loops, slopes
 from regard.kernels.blocks import Block, blocks, flatten_lead, plain_gradients
-from regard.kernels.gpu import has_gpu_kernels, prefers_gpu_kernels
+from regard.kernels.numerics import has_gpu_kernels
 
 
 def additive_logits_reference(
@@ -56,6 +56,20 @@ def _prefers_formula(query: Tensor, key: Tensor) -> bool:
     if query.device.type != "cpu":
         return has_gpu_kernels(query) and not prefers_gpu_kernels(query, key)
     return query.numel() * key.shape[-2] <= MAX_FEATURES_FOR_FORMULA
+
+
+MIN_FEATURES_FOR_KERNEL, MIN_FEATURES_FOR_KERNEL_WITH_GRADIENTS = 60_000_000, 80_000_000
+"""Number of pair features (batch x query x key x feature) from which on the kernels of additive scores are faster.
+
+Below, the plain formula is faster, since its launches cost less. `benchmarks/additive_sizes.py` measures this.
+"""
+
+
+def prefers_gpu_kernels(query: Tensor, key: Tensor) -> bool:
+    """Whether the kernels of additive scores support these queries and keys and are faster than the formula."""
+    has_gradients = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
+    least = MIN_FEATURES_FOR_KERNEL_WITH_GRADIENTS if has_gradients else MIN_FEATURES_FOR_KERNEL
+    return query.numel() * key.shape[-2] >= least and has_gpu_kernels(query) and has_gpu_kernels(key)
 
 
 class _AdditiveLogits(torch.autograd.Function):

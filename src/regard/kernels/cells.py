@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.kernels.gpu import has_gpu_kernels
+from regard.kernels.numerics import has_gpu_kernels
 
 MAX_UNITS_PER_PROGRAM = 1024
 """Number of units that one program of a kernel computes."""

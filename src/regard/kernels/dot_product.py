@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.kernels.autocast import is_autocast
+from regard.kernels.numerics import is_autocast
 
 
 def dot_product_attention(

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.kernels.autocast import is_autocast
+from regard.kernels.numerics import is_autocast
 
 
 @dataclass

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.kernels.gpu import has_gpu_kernels
+from regard.kernels.numerics import has_gpu_kernels
 
 MAX_TAPE = 1024
 """Number of steps up to which the GPU kernels, which take the whole tape at once, are used."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from regard.kernels.autocast import is_autocast
+from regard.kernels.numerics import is_autocast
 
 EPSILON = 1e-12
 """Added to the squared norms of keys and slots, so that the cosine with an empty slot is 0 and has a gradient."""

@@ -19,11 +19,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention.interfaces import masked_softmax
 from regard.attention.memory import Memory
 from regard.errors import OptionError, ShapeError
 from regard.kernels.additive import additive_logits
 from regard.kernels.lstmn import lstmn
+from regard.kernels.numerics import masked_softmax
 from regard.layers.cells import uniform_
 
 

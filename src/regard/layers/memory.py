@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.addressing import Addressing
+from regard.attention.align import Addressing
 from regard.attention.attend import attend
 from regard.attention.score import Cosine
 from regard.errors import OptionError, ShapeError

@@ -54,7 +54,7 @@ class _Output:
 
 @dataclass(frozen=True)
 class _Outputs:
-    """The outputs of each input so far, at most `size` of them."""
+    """The outputs of each input so far; the best `size` of them count."""
 
     size: int
     ranking: Ranking
@@ -67,7 +67,7 @@ class _Outputs:
     """The attention weights of all rows at each step; [] for a decoder without attention."""
 
     def is_full(self, owner: int) -> bool:
-        """Whether an input has all its outputs."""
+        """Whether an input has as many outputs as it needs."""
         return len(self.outputs[owner]) >= self.size
 
     def add(self, owner: int, rows: _Rows, row: int, *, ended: bool) -> None:
@@ -88,11 +88,11 @@ class _Outputs:
         return torch.stack([weights[row] for weights, row in zip(self.weights, lineage, strict=False)]).float()
 
     def best(self, owner: int, count: int | None) -> list[Hypothesis]:
-        """The best outputs of an input with their attention, best first; `count` of them, or all."""
+        """The best outputs of an input with their attention, best first; `count` of them, by default `size`."""
         ranked = sorted(self.outputs[owner], key=lambda output: output.score, reverse=True)
         return [
             Hypothesis(one.tokens, one.log_probs, one.score, one.finished, self.attention(one.lineage))
-            for one in ranked[:count]
+            for one in ranked[: self.size if count is None else count]
         ]
 
 
@@ -149,9 +149,9 @@ def beam(
 ) -> list[list[Hypothesis]]:
     """Return the best outputs for each of the `rows` inputs of a state, at most `size` per input, best first.
 
-    Outputs are ranked as `Ranking` says, and `nbest` of them are returned. An input leaves the batch when `size` of its
-    outputs have ended, or at its own length limit, if `limits` has one for each input. If `record` is a list, each step
-    of the search of a single input is appended to it.
+    Outputs are ranked as `Ranking` says, and `nbest` of them are returned. An input leaves the batch after the step in
+    which `size` of its outputs have ended, or at its own length limit, if `limits` has one for each input. If `record`
+    is a list, each step of the search of a single input is appended to it.
     """
     if size < 1:
         raise OptionError(f"The size of a beam must be 1 or more; got size={size}.")
@@ -214,11 +214,11 @@ def largest(
 ) -> tuple[Float[Tensor, "i c"], Int[Tensor, "i c"]]:
     """Find the `count` largest elements of table + offset for each input, in order, and their flat indices.
 
-    The result is that of topk. For large tables, rows are cut into chunks: the largest elements lie in the chunks with
-    the largest maxima, so that only the elements of those chunks are sorted.
+    The result is that of topk. For large tables on a CPU, rows are cut into chunks: the largest elements lie in the
+    chunks with the largest maxima, so that only the elements of those chunks are sorted.
     """
     offsets, width = offsets.unsqueeze(-1), table.shape[-1]
-    if table.is_cuda or table.numel() < MIN_SIZE_FOR_CHUNKS or width < CHUNK * 4 * count:
+    if table.device.type != "cpu" or table.numel() < MIN_SIZE_FOR_CHUNKS or width < CHUNK * 4 * count:
         values, places = (table + offsets).flatten(1).topk(count)
         return values, places
     whole = width - width % CHUNK
@@ -245,6 +245,7 @@ def _separate(
 ) -> tuple[list[int], list[int]]:
     """Add the candidates that end to the outputs; return the unfinished inputs and their best `size` other candidates.
 
+    All that end among the best `size` of a step become outputs, since they may be better than those before.
     An input at its length limit, or one that no token can continue, does not go on: its unfinished hypotheses become
     outputs as they were before this step.
     """
@@ -263,7 +264,7 @@ def _separate(
         for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
             place, possible = group * len(tokens) + rank, total > -torch.inf
             if token == end and possible:
-                if rank < size and not collected.is_full(owner):
+                if rank < size:
                     ended.add(parent)
                     collected.add(owner, extended, place, ended=True)
             elif cut:

@@ -10,6 +10,10 @@ from torch import Tensor
 
 from regard.errors import NonFiniteError, OptionError
 
+LOWEST = -1e4
+"""Log-probability of a token that a prefix demands and the model finds impossible; sums with it still tell the tokens
+after the prefix apart."""
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -79,19 +83,23 @@ class Rules:
         tokens: Int[Tensor, "r t"],
         prefixes: Sequence[Sequence[int]] | None,
     ) -> None:
-        """Set the log-probability of each forbidden next token to minus infinity; `prefixes` must be followed."""
+        """Set the log-probability of each forbidden next token to minus infinity.
+
+        `prefixes` must be followed, also where the other rules forbid a token of theirs; it costs what the model says.
+        """
         length = tokens.shape[1] - 1
+        forced = [(row, prefix[length]) for row, prefix in enumerate(prefixes or ()) if length < len(prefix)]
+        rows, next_tokens = [row for row, _ in forced], [token for _, token in forced]
+        given = log_probs[rows, next_tokens].clamp_min(LOWEST) if forced else None
         log_probs[:, [self.start, *self.banned]] = -torch.inf
         if length < self.min_length:
             log_probs[:, self.end] = -torch.inf
         if self.block_ngrams:
             for row, past in enumerate(tokens[:, 1:].tolist()):
                 log_probs[row, _repeats(past, self.block_ngrams)] = -torch.inf
-        for row, prefix in enumerate(prefixes or ()):
-            if length < len(prefix):
-                forced = log_probs.new_full((log_probs.shape[1],), -torch.inf)
-                forced[prefix[length]] = log_probs[row, prefix[length]].clamp_min(torch.finfo(log_probs.dtype).min)
-                log_probs[row] = forced
+        if given is not None:
+            log_probs[rows] = -torch.inf
+            log_probs[rows, next_tokens] = given
 
 
 def check_finite(log_probs: Iterable[float]) -> None:

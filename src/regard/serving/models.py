@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.errors import ModelError, OptionError, RegardError
 from regard.serving.errors import RefusedError
-from regard.systems.families import family
+from regard.systems import registry
 from regard.systems.folder import NO_CARD, find_model, kind_of
 from regard.systems.pretrained import PRETRAINED, card_summary, load, pretrained_models
 from regard.systems.system import System
@@ -33,22 +33,22 @@ class Served:
     @property
     def headline(self) -> str:
         """The scores that say most about it."""
-        return family(self.kind).scores(self.metrics)
+        return registry.entry(self.kind).declaration.scores(self.metrics)
 
     @property
     def scale(self) -> str:
         """What these scores mean."""
-        return family(self.kind).scale(self.metrics)
+        return registry.entry(self.kind).declaration.scale(self.metrics)
 
     @property
     def tested(self) -> str:
         """What they were measured on."""
-        return family(self.kind).test_of(self.metrics)
+        return registry.entry(self.kind).declaration.test_of(self.metrics)
 
     @property
     def verb(self) -> str:
         """What it does: the name of its route."""
-        return family(self.kind).verb
+        return self.kind
 
 
 class Models:

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from collections.abc import Mapping
-from inspect import signature
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from regard.config import Checked, field_meanings, fields_of
 from regard.serving.settings import ServerSettings
-from regard.systems.families import Family, resolve
+from regard.systems.registry import Entry
 from regard.systems.system import System
 from regard.trace import Trace
 
@@ -66,11 +65,10 @@ def request_fields(
     }
 
 
-def default_model(each: Family, names: list[str]) -> Any:
+def default_model(each: Entry, names: list[str]) -> Any:
     """The default of the command, where it is served; or the first model; or none, so that a request must name one."""
-    usual = signature(resolve(each.commands[each.verb])).parameters.get("model")
-    if usual is not None and usual.default in names:
-        return usual.default
+    if each.declaration.default_model in names:
+        return each.declaration.default_model
     return names[0] if names else ...
 
 

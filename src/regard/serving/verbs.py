@@ -17,7 +17,7 @@ from regard.serving.measures import Measures
 from regard.serving.models import Models, Served
 from regard.serving.schemas import answer_model, default_model, options_of, request_model
 from regard.serving.settings import ServerSettings
-from regard.systems.families import Family, families
+from regard.systems import registry
 from regard.systems.system import Result, System
 
 Value = TypeVar("Value")
@@ -53,18 +53,18 @@ class Backend:
 def verb_routes(backend: Backend) -> APIRouter:
     """The routes of all systems."""
     router = APIRouter(prefix="/v1")
-    for kind, each in families().items():
-        _add_route(router, kind, each, backend)
+    for each in registry.entries():
+        _add_route(router, each, backend)
     return router
 
 
-def _add_route(router: APIRouter, kind: str, each: Family, backend: Backend) -> None:
-    system, verb = each.load_system(), each.verb
-    names = [served.name for served in backend.models.served if served.kind == kind]
+def _add_route(router: APIRouter, each: registry.Entry, backend: Backend) -> None:
+    system, verb = each.system, each.name
+    names = [served.name for served in backend.models.served if served.kind == verb]
     asked = request_model(system, verb, names, default_model(each, names), backend.settings)
 
     async def answer(body: asked, request: Request) -> Response:  # type: ignore[valid-type]
-        served = backend.models.find(body.model, kind)  # type: ignore[attr-defined]
+        served = backend.models.find(body.model, verb)  # type: ignore[attr-defined]
         options = options_of(system, body.options, trace=body.trace)  # type: ignore[attr-defined]
         inputs = await asyncio.to_thread(read_inputs, system, body.input, backend.settings)  # type: ignore[attr-defined]
         call = _Call(backend, served, options, inputs, bool(body.trace), request)  # type: ignore[attr-defined]

@@ -140,7 +140,7 @@ def read_model(
     """Read what `write_model` wrote, and check that it is of the given kind, whole, and of a known version."""
     found, folder = kind_of(path), _folder(path)
     if found != kind:
-        raise ModelError(f"{path} holds {_a(found)}, not {_a(kind)}.")
+        raise ModelError(f"{path} holds {_a(found)} model, not {_a(kind)} model.")
     stored = _read_config(folder)
     with _noticing_newer(folder, stored["version"]):
         config = from_values(config_class, stored["config"], str(folder / CONFIG))
@@ -174,7 +174,7 @@ def write_model(
         write_parameters(draft / PARAMETERS, model, store)
         write_config(draft, kind=kind, config=config, assets=assets)
         write_text(draft / METRICS, json.dumps(dict(metrics), indent=2) + "\n")
-        write_text(draft / CARD, card or f"# {_a(kind).capitalize()}\n\n{NO_CARD}\n")
+        write_text(draft / CARD, card or f"# {_a(kind).capitalize()} model\n\n{NO_CARD}\n")
 
 
 def write_config(folder: Path, *, kind: str, config: Checked, assets: Mapping[str, Any]) -> None:
@@ -267,7 +267,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{wrong}: {error!r}.") from error
     if not isinstance(parts["system"], str) or not parts["system"]:
-        raise ModelError(f"{wrong}: system must be a name such as translator; got {str(parts['system'])[:80]!r}.")
+        raise ModelError(f"{wrong}: system must be a name such as translate; got {str(parts['system'])[:80]!r}.")
     if not all(isinstance(parts[name], dict) for name in ("config", "assets", "sha256")):
         raise ModelError(f"{wrong}: config, assets and sha256 must be tables.")
     if not isinstance(parts["version"], str) or not re.fullmatch(r"\d{1,9}(\.\w{1,20})*", parts["version"]):

@@ -17,7 +17,7 @@ from regard.files import checksum
 from regard.jobs.inputs import find_inputs, is_pattern
 from regard.jobs.job import count_cores, run
 from regard.jobs.worker import Answer, Job, Predictor
-from regard.systems.families import resolve
+from regard.systems import registry
 from regard.systems.output import result_text
 
 BATCHES_PER_PART = 16
@@ -60,7 +60,7 @@ class Answers:
     """Answers lines with a model: what the workers of `regard translate --output out/` and other commands do."""
 
     system: str
-    """Import path of the System class."""
+    """Its name."""
     model: str
     options: Mapping[str, Any]
     json: bool = False
@@ -70,7 +70,7 @@ class Answers:
     @property
     def part_size(self) -> int:
         """Lines that a worker answers at a time."""
-        return BATCHES_PER_PART * int(resolve(self.system).max_batch)
+        return BATCHES_PER_PART * registry.entry(self.system).system.max_batch
 
     def settings(self) -> dict[str, Any]:
         """The model, identified by its content, and the options."""
@@ -79,7 +79,7 @@ class Answers:
     def load(self, worker: int, workers: int) -> Answer:
         """Load the model for a worker."""
         device = worker_device(worker, workers, self.device)
-        model = resolve(self.system).load(self.model, device=device, trust=self.trust)
+        model = registry.entry(self.system).system.load(self.model, device=device, trust=self.trust)
         options = model.options(self.options)
 
         def answer(lines: Sequence[str]) -> list[str]:

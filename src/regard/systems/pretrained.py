@@ -7,7 +7,7 @@ from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from regard.systems.families import family
+from regard.systems import registry
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +37,7 @@ class Pretrained:
     @property
     def headline(self) -> str:
         """The scores that say most about it."""
-        return family(self.kind).scores(self.metrics)
+        return registry.entry(self.kind).declaration.scores(self.metrics)
 
 
 def pretrained_models() -> list[Pretrained]:
@@ -117,4 +117,5 @@ def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = 
     from regard.systems.folder import find_model, kind_of
 
     folder = find_model(name)
-    return family(kind_of(folder), str(folder / "config.json")).load_system().load(folder, device=device, trust=trust)
+    found = registry.entry(kind_of(folder), str(folder / "config.json"))
+    return found.system.load(folder, device=device, trust=trust)

@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.config import differing
 from regard.errors import DataError, OptionError
-from regard.systems.families import family
+from regard.systems import registry
 from regard.systems.folder import read_model
 from regard.systems.run import Plan, base_name, check_recipe, plan_from
 from regard.systems.system import System
@@ -42,7 +42,7 @@ def resumed_plan(
         before = f"from {base}" if base else "without a model to start from"
         raise OptionError(f"{folder.path} was started {before}, not from {base_name(start_from)}. Leave it out.")
     if kept := step_files(folder.checkpoints):
-        system = family(stored.system).load_system()
+        system = registry.entry(stored.system).system
         saved = read_model(kept[0], system.kind, system.Config, system.assets, trust=True)
         return Plan(changed, system(saved.config, **saved.assets), base)
     # It was ended before it began: the model is built, or loaded, once more.
@@ -72,7 +72,7 @@ def _given(
 def _check_changes(folder: RunFolder, stored: Recipe, changed: Recipe, *, progress: bool) -> None:
     """Refuse fields that would make another run of it, and report the others."""
     # Files may have been moved; their checksums are compared when they have been read.
-    places = family(changed.system).load_experiment().file_fields
+    places = registry.entry(changed.system).experiment.file_fields
     may_change: dict[str, Iterable[str]] = {"data": places, "model": (), "train": changed.train.changeable}
     refused: list[str] = []
     reported: list[str] = []

@@ -12,7 +12,7 @@ import torch
 
 from regard.config import from_values
 from regard.errors import DataError, OptionError
-from regard.systems.families import family, resolve
+from regard.systems import registry
 from regard.systems.folder import NO_CARD, refuse_to_replace
 from regard.systems.pretrained import load
 from regard.systems.report import Report
@@ -37,9 +37,7 @@ def read_recipe(
 
 def check_recipe(raw: RawRecipe) -> Recipe:
     """Check what a recipe says against the tables of its system."""
-    found = family(raw.system, raw.place)
-    experiment = found.load_experiment()
-    tables = {"data": experiment.Data, "model": found.load_system().Config, "train": experiment.Train}
+    tables = registry.entry(raw.system, raw.place).tables
     checked = {
         table: from_values(config, raw.tables[table], f"{raw.place} [{table}]") for table, config in tables.items()
     }
@@ -107,7 +105,7 @@ def train(
                     plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
                 else:
                     folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
-            experiment = family(plan.recipe.system).load_experiment()(plan.recipe, folder.path, progress=progress)
+            experiment = registry.entry(plan.recipe.system).experiment(plan.recipe, folder.path, progress=progress)
             with _explaining(recipe, data):
                 return run(experiment, folder, start_from=plan.model, base=plan.base, resume=goes_on, devices=joint)
 
@@ -229,8 +227,7 @@ def evaluate(
     if isinstance(model, System) and device is not None:
         raise OptionError(f"This model is already on the device {model.device}: move it there yourself, with model.to.")
     loaded: System = model if isinstance(model, System) else load(model, device=device, trust=trust)
-    found = family(loaded.kind)
+    found = registry.entry(loaded.kind)
     name = type(loaded).__name__ if isinstance(model, System) else str(model)
     checked = from_values(found.test_set, options, f"evaluate {name}")
-    report: Report = resolve(found.evaluate)(loaded, checked, name=name)
-    return report
+    return found.evaluate(loaded, checked, name=name)

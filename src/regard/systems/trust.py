@@ -1,6 +1,5 @@
 """How far to trust attention as an explanation of one output: how sharp it is, how it moves, and whether it matters."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -9,7 +8,7 @@ from jaxtyping import Float
 
 from regard.metrics.attention import entropy, map_variation
 from regard.metrics.faithfulness import attended_effect
-from regard.systems.families import family, resolve
+from regard.systems import registry
 from regard.systems.system import System
 from regard.viewing.view import MEASURED
 
@@ -86,11 +85,10 @@ def trust(model: System, given: Any, **options: Any) -> Trust:
     # What was attended to is needed here, whatever else is reported.
     checked = model.options({name: value for name, value in options.items() if name != "traces"})
     result = model.answer([given], checked)[0]
-    path = family(model.kind).evidence
-    if not path:
+    find = registry.entry(model.kind).evidence
+    if find is None:
         return Trust("This model has no attention, so there is nothing here to trust or to doubt.")
-    find: Callable[[System, Any, Any, Any], Evidence | None] = resolve(path)
-    found = find(model, given, checked, result)
+    found: Evidence | None = find(model, given, checked, result)
     if found is None:
         return Trust("This model has no attention, so there is nothing here to trust or to doubt.")
     measured = str(model.metrics.get(MEASURED, ""))

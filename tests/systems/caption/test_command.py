@@ -96,7 +96,7 @@ def test_what_is_wrong_is_explained(album, tmp_path):
         ([tmp_path / "none.png", *model], "There is no image"),
         ([album / "captions.tsv", *model], "is not an image"),
         ([image, *model, "--beam", 0], "from 1 to 1000; got 0"),
-        ([image, "--model", "digits"], "digits holds an image-classifier, not a captioner"),
+        ([image, "--model", "digits"], "digits holds a recognize model, not a caption model"),
         ([image, "--model", "photo"], "Did you mean 'photo-en'"),
     ):
         message = refused("caption", *arguments)

@@ -10,8 +10,8 @@ from PIL import Image
 from regard.data.features import FeatureStore
 from regard.data.images import Images, Whole
 from regard.errors import DataError, OptionError
-from regard.systems.caption.assembly import CaptionerConfig
-from regard.systems.caption.data import CaptionData, build_store, read_splits
+from regard.systems.caption.config import CaptionConfig, CaptionData
+from regard.systems.caption.data import build_store, read_splits
 from regard.systems.run import read_recipe, train
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
@@ -99,13 +99,13 @@ def test_data_that_captions_cannot_be_learned_from_is_explained(album):
 
 def test_scenes_are_split_and_drawn_in_the_size_of_the_model():
     data = CaptionData(world="scenes", examples=7, held_out=3, held_out_test=2)
-    splits = read_splits(data, CaptionerConfig(image_size=40), progress=False)
+    splits = read_splits(data, CaptionConfig(image_size=40), progress=False)
     assert [len(splits.train), len(splits.valid), len(splits.test or [])] == [7, 3, 2]
     assert splits.train.images.values.shape == (7, 3, 40, 40)
     captions = [{text for texts in part.captions for text in texts} for part in (splits.train, splits.valid)]
     assert not captions[0] & captions[1]
     data = CaptionData(world="scenes", examples=1, held_out=1)
-    assert read_splits(data, CaptionerConfig(), progress=False).test is None
+    assert read_splits(data, CaptionConfig(), progress=False).test is None
 
 
 def test_captions_and_a_world_exclude_each_other():

@@ -13,8 +13,8 @@ from regard.data.captions import read_captions
 from regard.data.images import Images
 from regard.errors import DataError, OptionError
 from regard.search.options import Search
+from regard.systems.caption.data import forced_maps, to_score
 from regard.systems.caption.evaluation import decode
-from regard.systems.caption.photographs import forced_maps, to_score
 
 COLOURS = ["red", "green", "blue"]
 

@@ -9,13 +9,12 @@ from regard.data.captions import ImageCaptions
 from regard.data.images import Images
 from regard.data.regions import Phrase
 from regard.errors import DataError, RegardError
-from regard.systems.caption.assembly import CaptionerConfig
-from regard.systems.caption.guidance import right_cells
-from regard.systems.caption.matching import WordCells
+from regard.systems.caption.config import CaptionConfig
+from regard.systems.caption.guidance import WordCells, right_cells
 from regard.systems.run import read_recipe, train
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
-CONFIG = CaptionerConfig(encoder="efficientnet_lite0", stride=32, image_size=64)  # 2 x 2 cells
+CONFIG = CaptionConfig(encoder="efficientnet_lite0", stride=32, image_size=64)  # 2 x 2 cells
 LEFT, RIGHT = [True, False, True, False], [False, True, False, True]
 
 

@@ -78,7 +78,7 @@ def test_a_saved_model_gives_the_same_captions(architecture, store, tmp_path):
     target = torch.tensor([[1, 5, 6], [1, 7, 8]])
     ours, theirs = (one.decoder(one.encode(pixels), target).features for one in (model, again))
     torch.testing.assert_close(ours, theirs, atol=0.1 if store == "int8" else 1e-6, rtol=0)
-    with pytest.raises(ModelError, match="holds a captioner, not a translator"):
+    with pytest.raises(ModelError, match="holds a caption model, not a translate model"):
         Translator.load(tmp_path / "model")
 
 

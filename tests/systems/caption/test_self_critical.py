@@ -7,7 +7,7 @@ from regard.data.tokenizer import PAD, START, Tokenizer
 from regard.metrics.captions import caption_words, cider_d
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
-from regard.systems.caption.assembly import CaptionerConfig
+from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.model import Captioner
 from regard.systems.caption.self_critical import Critic, repeated, self_critical_loss
 from regard.systems.run import read_recipe, train
@@ -30,7 +30,7 @@ def test_rewards_are_cider_d_among_all_captions():
 
 @pytest.fixture
 def model():
-    config = CaptionerConfig(
+    config = CaptionConfig(
         image_size=32, filters=(4, 6, 8), embedding=12, hidden=24, attention_dim=12, output_dropout=0.0
     )
     texts = [text for each in REFERENCES for text in each]

@@ -12,7 +12,7 @@ from regard.data.documents import Document
 from regard.errors import OptionError
 from regard.metrics.faithfulness import Erasure, erasure
 from regard.systems.classify import evaluation
-from regard.systems.classify.batch import DocumentBatch
+from regard.systems.classify.data import DocumentBatch
 from regard.systems.classify.evaluation import word_weights
 from regard.systems.classify.explanations import (
     Explained,

@@ -13,11 +13,10 @@ import regard
 from regard.attention import mask
 from regard.attention.attend import attend
 from regard.data.documents import Document
-from regard.data.sentences import split_sentences
+from regard.data.text import split_sentences
 from regard.errors import DataError, OptionError
-from regard.systems.classify.batch import DocumentBatch, Packing
-from regard.systems.classify.model import DocumentClassifier, cut_points
-from regard.systems.classify.pooling import Pooling
+from regard.systems.classify.data import DocumentBatch, Packing, cut_points
+from regard.systems.classify.model import DocumentClassifier, Pooling
 
 POOLS = ["attention", "average", "max"]
 CLASSIFIERS = {tokens: small_document_classifier(tokens=tokens) for tokens in ("word", "bpe")}

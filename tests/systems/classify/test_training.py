@@ -9,15 +9,9 @@ from document_models import small_document_classifier
 
 import regard
 from regard.errors import DataError, OptionError
-from regard.systems.classify.data import DocumentData, encode_documents, read_splits, sorted_labels, world_documents
-from regard.systems.classify.training import (
-    DocumentTask,
-    DocumentTrain,
-    class_weights,
-    loader,
-    predicted,
-    start_from_vectors,
-)
+from regard.systems.classify.config import ClassificationData, ClassificationTrain
+from regard.systems.classify.data import encode_documents, read_splits, sorted_labels, world_documents
+from regard.systems.classify.training import ClassificationTask, class_weights, loader, predicted, start_from_vectors
 from regard.systems.run import read_recipe, train
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
@@ -60,7 +54,7 @@ def write_rows(path, count, seed):
 def test_files_are_read_held_out_and_named(tmp_path):
     write_rows(tmp_path / "train.jsonl", 100, 1)
     write_rows(tmp_path / "test.jsonl", 20, 2)
-    data = DocumentData(
+    data = ClassificationData(
         folder=str(tmp_path), train="train.jsonl", test="test.jsonl", held_out=10, label_names=("no", "yes")
     )
     splits = read_splits(data)
@@ -74,13 +68,13 @@ def test_files_are_read_held_out_and_named(tmp_path):
     assert sorted_labels(["10", "9", "1", "9"]) == ["1", "9", "10"]
     assert sorted_labels(["b", "10", "9"]) == ["10", "9", "b"]
     with pytest.raises(OptionError, match="label_names has 1 names for 2 classes"):
-        read_splits(DocumentData(folder=str(tmp_path), train="train.jsonl", label_names=("no",)))
+        read_splits(ClassificationData(folder=str(tmp_path), train="train.jsonl", label_names=("no",)))
 
 
 def test_duplicates_are_held_out_together(tmp_path):
     rows = [{"text": f"text {number % 30}", "label": number % 2} for number in range(120)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    splits = read_splits(DocumentData(folder=str(tmp_path), train="a.jsonl", held_out=3))
+    splits = read_splits(ClassificationData(folder=str(tmp_path), train="a.jsonl", held_out=3))
     assert not {document.text for document in splits.valid} & {document.text for document in splits.train}
 
 
@@ -89,8 +83,8 @@ def test_bad_rows_are_reported_and_counted(tmp_path, capsys):
     with (tmp_path / "a.jsonl").open("a") as stream:
         stream.write("broken\n")
     with pytest.raises(DataError, match="line 61 is not JSON"):
-        read_splits(DocumentData(folder=str(tmp_path), train="a.jsonl"))
-    splits = read_splits(DocumentData(folder=str(tmp_path), train="a.jsonl", skip_bad=True))
+        read_splits(ClassificationData(folder=str(tmp_path), train="a.jsonl"))
+    splits = read_splits(ClassificationData(folder=str(tmp_path), train="a.jsonl", skip_bad=True))
     assert splits.bad.count == 1
     assert "1 bad row skipped" in capsys.readouterr().err
 
@@ -99,11 +93,11 @@ def test_classes_that_only_the_test_has_are_refused(tmp_path):
     write_rows(tmp_path / "train.jsonl", 40, 1)
     (tmp_path / "test.jsonl").write_text('{"text": "x", "label": "other"}\n')
     with pytest.raises(DataError, match=r"test documents have the classes \['other'\]"):
-        read_splits(DocumentData(folder=str(tmp_path), train="train.jsonl", test="test.jsonl"))
+        read_splits(ClassificationData(folder=str(tmp_path), train="train.jsonl", test="test.jsonl"))
     with pytest.raises(OptionError, match="Say what to train on"):
-        read_splits(DocumentData())
+        read_splits(ClassificationData())
     with pytest.raises(OptionError, match="not both"):
-        DocumentData(train="a", world="reviews")
+        ClassificationData(train="a", world="reviews")
 
 
 def test_news_posts_lose_headers_and_quotations(tmp_path):
@@ -112,9 +106,9 @@ def test_news_posts_lose_headers_and_quotations(tmp_path):
         "".join(json.dumps({"text": post.format(number), "group": f"g{number % 2}"}) + "\n" for number in range(30))
     )
     options = {"folder": str(tmp_path), "train": "a.jsonl", "columns": ("text", "group"), "held_out": 2}
-    whole = next(iter(read_splits(DocumentData(**options, posts="whole")).train)).text
+    whole = next(iter(read_splits(ClassificationData(**options, posts="whole")).train)).text
     assert whole.startswith("From: me\nSubject: hello\n\n> quoted\nmy own")
-    body = read_splits(DocumentData(**options, posts="body"))
+    body = read_splits(ClassificationData(**options, posts="body"))
     assert {document.text for document in [*body.train, *body.valid]} == {
         f"my own words {number}" for number in range(30)
     }
@@ -135,7 +129,7 @@ def test_a_batch_holds_these_documents_and_the_order_is_kept():
 
 def test_batches_are_bounded_in_words_and_documents():
     encoded = encode_documents(small_document_classifier(), world_documents("train", 200))
-    batches = list(loader(encoded, DocumentTrain(max_words=400, batch_size=6), shuffle=True))
+    batches = list(loader(encoded, ClassificationTrain(max_words=400, batch_size=6), shuffle=True))
     assert sum(len(batch) for batch in batches) == 200
     assert max(len(batch) for batch in batches) <= 6
     assert max(len(batch.words) for batch in batches) <= 400
@@ -170,17 +164,19 @@ def test_word_vectors_are_copied_and_missing_ones_counted(tmp_path):
 def test_class_weights():
     labels = np.array([0, 0, 0, 1])
     names = ("no", "a=b")
-    assert class_weights(DocumentTrain(), labels, names) is None
-    assert class_weights(DocumentTrain(balance_classes=True), labels, names).tolist() == pytest.approx([4 / 6, 2.0])
-    assert class_weights(DocumentTrain(class_weights="a=b=3"), labels, names).tolist() == [1.0, 3.0]
+    assert class_weights(ClassificationTrain(), labels, names) is None
+    assert class_weights(ClassificationTrain(balance_classes=True), labels, names).tolist() == pytest.approx(
+        [4 / 6, 2.0]
+    )
+    assert class_weights(ClassificationTrain(class_weights="a=b=3"), labels, names).tolist() == [1.0, 3.0]
     with pytest.raises(OptionError, match="names the class 'yes'"):
-        class_weights(DocumentTrain(class_weights="yes=2"), labels, names)
+        class_weights(ClassificationTrain(class_weights="yes=2"), labels, names)
     for wrong in ("3", "no=x", "no=-1", "no=inf"):
         with pytest.raises(OptionError, match="class_weights must be such as"):
-            DocumentTrain(class_weights=wrong)
+            ClassificationTrain(class_weights=wrong)
     with pytest.raises(OptionError, match="not both"):
-        DocumentTrain(class_weights="no=1", balance_classes=True)
-    task = DocumentTask(small_document_classifier(), DocumentTrain(), 10, torch.tensor([0.0, 1.0]))
+        ClassificationTrain(class_weights="no=1", balance_classes=True)
+    task = ClassificationTask(small_document_classifier(), ClassificationTrain(), 10, torch.tensor([0.0, 1.0]))
     batch = encode_documents(task.model, world_documents("train", 8)).batch(range(8))
     task.log = lambda *_, **__: None  # type: ignore[method-assign]
     rows = task.model(batch).logits.log_softmax(-1)[batch.labels == 1]

@@ -7,8 +7,8 @@ import torch
 from command_line import refused, regard, write_lines
 from PIL import Image, ImageDraw
 
+from regard.systems.glimpse.config import GlimpsesConfig
 from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.result import GlimpserConfig
 from regard.trace import Trace
 from regard.worlds.digits import DIGITS
 
@@ -16,7 +16,7 @@ from regard.worlds.digits import DIGITS
 @pytest.fixture
 def model(tmp_path):
     torch.manual_seed(1)
-    config = GlimpserConfig(image_size=30, glimpse_size=8, num_scales=2, num_glimpses=3, hidden=12)
+    config = GlimpsesConfig(image_size=30, glimpse_size=8, num_scales=2, num_glimpses=3, hidden=12)
     Glimpser(config, DIGITS).save(tmp_path / "model")
     return tmp_path / "model"
 
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_explained(model, page, tmp_path):
         (["-m", model, page, page, "--crop", "a.png"], "--crop a.png is for one image; got 2"),
         (["-m", model, page, "--crop", tmp_path / "a.txt"], "--crop saves an image, such as FILE.png"),
         (["-m", model, page, page, "--show", "a.png"], "--show a.png is for one input; got 2"),
-        (["-m", "en-fr", page], "en-fr holds a translator, not a glimpser"),
+        (["-m", "en-fr", page], "en-fr holds a translate model, not a glimpse model"),
     ):
         message = refused("glimpse", *arguments)
         assert says in message, message

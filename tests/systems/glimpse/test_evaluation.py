@@ -7,16 +7,16 @@ import torch
 
 import regard
 from regard.errors import DataError, OptionError
+from regard.systems.glimpse.config import GlimpsesConfig
 from regard.systems.glimpse.evaluation import measure, on_box
 from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.result import GlimpserConfig
 from regard.worlds.digits import DIGITS, DigitWorld, font_glyphs
 
 
 def small(labels=DIGITS, **config) -> Glimpser:
     torch.manual_seed(5)
     fields = {"image_size": 40, "glimpse_size": 8, "num_scales": 2, "num_glimpses": 3, "hidden": 12, **config}
-    return Glimpser(GlimpserConfig(**fields), labels).eval()
+    return Glimpser(GlimpsesConfig(**fields), labels).eval()
 
 
 def test_a_location_is_on_the_digit_when_it_lies_in_its_box():

@@ -10,16 +10,16 @@ from PIL import Image
 
 import regard
 from regard.errors import DataError, OptionError, ShapeError
+from regard.systems.glimpse.config import GlimpsesConfig
+from regard.systems.glimpse.data import SquareView
 from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.result import GlimpserConfig
-from regard.systems.glimpse.square_view import SquareView
 
 SMALL = {"image_size": 17, "glimpse_size": 5, "num_scales": 2, "num_glimpses": 3, "hidden": 11, "glimpse_dim": 7}
 
 
 def small(labels=("a", "b", "c"), **config) -> Glimpser:
     torch.manual_seed(5)
-    return Glimpser(GlimpserConfig(**{**SMALL, "locator_dim": 6, **config}), labels).eval()
+    return Glimpser(GlimpsesConfig(**{**SMALL, "locator_dim": 6, **config}), labels).eval()
 
 
 def images(count=4, side=17, seed=1):

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from regard.errors import DataError, OptionError
+from regard.systems.glimpse.config import GlimpsesConfig, GlimpsesTrain
 from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.result import GlimpserConfig
-from regard.systems.glimpse.training import GlimpseExperiment, GlimpseTask, GlimpseTrain
+from regard.systems.glimpse.training import GlimpsesExperiment, GlimpsesTask
 from regard.systems.run import check_recipe, read_recipe, train
 from regard.training.recipes import RawRecipe, recipe_names
 from regard.worlds.digits import DIGITS
@@ -22,10 +22,10 @@ def recipe_of(data=None, model=None, training=None):
     return check_recipe(RawRecipe("glimpse", tables))
 
 
-def task_of(model=None, **training) -> GlimpseTask:
+def task_of(model=None, **training) -> GlimpsesTask:
     torch.manual_seed(2)
-    config = GlimpserConfig(**{**MODEL, "image_size": 12, **(model or {})})
-    return GlimpseTask(Glimpser(config, DIGITS), GlimpseTrain(**training), 100)
+    config = GlimpsesConfig(**{**MODEL, "image_size": 12, **(model or {})})
+    return GlimpsesTask(Glimpser(config, DIGITS), GlimpsesTrain(**training), 100)
 
 
 def batch(count=64):
@@ -130,7 +130,7 @@ def test_a_run_goes_on_from_a_trained_model_and_reads_no_other_classes(tmp_path)
     first = train(recipe_of(), out=tmp_path / "first", progress=False)
     again = train(recipe_of({"pieces": 1}), out=tmp_path / "again", start_from=first.folder, progress=False)
     assert set(again.metrics) >= {"test_error", "on_digit", "random_on_digit", "center_on_digit", "random_path_error"}
-    other = Glimpser(GlimpserConfig(**MODEL), ["a", "b"])
+    other = Glimpser(GlimpsesConfig(**MODEL), ["a", "b"])
     with pytest.raises(DataError, match=r"knows the classes \['a', 'b'\], and the images show digits"):
         train(recipe_of(), out=tmp_path / "no", start_from=other, progress=False)
 
@@ -156,5 +156,5 @@ def test_the_packaged_recipes_draw_what_they_promise(tmp_path):
             name, 0
         )
         assert Glimpser(recipe.model, DIGITS).look(torch.zeros(1, 1, *[recipe.model.image_size] * 2)) is not None
-    splits = GlimpseExperiment(read_recipe("glimpse-digits"), tmp_path, progress=False).read()
+    splits = GlimpsesExperiment(read_recipe("glimpse-digits"), tmp_path, progress=False).read()
     assert len(splits.valid) == 1000

@@ -11,7 +11,7 @@ from small_readers import PAIRS, TEXTS, small_reader
 import regard
 from regard.errors import OptionError
 from regard.systems.read.evaluation import antecedent_scores
-from regard.systems.read.result import Reading
+from regard.systems.read.model import Reading
 from regard.trace import Axis, Map, Trace
 from regard.worlds.stories import stories
 

@@ -11,7 +11,7 @@ from small_readers import KINDS, PAIRS, TEXTS, small_reader
 import regard
 from regard.data.vocabulary import Vocabulary
 from regard.errors import ModelError, OptionError
-from regard.systems.read.config import ReaderConfig
+from regard.systems.read.config import ReadingConfig
 from regard.systems.read.model import Reader
 
 
@@ -193,12 +193,12 @@ def test_another_system_refuses_its_folder(tmp_path):
 )
 def test_settings_that_do_not_fit_are_refused(config, message, as_a_user):
     with pytest.raises(OptionError, match=message):
-        ReaderConfig(**config)
+        ReadingConfig(**config)
 
 
 def test_labels_belong_to_tasks_that_have_some():
     vocabulary = Vocabulary.build([["a"]])
     with pytest.raises(OptionError, match="has some labels"):
-        Reader(ReaderConfig(task="tag"), vocabulary)
+        Reader(ReadingConfig(task="tag"), vocabulary)
     with pytest.raises(OptionError, match="has no labels"):
-        Reader(ReaderConfig(), vocabulary, ["a"])
+        Reader(ReadingConfig(), vocabulary, ["a"])

@@ -10,7 +10,8 @@ import torch
 import regard
 from regard.data.tokenizer import END, PAD
 from regard.errors import DataError, OptionError
-from regard.systems.read.data import Example, ReadingData, labels_of, read_examples, read_splits
+from regard.systems.read.config import ReadingData
+from regard.systems.read.data import Example, labels_of, read_examples, read_splits
 from regard.systems.read.evaluation import model_perplexity
 from regard.systems.read.model import with_end
 

@@ -54,7 +54,7 @@ def test_what_is_wrong_is_explained(pages, tmp_path):
         ([write_lines(tmp_path / "text.png", "ab")], "text.png is not an image"),
         ([tmp_path / "none.png"], "There is no image"),
         ([pages[0], "--top", 0], "1 or more; got 0"),
-        ([pages[0], "--model", "en-fr"], "en-fr holds a translator, not an image-classifier"),
+        ([pages[0], "--model", "en-fr"], "en-fr holds a translate model, not a recognize model"),
     ):
         message = refused("recognize", *arguments)
         assert says in message, message

@@ -9,13 +9,15 @@ from PIL import Image, ImageDraw, ImageFont
 from small_models import photograph
 
 from regard import load
+from regard.encoders import image_networks
 from regard.encoders.image import LeNet5
 from regard.errors import ModelError, OptionError, RegardError
-from regard.systems.recognize.model import ImageClassifier, ImageClassifierConfig
+from regard.systems.recognize.config import NETWORKS, RecognitionConfig
+from regard.systems.recognize.model import ImageClassifier
 from regard.systems.translate.model import Translator
 
-GREY = ImageClassifierConfig(architecture="lenet5", channels=1, image_size=28)
-COLOUR = ImageClassifierConfig(architecture="small_vgg")
+GREY = RecognitionConfig(architecture="lenet5", channels=1, image_size=28)
+COLOUR = RecognitionConfig(architecture="small_vgg")
 
 
 def page(digit: str, colour: str = "navy", ground: str = "white") -> Image.Image:
@@ -28,6 +30,10 @@ def page(digit: str, colour: str = "navy", ground: str = "white") -> Image.Image
 @pytest.fixture(scope="module")
 def digits() -> ImageClassifier:
     return load("digits", device="cpu")
+
+
+def test_the_settings_name_every_network():
+    assert tuple(image_networks.NETWORKS) == NETWORKS
 
 
 # The 1 of this font has a long flag, and no 1 of MNIST has one.
@@ -93,7 +99,7 @@ def test_a_part_of_ones_own_is_the_network(tmp_path, monkeypatch):
         "    return nn.Sequential(nn.Flatten(), nn.Linear(channels * size**2, classes))\n"
     )
     monkeypatch.chdir(tmp_path)
-    model = ImageClassifier(ImageClassifierConfig(architecture="my_network:flat", image_size=5), ["a", "b"]).eval()
+    model = ImageClassifier(RecognitionConfig(architecture="my_network:flat", image_size=5), ["a", "b"]).eval()
     assert model.net[1].weight.shape == (2, 75)
     model.save("model")
     with pytest.raises(OptionError, match="trust=True"):
@@ -108,10 +114,10 @@ def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
     with pytest.raises(OptionError, match="top must be a whole number, 1 or more; got 0"):
         digits.recognize(page("1"), top=0)
     with pytest.raises(OptionError, match="resize must be one of center_crop, mnist; got 'ink'"):
-        ImageClassifierConfig(resize="ink")
-    with pytest.raises(ModelError, match="digits holds an image-classifier, not a translator"):
+        RecognitionConfig(resize="ink")
+    with pytest.raises(ModelError, match="digits holds a recognize model, not a translate model"):
         Translator.load("digits")
-    with pytest.raises(ModelError, match="en-fr holds a translator, not an image-classifier"):
+    with pytest.raises(ModelError, match="en-fr holds a translate model, not a recognize model"):
         ImageClassifier.load("en-fr")
     digits.save(tmp_path / "m")
     stored = json.loads((tmp_path / "m" / "config.json").read_text())
@@ -130,11 +136,11 @@ def test_what_is_wrong_is_explained(tmp_path, digits, as_a_user):
         load(tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"system": "oracle"}))
-    with pytest.raises(OptionError, match=r"system must be one of translator, captioner, .*; got 'oracle'"):
+    with pytest.raises(OptionError, match=r"system must be one of translate, caption, .*; got 'oracle'"):
         load(tmp_path / "m")
 
 
 @pytest.mark.parametrize(("architecture", "size"), [("lenet5", 32), ("alexnet", 32), ("vgg11", 28), ("small_vgg", 1)])
 def test_a_network_that_does_not_fit_the_images_is_refused_before_it_is_used(architecture, size):
     with pytest.raises(RegardError, match=f"does not accept an image of 3 x {size} x {size}"):
-        ImageClassifier(ImageClassifierConfig(architecture=architecture, image_size=size), ("a", "b"))
+        ImageClassifier(RecognitionConfig(architecture=architecture, image_size=size), ("a", "b"))

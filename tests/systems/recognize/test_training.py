@@ -10,8 +10,9 @@ import torch
 from PIL import Image
 
 from regard.errors import DataError, OptionError
-from regard.systems.recognize.model import ImageClassifier, ImageClassifierConfig
-from regard.systems.recognize.training import ImageExperiment
+from regard.systems.recognize.config import RecognitionConfig
+from regard.systems.recognize.model import ImageClassifier
+from regard.systems.recognize.training import RecognitionExperiment
 from regard.systems.run import check_recipe, read_recipe, train
 from regard.training.checkpoint_files import read_checkpoint, step_files
 from regard.training.recipes import RawRecipe, Recipe
@@ -98,8 +99,8 @@ def test_images_in_folders_become_a_classifier(tmp_path):
     Image.new("RGB", (9, 9)).save(tmp_path / "other" / "warm" / "a.png")
     tested = _image_recipe(data | {"test_folder": str(tmp_path / "other")}, {}, {})
     with pytest.raises(DataError, match=r"test images show \['warm'\], the training images"):
-        ImageExperiment(tested, tmp_path, progress=False).read()
-    other = ImageClassifier(ImageClassifierConfig(architecture="convnetjs_cifar"), ["a"])
+        RecognitionExperiment(tested, tmp_path, progress=False).read()
+    other = ImageClassifier(RecognitionConfig(architecture="convnetjs_cifar"), ["a"])
     with pytest.raises(DataError, match=r"knows the classes \['a'\], and the images show"):
         train(recipe, out=tmp_path / "no", start_from=other, progress=False)
 
@@ -107,7 +108,7 @@ def test_images_in_folders_become_a_classifier(tmp_path):
 def test_what_training_cannot_start_from_is_explained(folder, tmp_path):
     with pytest.raises(OptionError, match="no published parameters of lenet5"):
         train(recipe_of(folder, pretrained=True), out=tmp_path, progress=False)
-    model = ImageClassifier(ImageClassifierConfig(architecture="lenet5", channels=1, image_size=28), ["a"])
+    model = ImageClassifier(RecognitionConfig(architecture="lenet5", channels=1, image_size=28), ["a"])
     with pytest.raises(
         OptionError, match="trains a model of the system 'translate'; the model to start from is of 'recognize'"
     ):

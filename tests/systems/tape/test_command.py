@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from regard.cli import main
-from regard.systems.tape.model import TuringMachine, TuringMachineConfig
+from regard.systems.tape.config import TapeConfig
+from regard.systems.tape.model import TuringMachine
 from regard.worlds.tapes import Copy, PrioritySort
 
 
@@ -14,7 +15,7 @@ from regard.worlds.tapes import Copy, PrioritySort
 def model(tmp_path_factory) -> str:
     torch.manual_seed(1)
     folder = tmp_path_factory.mktemp("machine") / "model"
-    TuringMachine(TuringMachineConfig(hidden=7, slots=9, width=4), Copy(bits=3, max_length=5)).save(folder)
+    TuringMachine(TapeConfig(hidden=7, slots=9, width=4), Copy(bits=3, max_length=5)).save(folder)
     return str(folder)
 
 
@@ -63,7 +64,7 @@ def test_heads_are_shown_in_the_terminal_and_as_a_figure(model, capsys, tmp_path
 
 
 def test_mistakes_end_with_one_line(model, capsys, tmp_path):
-    TuringMachine(TuringMachineConfig(hidden=7), PrioritySort()).save(tmp_path / "sort")
+    TuringMachine(TapeConfig(hidden=7), PrioritySort()).save(tmp_path / "sort")
     for tokens, message in [
         (("-m", model, "--length", "10"), "copy of 10 vectors needs a memory of 10 slots or more; this one has 9"),
         (("-m", model, "101", "--length", "3"), "Give rows, or --length for random ones, not both"),

@@ -8,15 +8,16 @@ import torch
 
 import regard
 from regard.errors import OptionError
+from regard.systems.tape.config import TapeConfig
 from regard.systems.tape.evaluation import MAX_TAPES, score_tapes, tapes_of_all_lengths, tapes_of_length
-from regard.systems.tape.model import TuringMachine, TuringMachineConfig
+from regard.systems.tape.model import TuringMachine
 from regard.worlds.tapes import Copy, NGrams, RepeatCopy, Tapes
 
 
 def machine(task=None, **config) -> TuringMachine:
     torch.manual_seed(3)
     small = {"hidden": 7, "slots": 12, "width": 4}
-    return TuringMachine(TuringMachineConfig(**small | config), task or Copy(bits=2, max_length=4)).eval()
+    return TuringMachine(TapeConfig(**small | config), task or Copy(bits=2, max_length=4)).eval()
 
 
 class Oracle(torch.nn.Module):

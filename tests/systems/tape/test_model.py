@@ -6,14 +6,15 @@ import torch
 
 import regard
 from regard.errors import OptionError
-from regard.systems.tape.model import TuringMachine, TuringMachineConfig
+from regard.systems.tape.config import TapeConfig
+from regard.systems.tape.model import TuringMachine
 from regard.worlds.tapes import TASKS, Copy, NGrams, PrioritySort, Recall, RepeatCopy, Task
 
 
 def machine(task: Task | None = None, **config) -> TuringMachine:
     torch.manual_seed(3)
     small = {"hidden": 12, "slots": 9, "width": 4} if config.get("architecture", "ntm") == "ntm" else {"hidden": 12}
-    return TuringMachine(TuringMachineConfig(**{**small, **config}), task or Copy(bits=3)).eval()
+    return TuringMachine(TapeConfig(**{**small, **config}), task or Copy(bits=3)).eval()
 
 
 def test_a_sequence_is_rows_an_array_a_tensor_or_text():
@@ -155,9 +156,9 @@ def test_bits_are_the_cross_entropy_of_the_answer():
 )
 def test_configs_that_contradict_themselves_are_explained(config, message):
     with pytest.raises(OptionError, match=message):
-        TuringMachineConfig(**config)
+        TapeConfig(**config)
 
 
 def test_a_memory_that_no_machine_could_hold_is_refused():
     with pytest.raises(OptionError, match="at most 16,777,216 numbers; got 1,000,000 slots of 20"):
-        TuringMachineConfig(slots=10**6)
+        TapeConfig(slots=10**6)

@@ -9,8 +9,9 @@ import torch
 import regard
 from regard.errors import OptionError
 from regard.systems.run import read_recipe
-from regard.systems.tape.model import TuringMachine, TuringMachineConfig
-from regard.systems.tape.training import TapeData, TapeExperiment, TapeTask, TapeTrain, bit_loss, clip_finite
+from regard.systems.tape.config import TapeConfig, TapeData, TapeTrain
+from regard.systems.tape.model import TuringMachine
+from regard.systems.tape.training import TapeExperiment, TapeTask, bit_loss, clip_finite
 from regard.worlds.tapes import TASKS, Copy, Recall, RepeatCopy, Tapes
 
 SMALL = {"hidden": 20, "slots": 6, "width": 6}
@@ -63,7 +64,7 @@ def test_training_goes_on_from_a_machine_with_longer_tapes(trained, tmp_path):
 
 def a_task(task=None, **settings) -> TapeTask:
     torch.manual_seed(1)
-    machine = TuringMachine(TuringMachineConfig(**SMALL), task or Copy(bits=2, max_length=6))
+    machine = TuringMachine(TapeConfig(**SMALL), task or Copy(bits=2, max_length=6))
     return TapeTask(machine, TapeTrain(batch_size=4, **settings), total_steps=100)
 
 

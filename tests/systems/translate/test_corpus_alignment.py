@@ -8,8 +8,8 @@ import torch
 from command_line import refused, regard, write_lines
 from small_models import TRANSFORMER, small_translator
 
+from regard.data.alignments import format_links, read_links
 from regard.data.tokenizer import Tokenizer
-from regard.data.word_links import format_links, read_links
 from regard.errors import OptionError
 from regard.metrics.alignment import GoldAlignment
 from regard.systems.translate import corpus_alignment

@@ -17,13 +17,8 @@ from regard.data.text import read_tsv
 from regard.errors import DataError, OptionError
 from regard.systems.run import read_recipe, train
 from regard.systems.translate import data as data_module
-from regard.systems.translate.data import (
-    Stream,
-    TranslationData,
-    TranslationSplits,
-    read_splits,
-    train_tokenizers,
-)
+from regard.systems.translate.config import TranslationData
+from regard.systems.translate.data import Stream, TranslationSplits, read_splits, train_tokenizers
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 

@@ -13,7 +13,7 @@ from regard.data.tokenizer import END, START, Tokenizer
 from regard.errors import DataError, OptionError
 from regard.systems.report import Measure, Report
 from regard.systems.translate.alignment import align_words
-from regard.systems.translate.evaluation import significance
+from regard.systems.translate.evaluation import compare
 
 TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue ."]
 
@@ -97,7 +97,7 @@ def test_significance_finds_a_difference_where_there_is_one():
     worse = [f"a dog number {number} sits" for number in range(30)]
     near = [*references[:15], *worse[15:16], *references[16:]]
     reports = [report("a", references), report("b", worse), report("c", near), report("d", references)]
-    table = significance(reports, samples=300)
+    table = compare(reports, samples=300)
     name, bleu, p_bleu, chrf, p_chrf = ([str(cell) for cell in column.cells] for column in table.columns)
     assert name == ["1. a", "2. b", "3. c", "4. d"]
     assert bleu[0].startswith("100.0 (100.0 ± 0.0)")
@@ -107,4 +107,4 @@ def test_significance_finds_a_difference_where_there_is_one():
         assert float(values[1]) < 0.05 < float(values[2])
         assert values[3] == "same"
     with pytest.raises(OptionError, match="the same sentences"):
-        significance([reports[0], Report("other", "1 sentence", {}, outputs=reports[1].outputs[:1])])
+        compare([reports[0], Report("other", "1 sentence", {}, outputs=reports[1].outputs[:1])])

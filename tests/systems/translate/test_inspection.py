@@ -8,8 +8,8 @@ from small_models import TEXTS, TRANSFORMER, small_translator
 from regard.data.tokenizer import END, START, Tokenizer
 from regard.decoders.protocol import select
 from regard.errors import OptionError
-from regard.systems.translate import AS_READ
 from regard.systems.translate.changes import Change
+from regard.systems.translate.config import AS_READ
 from regard.systems.translate.decoding import SentenceDecoder
 from regard.systems.translate.inspection import (
     decode_again,

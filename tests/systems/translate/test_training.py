@@ -14,8 +14,9 @@ from regard.data.tokenizer import Tokenizer
 from regard.errors import RegardError
 from regard.systems.run import read_recipe, train
 from regard.systems.translate.alignment import link_words
-from regard.systems.translate.model import Translator, TranslatorConfig
-from regard.systems.translate.training import TranslationTask, TranslationTrain, choose_max_tokens
+from regard.systems.translate.config import TranslationConfig, TranslationTrain
+from regard.systems.translate.model import Translator
+from regard.systems.translate.training import TranslationTask, choose_max_tokens
 from regard.training.checkpoint_files import read_checkpoint, step_files
 from regard.training.task import Plateau
 
@@ -53,7 +54,7 @@ def test_every_architecture_overfits_ten_examples(kind):
     sizes = {"embedding": 32, "dropout": 0.0}
     if kind != "transformer":
         sizes |= {"hidden": 32, "output_dropout": 0.0}
-    config = TranslatorConfig(**sizes, **ARCHITECTURES[kind])
+    config = TranslationConfig(**sizes, **ARCHITECTURES[kind])
     model = Translator(config, tokenizer, tokenizer)
     task = TranslationTask(model, TranslationTrain(label_smoothing=0.0, coverage_weight=0.1), total_steps=1000)
     batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
@@ -72,7 +73,7 @@ def test_every_architecture_overfits_ten_examples(kind):
 @pytest.mark.filterwarnings("ignore:.*self.log.*")
 def test_hard_attention_is_soft_for_a_fraction_of_the_training():
     tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
-    model = Translator(TranslatorConfig(embedding=8, hidden=8, align="hard"), tokenizer, tokenizer)
+    model = Translator(TranslationConfig(embedding=8, hidden=8, align="hard"), tokenizer, tokenizer)
     task = TranslationTask(model, TranslationTrain(soft_fraction=0.25), total_steps=8)
     assert [task.is_soft(step) for step in range(8)] == [True, False, False, False, False, False, False, False]
     batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
@@ -175,7 +176,7 @@ def test_guidance_puts_the_attention_where_the_links_are(tmp_path, kind):
     )
     if kind == "input":
         own = own | {"alignment_step": "input"}
-    model = Translator(TranslatorConfig(embedding=32, dropout=0.0, **own), tokenizer, tokenizer)
+    model = Translator(TranslationConfig(embedding=32, dropout=0.0, **own), tokenizer, tokenizer)
     task = TranslationTask(model, TranslationTrain(guidance=3.0), total_steps=100)
     task.log = lambda *_, **__: None
     guided = GuidedPairs(corpus, corpus, tokenizer, tokenizer)

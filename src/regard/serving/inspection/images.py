@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from regard.serving.inputs import read_inputs
 from regard.serving.schemas import STRICT
 from regard.serving.settings import ServerSettings
-from regard.systems.families import family
+from regard.systems import registry
 
 Edge = Annotated[float, Field(ge=0, le=1)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
@@ -44,5 +44,5 @@ class ExampleImages(BaseModel):
 
 async def read_image(kind: str, uri: str, settings: ServerSettings) -> Any:
     """The image of a request, decoded as the systems of this kind take it."""
-    (image,) = await asyncio.to_thread(read_inputs, family(kind).load_system(), uri, settings)
+    (image,) = await asyncio.to_thread(read_inputs, registry.entry(kind).system, uri, settings)
     return image

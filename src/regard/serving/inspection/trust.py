@@ -10,7 +10,7 @@ from regard.serving.errors import documented
 from regard.serving.inputs import read_input
 from regard.serving.schemas import STRICT, default_model, options_of, request_fields
 from regard.serving.verbs import REFUSALS, Backend
-from regard.systems.families import Family, families
+from regard.systems import registry
 
 
 class ErasingAnswer(BaseModel):
@@ -45,8 +45,7 @@ class TrustAnswer(BaseModel):
 def routes(backend: Backend) -> APIRouter:
     """`/v1/trust`, for the models of every verb."""
     router = APIRouter()
-    kinds = {each.verb: kind for kind, each in families().items()}
-    bodies = tuple(_body(each, kinds[each.verb], backend) for each in families().values())
+    bodies = tuple(_body(each, backend) for each in registry.entries())
     asked: Any = Annotated[Union[bodies], Field(discriminator="verb")]  # noqa: UP007
 
     @router.post("/v1/trust", tags=["workbench"], operation_id="trust", responses=documented(*REFUSALS))
@@ -55,8 +54,8 @@ def routes(backend: Backend) -> APIRouter:
         from regard.systems.trust import trust as measure
 
         given: Any = body
-        served = backend.models.find(given.model, kinds[given.verb])
-        system = families()[served.kind].load_system()
+        served = backend.models.find(given.model, given.verb)
+        system = registry.entry(served.kind).system
         options_of(system, given.options, trace=True)
         one = await asyncio.to_thread(read_input, system, given.input, "input", backend.settings)
         model = await backend.models.get(served)
@@ -67,13 +66,13 @@ def routes(backend: Backend) -> APIRouter:
     return router
 
 
-def _body(each: Family, kind: str, backend: Backend) -> type[BaseModel]:
+def _body(each: registry.Entry, backend: Backend) -> type[BaseModel]:
     """The body for one verb: that of its route, with a single input and the verb itself."""
-    names = [served.name for served in backend.models.served if served.kind == kind]
-    fields = request_fields(each.load_system(), each.verb, names, default_model(each, names), backend.settings)
-    verb: Any = Literal[each.verb]
+    names = [served.name for served in backend.models.served if served.kind == each.name]
+    fields = request_fields(each.system, each.name, names, default_model(each, names), backend.settings)
+    verb: Any = Literal[each.name]
     return create_model(
-        f"Trust{each.verb.capitalize()}Request",
+        f"Trust{each.name.capitalize()}Request",
         __config__=STRICT,
         verb=(verb, Field(description="What the model does.")),
         **{name: fields[name] for name in ("model", "input", "options")},

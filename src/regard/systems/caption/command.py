@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.caption import FAMILY, CaptionOptions
+from regard.systems.caption.config import CaptionOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import check_show, read_texts, result_text, say, show_result, writing
 
@@ -56,7 +56,7 @@ def caption(
     keywords = vars(options) if json or show else vars(options) | {"traces": "none"}
     check_show(show, len(images) if images else 2)
     if files.into_folder(output, images):
-        run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Captioning")
+        run_job(Answers("caption", model, keywords, json, device, trust), files, str(output), label="Captioning")
         return
     if not images and not files.input:
         raise OptionError("Name the images to caption: regard caption IMAGE ...")

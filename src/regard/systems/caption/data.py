@@ -1,32 +1,33 @@
 """What a captioner learns from: captions as ids, beside the pixels of a world or the features of photographs."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from regard.config import Checked, Count, PositiveInt
-from regard.data.captioned_images import CaptionedImages, Right
-from regard.data.captions import ImageCaptions, read_captions
-from regard.data.datasets import hint_for
+from regard.data.captioned_images import CaptionedImages, ImageTensors, Right
+from regard.data.captions import Captions, ImageCaptions, read_captions
 from regard.data.features import FeatureStore
-from regard.data.image_tensors import ImageTensors
 from regard.data.images import PREPARATIONS, Images
-from regard.data.regions import read_regions
+from regard.data.public.datasets import hint_for
+from regard.data.regions import Phrase, Regions, cover, image_key, read_regions
 from regard.data.splits import Splits
 from regard.data.tokenizer import Tokenizer
 from regard.encoders.annotations import PCA
 from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.captions import caption_words
-from regard.systems.caption.assembly import CaptionerConfig
+from regard.metrics.regions import PhraseMaps
+from regard.systems.caption.assembly import frozen_encoder
+from regard.systems.caption.config import CaptionConfig, CaptionData, CaptionTest
 from regard.systems.caption.guidance import right_cells
 from regard.systems.caption.model import Captioner
 from regard.systems.system import choose_device
@@ -37,49 +38,42 @@ if TYPE_CHECKING:
 PCA_IMAGES = 1000
 """Images from whose cells the principal components are taken."""
 REDUCTION = "reduction.safetensors"
+BATCH = 100
+"""Images that are captioned together."""
+Map = Float[np.ndarray, "_ _"]
 
 
 @dataclass(frozen=True)
-class CaptionData(Checked):
-    """Which images and captions to learn from."""
+class Photographs:
+    """Captioned images, of which either the pixels or the features are at hand."""
 
-    folder: str = "."
-    """Folder that the other paths are relative to."""
-    captions: str = ""
-    """File with the captions: Flickr8k or Flickr30k tokens, COCO or Karpathy JSON, or a table; see read_captions."""
-    images: tuple[str, ...] = ()
-    """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
-    store: str = ""
-    """Folder for the features of the images under a frozen encoder; created if it does not exist."""
-    regions: str = ""
-    """File with boxes around what phrases of the training captions name, or the folder of Flickr30k Entities, for
-    train.guidance; it needs the images."""
-    regions_side: Count = 500
-    """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
-    themselves."""
-    world: Literal["", "scenes"] = ""
-    """Or generated images: scenes."""
-    examples: PositiveInt = 20_000
-    """Number of images of the world to generate."""
-    held_out: PositiveInt = 1000
-    """Number of images held out for validation, where the captions name no split."""
-    held_out_test: Count = 0
-    """Number of images held out for testing, where the captions name no split."""
-    vocabulary: PositiveInt = 10_000
-    """Maximum number of words in the vocabulary."""
-    minimum_count: PositiveInt = 5
-    """Rarer words are unknown."""
-    max_length: PositiveInt = 40
-    """Longest caption in words; longer ones are left out."""
+    model: Captioner
+    captioned: Sequence[ImageCaptions]
+    images: Images | None
+    store: FeatureStore | None
 
-    def check(self) -> None:
-        """Rules between the fields."""
-        if self.world and self.captions:
-            raise OptionError("Give captions or a world, not both.")
-        if self.regions and self.world:
-            raise OptionError("A world knows its regions: give regions for captions only.")
-        if self.regions and not self.images:
-            raise OptionError("regions need the images, whose shapes the boxes refer to: set data.images.")
+    @classmethod
+    def open(cls, model: Captioner, test_set: CaptionTest) -> "Photographs":
+        """Find the images of a test set that are captioned."""
+        place = Path(test_set.images)
+        store = FeatureStore.open(place) if (place / "meta.json").is_file() else None
+        if store is not None and store.encoder != (expected := model.config.describe_features()):
+            raise OptionError(f"{store.folder} has the features of {store.encoder!r}; the model takes {expected!r}.")
+        images = Images(place) if store is None else None
+        captioned = to_score(read_captions(test_set.captions), store or images or (), split=test_set.split)
+        if not captioned:
+            raise DataError(f"{place} has no images of {test_set.captions} to score on.")
+        return cls(model, captioned, images, store)
+
+    def batches(self, captioned: Sequence[ImageCaptions] | None = None) -> Iterator[Tensor]:
+        """The pixels or features of all images, or of some of them."""
+        names = [one.image for one in (self.captioned if captioned is None else captioned)]
+        for first in range(0, len(names), BATCH):
+            batch = names[first : first + BATCH]
+            if self.store is not None:
+                yield torch.from_numpy(self.store.batch(batch))
+            elif self.images is not None:
+                yield self.model.prepare([self.images.open(name) for name in batch])
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,7 @@ class CaptionSplits(Splits[CaptionedImages, CaptionedImages]):
     """How the features of the images were reduced."""
 
 
-def read_splits(data: CaptionData, config: CaptionerConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
+def read_splits(data: CaptionData, config: CaptionConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
     """The images and captions that a recipe names; with `guided`, also where the training captions should look."""
     if data.world:
         return _scenes(data, config, guided=guided)
@@ -118,7 +112,7 @@ def check_reduction(model: Captioner, reduction: PCA | None) -> None:
         raise DataError("The store was reduced by other principal components than the model's. Build it anew.")
 
 
-def _scenes(data: CaptionData, config: CaptionerConfig, *, guided: bool) -> CaptionSplits:
+def _scenes(data: CaptionData, config: CaptionConfig, *, guided: bool) -> CaptionSplits:
     def take(split: str, count: int, *, guided: bool = False) -> CaptionedImages:
         drawn = draw_scenes(split, count, config.image_size)
         right: list[list[Right | None]] | None = [[one.gold_cells(config.grid)] for one in drawn] if guided else None
@@ -140,7 +134,7 @@ def scene_pixels(drawn: "Sequence[Scene]") -> Tensor:
     return torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2).contiguous()
 
 
-def _photographs(data: CaptionData, config: CaptionerConfig, *, guided: bool, progress: bool) -> CaptionSplits:
+def _photographs(data: CaptionData, config: CaptionConfig, *, guided: bool, progress: bool) -> CaptionSplits:
     folder = Path(data.folder)
     if not (folder / data.captions).exists():
         raise DataError(f"There is no file {folder / data.captions}. {hint_for(data.captions)}".rstrip())
@@ -178,7 +172,7 @@ def _photographs(data: CaptionData, config: CaptionerConfig, *, guided: bool, pr
 
 
 def _open_store(
-    data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+    data: CaptionData, config: CaptionConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
 ) -> FeatureStore:
     """The store, which is built first where it does not exist, is incomplete or damaged, and there are images."""
     if (store / "meta.json").is_file():
@@ -193,7 +187,7 @@ def _open_store(
 
 
 def build_store(
-    data: CaptionData, config: CaptionerConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
+    data: CaptionData, config: CaptionConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
 ) -> FeatureStore:
     """Compute the features of images once: as float16, or with `pca_dim` as int8 of their principal components.
 
@@ -201,7 +195,7 @@ def build_store(
     """
     images = _images(data)
     present = [name for split in names.values() for name in split if name in images]
-    network = config.frozen()
+    network = frozen_encoder(config)
     device = choose_device()
     prepare = PREPARATIONS[config.resize](config.image_size)
 
@@ -244,7 +238,7 @@ def write_reduction(store: Path, reduction: PCA) -> None:
         save_file(reduction.state_dict(), draft)
 
 
-def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
+def _read_reduction(store: Path, config: CaptionConfig) -> PCA | None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -258,3 +252,67 @@ def _read_reduction(store: Path, config: CaptionerConfig) -> PCA | None:
     except (SafetensorError, RuntimeError, OSError) as error:
         raise DataError(f"{store / REDUCTION} cannot be used: {error}. Remove {store}, and build it anew.") from error
     return reduction
+
+
+def to_score(captions: Captions, available: Container[str], *, split: str = "") -> list[ImageCaptions]:
+    """The captioned images to test with: of the split, or of the first of test, valid and none that has any."""
+    present = [one for one in captions if one.image in available]
+    splits = [split] if split else ["test", "valid", ""]
+    return next((found for name in splits if (found := [one for one in present if one.split == name])), [])
+
+
+def forced_maps(model: Captioner, images: Tensor, captions: Sequence[str]) -> Iterator[Map]:
+    """For each image what each word of a given caption attends to, (words, cells); one-hot for hard attention."""
+    ids = model.tokenizer.encode_batch(captions)
+    for first in range(0, len(ids), BATCH):
+        batch = ids[first : first + BATCH]
+        with torch.inference_mode():
+            unrolled = model.look(model.encode(images[first : first + BATCH].to(model.device)), batch)
+        if unrolled.weights is None:
+            raise OptionError(f"A {model.config.architecture} model has no attention to look at.")
+        weights = unrolled.weights.double().cpu().numpy()
+        yield from (table[: len(words)] for table, words in zip(weights, batch, strict=True))
+
+
+def phrase_maps(model: Captioner, photographs: Photographs, regions: Regions) -> list[PhraseMaps]:
+    """What the words of given captions attend to, where boxes around what their phrases name are known."""
+    if photographs.images is None:
+        raise OptionError("regions need the images themselves, whose shapes the boxes refer to; a store has none.")
+    found = []
+    known = [one for one in photographs.captioned if image_key(one.image) in regions]
+    for one in known:
+        by_caption: dict[int, list[Phrase]] = {}
+        for phrase in regions[image_key(one.image)]:
+            by_caption.setdefault(phrase.caption, []).append(phrase)
+        found += [(one, number, phrases) for number, phrases in by_caption.items() if number < len(one.captions)]
+    if not found:
+        raise DataError("None of the images has a box around a phrase of its captions.")
+    maps = []
+    for first in range(0, len(found), BATCH):
+        part = found[first : first + BATCH]
+        opened = [photographs.images.open(one.image) for one, _, _ in part]
+        texts = [one.captions[number] for one, number, _ in part]
+        shapes = [image.size for image in opened]
+        for table, text, shape, (_, _, phrases) in zip(
+            forced_maps(model, model.prepare(opened), list(map(_plain, texts))), texts, shapes, part, strict=True
+        ):
+            maps.append(_phrases_of(model, table, text, shape, phrases))
+    return maps
+
+
+def _phrases_of(
+    model: Captioner, table: Map, text: str, shape: tuple[int, int], phrases: Sequence[Phrase]
+) -> PhraseMaps:
+    words, covers = [], []
+    for phrase in phrases:
+        end = phrase.end_in(text)
+        word = 0 if end is None else len(model.tokenizer.encode(_plain(text[:end])))
+        if word:
+            words.append(min(word, len(table)) - 1)
+            covers.append(cover(model.config.seen(phrase.fractions(*shape), shape), model.config.grid))
+    return PhraseMaps(table, words, np.array(covers).reshape(len(words), -1))
+
+
+def _plain(caption: str) -> str:
+    """A caption as captioners learn it: lower case, no punctuation."""
+    return " ".join(caption_words(caption))

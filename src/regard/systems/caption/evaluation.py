@@ -13,13 +13,13 @@ from regard.metrics.captions import CaptionScores, caption_scores
 from regard.metrics.intervals import Interval
 from regard.metrics.regions import MapScores, PhraseScores, RegionScores, map_scores, phrase_scores, region_scores
 from regard.search.options import Search
-from regard.systems.caption import EvaluationSet
+from regard.systems.caption.config import CaptionTest
+from regard.systems.caption.data import BATCH, Map, Photographs, forced_maps, phrase_maps
 from regard.systems.caption.model import Captioner
-from regard.systems.caption.photographs import BATCH, Map, Photographs, forced_maps, phrase_maps
 from regard.systems.report import Measure, Report
 
 
-def evaluate(model: Captioner, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: Captioner, test_set: CaptionTest, *, name: str = "model") -> Report:
     """Caption the images of a test set and compare with what people wrote."""
     if model.training:
         raise OptionError("This model is in training mode; call model.eval() first.")
@@ -61,7 +61,7 @@ def decode(model: Captioner, images: Iterable[Tensor], options: Search) -> tuple
 
 
 def _on_scenes(
-    model: Captioner, test_set: EvaluationSet
+    model: Captioner, test_set: CaptionTest
 ) -> tuple[list[str], list[list[str]], list[Map], RegionScores | None]:
     from regard.worlds.scenes import scenes
 

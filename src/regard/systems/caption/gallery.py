@@ -13,9 +13,9 @@ from regard.data.images import ImageReport, Images
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import caption_words, cider_d
 from regard.metrics.grades import GRADES, grade
-from regard.systems.caption import CaptionOptions
+from regard.systems.caption.config import CaptionOptions
+from regard.systems.caption.data import to_score
 from regard.systems.caption.model import Caption, Captioner
-from regard.systems.caption.photographs import to_score
 
 BATCH = 32
 

@@ -25,7 +25,7 @@ from regard.encoders.encoded import Encoded
 from regard.encoders.feature_maps import LayerMaps, feature_maps
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis, Ranking
-from regard.systems.caption import CaptionOptions
+from regard.systems.caption.config import CaptionOptions
 from regard.systems.caption.model import Caption, Captioner
 from regard.trace import Trace
 from regard.trace.elements import Box as TraceBox

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from regard.data.batches import pad
 from regard.data.images import PREPARATIONS, ImageInput, open_image
-from regard.data.padding import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.protocol import Unrolled
 from regard.encoders.annotations import PCA, Annotations, Strided
@@ -20,8 +20,8 @@ from regard.errors import ShapeError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
-from regard.systems.caption import CaptionOptions
-from regard.systems.caption.assembly import CaptionerConfig, build_decoder
+from regard.systems.caption.assembly import build_decoder, frozen_encoder
+from regard.systems.caption.config import CaptionConfig, CaptionOptions
 from regard.systems.system import Result, System
 from regard.trace import Trace
 
@@ -47,14 +47,14 @@ class Captioner(System):
     """
 
     kind = "caption"
-    Config = CaptionerConfig
+    Config = CaptionConfig
     Options = CaptionOptions
     takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer}
     max_batch = 32
-    config: CaptionerConfig
+    config: CaptionConfig
 
-    def __init__(self, config: CaptionerConfig, tokenizer: Tokenizer) -> None:
+    def __init__(self, config: CaptionConfig, tokenizer: Tokenizer) -> None:
         super().__init__(config)
         self.tokenizer = tokenizer
         features = config.pca_dim or config.feature_dim
@@ -64,7 +64,7 @@ class Captioner(System):
             self.network = ImageEncoder(Strided(filters=config.filters), config.stride)
             features = self.network.dim
         else:
-            self._frozen = config.frozen()
+            self._frozen = frozen_encoder(config)
             self.reduction = PCA(config.feature_dim, config.pca_dim) if config.pca_dim else None
         self.annotations = Annotations(
             features,

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.data.tokenizer import END, PAD, START
 from regard.encoders.encoded import Encoded
 from regard.metrics.captions import CiderD, caption_words

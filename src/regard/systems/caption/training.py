@@ -20,12 +20,11 @@ from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
 from regard.files import checksum, write_text
 from regard.metrics.captions import caption_scores
-from regard.systems.caption import CaptionOptions
-from regard.systems.caption.data import CaptionData, CaptionSplits, check_reduction, read_splits, train_tokenizer
-from regard.systems.caption.matching import WordCells
+from regard.systems.caption.config import CaptionData, CaptionOptions, CaptionTrain
+from regard.systems.caption.data import CaptionSplits, check_reduction, read_splits, train_tokenizer
+from regard.systems.caption.guidance import WordCells
 from regard.systems.caption.model import Captioner
 from regard.systems.caption.self_critical import Critic, repeated, self_critical_loss
-from regard.systems.caption.settings import CaptionTrain
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy

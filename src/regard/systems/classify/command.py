@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.classify import FAMILY, ClassificationOptions
+from regard.systems.classify.config import ClassificationOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import (
     PIPE,
@@ -22,7 +22,7 @@ from regard.systems.output import (
 )
 
 if TYPE_CHECKING:
-    from regard.systems.classify.classification import Classification
+    from regard.systems.classify.model import Classification
 
 MAX_CARRIERS = 3
 """Other classes and sentences listed below a label, and words of each sentence."""
@@ -83,7 +83,7 @@ def classify(
     if files.into_folder(output, texts or file):
         check_show(show, 2)
         keywords = vars(chosen) if json else vars(chosen) | {"weights": False}
-        run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Classifying")
+        run_job(Answers("classify", model, keywords, json, device, trust), files, str(output), label="Classifying")
         return
     by_line = bool(files.input) or (lines and not texts and not file)
     if by_line and show not in (None, TERMINAL):

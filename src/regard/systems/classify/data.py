@@ -5,75 +5,127 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from jaxtyping import Int
+from torch import Tensor
 
-from regard.config import Checked, Count, PositiveInt
 from regard.data.documents import BadRows, Document, Format, read_documents
-from regard.data.newsgroups import read_post
+from regard.data.public.newsgroups import read_post
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.tokenizer import INNER_UNKNOWN, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError
-from regard.systems.classify.batch import DocumentBatch
-from regard.systems.classify.model import DocumentClassifier, cut_points
+from regard.systems.classify.config import ClassificationData, Posts
+
+if TYPE_CHECKING:
+    from regard.systems.classify.model import DocumentClassifier
 
 ENCODED_AT_ONCE = 512
 """Documents whose texts are in memory at a time while a large file is encoded."""
 WORLD_COUNT = 500
 """Documents of the world to evaluate on, where no number is given."""
-Posts = Literal["", "whole", "body"]
+EncodedDocument = Sequence[Sequence[int]]
+"""The ids of the words of each sentence."""
 
 
 @dataclass(frozen=True)
-class DocumentData(Checked):
-    """Which documents to learn from."""
+class Packing:
+    """The order in which a recurrent network reads sequences of different lengths, the longest first.
 
-    folder: str = "."
-    """Folder that the other paths are relative to."""
-    train: str = ""
-    """Training documents: a CSV, TSV or JSON lines file (also .gz, .xz, .zip), or a folder or tar archive with one
-    folder per class, such as aclImdb/train or 20news-bydate.tar.gz/20news-bydate-train."""
-    valid: str = ""
-    """Documents to validate with; without them, training documents are held out."""
-    test: str = ""
-    """Documents to test with when training has ended."""
-    format: Literal["auto", "csv", "tsv", "jsonl", "folders"] = "auto"
-    """Format of the documents; auto decides by the name."""
-    columns: tuple[str, str] = ("text", "label")
-    """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
-    label_names: tuple[str, ...] = ()
-    """Names of the classes, in the order of the labels in the files, where those are mere numbers."""
-    posts: Posts = ""
-    """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
-    skip_bad: bool = False
-    """Skip rows that cannot be read, and report them, instead of stopping at the first."""
-    world: Literal["", "reviews"] = ""
-    """Or a generated world: reviews."""
-    examples: PositiveInt = 20_000
-    """Number of documents of the world to generate."""
-    held_out: PositiveInt = 1000
-    """Number of training documents held out for validation, at most a tenth of them."""
-    held_out_test: Count = 0
-    """Number of training documents held out for testing, where there is no test file."""
-    tokens: Literal["word", "bpe"] = "word"
-    """Whole words, or subwords."""
-    vocabulary: PositiveInt = 20_000
-    """Size of the vocabulary."""
-    minimum_count: PositiveInt = 2
-    """Rarer words are unknown."""
-    lowercase: bool = True
-    """Convert all text to lower case."""
-    vectors: str = ""
-    """Word vectors to start from: GloVe or word2vec text, or .npz."""
+    Position by position: all first elements, then all second elements, and so on, as in torch's PackedSequence.
+    """
 
-    def check(self) -> None:
-        """Rules between the fields."""
-        if self.train and self.world:
-            raise OptionError("Give files (train) or a world, not both.")
-        if self.vocabulary < 8:
-            raise OptionError(f"vocabulary must be 8 or more, for the special tokens; got {self.vocabulary}.")
+    places: Int[Tensor, "n"]
+    """For each packed element its index in the plain order, one sequence after the other."""
+    owners: Int[Tensor, "n"]
+    """For each packed element the number of its sequence."""
+    rows: Int[Tensor, "t"]
+    """How many sequences have a t-th element. It stays on the CPU, where the network needs it."""
+    count: int
+    """Number of sequences."""
+
+    @classmethod
+    def from_lengths(cls, lengths: Int[np.ndarray, "s"]) -> "Packing":
+        """Pack sequences of these lengths."""
+        lengths = np.asarray(lengths, dtype=np.int64)
+        if not len(lengths) or lengths.min() < 1:
+            raise DataError("Only sequences with at least one element can be packed.")
+        starts = np.cumsum(lengths) - lengths
+        order = np.argsort(-lengths, kind="stable")
+        owners = np.repeat(np.arange(len(lengths)), lengths)
+        steps = np.arange(int(lengths.sum())) - starts[owners]
+        ranks = np.empty(len(lengths), dtype=np.int64)
+        ranks[order] = np.arange(len(lengths))
+        places = np.lexsort((ranks[owners], steps))
+        rows = np.bincount(steps)
+        return cls(torch.from_numpy(places), torch.from_numpy(owners[places]), torch.from_numpy(rows), len(lengths))
+
+    def to(self, device: torch.device | str) -> "Packing":
+        """Move it to a device, except for `rows`."""
+        return replace(self, places=_move(self.places, device), owners=_move(self.owners, device))
+
+    def restored(self, packed: Tensor) -> Tensor:
+        """Packed numbers in the plain order."""
+        return torch.empty_like(packed).index_copy(0, self.places, packed)
+
+
+@dataclass(frozen=True)
+class DocumentBatch:
+    """Documents as one stream of words, with how words form sentences and sentences form documents."""
+
+    words: Int[Tensor, "n"]
+    """Ids of the words in packed order."""
+    by_sentence: Packing
+    """The words of each sentence."""
+    by_document: Packing
+    """The sentences of each document."""
+    labels: Int[Tensor, "b"] | None = None
+
+    def __len__(self) -> int:
+        return self.by_document.count
+
+    @classmethod
+    def from_ids(cls, documents: Sequence[EncodedDocument], labels: Sequence[int] | None = None) -> "DocumentBatch":
+        """Pack documents, given as the ids of their sentences."""
+        sentences = [sentence for document in documents for sentence in document]
+        if not all(len(document) for document in documents) or not sentences:
+            raise DataError("Every document of a batch needs at least one sentence with a word.")
+        flat = np.concatenate([np.asarray(sentence, dtype=np.int64) for sentence in sentences])
+        return cls.from_flat(
+            flat,
+            np.array([len(sentence) for sentence in sentences]),
+            np.array([len(document) for document in documents]),
+            None if labels is None else np.asarray(labels, dtype=np.int64),
+        )
+
+    @classmethod
+    def from_flat(
+        cls,
+        words: Int[np.ndarray, "n"],
+        sentence_lengths: Int[np.ndarray, "s"],
+        document_lengths: Int[np.ndarray, "b"],
+        labels: Int[np.ndarray, "b"] | None = None,
+    ) -> "DocumentBatch":
+        """Pack documents, given as one array of ids, the words of each sentence and the sentences of each document."""
+        by_sentence = Packing.from_lengths(sentence_lengths)
+        packed = torch.from_numpy(np.asarray(words, dtype=np.int64))[by_sentence.places]
+        return cls(
+            packed,
+            by_sentence,
+            Packing.from_lengths(document_lengths),
+            None if labels is None else torch.from_numpy(np.asarray(labels, dtype=np.int64)),
+        )
+
+    def to(self, device: torch.device | str) -> "DocumentBatch":
+        """Move it to a device; to a GPU without waiting for the work that is pending there."""
+        return DocumentBatch(
+            _move(self.words, device),
+            self.by_sentence.to(device),
+            self.by_document.to(device),
+            None if self.labels is None else _move(self.labels, device),
+        )
 
 
 class Stream:
@@ -98,7 +150,7 @@ class DocumentSplits(Splits[Stream, list[Document]]):
     bad: BadRows = field(default_factory=BadRows)
 
 
-def read_splits(data: DocumentData) -> DocumentSplits:
+def read_splits(data: ClassificationData) -> DocumentSplits:
     """One pass over the training documents, to learn the classes and to choose what is held out."""
     bad = BadRows(data.skip_bad)
     if data.world:
@@ -147,7 +199,7 @@ def sorted_labels(labels: Iterable[str]) -> list[str]:
     return sorted(found, key=int) if all(map(str.isdecimal, found)) else sorted(found)
 
 
-def _named(data: DocumentData, splits: DocumentSplits) -> DocumentSplits:
+def _named(data: ClassificationData, splits: DocumentSplits) -> DocumentSplits:
     """The splits with the names of the classes in place of the labels in the files."""
     if not data.label_names:
         return splits
@@ -171,7 +223,7 @@ def _named(data: DocumentData, splits: DocumentSplits) -> DocumentSplits:
     )
 
 
-def train_tokenizer(data: DocumentData, documents: Iterable[Document]) -> Tokenizer:
+def train_tokenizer(data: ClassificationData, documents: Iterable[Document]) -> Tokenizer:
     """A tokenizer trained on the training documents."""
     texts = (text for document in documents for text in (document.sentences or (document.text,)))
     return Tokenizer.train(
@@ -216,7 +268,7 @@ class DocumentIds:
         )
 
 
-def encode_documents(model: DocumentClassifier, documents: Iterable[Document]) -> DocumentIds:
+def encode_documents(model: "DocumentClassifier", documents: Iterable[Document]) -> DocumentIds:
     """Split and tokenize documents, some at a time."""
     config, labels = model.config, {label: number for number, label in enumerate(model.labels)}
     words: list[np.ndarray] = []
@@ -276,8 +328,27 @@ def cleaned(document: Document, posts: Posts) -> Document:
     return replace(document, text=text)
 
 
-def _documents(data: DocumentData, name: str, bad: BadRows) -> Iterator[Document]:
+def _documents(data: ClassificationData, name: str, bad: BadRows) -> Iterator[Document]:
     path = Path(data.folder) / name
     format: Format = data.format
     for document in read_documents(path, format=format, columns=data.columns, bad=bad):
         yield cleaned(document, data.posts)
+
+
+def _move(tensor: Tensor, device: torch.device | str) -> Tensor:
+    if torch.device(device).type != "cuda" or tensor.is_cuda:
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def cut_points(owners: Sequence[int], limit: int) -> list[tuple[int, int]]:
+    """Where to cut a sentence into parts of at most `limit` ids: between words, unless one word is longer than that."""
+    cuts, first = [], 0
+    while len(owners) - first > limit:
+        last = first + limit
+        while last > first and owners[last] == owners[last - 1]:
+            last -= 1
+        last = last if last > first else first + limit
+        cuts.append((first, last))
+        first = last
+    return [*cuts, (first, len(owners))]

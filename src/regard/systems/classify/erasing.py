@@ -4,9 +4,8 @@ from typing import Any
 
 from regard.data.documents import Document
 from regard.metrics.faithfulness import FRACTIONS, erasure
-from regard.systems.classify.classification import Classification
 from regard.systems.classify.explanations import Explained
-from regard.systems.classify.model import DocumentClassifier
+from regard.systems.classify.model import Classification, DocumentClassifier
 from regard.systems.trust import Erasing, Evidence
 
 HOW = (

@@ -9,11 +9,10 @@ import numpy as np
 
 from regard.data.documents import BadRows, Document, read_documents
 from regard.errors import DataError, OptionError, counted
-from regard.systems.classify import EvaluationSet
-from regard.systems.classify.classification import Classification
+from regard.systems.classify.config import ClassificationTest
 from regard.systems.classify.data import WORLD_COUNT, cleaned, encode_documents, sorted_labels
 from regard.systems.classify.explanations import faithfulness, rationale_agreement
-from regard.systems.classify.model import DocumentClassifier
+from regard.systems.classify.model import Classification, DocumentClassifier
 from regard.systems.classify.training import predicted
 from regard.systems.report import Measure, Report
 
@@ -22,7 +21,7 @@ HEIGHTS = " ▁▂▃▄▅▆▇█"
 HISTOGRAM_BINS = 20
 
 
-def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: DocumentClassifier, test_set: ClassificationTest, *, name: str = "model") -> Report:
     """Classify the documents of a test set."""
     notes: list[str] = []
     documents = read_test(model, test_set, notes)
@@ -61,7 +60,7 @@ def evaluate(model: DocumentClassifier, test_set: EvaluationSet, *, name: str = 
     return Report(name, title, scores, tables, outputs, notes=tuple(notes))
 
 
-def read_test(model: DocumentClassifier, test_set: EvaluationSet, notes: list[str]) -> list[Document]:
+def read_test(model: DocumentClassifier, test_set: ClassificationTest, notes: list[str]) -> list[Document]:
     """The test documents, with the names of the classes that the model knows."""
     if test_set.world:
         from regard.systems.classify.data import world_documents
@@ -128,7 +127,7 @@ def word_weights(
 
 
 def _word_table(
-    model: DocumentClassifier, documents: list[Document], test_set: EvaluationSet, notes: list[str]
+    model: DocumentClassifier, documents: list[Document], test_set: ClassificationTest, notes: list[str]
 ) -> list[dict[str, Any]]:
     """A row for each class with the distribution of the word's weight; also drawn, where a figure is asked for."""
     found = word_weights(model.stream(documents), test_set.word, (document.label for document in documents))

@@ -21,9 +21,8 @@ from regard.metrics.faithfulness import (
     leave_one_out,
     permutation_test,
 )
-from regard.systems.classify.batch import DocumentBatch, EncodedDocument
-from regard.systems.classify.classification import EncodedText
-from regard.systems.classify.model import DocumentClassifier
+from regard.systems.classify.data import DocumentBatch, EncodedDocument
+from regard.systems.classify.model import DocumentClassifier, EncodedText
 from regard.systems.report import Measure
 
 MAX_BATCH_WORDS = 1 << 16

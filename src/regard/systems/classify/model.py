@@ -1,66 +1,127 @@
 """DocumentClassifier: hierarchical attention, words to sentences to documents (Yang et al. 2016)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, overload
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, overload
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from regard.config import Checked, Count, Fraction, PositiveInt
+from regard.attention.score import Context
 from regard.data.documents import Document
-from regard.data.sentences import split_sentences
+from regard.data.text import split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
-from regard.systems.classify import ClassificationOptions
-from regard.systems.classify.batch import DocumentBatch, Packing
-from regard.systems.classify.classification import (
-    Classification,
-    EncodedText,
-    SentenceWeight,
-    document_trace,
-    weighted_sentences,
-)
-from regard.systems.classify.pooling import Pool, Pooling
+from regard.systems.classify.config import ClassificationConfig, ClassificationOptions, Pool
+from regard.systems.classify.data import DocumentBatch, Packing, cut_points
 from regard.systems.folder import Labels
-from regard.systems.system import System
+from regard.systems.system import Result, System
+from regard.trace import Axis, Map, Series, Trace
 
 CHARACTERS_PER_WORD = 6
 """About how many characters a word has, its space included: what the cost of a text is estimated by."""
+States = Float[Tensor, "n d"]
+Owners = Int[Tensor, "n"]
+Pooled = tuple[Float[Tensor, "s d"], Float[Tensor, "n"]]
+
+
+class Pooling(nn.Module):
+    """One vector per sequence, and how much each state contributed to it.
+
+    attention: u_i = tanh(W h_i + b), weights = softmax(u_i' u), sum of weights_i h_i (Yang et al. 2016, section 2.2).
+    average: equal weights. max: the largest value of each feature; the weight of a state is the fraction of features
+    that are taken from it.
+    """
+
+    def __init__(self, pool: Pool, dim: int, attention_dim: int) -> None:
+        super().__init__()
+        self.pool = pool
+        self.score = Context(1, dim, attention_dim) if pool == "attention" else None
+
+    def forward(
+        self,
+        states: States,
+        owners: Owners,
+        count: int,
+        *,
+        values: Float[Tensor, "n v"] | None = None,
+        override: Float[Tensor, "n"] | None = None,
+    ) -> tuple[Float[Tensor, "s v"], Float[Tensor, "n"]]:
+        """Pool the states of `count` sequences; `values` are read in place of the states that decide the weights.
+
+        `override` replaces the weights of attention.
+        """
+        values = states if values is None else values
+        if override is not None:
+            return weighted_sum(values, override, owners, count), override
+        match self.pool:
+            case "max":
+                return _maximum(values, owners, count)
+            case "average":
+                ones = states.new_ones(len(states))
+                weights = ones / _sums(ones, owners, count)[owners]
+            case _:
+                weights = softmax_by_owner(self.logits(states), owners, count)
+        return weighted_sum(values, weights, owners, count), weights
+
+    def logits(self, states: States) -> Float[Tensor, "n"]:
+        """The score of each state, in float32."""
+        score = self.score
+        assert score is not None  # noqa: S101 -- only attention has scores
+        return (score.project_key(states).float() @ score.query[0].float()).float()
 
 
 @dataclass(frozen=True)
-class DocumentClassifierConfig(Checked):
-    """The parts of a document classifier."""
+class WordWeight:
+    """A word and its attention weight within its sentence."""
 
-    pool: Pool = "attention"
-    """How words form a sentence and sentences a document: attention, average (HN-AVE) or max (HN-MAX)."""
-    embedding: PositiveInt = 100
-    """Size of a word's vector."""
-    hidden: PositiveInt = 64
-    """Units of each direction of both recurrent networks."""
-    read: Literal["states", "sentences"] = "states"
-    """What sentence attention reads: the states of the sentence network, as in the paper, which also carry what other
-    sentences say, or the sentence vectors, so that the weight of a sentence is about this very sentence."""
-    attention_dim: Count = 0
-    """Size of the attention's hidden layer; 0 for twice `hidden`."""
-    dropout: Fraction = 0.3
-    """Dropout of word vectors, sentence vectors and the document vector."""
-    word_dropout: Fraction = 0.0
-    """Probability that a word is hidden in training."""
-    split: Literal["sentences", "lines"] = "sentences"
-    """What a text is split into: sentences, or its lines."""
-    max_sentence_words: PositiveInt = 64
-    """Longest sentence in tokens; the rest of a longer one becomes the next sentence, so that nothing is lost."""
-    max_sentences: Count = 0
-    """Sentences of a document that are read; those after them are left out and counted. 0 for all."""
+    word: str
+    weight: float
 
-    def check(self) -> None:
-        """Rules between the fields."""
-        if self.read == "sentences" and self.pool != "attention":
-            raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"word": self.word, "weight": self.weight}
+
+
+@dataclass(frozen=True)
+class SentenceWeight:
+    """A sentence, its attention weight within the document, and its words."""
+
+    text: str
+    weight: float
+    words: tuple[WordWeight, ...] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"text": self.text, "weight": self.weight, "words": [word.to_dict() for word in self.words]}
+
+
+@dataclass(frozen=True)
+class Classification(Result):
+    """The class of a document, with the sentences and words that carried it."""
+
+    label: str
+    """The most probable class."""
+    probability: float
+    probabilities: dict[str, float] = field(repr=False)
+    """The probability of each class, the most probable first."""
+    sentences: tuple[SentenceWeight, ...] = field(default=(), repr=False)
+    """The sentences in order; () where weights were not asked for."""
+    sentences_left_out: int = 0
+    """Sentences beyond `max_sentences`, which were not read."""
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """A document as its model reads it: the words and ids of each sentence."""
+
+    words: tuple[tuple[str, ...], ...]
+    ids: tuple[tuple[int, ...], ...]
+    owners: tuple[tuple[int, ...], ...]
+    """For each id the word of the sentence that it belongs to: a word may have several ids."""
+    left_out: int = 0
 
 
 class Reading(NamedTuple):
@@ -78,12 +139,12 @@ class DocumentClassifier(System):
     """
 
     kind = "classify"
-    Config = DocumentClassifierConfig
+    Config = ClassificationConfig
     Options = ClassificationOptions
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer, "labels": Labels}
-    config: DocumentClassifierConfig
+    config: ClassificationConfig
 
-    def __init__(self, config: DocumentClassifierConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
+    def __init__(self, config: ClassificationConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
         super().__init__(config)
         if len(labels) < 2:
             raise OptionError(f"A document classifier needs at least two classes; got {list(labels)!s:.200}.")
@@ -223,19 +284,6 @@ class DocumentClassifier(System):
         return words.masked_fill(torch.rand(words.shape, device=words.device) < rate, UNKNOWN)
 
 
-def cut_points(owners: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """Where to cut a sentence into parts of at most `limit` ids: between words, unless one word is longer than that."""
-    cuts, first = [], 0
-    while len(owners) - first > limit:
-        last = first + limit
-        while last > first and owners[last] == owners[last - 1]:
-            last -= 1
-        last = last if last > first else first + limit
-        cuts.append((first, last))
-        first = last
-    return [*cuts, (first, len(owners))]
-
-
 def _document(text: str | Document) -> Document:
     if isinstance(text, Document):
         return text
@@ -262,3 +310,66 @@ def _read(network: nn.GRU, inputs: Float[Tensor, "n d"], packing: Packing) -> Fl
     """The states of packed sequences, in packed order."""
     states: Tensor = network(PackedSequence(inputs, packing.rows))[0].data
     return states
+
+
+def weighted_sentences(
+    text: EncodedText, words: Sequence[float], sentences: Sequence[float]
+) -> tuple[SentenceWeight, ...]:
+    """The sentences with their weights; the weight of a word is the sum over its ids."""
+    parts, start = [], 0
+    for surface, owners, weight in zip(text.words, text.owners, sentences, strict=True):
+        sums = [0.0] * len(surface)
+        for owner, share in zip(owners, words[start : start + len(owners)], strict=True):
+            sums[owner] += share
+        start += len(owners)
+        weighted = tuple(WordWeight(word, share) for word, share in zip(surface, sums, strict=True))
+        parts.append(SentenceWeight(" ".join(surface), weight, weighted))
+    return tuple(parts)
+
+
+def document_trace(sentences: Sequence[SentenceWeight], probabilities: Mapping[str, float], left_out: int) -> Trace:
+    """Sentence weights and word weights as two maps of one row; the series "sentence" says where each word stands."""
+    words = [(number, word) for number, sentence in enumerate(sentences) for word in sentence.words]
+    label, probability = next(iter(probabilities.items()))
+    return Trace(
+        "document",
+        (
+            Axis("label", "classes", (label,)),
+            Axis("sentences", "sentences", tuple(sentence.text for sentence in sentences)),
+            Axis("words", "words", tuple(word.word for _, word in words)),
+        ),
+        (
+            Map("sentences", "label", "sentences", [[sentence.weight for sentence in sentences]]),
+            Map("words", "label", "words", [[word.weight for _, word in words]]),
+        ),
+        (Series("sentence", "words", [number for number, _ in words]),),
+        extras={
+            "probability": probability,
+            "probabilities": dict(probabilities),
+            "sentences_left_out": left_out,
+        },
+    )
+
+
+def softmax_by_owner(logits: Float[Tensor, "n"], owners: Owners, count: int) -> Float[Tensor, "n"]:
+    """Softmax over the logits of each sequence."""
+    largest = logits.new_full((count,), -torch.inf).scatter_reduce(0, owners, logits.detach(), "amax")
+    powers = (logits - largest[owners]).exp()
+    return powers / _sums(powers, owners, count)[owners]
+
+
+def weighted_sum(states: States, weights: Float[Tensor, "n"], owners: Owners, count: int) -> Float[Tensor, "s d"]:
+    """The sum of weight x state over each sequence."""
+    scaled = weights.to(states.dtype).unsqueeze(-1) * states
+    return states.new_zeros(count, states.shape[1]).index_add(0, owners, scaled)
+
+
+def _sums(numbers: Float[Tensor, "n"], owners: Owners, count: int) -> Float[Tensor, "s"]:
+    return numbers.new_zeros(count).index_add(0, owners, numbers)
+
+
+def _maximum(states: States, owners: Owners, count: int) -> Pooled:
+    places = owners.unsqueeze(-1).expand_as(states)
+    largest = states.new_full((count, states.shape[1]), -torch.inf).scatter_reduce(0, places, states, "amax")
+    taken = (states == largest[owners]).float().sum(-1).detach()
+    return largest, taken / _sums(taken, owners, count)[owners]

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import PositiveInt
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.word_vectors import read_vectors
 from regard.errors import DataError, OptionError
-from regard.systems.classify.batch import DocumentBatch
+from regard.systems.classify.config import ClassificationData, ClassificationTrain, parse_class_weights
 from regard.systems.classify.data import (
-    DocumentData,
+    DocumentBatch,
     DocumentIds,
     DocumentSplits,
     encode_documents,
@@ -26,7 +24,6 @@ from regard.systems.classify.data import (
 )
 from regard.systems.classify.model import DocumentClassifier
 from regard.training.experiment import Experiment
-from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
 UNTRAINED_BATCH_FACTOR = 4
@@ -35,40 +32,17 @@ SIZE_STEPS = 128
 """Sizes of documents are rounded up to multiples of a batch's words divided by this."""
 
 
-@dataclass(frozen=True)
-class DocumentTrain(TrainSettings):
-    """How to train a document classifier."""
-
-    max_words: PositiveInt = 16_384
-    """Words in a batch, at most; documents of similar length go together."""
-    batch_size: PositiveInt = 64
-    """Documents in a batch, at most."""
-    class_weights: str = ""
-    """Weights of classes in the loss, such as positive=3,negative=0.5; other classes weigh 1."""
-    balance_classes: bool = False
-    """Weigh the classes so that rare ones count as much as frequent ones."""
-    freeze_vectors: bool = False
-    """Keep the word vectors that training starts from."""
-
-    def check(self) -> None:
-        """Rules between the fields."""
-        super().check()
-        if self.class_weights and self.balance_classes:
-            raise OptionError("Give class_weights or balance_classes, not both.")
-        parse_class_weights(self.class_weights)
-
-
-class DocumentTask(Task):
+class ClassificationTask(Task):
     """The steps of training and validation."""
 
     unit = "documents"
-    settings: DocumentTrain
+    settings: ClassificationTrain
     class_weights: Tensor | None
 
     def __init__(
         self,
         model: DocumentClassifier,
-        settings: DocumentTrain,
+        settings: ClassificationTrain,
         total_steps: int,
         class_weights: Tensor | None = None,
     ) -> None:
@@ -99,11 +73,11 @@ class DocumentTask(Task):
         self.note_validation(float(self.trainer.callback_metrics["valid_accuracy"]))
 
 
-class DocumentExperiment(Experiment[DocumentClassifier]):
+class ClassificationExperiment(Experiment[DocumentClassifier]):
     """Labelled documents in, a trained classifier out."""
 
-    Data = DocumentData
-    Train = DocumentTrain
+    Data = ClassificationData
+    Train = ClassificationTrain
     file_fields = ("folder", "train", "valid", "test", "vectors")
     score = "valid_accuracy"
 
@@ -145,7 +119,7 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
             sys.stderr.write(_described(self._metrics))
         train_loader = loader(train, settings, shuffle=True)
         weights = class_weights(settings, train.labels, model.labels)
-        task = DocumentTask(model, settings, settings.epochs * len(train_loader), weights)
+        task = ClassificationTask(model, settings, settings.epochs * len(train_loader), weights)
         return task, train_loader, loader(valid, settings, shuffle=False)
 
     def test(self, model: DocumentClassifier, splits: DocumentSplits) -> dict[str, Any]:
@@ -163,7 +137,7 @@ class DocumentExperiment(Experiment[DocumentClassifier]):
         return metrics
 
 
-def loader(documents: DocumentIds, settings: DocumentTrain, *, shuffle: bool) -> BatchLoader:
+def loader(documents: DocumentIds, settings: ClassificationTrain, *, shuffle: bool) -> BatchLoader:
     """Batches of at most max_words words and batch_size documents."""
     factor = 1 if shuffle else UNTRAINED_BATCH_FACTOR
     max_words, batch_size = settings.max_words * factor, settings.batch_size * factor
@@ -175,15 +149,15 @@ def loader(documents: DocumentIds, settings: DocumentTrain, *, shuffle: bool) ->
     return BatchLoader(range(len(documents)), batches, collate_fn=documents.batch)
 
 
-def predicted(model: DocumentClassifier, documents: DocumentIds, settings: DocumentTrain | None = None) -> Tensor:
+def predicted(model: DocumentClassifier, documents: DocumentIds, settings: ClassificationTrain | None = None) -> Tensor:
     """The probability of each class for each document, in the order of the documents."""
-    batches = loader(documents, settings or DocumentTrain(), shuffle=False)
+    batches = loader(documents, settings or ClassificationTrain(), shuffle=False)
     places = [place for batch in batches.batch_sampler for place in batch]  # type: ignore[union-attr]
     found = model.probabilities(batches)
     return torch.empty_like(found).index_copy(0, torch.tensor(places), found)
 
 
-def class_weights(settings: DocumentTrain, labels: np.ndarray, names: Sequence[str]) -> Tensor | None:
+def class_weights(settings: ClassificationTrain, labels: np.ndarray, names: Sequence[str]) -> Tensor | None:
     """The weight of each class in the loss, or None for equal weights."""
     if settings.balance_classes:
         counts = np.maximum(np.bincount(labels, minlength=len(names)), 1)
@@ -192,20 +166,6 @@ def class_weights(settings: DocumentTrain, labels: np.ndarray, names: Sequence[s
     if unknown := [name for name in given if name not in names]:
         raise OptionError(f"class_weights names the class {unknown[0]!r}; the documents have {list(names)}.")
     return torch.tensor([given.get(name, 1.0) for name in names]) if given else None
-
-
-def parse_class_weights(text: str) -> dict[str, float]:
-    """The weights in a text such as "positive=3,negative=0.5"."""
-    weights = {}
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        name, _, number = part.rpartition("=")
-        try:
-            weights[name.strip()] = float(number)
-        except ValueError:
-            weights[name.strip()] = -1.0
-        if not name or not 0 <= weights[name.strip()] < float("inf"):
-            raise OptionError(f"class_weights must be such as positive=3,negative=0.5; got {text!r}.")
-    return weights
 
 
 def start_from_vectors(model: DocumentClassifier, path: Path, metrics: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from regard.errors import OptionError
-from regard.systems.glimpse import FAMILY, GlimpseOptions
+from regard.systems.glimpse.config import GlimpsesOptions
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import check_show, read_texts, result_text, say, show_result, writing
 
@@ -22,7 +22,7 @@ def glimpse(
     device: str | None = None,
     trust: bool = False,
     files: Annotated[FileOptions | None, Parameter(name="*")] = None,
-    options: Annotated[GlimpseOptions | None, Parameter(name="*")] = None,
+    options: Annotated[GlimpsesOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Classify images from a few glimpses, one line per image, and show where the model looks.
 
@@ -50,14 +50,14 @@ def glimpse(
     """
     from regard.systems.glimpse.model import Glimpser
 
-    files, options = files or FileOptions(), options or GlimpseOptions()
+    files, options = files or FileOptions(), options or GlimpsesOptions()
     check_show(show, len(images) if images else 2)
     if crop is not None:
         if len(images) != 1:
             raise OptionError(f"--crop {crop} is for one image; got {len(images)}.")
         image_format(crop)
     if files.into_folder(output, images):
-        answers = Answers(FAMILY.system, model, vars(options), json, device, trust)
+        answers = Answers("glimpse", model, vars(options), json, device, trust)
         run_job(answers, files, str(output), label="Glimpsing")
         return
     if not images and not files.input:

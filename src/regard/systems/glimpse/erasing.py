@@ -8,8 +8,7 @@ from torch import Tensor
 
 from regard.data.images import ImageInput
 from regard.layers.glimpse import window_offsets
-from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.result import Glimpses
+from regard.systems.glimpse.model import Glimpser, Glimpses
 from regard.systems.trust import Erasing, Evidence
 
 GRID = 7

@@ -7,15 +7,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.errors import DataError, OptionError, counted
-from regard.systems.glimpse import EvaluationSet
+from regard.errors import counted
+from regard.systems.glimpse.config import GlimpsesTest, Policy
+from regard.systems.glimpse.data import draw_tests
 from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.result import Policy
 from regard.systems.report import Measure, Report
-from regard.worlds.digits import DIGITS, DigitImages, DigitWorld, font_glyphs, mnist_glyphs
+from regard.worlds.digits import DigitImages
 
 _BATCH = 1000
-_FONT_EXAMPLES = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ def on_box(locations: Float[Tensor, "n t 2"], boxes: Int[Tensor, "n 4"], size: t
     return (x >= left) & (x <= right) & (y >= top) & (y <= bottom)
 
 
-def evaluate(model: Glimpser, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: Glimpser, test_set: GlimpsesTest, *, name: str = "model") -> Report:
     """Let a model look at images of digits, by its own policy and by the baselines."""
     digits = draw_tests(model, test_set)
     own = model.config.policy
@@ -102,15 +101,3 @@ def evaluate(model: Glimpser, test_set: EvaluationSet, *, name: str = "model") -
     clutter = f", {counted(test_set.pieces, 'piece')}" if test_set.pieces else ""
     title = f"{counted(len(digits), 'image')} of {model.config.image_size} x {model.config.image_size} pixels{clutter}"
     return Report(name, title, scores, tables, outputs, notes=notes)
-
-
-def draw_tests(model: Glimpser, test_set: EvaluationSet) -> DigitImages:
-    """The test images, always the same for a seed."""
-    if tuple(model.labels) != DIGITS:
-        raise DataError(f"The model knows the classes {list(model.labels)}; the images show digits.")
-    if model.config.channels != 1:
-        raise OptionError("The model looks at colour images; the images of digits are grey.")
-    world = DigitWorld(model.config.image_size, test_set.pieces, test_set.piece_size, test_set.distortion)
-    glyphs = mnist_glyphs(test_set.folder)[2] if test_set.folder else font_glyphs()[2]
-    count = test_set.examples or (len(glyphs) if test_set.folder else _FONT_EXAMPLES)
-    return world.fixed(glyphs, count, seed=test_set.seed)

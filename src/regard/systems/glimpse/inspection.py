@@ -7,8 +7,8 @@ import torch
 
 from regard.data.images import ImageInput
 from regard.errors import OptionError
-from regard.systems.glimpse.model import Glimpser
-from regard.systems.glimpse.result import Glimpses, Policy, make_result
+from regard.systems.glimpse.config import Policy
+from regard.systems.glimpse.model import Glimpser, Glimpses, make_result
 
 
 @torch.inference_mode()

@@ -5,23 +5,42 @@ says where to look next. The policy is a Gaussian around the output of a small n
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, overload
 
 import numpy as np
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from PIL import Image
 from torch import Tensor, nn
 
 from regard.data.images import ImageInput, open_image
 from regard.errors import OptionError, ShapeError
-from regard.layers.glimpse import GlimpseNetwork
+from regard.layers.glimpse import GlimpseNetwork, window_offsets
 from regard.systems.folder import Labels
-from regard.systems.glimpse import GlimpseOptions
-from regard.systems.glimpse.result import GlimpserConfig, Glimpses, Policy, make_result
-from regard.systems.glimpse.square_view import SquareView
-from regard.systems.system import System
+from regard.systems.glimpse.config import GlimpsesConfig, GlimpsesOptions, Policy
+from regard.systems.glimpse.data import SquareView
+from regard.systems.system import Result, System
+from regard.trace import Axis, Box, Map, Series, Trace
+from regard.trace.data_uri import to_data_uri
+
+
+@dataclass(frozen=True)
+class Glimpses(Result):
+    """What an image shows, and where the model looked."""
+
+    label: str
+    """The most probable class."""
+    probability: float
+    labels: tuple[str, ...] = field(repr=False)
+    """All classes."""
+    beliefs: tuple[tuple[float, ...], ...] = field(repr=False)
+    """The probability of each class after each glimpse; the last are the answer."""
+    path: tuple[tuple[float, float], ...] = field(repr=False)
+    """The centre of each glimpse: x and y in pixels of the image."""
+    crop_box: tuple[int, int, int, int]
+    """The part of the image that was attended to: left, top, right, bottom in pixels. It holds the finest windows of
+    all glimpses but the first, which is in the centre of every image."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +60,13 @@ class Glimpser(System):
     """A glimpse network, a recurrent core, a classifier, a location policy and its baseline."""
 
     kind = "glimpse"
-    Config = GlimpserConfig
-    Options = GlimpseOptions
+    Config = GlimpsesConfig
+    Options = GlimpsesOptions
     takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
-    config: GlimpserConfig
+    config: GlimpsesConfig
 
-    def __init__(self, config: GlimpserConfig, labels: Sequence[str]) -> None:
+    def __init__(self, config: GlimpsesConfig, labels: Sequence[str]) -> None:
         super().__init__(config)
         if not labels:
             raise OptionError("A glimpse model needs the names of its classes; got none.")
@@ -161,7 +180,7 @@ class Glimpser(System):
     def glimpse(self, images: Any, **options: Any) -> Glimpses | list[Glimpses]:
         """Say what an image shows (a path, a PIL image or an array; see `open_image`), or each image of a list.
 
-        Options are the fields of `GlimpseOptions`. `stream` does the same for an iterable of any length.
+        Options are the fields of `GlimpsesOptions`. `stream` does the same for an iterable of any length.
         """
         checked = self.options(options)
         if isinstance(images, list | tuple):
@@ -173,12 +192,12 @@ class Glimpser(System):
         """Cut an image to the part that the model attends to (`Glimpses.crop_box`)."""
         return open_image(image, channels=3).crop(self.glimpse(image, **options).crop_box)
 
-    def as_text(self, result: Glimpses, options: GlimpseOptions) -> str:
+    def as_text(self, result: Glimpses, options: GlimpsesOptions) -> str:
         """The class, its probability, and where the model looked."""
         path = " ".join(f"({x:.0f},{y:.0f})" for x, y in result.path)
         return f"{result.label} {result.probability:.3f}, looked at {path}"
 
-    def predict(self, inputs: Sequence[ImageInput], options: GlimpseOptions) -> list[Glimpses]:
+    def predict(self, inputs: Sequence[ImageInput], options: GlimpsesOptions) -> list[Glimpses]:
         """The results of one batch of images."""
         views = [self.view(image) for image in inputs]
         pixels = torch.from_numpy(np.stack([view.pixels for view in views])).to(self.device)
@@ -199,3 +218,69 @@ class Glimpser(System):
         """An image as this model looks at it."""
         opened = open_image(image, channels=self.config.channels)
         return SquareView.from_image(opened, self.config.image_size, light_on_dark=self.config.light_on_dark)
+
+
+def make_result(
+    view: SquareView,
+    path: Float[Tensor, "t 2"],
+    beliefs: Float[Tensor, "t classes"],
+    config: GlimpsesConfig,
+    labels: Sequence[str],
+) -> Glimpses:
+    """The result of one image, from the locations of its glimpses and the probabilities after each."""
+    side = config.image_size
+    points = ((path + 1) / 2 * side).tolist()
+    probability, best = beliefs[-1].max(-1)
+    finest = _windows(path, config, 0)
+    attended = finest[1:] if len(finest) > 1 else finest
+    left, top = view.to_image(*attended[:, :2].amin(0).tolist())
+    right, bottom = view.to_image(*attended[:, 2:].amax(0).tolist())
+    width, height = view.size
+    start = min(int(left), width - 1), min(int(top), height - 1)
+    return Glimpses(
+        label=labels[int(best)],
+        probability=float(probability),
+        labels=tuple(labels),
+        beliefs=tuple(map(tuple, beliefs.tolist())),
+        path=tuple(view.to_image(x, y) for x, y in points),
+        crop_box=(*start, max(start[0] + 1, round(right)), max(start[1] + 1, round(bottom))),
+        trace=_trace(view, path, beliefs, config, labels),
+    )
+
+
+def _windows(path: Float[Tensor, "t 2"], config: GlimpsesConfig, scale: int) -> Int[Tensor, "t 4"]:
+    """Left, top, right and bottom of what a scale sees in each glimpse, in pixels of the square, cut at its edges."""
+    side, size = config.image_size, config.glimpse_size
+    offsets = window_offsets(path, image=(side, side), size=size, scale=scale)
+    return offsets.repeat(1, 2).add(offsets.new_tensor([0, 0, size * 2**scale, size * 2**scale])).clamp(0, side)
+
+
+def _trace(
+    view: SquareView,
+    path: Float[Tensor, "t 2"],
+    beliefs: Float[Tensor, "t classes"],
+    config: GlimpsesConfig,
+    labels: Sequence[str],
+) -> Trace:
+    """The square that was looked at; for each glimpse its point, a box per scale (finest first), and the belief."""
+    axes = (
+        Axis("glimpses", "steps", tuple(str(number) for number in range(1, len(path) + 1))),
+        Axis("classes", "classes", tuple(labels)),
+    )
+    points = ((path + 1) / 2).tolist()
+    windows = [(_windows(path, config, scale) / config.image_size).tolist() for scale in range(config.num_scales)]
+    boxes = [Box("glimpses", step, *scale[step]) for step in range(len(path)) for scale in windows]
+    series = (
+        Series("x", "glimpses", [x for x, _ in points]),
+        Series("y", "glimpses", [y for _, y in points]),
+    )
+    pixels = np.ascontiguousarray(view.pixels.transpose(1, 2, 0))
+    return Trace(
+        "glimpses",
+        axes,
+        (Map("belief", "glimpses", "classes", beliefs),),
+        series,
+        tuple(boxes),
+        to_data_uri(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels),
+        {"glimpse_size": config.glimpse_size, "num_scales": config.num_scales},
+    )

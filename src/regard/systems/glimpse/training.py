@@ -1,6 +1,5 @@
 """How a glimpse model learns: images drawn on the device, classes by cross-entropy, locations by REINFORCE."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,74 +7,31 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.data.batches import BatchLoader
-from regard.data.splits import Splits
 from regard.decoders.cuda_graphs import GraphedLoop
-from regard.errors import DataError, OptionError
+from regard.errors import DataError
+from regard.systems.glimpse.config import GlimpsesData, GlimpsesTrain, Policy
+from regard.systems.glimpse.data import DigitSplits, digit_world, read_splits
 from regard.systems.glimpse.evaluation import measure
 from regard.systems.glimpse.model import Glimpser, Path
-from regard.systems.glimpse.result import Policy
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment, tensor_checksum
-from regard.training.settings import TrainSettings
 from regard.training.task import Task
-from regard.worlds.digits import DIGITS, DigitImages, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
+from regard.worlds.digits import DIGITS
 
 DigitBatch = tuple[UInt8[Tensor, "b 1 h w"], Int[Tensor, "b"]]
-DigitSplits = Splits[Glyphs, DigitImages]
 LOG_STEPS = 20
 """Steps between two readings of the loss."""
 _VALIDATION_BATCH = 1000
-_VALID_SEED, _TEST_SEED = 11, 12
 
 
-@dataclass(frozen=True)
-class GlimpseData(Checked):
-    """Which digits to learn from, and how they are drawn into images."""
-
-    folder: str = ""
-    """Folder with the IDX files of MNIST; without one, digits are drawn from fonts."""
-    pieces: Count = 0
-    """Pieces of other digits that clutter each image."""
-    piece_size: PositiveInt = 8
-    """Height and width of a piece in pixels."""
-    distortion: Probability = 0.0
-    """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
-    distort_tests: bool = False
-    """Distort the digits of validation and test images as well."""
-    examples: Count = 0
-    """Images in an epoch, each drawn anew; 0 for one of each training digit of MNIST, or 20,000 of fonts."""
-    held_out: PositiveInt = 5000
-    """MNIST: number of training digits held out for validation. Fonts: number of validation images."""
-    test_examples: Count = 0
-    """Number of test images; 0 for 10,000 of MNIST (each test digit once) or 2,000 of fonts."""
-
-
-@dataclass(frozen=True)
-class GlimpseTrain(TrainSettings):
-    """How to train a glimpse model."""
-
-    warmup: Fraction = 0.02
-    batch_size: PositiveInt = 512
-    """Images in a batch."""
-    reinforce_weight: NonNegativeFloat = 0.1
-    """Weight of the REINFORCE term, which teaches the policy, beside the cross-entropy of the class."""
-    baseline_weight: NonNegativeFloat = 1.0
-    """Weight of the squared error of the baseline, the reward that is expected before each glimpse."""
-    belief_weight: NonNegativeFloat = 0.0
-    """Weight of the mean cross-entropy after the earlier glimpses; 0 to teach only the last answer."""
-    first_noise: PositiveFloat = 0.25
-    """Standard deviation of the locations around the mean of the policy at first; it falls to model.location_noise."""
-
-
-class GlimpseTask(Task):
+class GlimpsesTask(Task):
     """The steps of training and validation."""
 
     unit = "images"
-    settings: GlimpseTrain
+    settings: GlimpsesTrain
 
-    def __init__(self, model: Glimpser, settings: GlimpseTrain, total_steps: int) -> None:
+    def __init__(self, model: Glimpser, settings: GlimpsesTrain, total_steps: int) -> None:
         super().__init__(settings, total_steps)
         self.model = model
         self._graphs = GraphedLoop()
@@ -170,32 +126,17 @@ class GlimpseTask(Task):
         return dict(self.model.named_parameters())
 
 
-class GlimpseExperiment(Experiment[Glimpser]):
+class GlimpsesExperiment(Experiment[Glimpser]):
     """Digits in, a trained glimpse model out."""
 
-    Data = GlimpseData
-    Train = GlimpseTrain
+    Data = GlimpsesData
+    Train = GlimpsesTrain
     file_fields = ("folder",)
     score = "valid_accuracy"
 
     def read(self) -> DigitSplits:
         """The digits to train with, and the images to validate and test with, which are always the same."""
-        data, config, device = self.recipe.data, self.recipe.model, choose_device()
-        if config.channels != 1:
-            raise OptionError(f"Digits are grey: set --model.channels 1; got {config.channels}.")
-        if data.folder:
-            train, valid, test = mnist_glyphs(data.folder, held_out=data.held_out)
-            num_valid, num_test = len(valid), data.test_examples or len(test)
-        else:
-            train, valid, test = font_glyphs()
-            num_valid, num_test = data.held_out, data.test_examples or 2000
-        tests = self._world(data.distortion if data.distort_tests else 0.0)
-        return Splits(
-            train.to(device),
-            # Drawn on the CPU, whose random numbers are the same everywhere.
-            tests.fixed(valid, num_valid, seed=_VALID_SEED).to(device),
-            tests.fixed(test, num_test, seed=_TEST_SEED).to(device),
-        )
+        return read_splits(self.recipe.data, self.recipe.model, choose_device())
 
     def checksums(self, splits: DigitSplits) -> dict[str, str]:
         """Of the digits to train with, and of the images to validate and test with."""
@@ -212,13 +153,13 @@ class GlimpseExperiment(Experiment[Glimpser]):
 
     def task(self, model: Glimpser, splits: DigitSplits) -> tuple[Task, BatchLoader, BatchLoader]:
         """Batches of images that are drawn on the device."""
-        settings, data = self.recipe.train, self.recipe.data
+        settings, data, config = self.recipe.train, self.recipe.data, self.recipe.model
         examples = data.examples or (len(splits.train) if data.folder else 20_000)
-        train = self._world(data.distortion).loader(
+        train = digit_world(data, config, data.distortion).loader(
             splits.train, examples=examples, batch_size=settings.batch_size, seed=settings.seed
         )
         valid = splits.valid.loader(max(_VALIDATION_BATCH, settings.batch_size))
-        return GlimpseTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
+        return GlimpsesTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
 
     def test(self, model: Glimpser, splits: DigitSplits) -> dict[str, Any]:
         """Error of one pass, and how many glimpses fall on the digit, beside random and central ones."""
@@ -234,7 +175,3 @@ class GlimpseExperiment(Experiment[Glimpser]):
             "center_on_digit": found["center"].on_digit,
             "random_path_error": found["random"].error,
         }
-
-    def _world(self, distortion: float) -> DigitWorld:
-        data = self.recipe.data
-        return DigitWorld(self.recipe.model.image_size, data.pieces, data.piece_size, distortion)

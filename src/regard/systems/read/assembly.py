@@ -16,7 +16,7 @@ from regard.decoders.recurrent_readers import LSTMNReader, LSTMReader
 from regard.decoders.self_attention_reader import SelfAttentionReader
 from regard.layers.cells import uniform_
 from regard.layers.dropout import DroppedWords, LockedDropout
-from regard.systems.read.config import ReaderConfig
+from regard.systems.read.config import ReadingConfig
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Judged:
 class Tagger(nn.Module):
     """A label for each word."""
 
-    def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: ReaderConfig) -> None:
+    def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: ReadingConfig) -> None:
         super().__init__()
         self.words, self.reader, self.labels_from = words, reader, config.labels_from
         self.dropout, self.output_dropout = LockedDropout(config.dropout), nn.Dropout(config.output_dropout)
@@ -51,7 +51,7 @@ class Tagger(nn.Module):
 class SentenceClassifier(nn.Module):
     """The states of all words in one vector, then two layers with ReLU (Cheng et al. 2016, section 5.2)."""
 
-    def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: ReaderConfig) -> None:
+    def __init__(self, words: nn.Module, reader: nn.Module, num_labels: int, config: ReadingConfig) -> None:
         super().__init__()
         self.words, self.reader, self.pool = words, reader, config.pool
         self.dropout = LockedDropout(config.dropout)
@@ -72,7 +72,7 @@ class PairClassifier(nn.Module):
     to p and h, and [p; h; |p - h|; p * h] is classified.
     """
 
-    def __init__(self, words: nn.Module, num_labels: int, config: ReaderConfig) -> None:
+    def __init__(self, words: nn.Module, num_labels: int, config: ReadingConfig) -> None:
         super().__init__()
         self.words, self.pool, self.fusion = words, config.pool, config.fusion
         self.reader = build_reader(config, fusion=config.fusion == "deep")
@@ -174,7 +174,7 @@ def pooled(states: Float[Tensor, "b n d"], lengths: Int[Tensor, "b"], pool: str)
     return (states * is_word).sum(1) / lengths.unsqueeze(1)
 
 
-def build_network(config: ReaderConfig, num_words: int, num_labels: int) -> Any:
+def build_network(config: ReadingConfig, num_words: int, num_labels: int) -> Any:
     """The network of the config's task, for a vocabulary and a number of labels."""
     embedding = nn.Embedding(num_words, config.embedding, padding_idx=PAD)
     nn.init.normal_(embedding.weight, std=config.embedding**-0.5)
@@ -193,7 +193,7 @@ def build_network(config: ReaderConfig, num_words: int, num_labels: int) -> Any:
     return PairClassifier(words, num_labels, config)
 
 
-def build_reader(config: ReaderConfig, *, fusion: bool = False) -> nn.Module:
+def build_reader(config: ReadingConfig, *, fusion: bool = False) -> nn.Module:
     """The reader of the config's cell, of one direction or both."""
     if config.cell == "self-attention":
         return SelfAttentionReader(
@@ -223,7 +223,7 @@ def build_reader(config: ReaderConfig, *, fusion: bool = False) -> nn.Module:
     return BothWays(build(), build()) if config.direction == "both" else build()
 
 
-def _output(config: ReaderConfig, embedding: nn.Embedding, num_words: int) -> nn.Module:
+def _output(config: ReadingConfig, embedding: nn.Embedding, num_words: int) -> nn.Module:
     if not config.share_embeddings:
         output = nn.Linear(config.hidden, num_words)
         nn.init.normal_(output.weight, std=config.hidden**-0.5)
@@ -239,7 +239,7 @@ def _output(config: ReaderConfig, embedding: nn.Embedding, num_words: int) -> nn
     )
 
 
-def _head(dim: int, num_labels: int, config: ReaderConfig) -> nn.Sequential:
+def _head(dim: int, num_labels: int, config: ReadingConfig) -> nn.Sequential:
     inner = config.classifier_dim or config.hidden
     return nn.Sequential(
         nn.Dropout(config.output_dropout),

@@ -18,7 +18,7 @@ from regard.systems.output import (
     warn_of_files,
     writing,
 )
-from regard.systems.read import FAMILY, ReadingOptions
+from regard.systems.read.config import ReadingOptions
 
 
 def read(
@@ -65,7 +65,7 @@ def read(
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
     if files.into_folder(output, texts):
         check_show(show, 2)
-        run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Reading")
+        run_job(Answers("read", model, keywords, json, device, trust), files, str(output), label="Reading")
         return
     reader = Reader.load(model, device=device, trust=trust)
     if reader.config.task == "entail" and texts:

@@ -1,10 +1,12 @@
-"""What a reader is built from."""
+"""The settings of a reader: its parts, options, data, training and test set."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.config import Checked, Count, Fraction, PositiveInt, fields_of
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveInt, fields_of
 from regard.errors import OptionError
+from regard.search.options import Search
+from regard.training.settings import TrainSettings
 
 RECURRENT = ("lstm", "lstmn")
 _USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -25,7 +27,7 @@ _USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class ReaderConfig(Checked):
+class ReadingConfig(Checked):
     """The parts of a reader."""
 
     task: Literal["language-model", "classify", "entail", "tag"] = "language-model"
@@ -81,7 +83,7 @@ class ReaderConfig(Checked):
 
     def check(self) -> None:
         """Refuse settings that the task or the cell would ignore, and sizes that do not fit together."""
-        defaults = {each.name: each.default for each in fields_of(ReaderConfig)}
+        defaults = {each.name: each.default for each in fields_of(ReadingConfig)}
         for name, (decider, users) in _USED_BY.items():
             chosen, value = getattr(self, decider), getattr(self, name)
             if chosen not in users and value != defaults[name]:
@@ -102,3 +104,111 @@ class ReaderConfig(Checked):
             )
         if self.cell == "self-attention" and self.hidden % self.heads:
             raise OptionError(f"hidden must be a multiple of heads; got hidden {self.hidden} and heads {self.heads}.")
+
+
+@dataclass(frozen=True)
+class ReadingOptions(Search):
+    """Options of `read`: what to report, and how a language model continues a text."""
+
+    generate: bool = False
+    """Language models: continue the text, by the search that the other options describe, and read the result."""
+    max_length: PositiveInt | None = 60
+    """Generated text: maximum number of words after the given ones; none lets the model choose a limit."""
+    traces: Literal["main", "all", "none"] = "main"
+    """Attention to report: one map; all layers and heads; or nothing."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        super().check()
+        if self.prefix is not None:
+            raise OptionError("prefix is the text itself here: read(text, generate=True) continues it.")
+
+
+Format = Literal["auto", "lines", "labelled", "trees", "inference", "tagged"]
+
+
+@dataclass(frozen=True)
+class ReadingData(Checked):
+    """Which sentences to learn from."""
+
+    folder: str = "."
+    """Folder that the other paths are relative to."""
+    train: str = ""
+    """Training sentences (plain, .gz, .xz or .zip; the ending may be left out)."""
+    valid: str = ""
+    """Validation sentences; without them, training sentences are held out."""
+    test: str = ""
+    """Test sentences, scored when training has ended."""
+    format: Format = "auto"
+    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
+    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
+    has."""
+    world: Literal["", "stories"] = ""
+    """Or a generated world; stories is for the task tag."""
+    examples: PositiveInt = 30_000
+    """Number of sentences of the world to generate."""
+    held_out: PositiveInt = 1000
+    """Number of training sentences held out for validation where there is no validation file."""
+    held_out_test: Count = 0
+    """Number of training sentences held out for testing where there is no test file."""
+    split: Literal["words", "spaces"] = "words"
+    """How text is split: words separates punctuation and contractions, spaces takes the text as it is split already."""
+    lowercase: bool = False
+    """Convert all text to lower case."""
+    vocabulary: Count = 0
+    """Size of the vocabulary; 0 for all words."""
+    minimum_count: PositiveInt = 1
+    """Words that occur fewer times are unknown."""
+    max_words: PositiveInt = 200
+    """Longest training sentence in words; longer ones are left out and counted."""
+    phrases: bool = False
+    """trees: learn from every labelled phrase, not only from whole sentences."""
+    binary: bool = False
+    """trees: negative and positive only; neutral sentences and phrases are left out."""
+    vectors: str = ""
+    """Word vectors to start from, such as GloVe: a text file, or an .npz archive (vectors, words)."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if self.train and self.world:
+            raise OptionError("Give a training file or a world, not both.")
+        if (self.phrases or self.binary) and self.format != "trees":
+            raise OptionError(f"phrases and binary are for the format trees; got {self.format!r}.")
+
+
+@dataclass(frozen=True)
+class ReadingTrain(TrainSettings):
+    """How to train a reader."""
+
+    max_tokens: Count = 0
+    """Words in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 400 batches."""
+    class_weights: bool = False
+    """Weigh each label by the inverse of its frequency, for data that is not balanced as the test is."""
+    freeze_words: bool = False
+    """Keep the word vectors as they are."""
+    state_penalty: NonNegativeFloat = 0.0
+    """language-model: weight of the mean square of the features before the output layer (Merity et al. 2018, section
+    4.7)."""
+    slowness_penalty: NonNegativeFloat = 0.0
+    """language-model: weight of the mean square of the difference between neighbouring states (the same section)."""
+
+
+@dataclass(frozen=True)
+class ReadingTest(Checked):
+    """What a reader is evaluated on."""
+
+    file: str = ""
+    """Test sentences, in the format of the data that the reader is trained on."""
+    format: Literal["auto", "lines", "labelled", "trees", "inference", "tagged"] = "auto"
+    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
+    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
+    has."""
+    world: Literal["", "stories"] = ""
+    """Instead of a file, sentences of the generated world stories, where it is known what each word goes back to."""
+    count: PositiveInt = 1000
+    """Number of sentences of the world."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if bool(self.file) == bool(self.world):
+            raise OptionError("Give a test set: a file, or the world stories.")

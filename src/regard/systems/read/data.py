@@ -1,20 +1,25 @@
 """What a reader learns from: plain text, labelled sentences, pairs of sentences, tagged words, or a generated world."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
-from regard.config import Checked, Count, PositiveInt
-from regard.data.datasets import hint_for
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.data.batches import pad
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
+from regard.data.public.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import read_lines
 from regard.data.vocabulary import Vocabulary, split_words
 from regard.errors import DataError, OptionError
+from regard.systems.read.config import ReadingData
 
-Format = Literal["auto", "lines", "labelled", "trees", "inference", "tagged"]
 FORMATS: dict[str, tuple[str, ...]] = {
     "language-model": ("lines",),
     "classify": ("labelled", "trees"),
@@ -25,6 +30,8 @@ FORMATS: dict[str, tuple[str, ...]] = {
 COMPRESSIONS = ("", ".gz", ".xz", ".zip")
 SENTIMENTS = ("very negative", "negative", "neutral", "positive", "very positive")
 """The labels 0 to 4 of the Stanford Sentiment Treebank."""
+IGNORED = -1
+"""The target of padding."""
 
 
 @dataclass(frozen=True)
@@ -40,53 +47,61 @@ class Example:
 ReadingSplits = Splits[list[Example], list[Example]]
 
 
-@dataclass(frozen=True)
-class ReadingData(Checked):
-    """Which sentences to learn from."""
+@dataclass(frozen=True, eq=False)
+class ReadingBatch:
+    """Padded sentences and what is to be said of them; the lengths stay on the CPU."""
 
-    folder: str = "."
-    """Folder that the other paths are relative to."""
-    train: str = ""
-    """Training sentences (plain, .gz, .xz or .zip; the ending may be left out)."""
-    valid: str = ""
-    """Validation sentences; without them, training sentences are held out."""
-    test: str = ""
-    """Test sentences, scored when training has ended."""
-    format: Format = "auto"
-    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
-    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
-    has."""
-    world: Literal["", "stories"] = ""
-    """Or a generated world; stories is for the task tag."""
-    examples: PositiveInt = 30_000
-    """Number of sentences of the world to generate."""
-    held_out: PositiveInt = 1000
-    """Number of training sentences held out for validation where there is no validation file."""
-    held_out_test: Count = 0
-    """Number of training sentences held out for testing where there is no test file."""
-    split: Literal["words", "spaces"] = "words"
-    """How text is split: words separates punctuation and contractions, spaces takes the text as it is split already."""
-    lowercase: bool = False
-    """Convert all text to lower case."""
-    vocabulary: Count = 0
-    """Size of the vocabulary; 0 for all words."""
-    minimum_count: PositiveInt = 1
-    """Words that occur fewer times are unknown."""
-    max_words: PositiveInt = 200
-    """Longest training sentence in words; longer ones are left out and counted."""
-    phrases: bool = False
-    """trees: learn from every labelled phrase, not only from whole sentences."""
-    binary: bool = False
-    """trees: negative and positive only; neutral sentences and phrases are left out."""
-    vectors: str = ""
-    """Word vectors to start from, such as GloVe: a text file, or an .npz archive (vectors, words)."""
+    sentences: tuple[Int[Tensor, "b n"], ...]
+    lengths: tuple[Int[Tensor, "b"], ...]
+    targets: Int[Tensor, "b ..."] | None
+    """One label per sentence, (b,), or per word, (b, n); None for language models."""
 
-    def check(self) -> None:
-        """Rules between the fields."""
-        if self.train and self.world:
-            raise OptionError("Give a training file or a world, not both.")
-        if (self.phrases or self.binary) and self.format != "trees":
-            raise OptionError(f"phrases and binary are for the format trees; got {self.format!r}.")
+    def __len__(self) -> int:
+        return len(self.sentences[0])
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = True) -> "ReadingBatch":
+        """Move the batch to a device."""
+        non_blocking = non_blocking and torch.device(device).type == "cuda"
+        moved = tuple(each.to(device, non_blocking=non_blocking) for each in self.sentences)
+        targets = None if self.targets is None else self.targets.to(device, non_blocking=non_blocking)
+        return ReadingBatch(moved, self.lengths, targets)
+
+
+class Examples:
+    """Examples as ids, kept in memory: indexable, with `sizes` for CostBatches, and collated to a ReadingBatch."""
+
+    def __init__(
+        self, examples: Sequence[Example], vocabulary: Vocabulary, labels: Sequence[str], *, per_word: bool
+    ) -> None:
+        self.per_word = per_word
+        numbers = {label: number for number, label in enumerate(labels)}
+        unknown = {label for example in examples for label in example.labels} - numbers.keys()
+        # Validation sentences may have tags that the training sentences do not have; nobody can predict them.
+        self._targets = [[numbers.get(label, IGNORED) for label in example.labels] for example in examples]
+        if unknown and not per_word:
+            raise DataError(f"Labels must occur in the training data; {sorted(unknown)[0]!r} does not.")
+        self._ids = [
+            tuple(np.array(vocabulary.encode(words), dtype=np.int32) for words in example.sentences)
+            for example in examples
+        ]
+        self.sizes = np.array([[len(each) + 1 for each in sides] for sides in self._ids], dtype=np.int64)
+        self.counts = Counter(number for targets in self._targets for number in targets)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, place: int) -> tuple[tuple[np.ndarray, ...], list[int]]:
+        return self._ids[place], self._targets[place]
+
+    def collate(self, examples: Sequence[tuple[tuple[np.ndarray, ...], list[int]]]) -> ReadingBatch:
+        """Pad examples to a batch."""
+        sides = [pad(rows) for rows in zip(*(ids for ids, _ in examples), strict=True)]
+        sentences, lengths = zip(*sides, strict=True)
+        targets = [targets for _, targets in examples]
+        if not targets[0]:
+            return ReadingBatch(sentences, lengths, None)
+        padded, _ = pad(targets, value=IGNORED)
+        return ReadingBatch(sentences, lengths, padded if self.per_word else padded[:, 0])
 
 
 def read_splits(data: ReadingData, task: str, direction: str) -> ReadingSplits:

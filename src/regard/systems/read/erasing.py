@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from regard.systems.read.model import Reader
-from regard.systems.read.result import Reading
+from regard.systems.read.model import Reader, Reading
 from regard.systems.trust import Erasing, Evidence
 
 MAX_WORDS = 60

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from regard.errors import OptionError, counted
-from regard.systems.read import EvaluationSet
-from regard.systems.read.data import Example, ReadingData, read_examples
+from regard.systems.read.config import ReadingData, ReadingTest
+from regard.systems.read.data import Example, read_examples
 from regard.systems.read.model import Reader
 from regard.systems.report import Measure, Report
 from regard.systems.system import batches_by_cost
@@ -35,7 +35,7 @@ class AntecedentScores:
     """As `attended`, for verbs that agree with their subject."""
 
 
-def evaluate(model: Reader, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: Reader, test_set: ReadingTest, *, name: str = "model") -> Report:
     """Read the sentences of a test set."""
     if test_set.world:
         return _evaluate_world(model, test_set.count, name)

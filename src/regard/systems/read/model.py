@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, ClassVar, overload
 
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.data.text import well_formed
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
 from regard.data.vocabulary import Vocabulary, join_words, split_words
@@ -19,17 +19,53 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.search import search
 from regard.systems.folder import Labels
-from regard.systems.read import ReadingOptions
 from regard.systems.read.assembly import Judged, build_network
-from regard.systems.read.config import ReaderConfig
-from regard.systems.read.result import Reading
-from regard.systems.read.traces import pair_trace, sentence_trace
-from regard.systems.system import System, batches_by_cost
+from regard.systems.read.config import ReadingConfig, ReadingOptions
+from regard.systems.system import Result, System, batches_by_cost
+from regard.trace import Axis, Map, Series, Trace
 
 ReadingInput = str | tuple[str, str]
 """A sentence or, for inference, a premise and a hypothesis."""
 DEFAULT_LENGTH = 60
 """Most words that are generated where the options name no limit."""
+
+
+@dataclass(frozen=True)
+class Reading(Result):
+    """A sentence as it was read."""
+
+    text: str
+    words: tuple[str, ...] = field(repr=False)
+    unknown: tuple[str, ...] = field(default=(), repr=False)
+    """Those of the words that the vocabulary does not have: each is read as any unknown word."""
+    premise: str | None = None
+    """Inference: the sentence that this one was compared with."""
+    surprisals: tuple[float, ...] = field(default=(), repr=False)
+    """Language models: -log2 p of each word given those before it, in bits."""
+    perplexity: float | None = None
+    """Language models: 2 to the mean surprisal of the words and of the end of the sentence."""
+    label: str | None = None
+    """Classifiers: the most probable label."""
+    probabilities: dict[str, float] = field(default_factory=dict, repr=False)
+    """Classifiers: the probability of each label."""
+    tags: tuple[str, ...] = field(default=(), repr=False)
+    """Taggers: the most probable label of each word."""
+    score: float | None = None
+    """Generated text: mean log-probability of a word, or what else the search ranked by."""
+    alternatives: tuple["Reading", ...] = field(default=(), repr=False)
+    """Generated text: the next best, or further samples, where `nbest` asked for them."""
+
+    def line(self, *, generated: bool) -> str:
+        """The text if it was generated; or else surprisals, tags or the label, as far as there are any."""
+        if generated:
+            return self.text
+        if self.surprisals:
+            marked = (f"{word}(unknown)" if word in self.unknown else word for word in self.words)
+            words = (f"{word}/{bits:.1f}" for word, bits in zip(marked, self.surprisals, strict=True))
+            return f"{self.perplexity:.1f}\t{' '.join(words)}"
+        if self.tags:
+            return " ".join(f"{word}/{tag}" for word, tag in zip(self.words, self.tags, strict=True))
+        return "" if self.label is None else f"{self.label}\t{self.probabilities[self.label]:.3f}\t{self.text}"
 
 
 class Classes(Labels):
@@ -43,13 +79,13 @@ class Reader(System):
     """A reader of one task, its vocabulary and its labels."""
 
     kind = "read"
-    Config = ReaderConfig
+    Config = ReadingConfig
     Options = ReadingOptions
     json_input = "pair"
     assets: ClassVar[Mapping[str, Any]] = {"vocabulary": Vocabulary, "labels": Classes}
-    config: ReaderConfig
+    config: ReadingConfig
 
-    def __init__(self, config: ReaderConfig, vocabulary: Vocabulary, labels: Sequence[str] = ()) -> None:
+    def __init__(self, config: ReadingConfig, vocabulary: Vocabulary, labels: Sequence[str] = ()) -> None:
         super().__init__(config)
         if bool(labels) == (config.task == "language-model"):
             raise OptionError(f"A reader with task {config.task!r} has {'no' if labels else 'some'} labels.")
@@ -265,3 +301,58 @@ def with_end(ids: Tensor, lengths: Tensor) -> Tensor:
 
 def _sides(text: Any) -> tuple[str, ...]:
     return tuple(map(str, text)) if isinstance(text, tuple) else (str(text),)
+
+
+def sentence_trace(
+    sentences: Sentences,
+    row: int,
+    text: str,
+    words: Sequence[str],
+    which: str,
+    *,
+    surprisals: Sequence[float] | None = None,
+) -> Trace | None:
+    """What each word of a sentence attended to: word x word, with the surprisal of each word where it is known.
+
+    A reader without attention has a trace without maps where there are surprisals to show, and none otherwise.
+    """
+    if which == "none" or (surprisals is None and not sentences.maps):
+        return None
+    axis = Axis("words", "words", tuple(words), text=text)
+    series = () if surprisals is None else (Series("surprisal", "words", surprisals),)
+    return Trace("reading", (axis,), _maps(sentences, row, "reading", "words", len(words), which), series)
+
+
+def pair_trace(
+    judged: Judged, row: int, texts: tuple[str, str], words: tuple[Sequence[str], Sequence[str]], which: str
+) -> Trace | None:
+    """What each word of a hypothesis attended to in the premise (with fusion) and in the hypothesis itself."""
+    axes = [
+        Axis(name, "words", tuple(own), text=text)
+        for name, own, text in zip(("premise", "words"), words, texts, strict=True)
+    ]
+    maps: list[Map] = []
+    if judged.between is not None:
+        maps.append(Map("between", "words", "premise", _table(judged.between[row], len(words[1]), len(words[0]))))
+    maps += _maps(judged.sentences, row, "reading", "words", len(words[1]), which)
+    if judged.premises is not None and which == "all":
+        maps += _maps(judged.premises, row, "premise", "premise", len(words[0]), which)
+    return Trace("reading", tuple(axes), tuple(maps)) if maps and which != "none" else None
+
+
+def _maps(sentences: Sentences, row: int, name: str, axis: str, length: int, which: str) -> tuple[Map, ...]:
+    """The mean over the heads of the last layer; for "all", then each layer and head."""
+    if not sentences.maps:
+        return ()
+    main = Map(name, axis, axis, _table(sentences.maps[-1][row].mean(0), length, length))
+    if which != "all":
+        return (main,)
+    return main, *(
+        Map(f"{name} {layer}.{head}", axis, axis, _table(table, length, length), layer, head)
+        for layer, heads in enumerate(sentences.maps, 1)
+        for head, table in enumerate(heads[row], 1)
+    )
+
+
+def _table(weights: Tensor, rows: int, columns: int) -> Tensor:
+    return weights[:rows, :columns].detach().float().cpu()

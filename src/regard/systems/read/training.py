@@ -1,7 +1,6 @@
 """How a reader learns: cross-entropy of the next word, or of the labels."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,40 +9,29 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention import mask
-from regard.config import Count, NonNegativeFloat
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.tokenizer import UNKNOWN
 from regard.data.word_vectors import read_vectors
 from regard.errors import DataError, OptionError
-from regard.systems.read.batches import IGNORED, Examples, ReadingBatch
-from regard.systems.read.data import ReadingData, ReadingSplits, build_vocabulary, labels_of, read_splits
+from regard.systems.read.config import ReadingData, ReadingTrain
+from regard.systems.read.data import (
+    IGNORED,
+    Examples,
+    ReadingBatch,
+    ReadingSplits,
+    build_vocabulary,
+    labels_of,
+    read_splits,
+)
 from regard.systems.read.evaluation import accuracy, antecedent_scores, model_perplexity
 from regard.systems.read.model import Reader, with_end
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
 from regard.training.processes import gathered
-from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
 BATCHES_PER_EPOCH = 400
 """How many batches an epoch should have, where max_tokens is chosen automatically."""
-
-
-@dataclass(frozen=True)
-class ReadingTrain(TrainSettings):
-    """How to train a reader."""
-
-    max_tokens: Count = 0
-    """Words in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 400 batches."""
-    class_weights: bool = False
-    """Weigh each label by the inverse of its frequency, for data that is not balanced as the test is."""
-    freeze_words: bool = False
-    """Keep the word vectors as they are."""
-    state_penalty: NonNegativeFloat = 0.0
-    """language-model: weight of the mean square of the features before the output layer (Merity et al. 2018, section
-    4.7)."""
-    slowness_penalty: NonNegativeFloat = 0.0
-    """language-model: weight of the mean square of the difference between neighbouring states (the same section)."""
 
 
 class ReadingTask(Task):

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from regard.errors import OptionError
 from regard.systems.jobs import Answers, FileOptions, run_job
 from regard.systems.output import read_texts, result_text, say, writing
-from regard.systems.recognize import FAMILY, RecognitionOptions
+from regard.systems.recognize.config import RecognitionOptions
 
 
 def recognize(
@@ -45,7 +45,7 @@ def recognize(
     files, options = files or FileOptions(), options or RecognitionOptions()
     if files.into_folder(output, images):
         run_job(
-            Answers(FAMILY.system, model, vars(options), json, device, trust), files, str(output), label="Recognizing"
+            Answers("recognize", model, vars(options), json, device, trust), files, str(output), label="Recognizing"
         )
         return
     if not images and not files.input:

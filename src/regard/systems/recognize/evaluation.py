@@ -1,13 +1,13 @@
 """How good an image classifier is: accuracy, also by class."""
 
-from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
-from regard.errors import DataError, OptionError, counted
-from regard.systems.recognize import EvaluationSet
+from regard.errors import counted
+from regard.systems.recognize.config import RecognitionTest
+from regard.systems.recognize.data import read_test
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.report import Measure, Report
 
 
-def evaluate(model: ImageClassifier, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: ImageClassifier, test_set: RecognitionTest, *, name: str = "model") -> Report:
     """Classify the images of a test set."""
     images = read_test(model, test_set)
     probabilities = model.probabilities(images.images)
@@ -45,20 +45,3 @@ def evaluate(model: ImageClassifier, test_set: EvaluationSet, *, name: str = "mo
         for label, guess in zip(images.labels, predicted, strict=True)
     ]
     return Report(name, counted(len(images), "image"), scores, {"Accuracy by class": by_class}, outputs)
-
-
-def read_test(model: ImageClassifier, test_set: EvaluationSet) -> LabelledImages:
-    """The test images, as the model takes them."""
-    size, channels = model.config.image_size, model.config.channels
-    if test_set.format == "folders":
-        images = read_class_folders(test_set.folder, size=size, channels=channels, progress=True)
-    else:
-        images = (read_mnist if test_set.format == "mnist" else read_cifar10)(test_set.folder)[1]
-    if list(images.classes) != list(model.labels):
-        raise DataError(f"The model knows the classes {list(model.labels)}; the images show {list(images.classes)}.")
-    if tuple(images.images.shape[1:]) != (channels, size, size):
-        raise OptionError(
-            f"The images are {' x '.join(map(str, images.images.shape[1:]))}; the model takes {channels} x {size} x "
-            f"{size}."
-        )
-    return images

@@ -2,43 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import torch
 from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor
 
-from regard.config import Checked, Fraction, Names, PositiveInt, own_parts
+from regard.config import own_parts
 from regard.data.images import ImageInput, Square, channels_first, open_image
-from regard.data.mnist_style import to_mnist_style
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
-from regard.encoders.image_networks import NETWORKS, make_net
+from regard.encoders.image_networks import make_net
 from regard.encoders.layer_table import layer_table
 from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.folder import Labels
-from regard.systems.recognize import RecognitionOptions
+from regard.systems.recognize.config import RecognitionConfig, RecognitionOptions
+from regard.systems.recognize.mnist_style import to_mnist_style
 from regard.systems.system import Result, System
-
-
-@dataclass(frozen=True)
-class ImageClassifierConfig(Checked):
-    """The parts of an image classifier."""
-
-    architecture: Annotated[str, Names(tuple(NETWORKS), prefixes=("timm:",))] = "small_vgg"
-    """The convolutional network; timm:NAME is a network of the package timm."""
-    channels: Literal[1, 3] = 3
-    """1 for grey images, 3 for RGB."""
-    image_size: PositiveInt = 32
-    """Height and width of an image in pixels; other images are resized to it."""
-    resize: Literal["center_crop", "mnist"] = "center_crop"
-    """How other images are resized: scaled and cropped to their centre, or drawn ink centred as MNIST was made."""
-    batch_norm: bool = True
-    """vgg11, vgg16, vgg19: batch normalisation after each convolution."""
-    dropout: Fraction = 0.0
-    """Dropout before linear layers, in the networks that have it."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +56,15 @@ class ImageClassifier(System):
     """A convolutional network, the normalisation of its pixels, and the names of the classes."""
 
     kind = "recognize"
-    Config = ImageClassifierConfig
+    Config = RecognitionConfig
     Options = RecognitionOptions
     takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
-    config: ImageClassifierConfig
+    config: RecognitionConfig
     mean: Float[Tensor, "c 1 1"]
     deviation: Float[Tensor, "c 1 1"]
 
-    def __init__(self, config: ImageClassifierConfig, labels: Sequence[str]) -> None:
+    def __init__(self, config: RecognitionConfig, labels: Sequence[str]) -> None:
         super().__init__(config)
         if not labels:
             raise OptionError("An image classifier needs the names of its classes; got none.")

@@ -1,75 +1,34 @@
 """How an image classifier learns: all images on the device, augmented there, a batch at a time."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveInt
-from regard.data.augmentation import cutout, random_crop, random_flip
 from regard.data.batches import BatchLoader
-from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_mnist
-from regard.data.splits import Splits
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
+from regard.systems.recognize.augmentation import cutout, random_crop, random_flip
+from regard.systems.recognize.config import RecognitionData, RecognitionTrain
+from regard.systems.recognize.data import ImageSplits, read_splits
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment, tensor_checksum
-from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
 ImageBatch = tuple[UInt8[Tensor, "b c h w"], Int[Tensor, "b"]]
-ImageSplits = Splits[LabelledImages, LabelledImages]
 
 
-@dataclass(frozen=True)
-class ImageData(Checked):
-    """Which images to learn from."""
-
-    folder: str = "."
-    """Folder with the files."""
-    format: Literal["mnist", "cifar10", "folders"] = "folders"
-    """mnist: four IDX files; cifar10: binary files, their archive, or mosaics; folders: one folder for each class."""
-    test_folder: str = ""
-    """folders: the test images, sorted in the same way."""
-    held_out: PositiveInt = 1000
-    """Number of training images held out for validation, at most a tenth of them."""
-    held_out_test: Count = 0
-    """folders: number of training images held out for testing, where there is no test_folder."""
-
-
-@dataclass(frozen=True)
-class ImageTrain(TrainSettings):
-    """How to train an image classifier."""
-
-    gradient_clip: NonNegativeFloat = 0.0
-    batch_size: PositiveInt = 128
-    """Images in a batch."""
-    optimizer: Literal["adam", "sgd"] = "adam"
-    """adam: AdamW; sgd: with Nesterov momentum."""
-    momentum: Fraction = 0.9
-    """sgd: momentum."""
-    crop: Count = 0
-    """Pixels by which images are shifted at random, up or down, left or right."""
-    flip: bool = False
-    """Mirror half of the images."""
-    cutout: Count = 0
-    """Height and width of a square that is blanked at random; 0 for none."""
-    pretrained: bool = False
-    """efficientnet_lite0 and timm networks: start from published parameters."""
-
-
-class ImageTask(Task):
+class RecognitionTask(Task):
     """The steps of training and validation."""
 
     unit = "images"
-    settings: ImageTrain
+    settings: RecognitionTrain
 
-    def __init__(self, model: ImageClassifier, settings: ImageTrain, total_steps: int) -> None:
+    def __init__(self, model: ImageClassifier, settings: RecognitionTrain, total_steps: int) -> None:
         super().__init__(settings, total_steps)
         self.model = model
 
@@ -114,11 +73,11 @@ class ImageTask(Task):
         return cutout(images, self.settings.cutout).contiguous(memory_format=torch.channels_last)
 
 
-class ImageExperiment(Experiment[ImageClassifier]):
+class RecognitionExperiment(Experiment[ImageClassifier]):
     """Labelled images in, a trained classifier out."""
 
-    Data = ImageData
-    Train = ImageTrain
+    Data = RecognitionData
+    Train = RecognitionTrain
     file_fields = ("folder", "test_folder")
     score = "valid_accuracy"
 
@@ -129,25 +88,7 @@ class ImageExperiment(Experiment[ImageClassifier]):
 
     def read(self) -> ImageSplits:
         """The images of the recipe."""
-        data, config = self.recipe.data, self.recipe.model
-        size, channels = config.image_size, config.channels
-        if data.format == "folders":
-            train = read_class_folders(data.folder, size=size, channels=channels, progress=self.progress)
-            if data.test_folder:
-                test = read_class_folders(data.test_folder, size=size, channels=channels, progress=self.progress)
-            else:
-                train, test = train.hold_out(min(data.held_out_test, len(train) // 10))
-        else:
-            train, test = (read_mnist if data.format == "mnist" else read_cifar10)(data.folder)
-        if test.classes != train.classes:
-            raise DataError(f"The test images show {list(test.classes)}, the training images {list(train.classes)}.")
-        if tuple(train.images.shape[1:]) != (channels, size, size):
-            raise OptionError(
-                f"The images are {' x '.join(map(str, train.images.shape[1:]))}; the model takes {channels} x {size} x "
-                f"{size}. Set --model.channels and --model.image_size."
-            )
-        train, valid = train.hold_out(max(1, min(data.held_out, len(train) // 10)))
-        return Splits(train, valid, test if len(test) else None)
+        return read_splits(self.recipe.data, self.recipe.model, progress=self.progress)
 
     def checksums(self, splits: ImageSplits) -> dict[str, str]:
         """Of the pixels and classes of each part."""
@@ -193,7 +134,7 @@ class ImageExperiment(Experiment[ImageClassifier]):
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         train = splits.train.to(device).loader(batch_size=settings.batch_size, shuffle=True, seed=settings.seed)
         valid = splits.valid.to(device).loader(batch_size=max(1000, settings.batch_size), shuffle=False)
-        return ImageTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
+        return RecognitionTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
 
     def test(self, model: ImageClassifier, splits: ImageSplits) -> dict[str, Any]:
         """Accuracy on the test images, by which nothing was chosen."""

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from regard.errors import OptionError
 from regard.systems.output import check_show, say, show_result, write_json
-from regard.systems.tape import TapeOptions
+from regard.systems.tape.config import TapeOptions
 
 
 def tape(

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from regard.decoders.protocol import select
 from regard.layers.memory import INITIAL_CONTENT, MemoryState
-from regard.systems.tape import TapeOptions
+from regard.systems.tape.config import TapeOptions
 from regard.systems.tape.model import Tape, TuringMachine
 from regard.systems.tape.networks import TuringNetwork
 from regard.systems.trust import Erasing, Evidence

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from regard.errors import OptionError, counted
 from regard.systems.report import Measure, Report
-from regard.systems.tape import EvaluationSet
+from regard.systems.tape.config import TapeTest
 from regard.systems.tape.model import TuringMachine
 from regard.worlds.tapes import NGrams, RepeatCopy, Tapes, Task
 
@@ -70,7 +70,7 @@ def _parts(count: int) -> list[int]:
     return [min(MAX_TAPES, count - first) for first in range(0, count, MAX_TAPES)]
 
 
-def evaluate(model: TuringMachine, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: TuringMachine, test_set: TapeTest, *, name: str = "model") -> Report:
     """Answer fresh tapes of the task: of the lengths of the training, and of further lengths one by one."""
     if model.training:
         raise OptionError("This TuringMachine is in training mode; call model.eval() first.")

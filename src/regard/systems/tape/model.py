@@ -3,70 +3,22 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import Checked, Count, PositiveInt, fields_of
 from regard.errors import OptionError
 from regard.systems.system import Result, System
-from regard.systems.tape import TapeOptions
+from regard.systems.tape.config import TapeConfig, TapeOptions
+from regard.systems.tape.data import is_one, length_of, read_rows, step_labels
 from regard.systems.tape.networks import Answered, AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork
-from regard.systems.tape.sequences import is_one, length_of, read_rows, step_labels
 from regard.trace import Axis, Map, Series, Trace
 from regard.worlds.tapes import Drawn, Recall, RepeatCopy, Tapes, Task
 
 Rows = tuple[tuple[float | int, ...], ...]
-_OF_NTM = ("controller", "slots", "width", "read_heads", "write_heads", "max_shift")
-MAX_NUMBERS = 2**24
-"""Numbers in the largest memory; each tape of a batch has its own, at every step of training."""
-
-
-@dataclass(frozen=True)
-class TuringMachineConfig(Checked):
-    """The parts of a memory machine."""
-
-    architecture: Literal["ntm", "lstm", "attention"] = "ntm"
-    """ntm (a controller with an external memory), or a baseline: lstm (no external memory), attention (an LSTM that
-    attends to all its inputs)."""
-    controller: Literal["lstm", "feedforward"] = "lstm"
-    """ntm: the controller; a feedforward one remembers nothing but what it writes."""
-    hidden: PositiveInt = 100
-    """Units of the controller, or of each layer of a baseline."""
-    layers: PositiveInt = 1
-    """lstm, attention: layers of LSTM."""
-    slots: PositiveInt = 128
-    """ntm: slots of the memory."""
-    width: PositiveInt = 20
-    """ntm: numbers in a slot."""
-    read_heads: PositiveInt = 1
-    """ntm: heads that read."""
-    write_heads: PositiveInt = 1
-    """ntm: heads that write."""
-    max_shift: Count = 1
-    """ntm: how many slots a head may move in one step, to each side."""
-
-    def check(self) -> None:
-        """Refuse settings that the architecture would ignore, and a shift around the whole memory."""
-        defaults = {field.name: field.default for field in fields_of(TuringMachineConfig)}
-        ignored = ("layers",) if self.architecture == "ntm" else _OF_NTM
-        for name in ignored:
-            if getattr(self, name) != defaults[name]:
-                raise OptionError(
-                    f"The architecture {self.architecture} has no {name}; got {name} {getattr(self, name)!r}. "
-                    "Remove it."
-                )
-        if self.slots * self.width > MAX_NUMBERS:
-            raise OptionError(
-                f"A memory has at most {MAX_NUMBERS:,} numbers; got {self.slots:,} slots of {self.width:,}."
-            )
-        if self.max_shift >= self.slots:
-            raise OptionError(
-                f"max_shift must be less than slots; got max_shift {self.max_shift} and slots {self.slots}."
-            )
 
 
 @dataclass(frozen=True)
@@ -91,13 +43,13 @@ class TuringMachine(System):
     """A network that answers tapes, and the task that says how a sequence is written on a tape."""
 
     kind = "tape"
-    Config = TuringMachineConfig
+    Config = TapeConfig
     Options = TapeOptions
     json_input = "rows"
     assets: ClassVar[Mapping[str, Any]] = {"task": Task}
-    config: TuringMachineConfig
+    config: TapeConfig
 
-    def __init__(self, config: TuringMachineConfig, task: Task) -> None:
+    def __init__(self, config: TapeConfig, task: Task) -> None:
         super().__init__(config)
         self.task = task
         self.network = _build(config, task.input_size, task.output_size)
@@ -177,7 +129,7 @@ class TuringMachine(System):
         return query - 1
 
 
-def _build(config: TuringMachineConfig, inputs: int, outputs: int) -> TapeNetwork:
+def _build(config: TapeConfig, inputs: int, outputs: int) -> TapeNetwork:
     if config.architecture == "ntm":
         return TuringNetwork(
             inputs,

@@ -2,94 +2,27 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, fields_of
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.splits import Splits
 from regard.errors import OptionError
-from regard.systems.tape import EvaluationSet
+from regard.systems.tape.config import TapeData, TapeTest, TapeTrain
 from regard.systems.tape.evaluation import evaluate, score_tapes, tapes_of_all_lengths, tapes_of_length
 from regard.systems.tape.model import TuringMachine
 from regard.training import processes
 from regard.training.experiment import Experiment
-from regard.training.settings import TrainSettings
 from regard.training.task import Task as TrainingTask
-from regard.worlds.tapes import TASKS, RepeatCopy, Tapes, Task
+from regard.worlds.tapes import RepeatCopy, Tapes, Task
 
-_NOT_OF_TASK = ("task", "valid_tapes", "valid_lengths")
 VALID_SEED = 2**33
 """Seed of the tapes to validate with: beyond those of evaluations, and apart from those of training."""
-
-
-@dataclass(frozen=True)
-class TapeData(Checked):
-    """Which tapes to learn from; fields that are not given have the values of the paper."""
-
-    task: Literal["copy", "repeat-copy", "recall", "priority-sort", "ngrams"] = "copy"
-    """What to learn."""
-    bits: PositiveInt | None = None
-    """Bits of a vector: 8, for recall 6."""
-    min_length: Count | None = None
-    """Length of the shortest sequences: 1; recall 2 items, priority-sort 20 vectors, ngrams 200 bits."""
-    max_length: PositiveInt | None = None
-    """Length of the longest sequences: 20; repeat-copy 10 vectors, recall 6 items, ngrams 200 bits."""
-    max_repeats: PositiveInt | None = None
-    """repeat-copy: the largest number of copies, 10."""
-    item_length: PositiveInt | None = None
-    """recall: vectors of an item, 3."""
-    context: PositiveInt | None = None
-    """ngrams: how many of the bits before it a bit depends on, 5."""
-    valid_tapes: PositiveInt = 320
-    """Number of tapes to validate with, of the lengths of the training; and of each of valid_lengths."""
-    valid_lengths: tuple[Count, ...] = ()
-    """Further lengths to validate with. The machine that is kept is the best on all of these tapes, so that one that
-    also answers longer tapes than those of the training is preferred."""
-
-    def check(self) -> None:
-        """Refuse what the task does not have."""
-        task = self.make_task()
-        for length in self.valid_lengths:
-            task.check_length(length)
-
-    def make_task(self) -> Task:
-        """The task with these values."""
-        task = TASKS[self.task]
-        known = {field.name for field in fields_of(task)}
-        names = [field.name for field in fields_of(TapeData) if field.name not in _NOT_OF_TASK]
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        if unused := [name for name in given if name not in known]:
-            raise OptionError(
-                f"The task {self.task} has no {unused[0]}; got {unused[0]} {given[unused[0]]}. Remove it."
-            )
-        return task(**given)
-
-
-@dataclass(frozen=True)
-class TapeTrain(TrainSettings):
-    """How to train a memory machine."""
-
-    learning_rate: PositiveFloat = 3e-3
-    warmup: Fraction = 0.05
-    gradient_clip: NonNegativeFloat = 0.3
-    batch_size: PositiveInt = 64
-    """Tapes in an update; all of them have the same length."""
-    epoch_updates: PositiveInt = 500
-    """Updates in an epoch, after which the machine is validated."""
-    optimizer: Literal["adam", "rmsprop"] = "adam"
-    """adam, or rmsprop with momentum, as in the paper."""
-    momentum: Fraction = 0.9
-    """rmsprop: momentum."""
-    curriculum: Fraction = 0.0
-    """Fraction of the training, at its beginning, in which sequences grow to max_length, and copies to max_repeats; 0
-    for none."""
 
 
 class TapeTask(TrainingTask):
@@ -242,10 +175,10 @@ class TapeExperiment(Experiment[TuringMachine]):
 
     def test(self, model: TuringMachine, splits: Splits[Task, list[Tapes]]) -> dict[str, Any]:
         """Bits per sequence on 1,000 fresh tapes, and the bits that are right on longer ones."""
-        report = evaluate(model, EvaluationSet())
+        report = evaluate(model, TapeTest())
         metrics: dict[str, Any] = {
             "parameters": sum(part.numel() for part in model.parameters()),
-            "test_tapes": EvaluationSet().count,
+            "test_tapes": TapeTest().count,
             "test_bits": report["bits per sequence"],
             "test_exact": report["exact sequences"],
             "test_bits_right": report["bits right"],

@@ -11,10 +11,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.data.padding import pad
+from regard.data.alignments import format_links
+from regard.data.batches import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, START
-from regard.data.word_links import format_links
 from regard.errors import OptionError
 from regard.metrics.alignment import (
     AlignmentScores,
@@ -25,7 +25,7 @@ from regard.metrics.alignment import (
     links_from_weights,
 )
 from regard.systems.system import batches_by_cost, in_groups
-from regard.systems.translate import MAX_TOKENS, Symmetrize
+from regard.systems.translate.config import MAX_TOKENS, Symmetrize
 from regard.systems.translate.model import Translator
 from regard.trace import Trace
 

@@ -18,7 +18,7 @@ from regard.encoders.transformer import TransformerEncoder
 from regard.parts import build_part
 
 if TYPE_CHECKING:
-    from regard.systems.translate.model import TranslatorConfig
+    from regard.systems.translate.config import TranslationConfig
 
 
 def build_embedding(size: int, dim: int) -> nn.Embedding:
@@ -30,7 +30,7 @@ def build_embedding(size: int, dim: int) -> nn.Embedding:
     return embedding
 
 
-def build_encoder(config: "TranslatorConfig", embedding: nn.Embedding) -> Any:
+def build_encoder(config: "TranslationConfig", embedding: nn.Embedding) -> Any:
     """The encoder: of the architecture, or the user's own."""
     if config.encoder != "auto":
         sizes = {
@@ -62,7 +62,7 @@ def build_encoder(config: "TranslatorConfig", embedding: nn.Embedding) -> Any:
     )
 
 
-def build_decoder(config: "TranslatorConfig", memory_dim: int, embedding: nn.Embedding, output: nn.Module) -> Decoder:
+def build_decoder(config: "TranslationConfig", memory_dim: int, embedding: nn.Embedding, output: nn.Module) -> Decoder:
     """The decoder: of the architecture, or the user's own."""
     if config.architecture == "transformer" and config.decoder == "auto":
         return TransformerDecoder(
@@ -99,7 +99,7 @@ def build_decoder(config: "TranslatorConfig", memory_dim: int, embedding: nn.Emb
     return Luong(embedding, num_layers=config.layers, input_feeding=config.input_feeding, **sizes)
 
 
-def build_attention(config: "TranslatorConfig", query_dim: int, key_dim: int) -> Attention:
+def build_attention(config: "TranslationConfig", query_dim: int, key_dim: int) -> Attention:
     """The attention of a recurrent decoder: the score and the alignment that the config names."""
     sizes = {
         "query_dim": query_dim,

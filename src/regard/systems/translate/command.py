@@ -20,7 +20,7 @@ from regard.systems.output import (
     warn_of_files,
     writing,
 )
-from regard.systems.translate import FAMILY, MAX_TOKENS, Symmetrize, TranslationOptions
+from regard.systems.translate.config import MAX_TOKENS, Symmetrize, TranslationOptions
 
 
 def translate(
@@ -65,7 +65,7 @@ def translate(
     keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
     check_show(show, len(texts) if texts else 2)
     if files.into_folder(output, texts):
-        run_job(Answers(FAMILY.system, model, keywords, json, device, trust), files, str(output), label="Translating")
+        run_job(Answers("translate", model, keywords, json, device, trust), files, str(output), label="Translating")
         return
     translator = Translator.load(model, device=device, trust=trust)
     is_pipe = not texts and not files.input
@@ -134,7 +134,7 @@ def align(
     trust
         Allow models that import custom code (package.module:Name).
     """
-    from regard.data.gold_alignments import read_gold
+    from regard.data.alignments import read_gold
     from regard.data.progress import track
     from regard.data.text import read_pairs
     from regard.systems.system import Result
@@ -218,7 +218,7 @@ def align_corpus(
     gold
         JSON lines with right links (src, tgt, sure, possible): prints the error rate after each round.
     """
-    from regard.data.gold_alignments import read_gold
+    from regard.data.alignments import read_gold
     from regard.systems.translate import corpus_alignment
 
     done = corpus_alignment.align_corpus(

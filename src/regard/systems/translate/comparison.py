@@ -12,7 +12,7 @@ from regard.errors import OptionError
 from regard.metrics.alignment import AlignmentScores, GoldAlignment, Link, alignment_error_rate, links_from_weights
 from regard.systems.translate.alignment import WordMap, align_words
 from regard.systems.translate.changes import Change
-from regard.systems.translate.data import parse_world
+from regard.systems.translate.config import parse_world
 from regard.systems.translate.decoding import UNCHANGED, SentenceDecoder
 from regard.systems.translate.inspection import Inspection, WordEdit, inspect, word_edits
 from regard.systems.translate.model import Translator

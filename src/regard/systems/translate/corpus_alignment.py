@@ -19,15 +19,15 @@ from typing import Any
 
 import torch
 
+from regard.data.alignments import format_links, read_links
 from regard.data.progress import track
 from regard.data.text import read_pairs
-from regard.data.word_links import format_links, read_links
 from regard.errors import DataError, OptionError
 from regard.files import replacing
 from regard.metrics.alignment import AlignmentScores, GoldAlignment, Link, alignment_error_rate
 from regard.systems.system import choose_device
-from regard.systems.translate import Symmetrize
 from regard.systems.translate.alignment import align_files, alignment_error
+from regard.systems.translate.config import Symmetrize
 from regard.systems.translate.hidden_markov import align_by_agreement
 from regard.systems.translate.model import Translator
 

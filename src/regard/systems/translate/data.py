@@ -10,110 +10,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.config import Checked, Count, Fraction, PositiveInt
-from regard.data.datasets import hint_for
+from regard.data.alignments import LinkArray, read_links
+from regard.data.public.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import file_stamp, read_dataset, read_pairs, read_tsv
 from regard.data.tokenizer import Tokenizer
-from regard.data.word_links import LinkArray, read_links
 from regard.errors import DataError, OptionError
+from regard.systems.translate.config import TranslationData, parse_world
 
 Pair = tuple[str, str]
 Pairs = list[Pair]
-
 TOKENIZER_PAIRS = 1_000_000
 """A tokenizer is trained on at most this many pairs: of a larger corpus, on every n-th."""
-
-
-@dataclass(frozen=True)
-class TranslationData(Checked):
-    """Which sentence pairs to learn from."""
-
-    folder: str = "."
-    """Folder that the other paths are relative to."""
-    source: str = ""
-    """Source sentences, one per line (plain, .gz, .xz or .zip)."""
-    target: str = ""
-    """Target sentences, line by line parallel to the source."""
-    pairs: str = ""
-    """Or both in one file: source<TAB>target."""
-    columns: tuple[int, int] = (0, 1)
-    """The columns of `pairs` that hold source and target, counted from 0."""
-    dataset: str = ""
-    """Or a Hugging Face dataset: NAME or NAME:CONFIGURATION of the hub, or a file or folder of one."""
-    dataset_columns: tuple[str, str] = ("source", "target")
-    """The columns of `dataset` that hold source and target, or the languages in its translation column."""
-    dataset_split: str = "train"
-    """The split of `dataset` to train on."""
-    dataset_valid: str = ""
-    """Its split to validate with; without one, training pairs are held out."""
-    dataset_test: str = ""
-    """Its split to test with."""
-    world: str = ""
-    """Or a generated world and direction: babel:SOURCE-TARGET, such as babel:en-fr."""
-    examples: PositiveInt = 50_000
-    """Number of pairs of the world to generate."""
-    max_words: PositiveInt = 20
-    """Longest source sentence of the world, in words."""
-    valid_source: str = ""
-    """Validation sentences; without them, training pairs are held out."""
-    valid_target: str = ""
-    """Their translations."""
-    held_out: PositiveInt = 1000
-    """Number of sentences held out for validation if there are no validation files; at most a tenth of all."""
-    test_source: str = ""
-    """Test sentences, translated when training has ended."""
-    test_target: str = ""
-    """Their translations."""
-    held_out_test: Count = 0
-    """Number of training sentences held out for testing where there are no test files; at most a tenth of all."""
-    tokens: Literal["bpe", "word"] = "bpe"
-    """Subwords, or whole words."""
-    vocabulary: PositiveInt = 8000
-    """Size of the vocabulary, of each side or of both."""
-    joint: bool = True
-    """One vocabulary for both sides."""
-    lowercase: bool = False
-    """Convert all text to lower case."""
-    bpe_dropout: Fraction = 0.0
-    """Probability that a merge is left out in training (Provilkov et al. 2020)."""
-    max_length: PositiveInt = 200
-    """Longest sentence in tokens; longer pairs are left out and counted."""
-    alignments: str = ""
-    """Word links of the training pairs, line by line, such as `0-0 1-2` (source word - target word, counted from 0),
-    that guide the attention. A pair with an empty line is not guided."""
-    alignment_words: Literal["spaces", "split"] = "spaces"
-    """What the links count as words: what spaces separate; or split, where punctuation, l' and 's are words of their
-    own."""
-
-    def check(self) -> None:
-        """Rules between the fields."""
-        if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
-            raise OptionError(f"columns must be two different columns, counted from 0; got {list(self.columns)}.")
-        if self.vocabulary < 8:
-            raise OptionError(
-                f"vocabulary must be 8 or more, for the special tokens alone take 4; got {self.vocabulary}."
-            )
-        for first, second in (("source", "target"), ("valid_source", "valid_target"), ("test_source", "test_target")):
-            if bool(getattr(self, first)) != bool(getattr(self, second)):
-                raise OptionError(f"{first} and {second} are two parallel files; give both.")
-        if self.world:
-            parse_world(self.world)
-        if self.alignments and (self.world or self.dataset):
-            raise OptionError("alignments are for the files source and target, or for pairs; the world has its own.")
-
-
-def parse_world(world: str) -> tuple[str, str]:
-    """The languages of babel:SOURCE-TARGET."""
-    from regard.worlds.babel import LANGUAGES
-
-    name, _, direction = world.partition(":")
-    source, _, target = direction.partition("-")
-    if name != "babel" or source not in LANGUAGES or target not in LANGUAGES or source == target:
-        raise OptionError(
-            f"world must be babel:SOURCE-TARGET with two of the languages {', '.join(LANGUAGES)}; got {world!r}."
-        )
-    return source, target
 
 
 class Stream:

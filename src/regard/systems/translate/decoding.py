@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from regard.config import from_values
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.data.tokenizer import END, PAD, START
 from regard.decoders.protocol import Decoder, Step
 from regard.decoders.steered import Steered

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from regard.data.padding import pad
-from regard.data.sentences import split_sentences
+from regard.data.batches import pad
+from regard.data.text import split_sentences
 from regard.data.tokenizer import END, START
 from regard.systems.translate.alignment import align_words
 from regard.systems.translate.model import Translator

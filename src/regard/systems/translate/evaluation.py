@@ -14,8 +14,8 @@ from sacrebleu.significance import PairedTest
 from torch.nn import functional
 
 from regard.config import fields_of
-from regard.data.gold_alignments import read_gold
-from regard.data.padding import pad
+from regard.data.alignments import read_gold
+from regard.data.batches import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, PAD, START
 from regard.errors import OptionError, counted
@@ -24,9 +24,9 @@ from regard.metrics.attention import entropy
 from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity, translation_scores
 from regard.search.options import Search
 from regard.systems.report import Measure, Report
-from regard.systems.translate import AS_READ, EvaluationSet
 from regard.systems.translate.alignment import alignment_error
-from regard.systems.translate.data import Pairs, parse_world, world_pairs
+from regard.systems.translate.config import AS_READ, TranslationTest, parse_world
+from regard.systems.translate.data import Pairs, world_pairs
 from regard.systems.translate.model import Translator
 
 Losses = Float[np.ndarray, "m"]
@@ -35,7 +35,7 @@ BATCH = 64
 """Sentence pairs that are decoded together when the target is given."""
 
 
-def evaluate(model: Translator, test_set: EvaluationSet, *, name: str = "model") -> Report:
+def evaluate(model: Translator, test_set: TranslationTest, *, name: str = "model") -> Report:
     """Translate the sources of a test set, and compare with the references."""
     scores: dict[str, Measure] = {}
     tables: dict[str, list[dict[str, Any]]] = {}
@@ -84,13 +84,13 @@ def forced_scores(model: Translator, pairs: Pairs) -> dict[str, Measure]:
     return scores
 
 
-def _pairs(test_set: EvaluationSet) -> Pairs:
+def _pairs(test_set: TranslationTest) -> Pairs:
     if test_set.world:
         return world_pairs(test_set.world, "test", test_set.count)
     return list(read_pairs(test_set.source, test_set.reference)) if test_set.source else []
 
 
-def _gold(test_set: EvaluationSet) -> list[GoldAlignment]:
+def _gold(test_set: TranslationTest) -> list[GoldAlignment]:
     if test_set.gold:
         return read_gold(test_set.gold)
     return world_gold(test_set.world, test_set.count) if test_set.world else []
@@ -133,7 +133,7 @@ def _force(model: Translator, pairs: Sequence[tuple[str, str]]) -> list[tuple[Lo
     ]
 
 
-def significance(reports: Sequence[Report], *, samples: int = 1000) -> Table:
+def compare(reports: Sequence[Report], *, samples: int = 1000) -> Table:
     """Paired bootstrap test of each model against the first (Koehn 2004), as sacrebleu computes it.
 
     p is the probability of a difference as large as the measured one if the two models were equally good.

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from regard.errors import DataError, RegardError
 from regard.jobs.worker import Answer
 from regard.systems.jobs import model_checksum, worker_device
-from regard.systems.translate import Symmetrize
 from regard.systems.translate.alignment import align_stream
+from regard.systems.translate.config import Symmetrize
 from regard.systems.translate.model import Translator
 
 

@@ -2,15 +2,14 @@
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, overload
+from dataclasses import replace
+from typing import Any, ClassVar, overload
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.config import Checked, Count, Fraction, Names, PositiveInt, fields_of
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
 from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
@@ -18,141 +17,26 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
 from regard.systems.system import System
-from regard.systems.translate import TranslationOptions
 from regard.systems.translate.assembly import build_decoder, build_embedding, build_encoder
+from regard.systems.translate.config import TranslationConfig, TranslationOptions
 from regard.systems.translate.names import MIN_SCORE, PLACEHOLDERS, possible_placeholders
 from regard.systems.translate.passages import Passages
 from regard.systems.translate.result import Translation
 from regard.systems.translate.traces import traces_of
-
-SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
-ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
-RECURRENT = ("plain", "rnnsearch", "luong")
-_USED_BY: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("hidden", "encoder_hidden", "cell", "bidirectional", "state_dropout", "output_dropout"), RECURRENT
-    ),
-    "conditional": ("rnnsearch",),
-    "input_feeding": ("luong", "plain"),
-    **dict.fromkeys(("score", "align", "window", "coverage", "max_positions"), ("rnnsearch", "luong")),
-    **dict.fromkeys(("heads", "feedforward_dim", "prenorm"), ("transformer",)),
-    **dict.fromkeys(("alignment_layer", "alignment_head", "alignment_step"), ("transformer",)),
-}
-
-
-@dataclass(frozen=True)
-class TranslatorConfig(Checked):
-    """The parts of a translator."""
-
-    architecture: Literal["plain", "rnnsearch", "luong", "transformer"] = "rnnsearch"
-    """plain (no attention), rnnsearch (Bahdanau), luong, or transformer."""
-    embedding: PositiveInt = 256
-    """Features of a word; of a Transformer, of every layer."""
-    hidden: PositiveInt = 256
-    """Units of the recurrent layers, in each direction."""
-    encoder_hidden: Count = 0
-    """Units of the encoder in each direction; 0 for as many as `hidden`. hidden / 2 makes dot products possible
-    where the encoder is bidirectional."""
-    layers: PositiveInt = 1
-    """Layers of encoder and decoder (rnnsearch has one)."""
-    cell: Literal["gru", "lstm"] = "gru"
-    """Recurrent cell."""
-    bidirectional: bool = True
-    """Whether the recurrent encoder also reads backwards."""
-    conditional: bool = False
-    """rnnsearch: a conditional GRU, which updates its state before and after attending."""
-    input_feeding: bool = True
-    """luong, plain: the vector that predicts a word is an input of the next step."""
-    score: Annotated[str, Names(SCORES)] = "additive"
-    """How well a source word matches the decoder's state."""
-    align: Annotated[str, Names(ALIGNMENTS)] = "softmax"
-    """How scores become attention weights; uniform is the control without attention."""
-    window: PositiveInt = 10
-    """local_m, local_p: how many source positions the window extends to each side."""
-    coverage: bool = False
-    """rnnsearch, luong: the score also sees how much each source word was attended to so far (See et al. 2017)."""
-    max_positions: PositiveInt = 200
-    """location: number of source positions that the score can tell apart."""
-    heads: PositiveInt = 4
-    """transformer: number of heads of each attention."""
-    feedforward_dim: PositiveInt = 1024
-    """transformer: units of the feed-forward networks."""
-    prenorm: bool = True
-    """transformer: normalise before each sublayer rather than after it."""
-    alignment_layer: Count = 0
-    """transformer: the layer of the decoder, counted from 1, whose attention to the source is reported and guided; 0
-    for the second to last."""
-    alignment_head: Count = 0
-    """transformer: the head of that layer, counted from 1; 0 for the mean of its heads."""
-    alignment_step: Literal["output", "input"] = "output"
-    """transformer: whether the attention of a word is that of the step that predicts it, or of the step that reads it,
-    when the word is known, which aligns words better (Chen et al. 2020)."""
-    dropout: Fraction = 0.2
-    """Dropout of word features in training (transformer: of every sublayer)."""
-    state_dropout: Fraction = 0.0
-    """Dropout of the encoder's states."""
-    output_dropout: Fraction = 0.2
-    """Dropout before the output layer."""
-    share_embeddings: Literal["none", "target", "all"] = "target"
-    """Which embeddings are one matrix: none, the target words with the output layer, or all (joint vocabulary)."""
-    encoder: Annotated[str, Names(("auto",))] = "auto"
-    """The encoder of the architecture, or your own."""
-    decoder: Annotated[str, Names(("auto",))] = "auto"
-    """The decoder of the architecture, or your own."""
-    split_sentences: bool = False
-    """Whether `translate` reads a text sentence by sentence, unless the option `split` says otherwise: for models that
-    were trained on single sentences."""
-
-    def check(self) -> None:
-        """Refuse settings that the architecture would ignore, and sizes that do not fit together."""
-        defaults = {field.name: field.default for field in fields_of(TranslatorConfig)}
-        own = self.encoder != "auto" or self.decoder != "auto"
-        for name, users in _USED_BY.items():
-            if self.architecture not in users and getattr(self, name) != defaults[name] and not own:
-                raise OptionError(
-                    f"{name} is for the architecture {' or '.join(users)}, and {self.architecture} would ignore it; "
-                    f"got {name} {getattr(self, name)!r}. Remove it."
-                )
-        is_local = self.align in ("local_m", "local_p") or self.align not in ALIGNMENTS
-        if self.window != defaults["window"] and not is_local and not own:
-            raise OptionError(f"window is for align local_m or local_p; got window {self.window} and {self.align!r}.")
-        if self.max_positions != defaults["max_positions"] and self.score in SCORES and self.score != "location":
-            raise OptionError(
-                f"max_positions is for score 'location'; got max_positions {self.max_positions} and {self.score!r}."
-            )
-        if self.architecture == "rnnsearch" and self.layers > 1 and not own:
-            raise OptionError(f"rnnsearch has one layer; got layers {self.layers}. Use architecture 'luong'.")
-        if self.architecture == "transformer" and self.embedding % self.heads:
-            raise OptionError(
-                f"embedding must be a multiple of heads; got embedding {self.embedding} and heads {self.heads}."
-            )
-        if self.alignment_layer > self.layers or self.alignment_head > self.heads:
-            raise OptionError(
-                f"alignment_layer and alignment_head choose one of {self.layers} layers and {self.heads} heads; got "
-                f"{self.alignment_layer} and {self.alignment_head}."
-            )
-        states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
-        is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own
-        if is_product and states != self.hidden:
-            raise OptionError(
-                f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "
-                f"features and the decoder {self.hidden}. Use score 'general', or encoder_hidden "
-                f"{self.hidden // 2 if self.bidirectional else self.hidden}."
-            )
 
 
 class Translator(System):
     """An encoder, a decoder, and the tokenizers on both sides."""
 
     kind = "translate"
-    Config = TranslatorConfig
+    Config = TranslationConfig
     Options = TranslationOptions
     assets: ClassVar[Mapping[str, Any]] = {"source_tokenizer": Tokenizer, "target_tokenizer": Tokenizer}
-    config: TranslatorConfig
+    config: TranslationConfig
     has_warned = False
     """Whether something was reported that is reported once."""
 
-    def __init__(self, config: TranslatorConfig, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
+    def __init__(self, config: TranslationConfig, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
         super().__init__(config)
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
         source_embedding = build_embedding(len(source_tokenizer), config.embedding)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from regard.data.text import well_formed
 from regard.errors import RegardWarning
-from regard.systems.translate import TranslationOptions
+from regard.systems.translate.config import TranslationOptions
 from regard.systems.translate.joined_traces import (
     copied_trace,
     empty_trace,

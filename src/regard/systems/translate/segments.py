@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from regard.data.sentences import split_sentences
+from regard.data.text import split_sentences
 from regard.data.tokenizer import Tokenizer
 
 MAX_TOKENS = 128
@@ -22,7 +22,6 @@ _PLAIN = str.maketrans(
 )
 # Addresses of pages and of mail, without the punctuation that ends a sentence.
 ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?')\]]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-
 Span = tuple[int, int]
 """Where something stands in a text: from one character to another, which is no part of it."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.data.padding import pad
+from regard.data.batches import pad
 from regard.data.tokenizer import START
 from regard.search.hypothesis import Hypothesis
 from regard.trace import Axis, Map, Series, Trace

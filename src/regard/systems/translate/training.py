@@ -1,18 +1,16 @@
 """How a translator learns: teacher-forced cross-entropy, validated by decoding."""
 
 import sys
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import torch
-from msgspec import Meta
 from torch import Tensor
 
 from regard.attention import mask
 from regard.attention.align import Hard
 from regard.attention.guidance import guidance_loss
-from regard.config import Count, Fraction, NonNegativeFloat, PositiveInt
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
 from regard.data.pairs import Batch, DropoutCorpus, GuidedPairs, TextPairs, collate, padded_sizes
@@ -21,46 +19,17 @@ from regard.errors import OptionError
 from regard.files import write_text
 from regard.metrics.translation import corpus_bleu
 from regard.search.options import Search
-from regard.systems.translate import AS_READ
-from regard.systems.translate.data import TranslationData, TranslationSplits, read_splits, train_tokenizers
+from regard.systems.translate.config import AS_READ, TranslationData, TranslationTrain
+from regard.systems.translate.data import TranslationSplits, read_splits, train_tokenizers
 from regard.systems.translate.model import Translator
 from regard.training.experiment import Experiment
 from regard.training.losses import smoothed_cross_entropy
 from regard.training.processes import gathered
 from regard.training.reinforce import RunningBaseline, reinforce_loss
-from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
 BATCHES_PER_EPOCH = 500
 """How many batches an epoch should have at least, where max_tokens is chosen automatically."""
-
-
-@dataclass(frozen=True)
-class TranslationTrain(TrainSettings):
-    """How to train a translator."""
-
-    changeable: ClassVar[frozenset[str]] = TrainSettings.changeable | {"workers"}
-    label_smoothing: Fraction = 0.1
-    max_tokens: Count = 0
-    """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches."""
-    valid_beam: PositiveInt = 1
-    """Beam size of the validations."""
-    max_output_length: Count = 0
-    """Longest output in tokens when validating and testing; 0 for twice the source and ten more."""
-    reinforce_weight: NonNegativeFloat = 1.0
-    """hard: weight of the REINFORCE term."""
-    entropy_weight: NonNegativeFloat = 0.01
-    """hard: weight of the entropy bonus."""
-    soft_fraction: Fraction = 0.5
-    """hard: fraction of the training, at its beginning, in which attention is soft, so that the first choices are worth
-    a reward."""
-    coverage_weight: NonNegativeFloat = 0.0
-    """coverage: weight of the penalty for attending again to the same words (See et al. 2017, equation 12)."""
-    guidance: NonNegativeFloat = 0.0
-    """Weight of the loss that pulls the attention towards word links (data.alignments, or those of the world); 0 for
-    none. Of a Transformer, it guides what model.alignment_layer and alignment_head choose."""
-    workers: Annotated[int, Meta(ge=-1)] = -1
-    """Processes that prepare batches; 0 for none, -1 for two where a GPU would wait for BPE dropout or word links."""
 
 
 class TranslationTask(Task):

@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.data.augmentation import cutout, random_crop, random_flip
+from regard.systems.recognize.augmentation import cutout, random_crop, random_flip
 
 
 def test_a_crop_shifts_each_image_as_a_whole():

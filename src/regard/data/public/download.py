@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from regard.data.datasets import DATASETS, Dataset, File
 from regard.data.progress import progress_bar
+from regard.data.public.datasets import DATASETS, Dataset, File
 from regard.errors import DataError, OptionError
+from regard.extras import require
 from regard.files import replacing
 
 SCHEMES = ("https",)
@@ -183,12 +184,7 @@ def _members(path: Path, file: File) -> list[str]:
 
 
 def _pooch(dataset: Dataset) -> Any:
-    try:
-        pooch = import_module("pooch")
-    except ImportError:
-        raise OptionError(
-            f"Downloading {dataset.name} needs the package pooch: pip install pooch. If you have the files, run "
-            f"`regard data get {dataset.name} --from THEIR_FOLDER`."
-        ) from None
+    instead = f"If you have the files, run `regard data get {dataset.name} --from THEIR_FOLDER`."
+    pooch = require(f"Downloading {dataset.name}", "pooch", instead=instead)
     pooch.get_logger().setLevel("WARNING")
     return pooch

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from regard.data import flickr8k, hansards
+from regard.data.public import flickr8k, hansards
 
 MEGABYTE = 10**6
 

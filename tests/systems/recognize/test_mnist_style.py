@@ -3,7 +3,7 @@
 import numpy as np
 from PIL import Image
 
-from regard.data.mnist_style import to_mnist_style
+from regard.systems.recognize.mnist_style import to_mnist_style
 
 
 def test_a_character_becomes_light_on_dark_and_centred():

@@ -1,4 +1,4 @@
-"""Sequences as users give them, and the names of the steps of a tape."""
+"""Sequences as users give them, as rows, and the names of the steps of a tape."""
 
 from collections.abc import Sequence
 from numbers import Real

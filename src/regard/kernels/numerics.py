@@ -1,0 +1,58 @@
+"""What kernels and attention share: precision, the masked softmax, rows of tables, and whether Triton kernels apply."""
+
+import functools
+import math
+from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+
+def is_autocast(device: torch.device) -> bool:
+    """Whether autocast is on for a device; torch raises an error for the meta device, which never casts."""
+    return device.type != "meta" and torch.is_autocast_enabled(device.type)
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Disable autocast: projections may run in half precision, but scores and sums may not."""
+    if is_autocast(device):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
+
+
+def widen(tensor: Tensor) -> Tensor:
+    """Convert half precision to float32, in which scores, softmax and sums are computed; return others unchanged."""
+    return tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+
+
+def masked_softmax(logits: Float[Tensor, "... q k"], allowed: Bool[Tensor, "... k"] | None) -> Float[Tensor, "... q k"]:
+    """Softmax over the allowed keys; exactly 0 elsewhere, and in every row where nothing is allowed."""
+    if allowed is not None:
+        logits = logits.masked_fill(~allowed, -math.inf)
+    closed = logits.detach().amax(-1, keepdim=True) == -math.inf
+    return torch.softmax(logits.masked_fill(closed, 0), dim=-1).masked_fill(closed, 0)
+
+
+def take_rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Shaped[Tensor, "... d"]:
+    """Return table[b, index[b, ...]] for an index (*b, ...), touching only those rows."""
+    lead, (num_rows, width) = table.shape[:-2], table.shape[-2:]
+    if table.is_cuda or not table.is_contiguous():
+        # One launch on a GPU; and an expanded or transposed table need not be copied.
+        places = index.flatten(len(lead)).unsqueeze(-1)
+        return table.gather(-2, places.expand(*places.shape[:-1], width)).view(*index.shape, width)
+    first_row = (
+        torch.arange(math.prod(lead), device=index.device).view(*lead, *(1,) * (index.ndim - len(lead))) * num_rows
+    )
+    return table.view(-1, width).index_select(0, (index + first_row).flatten()).view(*index.shape, width)
+
+
+def has_gpu_kernels(tensor: Tensor) -> bool:
+    """Whether the kernels support a tensor: on a CUDA GPU, with Triton installed, not empty and not float64."""
+    return tensor.is_cuda and tensor.dtype != torch.float64 and tensor.numel() > 0 and _has_triton()
+
+
+@functools.cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None

@@ -1,0 +1,134 @@
+"""The settings of a glimpse model: its parts, options, data, training and test set."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
+from regard.errors import OptionError
+from regard.training.settings import TrainSettings
+
+Policy = Literal["learned", "random", "center"]
+MAX_IMAGE_SIZE = 8192
+MAX_GLIMPSES = 1000
+"""What a model can be asked for without taking the memory of the machine."""
+
+
+@dataclass(frozen=True)
+class GlimpsesConfig(Checked):
+    """The parts of a glimpse model."""
+
+    image_size: PositiveInt = 60
+    """Height and width of an image in pixels. Larger images are made smaller; smaller ones get a dark border."""
+    channels: Literal[1, 3] = 1
+    """1 for grey images, 3 for RGB."""
+    light_on_dark: bool = True
+    """Invert images whose border is bright, since digits are learned light on dark."""
+    num_glimpses: PositiveInt = 6
+    """Number of glimpses."""
+    glimpse_size: PositiveInt = 12
+    """Height and width of a glimpse in pixels."""
+    num_scales: PositiveInt = 3
+    """Scales of the retina; each sees twice as far as the one before it, and half as sharply."""
+    what: Literal["linear", "convolution"] = "linear"
+    """How the pixels of a glimpse are read: by a linear layer (Mnih et al. 2014), or by two convolutions."""
+    glimpse_dim: PositiveInt = 128
+    """Units for what is seen, and for where."""
+    hidden: PositiveInt = 256
+    """Units of the core."""
+    core: Literal["lstm", "rnn"] = "lstm"
+    """The recurrent core: an LSTM, or a plain network with ReLU (Mnih et al. 2014)."""
+    locator_dim: PositiveInt = 128
+    """Units of the hidden layer of the location policy."""
+    policy: Policy = "learned"
+    """Who chooses the locations: the learned policy, or as baselines random (uniform) or center (always the centre)."""
+    location_noise: PositiveFloat = 0.05
+    """Standard deviation of the locations around the mean of the policy, where 2 is the width of the image."""
+
+    def check(self) -> None:
+        """Limits of the fields, and rules between them."""
+        for name, limit in (("image_size", MAX_IMAGE_SIZE), ("num_glimpses", MAX_GLIMPSES)):
+            if (value := getattr(self, name)) > limit:
+                raise OptionError(f"{name} must be at most {limit}; got {value}.")
+        widest = self.glimpse_size * 2 ** min(self.num_scales - 1, 64)
+        if widest > 4 * self.image_size:
+            raise OptionError(
+                f"A retina of {self.num_scales} scales from {self.glimpse_size} pixels sees {widest} pixels, more than "
+                f"four times image_size {self.image_size}. Set fewer scales or a smaller glimpse_size."
+            )
+
+
+@dataclass(frozen=True)
+class GlimpsesOptions(Checked):
+    """Options of `glimpse`."""
+
+    policy: Literal["model", "learned", "random", "center"] = "model"
+    """Who chooses the locations: model (as it was trained), the learned policy, random (uniform), center (always the
+    centre of the image)."""
+    num_glimpses: Count = 0
+    """How many glimpses to take; 0 for as many as the model was trained with."""
+    passes: PositiveInt = 1
+    """Number of passes whose probabilities are averaged (Monte Carlo). One pass looks at the mean of the policy; of
+    several, each looks at locations drawn from it."""
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+    """Random seed of the sampled locations."""
+
+
+@dataclass(frozen=True)
+class GlimpsesData(Checked):
+    """Which digits to learn from, and how they are drawn into images."""
+
+    folder: str = ""
+    """Folder with the IDX files of MNIST; without one, digits are drawn from fonts."""
+    pieces: Count = 0
+    """Pieces of other digits that clutter each image."""
+    piece_size: PositiveInt = 8
+    """Height and width of a piece in pixels."""
+    distortion: Probability = 0.0
+    """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
+    distort_tests: bool = False
+    """Distort the digits of validation and test images as well."""
+    examples: Count = 0
+    """Images in an epoch, each drawn anew; 0 for one of each training digit of MNIST, or 20,000 of fonts."""
+    held_out: PositiveInt = 5000
+    """MNIST: number of training digits held out for validation. Fonts: number of validation images."""
+    test_examples: Count = 0
+    """Number of test images; 0 for 10,000 of MNIST (each test digit once) or 2,000 of fonts."""
+
+
+@dataclass(frozen=True)
+class GlimpsesTrain(TrainSettings):
+    """How to train a glimpse model."""
+
+    warmup: Fraction = 0.02
+    batch_size: PositiveInt = 512
+    """Images in a batch."""
+    reinforce_weight: NonNegativeFloat = 0.1
+    """Weight of the REINFORCE term, which teaches the policy, beside the cross-entropy of the class."""
+    baseline_weight: NonNegativeFloat = 1.0
+    """Weight of the squared error of the baseline, the reward that is expected before each glimpse."""
+    belief_weight: NonNegativeFloat = 0.0
+    """Weight of the mean cross-entropy after the earlier glimpses; 0 to teach only the last answer."""
+    first_noise: PositiveFloat = 0.25
+    """Standard deviation of the locations around the mean of the policy at first; it falls to model.location_noise."""
+
+
+@dataclass(frozen=True)
+class GlimpsesTest(Checked):
+    """What a glimpse model is evaluated on: images of digits that are drawn as in training."""
+
+    folder: str = ""
+    """Folder with the IDX files of MNIST; without one, digits of fonts that no model was trained on."""
+    pieces: Count = 0
+    """Pieces of other digits that clutter each image."""
+    piece_size: PositiveInt = 8
+    """Height and width of a piece in pixels."""
+    distortion: Probability = 0.0
+    """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
+    examples: Count = 0
+    """How many images; 0 for 10,000 of MNIST (each test digit once) or 2,000 of fonts."""
+    passes: PositiveInt = 1
+    """Passes whose probabilities are averaged; scores are usually those of one pass."""
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
+    """Seed of the images."""

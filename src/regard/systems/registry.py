@@ -1,0 +1,186 @@
+"""The systems, and where their parts are: what `load`, `train`, `evaluate`, the commands and the server find them by.
+
+A new system is its own folder and its name in SYSTEMS. Its `__init__.py` declares it, and its parts are found by
+convention: its class is the only System defined in `model.py`, its experiment the only Experiment of `training.py`, its
+options the only class of `config.py` whose name ends in Options, its test set the one in Test; `evaluation.py` has
+`evaluate`, and `compare` where models are compared in a way of their own; `erasing.py` has `evidence`. Listing systems
+imports their declarations alone, and no torch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from regard.config import Checked, nearest_hint
+from regard.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from regard.systems.report import Report
+    from regard.systems.system import System
+    from regard.training.experiment import Experiment
+
+Part = TypeVar("Part")
+SYSTEMS = ("translate", "caption", "recognize", "classify", "read", "tape", "glimpse")
+"""Every system of regard by its name, which is its verb: the folder in `regard.systems`, the command, the route, the
+line `system = ...` of a recipe and of config.json."""
+MODULES = {name: f"{__package__}.{name}" for name in SYSTEMS} | {
+    each.name: each.value for each in entry_points(group="regard.systems")
+}
+"""The package of each system, or the one module that holds all of it. Other packages bring systems by entry points of
+the group `regard.systems`; a program adds its own with MODULES["name"] = "package.module"."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a system says about itself without importing its parts."""
+
+    summary: str
+    """What it does, in one sentence."""
+    default_model: str = ""
+    """The shipped model that answers where none is named; "" where a model must be named."""
+    commands: tuple[str, ...] = ()
+    """Further commands than that of its verb: functions of `command.py`, named with "_" for "-"."""
+    example: str = ""
+    """A command that tries a trained model; {model} stands for its folder."""
+    headline: Mapping[str, str] = field(default_factory=dict)
+    """The metrics to show first, in order: name in metrics.json -> how it is written, such as "BLEU {:.1f}"."""
+    scales: Mapping[str, str] = field(default_factory=dict)
+    """For those of them that do not explain themselves: what the number means, and where its scale begins and ends."""
+    measured_on: str = ""
+    """What they were measured on, with names in metrics.json in braces: "{test_sentences:,} test sentences"."""
+
+    def scores(self, metrics: Mapping[str, Any]) -> str:
+        """The scores that say most about a model."""
+        return ", ".join(form.format(metrics[name]) for name, form in self.headline.items() if name in metrics)
+
+    def scale(self, metrics: Mapping[str, Any]) -> str:
+        """What these scores mean; "" where they explain themselves."""
+        return " ".join(meaning for name, meaning in self.scales.items() if name in metrics)
+
+    def test_of(self, metrics: Mapping[str, Any]) -> str:
+        """What these scores were measured on; "" where that is not known."""
+        try:
+            return self.measured_on.format_map(metrics)
+        except KeyError:
+            return ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A system: its declaration, and its parts, each imported when it is asked for."""
+
+    name: str
+    module: str
+    """Its package, or the one module that holds all of it."""
+
+    @cached_property
+    def home(self) -> ModuleType:
+        """The package or module itself."""
+        return import_module(self.module)
+
+    @property
+    def declaration(self) -> Declaration:
+        """What it says about itself."""
+        return cast(Declaration, self.home.SYSTEM)
+
+    def part(self, role: str) -> ModuleType | None:
+        """The module of a part, such as "model" or "inspection"; None where the system has none."""
+        if not hasattr(self.home, "__path__"):
+            return self.home
+        path = f"{self.module}.{role}"
+        return import_module(path) if find_spec(path) else None
+
+    @cached_property
+    def system(self) -> "type[System]":
+        """The System class."""
+        from regard.systems.system import System
+
+        return self._the_class("model", System)
+
+    @cached_property
+    def experiment(self) -> "type[Experiment[Any]]":
+        """The Experiment class."""
+        from regard.training.experiment import Experiment
+
+        return self._the_class("training", Experiment)
+
+    @cached_property
+    def options(self) -> type[Checked]:
+        """The options of its verb."""
+        return self._the_class("config", Checked, ending="Options")
+
+    @cached_property
+    def test_set(self) -> type[Checked]:
+        """What a model is evaluated on: the options of `regard evaluate`."""
+        return self._the_class("config", Checked, ending="Test")
+
+    @property
+    def tables(self) -> dict[str, type[Checked]]:
+        """The tables of its recipes."""
+        return {"data": self.experiment.Data, "model": self.system.Config, "train": self.experiment.Train}
+
+    @property
+    def commands(self) -> "dict[str, Callable[..., None]]":
+        """Its commands by name, that of its verb first."""
+        named = {
+            name: self._function("command", name.replace("-", "_")) for name in (self.name, *self.declaration.commands)
+        }
+        return {name: function for name, function in named.items() if function is not None}
+
+    @property
+    def evaluate(self) -> "Callable[..., Report]":
+        """The function (model, test_set, name=) -> Report."""
+        return cast("Callable[..., Report]", self._function("evaluation", "evaluate"))
+
+    @property
+    def compare(self) -> "Callable[..., Any] | None":
+        """The function (reports) -> rich renderable by which several models are compared; None for none."""
+        return self._function("evaluation", "compare")
+
+    @property
+    def evidence(self) -> "Callable[..., Any] | None":
+        """The function (model, input, options, result) -> Evidence, by which attention is judged; None for none."""
+        return self._function("erasing", "evidence")
+
+    def _function(self, role: str, name: str) -> "Callable[..., Any] | None":
+        return getattr(self.part(role), name, None)
+
+    def _the_class(self, role: str, base: type[Part], ending: str = "") -> type[Part]:
+        """The only subclass of `base`, of a name with this ending, that a part defines itself."""
+        part = self.part(role)
+        found = {
+            each
+            for each in ([] if part is None else vars(part).values())
+            if isinstance(each, type) and each.__module__ == getattr(part, "__name__", None)
+            if issubclass(each, base) and each.__name__.endswith(ending)
+        }
+        if len(found) != 1:
+            named = ", ".join(sorted(each.__name__ for each in found)) or "none"
+            wanted = f"class whose name ends in {ending}" if ending else f"subclass of {base.__name__}"
+            raise TypeError(f"The system {self.name!r} needs exactly one {wanted} in its part {role}; found {named}.")
+        return found.pop()
+
+
+@cache
+def _entry(name: str, module: str) -> Entry:
+    return Entry(name, module)
+
+
+def entry(name: str, place: str = "") -> Entry:
+    """The system of this name; an unknown name is an OptionError that begins with `place`."""
+    if name not in MODULES:
+        hint, before = nearest_hint(name, MODULES), f"{place}: " if place else ""
+        raise OptionError(f"{before}system must be one of {', '.join(MODULES)}; got {name!r:.200}.{hint}")
+    return _entry(name, MODULES[name])
+
+
+def entries() -> list[Entry]:
+    """All systems, regard's own first."""
+    return [entry(name) for name in MODULES]

@@ -1,0 +1,301 @@
+"""The settings of a translator: its parts, options, data, training and test set."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt, fields_of
+from regard.errors import OptionError
+from regard.search.options import Search
+from regard.training.settings import TrainSettings
+
+Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
+"""How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
+MAX_TOKENS = 1000
+"""Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
+AS_READ = {"split": False, "copy_unknown": False, "recase": False}
+"""Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
+SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
+ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
+RECURRENT = ("plain", "rnnsearch", "luong")
+_USED_BY: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("hidden", "encoder_hidden", "cell", "bidirectional", "state_dropout", "output_dropout"), RECURRENT
+    ),
+    "conditional": ("rnnsearch",),
+    "input_feeding": ("luong", "plain"),
+    **dict.fromkeys(("score", "align", "window", "coverage", "max_positions"), ("rnnsearch", "luong")),
+    **dict.fromkeys(("heads", "feedforward_dim", "prenorm"), ("transformer",)),
+    **dict.fromkeys(("alignment_layer", "alignment_head", "alignment_step"), ("transformer",)),
+}
+
+
+@dataclass(frozen=True)
+class TranslationConfig(Checked):
+    """The parts of a translator."""
+
+    architecture: Literal["plain", "rnnsearch", "luong", "transformer"] = "rnnsearch"
+    """plain (no attention), rnnsearch (Bahdanau), luong, or transformer."""
+    embedding: PositiveInt = 256
+    """Features of a word; of a Transformer, of every layer."""
+    hidden: PositiveInt = 256
+    """Units of the recurrent layers, in each direction."""
+    encoder_hidden: Count = 0
+    """Units of the encoder in each direction; 0 for as many as `hidden`. hidden / 2 makes dot products possible
+    where the encoder is bidirectional."""
+    layers: PositiveInt = 1
+    """Layers of encoder and decoder (rnnsearch has one)."""
+    cell: Literal["gru", "lstm"] = "gru"
+    """Recurrent cell."""
+    bidirectional: bool = True
+    """Whether the recurrent encoder also reads backwards."""
+    conditional: bool = False
+    """rnnsearch: a conditional GRU, which updates its state before and after attending."""
+    input_feeding: bool = True
+    """luong, plain: the vector that predicts a word is an input of the next step."""
+    score: Annotated[str, Names(SCORES)] = "additive"
+    """How well a source word matches the decoder's state."""
+    align: Annotated[str, Names(ALIGNMENTS)] = "softmax"
+    """How scores become attention weights; uniform is the control without attention."""
+    window: PositiveInt = 10
+    """local_m, local_p: how many source positions the window extends to each side."""
+    coverage: bool = False
+    """rnnsearch, luong: the score also sees how much each source word was attended to so far (See et al. 2017)."""
+    max_positions: PositiveInt = 200
+    """location: number of source positions that the score can tell apart."""
+    heads: PositiveInt = 4
+    """transformer: number of heads of each attention."""
+    feedforward_dim: PositiveInt = 1024
+    """transformer: units of the feed-forward networks."""
+    prenorm: bool = True
+    """transformer: normalise before each sublayer rather than after it."""
+    alignment_layer: Count = 0
+    """transformer: the layer of the decoder, counted from 1, whose attention to the source is reported and guided; 0
+    for the second to last."""
+    alignment_head: Count = 0
+    """transformer: the head of that layer, counted from 1; 0 for the mean of its heads."""
+    alignment_step: Literal["output", "input"] = "output"
+    """transformer: whether the attention of a word is that of the step that predicts it, or of the step that reads it,
+    when the word is known, which aligns words better (Chen et al. 2020)."""
+    dropout: Fraction = 0.2
+    """Dropout of word features in training (transformer: of every sublayer)."""
+    state_dropout: Fraction = 0.0
+    """Dropout of the encoder's states."""
+    output_dropout: Fraction = 0.2
+    """Dropout before the output layer."""
+    share_embeddings: Literal["none", "target", "all"] = "target"
+    """Which embeddings are one matrix: none, the target words with the output layer, or all (joint vocabulary)."""
+    encoder: Annotated[str, Names(("auto",))] = "auto"
+    """The encoder of the architecture, or your own."""
+    decoder: Annotated[str, Names(("auto",))] = "auto"
+    """The decoder of the architecture, or your own."""
+    split_sentences: bool = False
+    """Whether `translate` reads a text sentence by sentence, unless the option `split` says otherwise: for models that
+    were trained on single sentences."""
+
+    def check(self) -> None:
+        """Refuse settings that the architecture would ignore, and sizes that do not fit together."""
+        defaults = {field.name: field.default for field in fields_of(TranslationConfig)}
+        own = self.encoder != "auto" or self.decoder != "auto"
+        for name, users in _USED_BY.items():
+            if self.architecture not in users and getattr(self, name) != defaults[name] and not own:
+                raise OptionError(
+                    f"{name} is for the architecture {' or '.join(users)}, and {self.architecture} would ignore it; "
+                    f"got {name} {getattr(self, name)!r}. Remove it."
+                )
+        is_local = self.align in ("local_m", "local_p") or self.align not in ALIGNMENTS
+        if self.window != defaults["window"] and not is_local and not own:
+            raise OptionError(f"window is for align local_m or local_p; got window {self.window} and {self.align!r}.")
+        if self.max_positions != defaults["max_positions"] and self.score in SCORES and self.score != "location":
+            raise OptionError(
+                f"max_positions is for score 'location'; got max_positions {self.max_positions} and {self.score!r}."
+            )
+        if self.architecture == "rnnsearch" and self.layers > 1 and not own:
+            raise OptionError(f"rnnsearch has one layer; got layers {self.layers}. Use architecture 'luong'.")
+        if self.architecture == "transformer" and self.embedding % self.heads:
+            raise OptionError(
+                f"embedding must be a multiple of heads; got embedding {self.embedding} and heads {self.heads}."
+            )
+        if self.alignment_layer > self.layers or self.alignment_head > self.heads:
+            raise OptionError(
+                f"alignment_layer and alignment_head choose one of {self.layers} layers and {self.heads} heads; got "
+                f"{self.alignment_layer} and {self.alignment_head}."
+            )
+        states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
+        is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own
+        if is_product and states != self.hidden:
+            raise OptionError(
+                f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "
+                f"features and the decoder {self.hidden}. Use score 'general', or encoder_hidden "
+                f"{self.hidden // 2 if self.bidirectional else self.hidden}."
+            )
+
+
+@dataclass(frozen=True)
+class TranslationOptions(Search):
+    """Options of `translate`: those of the search, and what to report."""
+
+    traces: Literal["main", "all", "none"] = "main"
+    """Attention to report: one map; all layers and heads of a Transformer, self-attention included; or nothing."""
+    replace_unknown: bool = False
+    """Write the source word that was attended to most in place of an unknown word (Luong et al. 2015); for models of
+    whole words."""
+    split: bool | None = None
+    """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence. None
+    uses the setting of the model."""
+    copy_unknown: bool = True
+    """Copy addresses, text that the subwords cannot represent, such as emoji, and names and numbers that would be
+    mistranslated."""
+    recase: bool = True
+    """Read a sentence in capitals, or its rare first word, in lower case if the model knows that better; the
+    translation is capitalised again."""
+
+
+@dataclass(frozen=True)
+class TranslationData(Checked):
+    """Which sentence pairs to learn from."""
+
+    folder: str = "."
+    """Folder that the other paths are relative to."""
+    source: str = ""
+    """Source sentences, one per line (plain, .gz, .xz or .zip)."""
+    target: str = ""
+    """Target sentences, line by line parallel to the source."""
+    pairs: str = ""
+    """Or both in one file: source<TAB>target."""
+    columns: tuple[int, int] = (0, 1)
+    """The columns of `pairs` that hold source and target, counted from 0."""
+    dataset: str = ""
+    """Or a Hugging Face dataset: NAME or NAME:CONFIGURATION of the hub, or a file or folder of one."""
+    dataset_columns: tuple[str, str] = ("source", "target")
+    """The columns of `dataset` that hold source and target, or the languages in its translation column."""
+    dataset_split: str = "train"
+    """The split of `dataset` to train on."""
+    dataset_valid: str = ""
+    """Its split to validate with; without one, training pairs are held out."""
+    dataset_test: str = ""
+    """Its split to test with."""
+    world: str = ""
+    """Or a generated world and direction: babel:SOURCE-TARGET, such as babel:en-fr."""
+    examples: PositiveInt = 50_000
+    """Number of pairs of the world to generate."""
+    max_words: PositiveInt = 20
+    """Longest source sentence of the world, in words."""
+    valid_source: str = ""
+    """Validation sentences; without them, training pairs are held out."""
+    valid_target: str = ""
+    """Their translations."""
+    held_out: PositiveInt = 1000
+    """Number of sentences held out for validation if there are no validation files; at most a tenth of all."""
+    test_source: str = ""
+    """Test sentences, translated when training has ended."""
+    test_target: str = ""
+    """Their translations."""
+    held_out_test: Count = 0
+    """Number of training sentences held out for testing where there are no test files; at most a tenth of all."""
+    tokens: Literal["bpe", "word"] = "bpe"
+    """Subwords, or whole words."""
+    vocabulary: PositiveInt = 8000
+    """Size of the vocabulary, of each side or of both."""
+    joint: bool = True
+    """One vocabulary for both sides."""
+    lowercase: bool = False
+    """Convert all text to lower case."""
+    bpe_dropout: Fraction = 0.0
+    """Probability that a merge is left out in training (Provilkov et al. 2020)."""
+    max_length: PositiveInt = 200
+    """Longest sentence in tokens; longer pairs are left out and counted."""
+    alignments: str = ""
+    """Word links of the training pairs, line by line, such as `0-0 1-2` (source word - target word, counted from 0),
+    that guide the attention. A pair with an empty line is not guided."""
+    alignment_words: Literal["spaces", "split"] = "spaces"
+    """What the links count as words: what spaces separate; or split, where punctuation, l' and 's are words of their
+    own."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
+            raise OptionError(f"columns must be two different columns, counted from 0; got {list(self.columns)}.")
+        if self.vocabulary < 8:
+            raise OptionError(
+                f"vocabulary must be 8 or more, for the special tokens alone take 4; got {self.vocabulary}."
+            )
+        for first, second in (("source", "target"), ("valid_source", "valid_target"), ("test_source", "test_target")):
+            if bool(getattr(self, first)) != bool(getattr(self, second)):
+                raise OptionError(f"{first} and {second} are two parallel files; give both.")
+        if self.world:
+            parse_world(self.world)
+        if self.alignments and (self.world or self.dataset):
+            raise OptionError("alignments are for the files source and target, or for pairs; the world has its own.")
+
+
+@dataclass(frozen=True)
+class TranslationTrain(TrainSettings):
+    """How to train a translator."""
+
+    changeable: ClassVar[frozenset[str]] = TrainSettings.changeable | {"workers"}
+    label_smoothing: Fraction = 0.1
+    max_tokens: Count = 0
+    """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches."""
+    valid_beam: PositiveInt = 1
+    """Beam size of the validations."""
+    max_output_length: Count = 0
+    """Longest output in tokens when validating and testing; 0 for twice the source and ten more."""
+    reinforce_weight: NonNegativeFloat = 1.0
+    """hard: weight of the REINFORCE term."""
+    entropy_weight: NonNegativeFloat = 0.01
+    """hard: weight of the entropy bonus."""
+    soft_fraction: Fraction = 0.5
+    """hard: fraction of the training, at its beginning, in which attention is soft, so that the first choices are worth
+    a reward."""
+    coverage_weight: NonNegativeFloat = 0.0
+    """coverage: weight of the penalty for attending again to the same words (See et al. 2017, equation 12)."""
+    guidance: NonNegativeFloat = 0.0
+    """Weight of the loss that pulls the attention towards word links (data.alignments, or those of the world); 0 for
+    none. Of a Transformer, it guides what model.alignment_layer and alignment_head choose."""
+    workers: Annotated[int, Meta(ge=-1)] = -1
+    """Processes that prepare batches; 0 for none, -1 for two where a GPU would wait for BPE dropout or word links."""
+
+
+@dataclass(frozen=True)
+class TranslationTest(Search):
+    """What a translator is evaluated on."""
+
+    source: str = ""
+    """File with the test sentences, one per line."""
+    reference: str = ""
+    """File with their translations, line by line."""
+    world: str = ""
+    """Instead of files, sentences of the generated world: babel:SOURCE-TARGET, such as babel:en-fr."""
+    count: PositiveInt = 500
+    """Number of sentences of the world."""
+    gold: str = ""
+    """File with word links, as JSON lines (src, tgt, sure, possible): adds the alignment error rate."""
+    lowercase: bool = False
+    """Compare in lower case."""
+    prepare: bool = False
+    """Prepare texts as `translate` does (split, copy, recase), rather than measure what the model does by itself."""
+
+    def check(self) -> None:
+        """Rules between the fields."""
+        super().check()
+        if bool(self.source) != bool(self.reference):
+            raise OptionError("source and reference are two files with as many lines; give both.")
+        if self.source and self.world:
+            raise OptionError("Give files (source and reference) or a world, not both.")
+        if not (self.source or self.world or self.gold):
+            raise OptionError("Give the files of a test set (source and reference), or a world such as babel:en-fr.")
+
+
+def parse_world(world: str) -> tuple[str, str]:
+    """The languages of babel:SOURCE-TARGET."""
+    from regard.worlds.babel import LANGUAGES
+
+    name, _, direction = world.partition(":")
+    source, _, target = direction.partition("-")
+    if name != "babel" or source not in LANGUAGES or target not in LANGUAGES or source == target:
+        raise OptionError(
+            f"world must be babel:SOURCE-TARGET with two of the languages {', '.join(LANGUAGES)}; got {world!r}."
+        )
+    return source, target
