@@ -82,7 +82,12 @@ class DocumentView(View):
                     box = Rectangle((x - 0.3, y + 0.06), cell_len(word) + 0.6, 0.86, color=fractions(background), lw=0)
                     axes.add_patch(box)
                     ink = fractions(ink_on(background))
-                    options: dict[str, Any] = {"va": "center", "fontsize": 9, "family": "monospace", "parse_math": False}
+                    options: dict[str, Any] = {
+                        "va": "center",
+                        "fontsize": 9,
+                        "family": "monospace",
+                        "parse_math": False,
+                    }
                     axes.text(x, y + 0.5, word, color=ink, **options)
                 y += 1
             y += 0.35

@@ -27,7 +27,8 @@ _PAGE = Template("""<!DOCTYPE html>
 <style>
 body { font: 16px/1.45 system-ui, sans-serif; color: #1c1c1c; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 section > p, header p { color: #555; max-width: 60rem; }
-article { display: grid; grid-template-columns: 20rem 1fr; gap: 0 1.5rem; padding: 1.2rem 0; border-top: 1px solid #ddd; }
+article { display: grid; grid-template-columns: 20rem 1fr; gap: 0 1.5rem; padding: 1.2rem 0; }
+article { border-top: 1px solid #ddd; }
 article > img { max-width: 20rem; max-height: 20rem; }
 h3 { margin: 0 0 .4rem; }
 ul { margin: 0 0 .8rem; padding-left: 1.2rem; color: #555; }

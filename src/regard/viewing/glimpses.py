@@ -57,8 +57,8 @@ class GlimpsesView(View):
     def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """The image with the numbered path and the finest windows; then for each glimpse its patches and the belief.
 
-        The patches of a glimpse stand above each other, the sharpest first, as coarse as the model saw them. The bars show
-        the probability of the classes after the glimpse, those that are most probable in the end.
+        The patches of a glimpse stand above each other, the sharpest first, as coarse as the model saw them. The bars
+        show the probability of the classes after the glimpse, those that are most probable in the end.
         """
         from regard.viewing.figures import InlineFigure, add_title
 
@@ -95,7 +95,7 @@ class GlimpsesView(View):
         return figure
 
     def terminal(self, *, width: int = 80, colour: bool = True) -> RenderableType:  # type: ignore[override]
-        """The image with the numbered path, beside it a line for each glimpse: where it was, and what is believed after it.
+        """The image with the numbered path, and a line for each glimpse: where it was, and what is believed after it.
 
         Without `colour` the image is drawn in five shades.
         """

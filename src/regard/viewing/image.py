@@ -76,7 +76,7 @@ class ImageView(View):
         columns: int = 7,
         title: str | None = None,
     ) -> "InlineFigure":
-        """The image, and then for each word where it attends: a smooth overlay, or with `cells` the weights as they are.
+        """The image, and then for each word where it attends: smoothly, or with `cells` the weights as they are.
 
         `overlay` is "light" or "colour" (see `overlaid`), relative to the strongest cell of each word. Beside a word
         stands its probability and below it a bar with its gate, where the trace has them; the cell that hard attention

@@ -1,4 +1,4 @@
-"""Heat maps, in the style of Bahdanau et al. 2015, figure 3: as a figure, in the terminal, and as a plain HTML table."""
+"""Heat maps, in the style of Bahdanau et al. 2015, figure 3: as a figure, in the terminal, and as an HTML table."""
 
 import math
 from collections.abc import Sequence
@@ -129,7 +129,9 @@ def html_table(trace: Trace) -> str:
     lines = []
     for label, weights in zip(trace.target, trace.weights.tolist(), strict=True):
         shares = (abs(weights[place]) / largest for place in order)
-        cells = (f"<td{html_shade(share)}>{weights[place]:.2f}</td>" for share, place in zip(shares, order, strict=True))
+        cells = (
+            f"<td{html_shade(share)}>{weights[place]:.2f}</td>" for share, place in zip(shares, order, strict=True)
+        )
         lines.append(f"<tr><th>{html_label(label)}</th>{''.join(cells)}</tr>")
     return f"<table>{_html_caption(trace.main)}<tr><th></th>{head}</tr>{''.join(lines)}</table>"
 

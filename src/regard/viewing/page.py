@@ -2,7 +2,7 @@
 
 Nothing is loaded from anywhere. Where scripts do not run, as in a notebook that is not trusted, a table is shown. The
 components of `web/` are ES modules, which a server delivers as they are. A page without a server cannot import modules,
-so they are joined here: each becomes a function that returns what it exports, in the order in which they need each other.
+so they are joined here: each becomes a function that returns what it exports, after those that it needs.
 """
 
 import base64
@@ -80,9 +80,7 @@ def page(component: str, *, title: str) -> str:
     Its content security policy allows this script and embedded images, and no connection at all.
     """
     # The script and the component, which escapes its parts, stand in the page as they are.
-    return _PAGE.substitute(
-        title=escape(title), policy=escape(_policy(script())), component=component, script=script()
-    )
+    return _PAGE.substitute(title=escape(title), policy=escape(_policy(script())), component=component, script=script())
 
 
 def script_json(value: Any) -> str:

@@ -43,7 +43,7 @@ class ReadingView(View):
         style: str = "word_by_word",
         title: str | None = None,
     ) -> "InlineFigure":
-        """The lines with the surprisal of each word in bits; or, as of other traces, "heat_map", "heat_maps", "lines"."""
+        """The lines with the surprisal of each word in bits; or a heat map or lines, as of other traces."""
         from regard.viewing.figures import add_note
 
         selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)

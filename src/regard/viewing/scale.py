@@ -1,6 +1,7 @@
 """From weights to colours: the range of a map, shades with readable ink on them, and large maps reduced."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -53,7 +54,7 @@ def fractions(colour: Colour) -> tuple[float, float, float]:
     return red / 255, green / 255, blue / 255
 
 
-def rgb(colour: Colour) -> str:
+def rgb(colour: Sequence[int]) -> str:
     """A colour as rich takes it."""
     return "rgb({},{},{})".format(*colour)
 

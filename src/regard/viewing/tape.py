@@ -56,8 +56,8 @@ class TapeView(View):
     def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """Input, output, for each head what it wrote or read and where it was, and the memory over time and at the end.
 
-        What a head adds is drawn as it reaches the slot where most of it is added. The memory over time shows the root mean
-        square of each slot. Wrong bits of the output are crossed out. Slots that no head used are not drawn.
+        What a head adds is drawn as it reaches the slot where most of it is added. The memory over time shows the root
+        mean square of each slot. Wrong bits of the output are crossed out. Slots that no head used are not drawn.
         """
         from regard.viewing.figures import InlineFigure, add_title
 
@@ -84,8 +84,8 @@ class TapeView(View):
     def terminal(self, *, width: int = 80, colour: bool = True) -> RenderableType:  # type: ignore[override]
         """The same panels for a terminal, a character for each step; without `colour`, in five shades.
 
-        What the heads read and added is left out. A tape longer than the terminal is wide is reduced: each character shows
-        the largest number of its steps.
+        What the heads read and added is left out. A tape longer than the terminal is wide is reduced: each character
+        shows the largest number of its steps.
         """
         panels, memory = _panels(self.trace)
         room = max(10, width - 6)
@@ -99,7 +99,9 @@ class TapeView(View):
             largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
             for row, numbers in enumerate((values / largest).tolist()):
                 cells = [
-                    Text("✗", style="bold red") if wrong is not None and wrong[row, column] > 0 else _cell(number, colour)
+                    Text("✗", style="bold red")
+                    if wrong is not None and wrong[row, column] > 0
+                    else _cell(number, colour)
                     for column, number in enumerate(numbers)
                 ]
                 label = _number(panel, panel.first + row * down) if row % 5 == 0 else ""

@@ -27,7 +27,7 @@ MEASURED = "attention_measured"
 """The name, in metrics.json and in the extras of a trace, of a line that says how right such attention is."""
 
 
-_OWN_VIEWS = {
+OWN_VIEWS = {
     "caption": "image:ImageView",
     "document": "document:DocumentView",
     "glimpses": "glimpses:GlimpsesView",
@@ -214,9 +214,9 @@ def view(result: Any) -> View:
 
 def view_class(kind: str) -> type[View]:
     """The class that draws a kind of trace: its own, or heat maps."""
-    if kind not in _OWN_VIEWS:
+    if kind not in OWN_VIEWS:
         return View
-    file, _, name = _OWN_VIEWS[kind].partition(":")
+    file, _, name = OWN_VIEWS[kind].partition(":")
     found: type[View] = getattr(import_module(f"regard.viewing.{file}"), name)
     return found
 
