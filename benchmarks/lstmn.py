@@ -21,7 +21,7 @@ from torch import Tensor
 
 from regard.data.batches import CostBatches
 from regard.data.text import read_lines
-from regard.decoders.recurrent_readers import LSTMNReader
+from regard.encoders.lstmn_reader import LSTMNReader
 from regard.kernels.lstmn import lstmn_reference
 from regard.layers.lstmn import LSTMN
 

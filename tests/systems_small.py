@@ -7,9 +7,8 @@ from torch import nn
 
 from regard import Attention, align, score
 from regard.attention.coverage import Coverage
-from regard.decoders.adaptive import Adaptive
 from regard.decoders.bahdanau import Bahdanau
-from regard.decoders.captions import ShowAndTell, ShowAttendTell
+from regard.decoders.captions import Adaptive, ShowAndTell, ShowAttendTell
 from regard.decoders.luong import Luong
 from regard.decoders.protocol import Decoder
 from regard.decoders.transformer import TransformerDecoder

@@ -77,7 +77,7 @@ def test_each_system_has_the_same_files():
 
 
 def test_rooms_have_names():
-    nameless = {"utils", "util", "common", "helpers", "helper", "base", "registry", "misc"}
+    nameless = {"utils", "util", "common", "helpers", "helper", "base", "misc"}
     assert not [file for file in FILES if nameless & set(file.relative_to(ROOT).with_suffix("").parts)]
 
 

@@ -1,5 +1,7 @@
 """Sentence pairs: encoded on access, padded to batches, with and without BPE dropout."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from torch.utils.data import DataLoader
 
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
-from regard.data.pairs import Batch, DropoutCorpus, GuidedPairs, TextPairs, collate, padded_sizes
+from regard.data.pairs import Batch, CorpusPairs, TextPairs, collate, padded_sizes
 from regard.data.tokenizer import END, PAD, START, Tokenizer
 from regard.errors import DataError, OptionError
 
@@ -49,9 +51,9 @@ def test_links_between_words_guide_all_their_pieces(tmp_path, dropout, split):
     corpus = Corpus.build(
         [(source, target, links)], tokenizer, tokenizer, tmp_path, linked=True, split=split, progress=False
     )
-    examples = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=dropout, seed=1) if dropout else corpus
     place = (3, 0) if dropout else 0
-    sources, targets, right = GuidedPairs(examples, corpus, tokenizer, tokenizer, split=split)[place]
+    examples = CorpusPairs(corpus, tokenizer, tokenizer, dropout=dropout, linked=True, split=split)
+    sources, targets, right = examples[place]
     pieces = [tokenizer.word_index(side, split=split) for side in (sources, targets)]
     linked = {(pieces[0][j], pieces[1][i]) for i, j in np.argwhere(right)}
     assert linked == {tuple(link) for link in links.tolist()}
@@ -133,22 +135,79 @@ def test_an_empty_side_is_refused(tokenizer):
         TextPairs([("a", "b"), ("a", " ")], tokenizer, tokenizer)
 
 
+def as_lists(pair):
+    return tuple(side.tolist() for side in pair)
+
+
 def test_a_corpus_with_dropout_is_tokenized_again_in_each_epoch_and_keeps_its_text(tokenizer, tmp_path):
     pairs = [("animal street animal", "street street")] * 5
     corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
-    dropping, other = (DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5, seed=seed) for seed in (1, 2))
+    dropping, other = (CorpusPairs(corpus, tokenizer, tokenizer, dropout=0.5, seed=seed) for seed in (1, 2))
     assert len(dropping) == 5
     assert dropping.lengths.tolist() == corpus.lengths.tolist()
-    drawn = [dropping[epoch, 0] for epoch in range(20)]
-    assert drawn == [dropping[epoch, 0] for epoch in range(20)], "the epoch and the index decide"
-    assert drawn != [other[epoch, 0] for epoch in range(20)], "and the seed"
+    drawn = [as_lists(dropping[epoch, 0]) for epoch in range(20)]
+    assert drawn == [as_lists(dropping[epoch, 0]) for epoch in range(20)], "the epoch and the index decide"
+    assert drawn != [as_lists(other[epoch, 0]) for epoch in range(20)], "and the seed"
+    assert drawn != [as_lists(dropping[epoch, 1]) for epoch in range(20)]
     assert len({tuple(source) for source, _ in drawn}) > 1
     assert {(tokenizer.decode(source), tokenizer.decode(target)) for source, target in drawn} == {pairs[0]}
 
 
+def test_neither_the_batch_nor_what_was_remembered_changes_what_is_dropped(tokenizer, tmp_path, monkeypatch):
+    texts = ["animal street animal", "the street, the animal's", "street", "animal animal animal animal"]
+    corpus = Corpus.build([(text, text) for text in texts], tokenizer, tokenizer, tmp_path, progress=False)
+    places = [(epoch, index) for epoch in range(3) for index in range(4)]
+
+    def drawn(groups):
+        examples = CorpusPairs(corpus, tokenizer, tokenizer, dropout=0.3, seed=1)
+        found = {}
+        for group in groups:
+            found |= zip(group, map(as_lists, examples.__getitems__(group)), strict=True)
+        return [found[place] for place in places]
+
+    alone = drawn([[place] for place in places])
+    assert drawn([places]) == drawn([places[7:], places[:7]]) == alone
+    for limit in ("MAX_STATES", "MAX_WORDS"):
+        monkeypatch.setattr(f"regard.data.pairs.{limit}", 1)
+        assert drawn([places[::2], places[1::2]]) == alone
+
+
+@pytest.mark.parametrize("dropout", [0.1, 0.5])
+def test_words_are_divided_as_often_in_each_way_as_by_the_plain_definition(tmp_path, dropout):
+    words = ["unlikely", "likely", "likelihood", "like", "kelly", "like"]
+    tokenizer = Tokenizer.train([" ".join(words)] * 3, size=60, minimum_count=1)
+    count, draws = 4000, 4
+    corpus = Corpus.build([(" ".join(words), "like")] * count, tokenizer, tokenizer, tmp_path, progress=False)
+    examples = CorpusPairs(corpus, tokenizer, tokenizer, dropout=dropout, seed=3)
+    found = [Counter() for _ in words]
+    for epoch in range(draws):
+        for source, _ in examples.__getitems__([(epoch, index) for index in range(count)]):
+            owners = np.array(tokenizer.word_index(source))
+            for number in range(len(words)):
+                found[number][tuple(source[owners == number].tolist())] += 1
+    for word, counts in zip(words, found, strict=True):
+        for pieces, chance in distribution(tokenizer, word, dropout).items():
+            deviation = np.sqrt(chance * (1 - chance) / (draws * count))
+            assert counts[pieces] / (draws * count) == pytest.approx(chance, abs=5 * deviation + 1e-4)
+
+
+def distribution(tokenizer, word, dropout):
+    """How likely each way to divide a word is, by following the definition through every merge that may be left out."""
+    merges, chances, done = tokenizer.merge_dropout(), {}, Counter()
+    chances[merges.spelled(f" {word}")] = 1.0
+    while chances:
+        ids, chance = chances.popitem()
+        for after in merges.following(ids):
+            chances[after] = chances.get(after, 0.0) + chance * (1 - dropout)
+            chance *= dropout
+        done[ids] += chance
+    assert sum(done.values()) == pytest.approx(1)
+    return done
+
+
 def test_the_number_of_workers_does_not_change_what_is_dropped(tokenizer, tmp_path):
     corpus = Corpus.build([("animal street animal", "street street")] * 5, tokenizer, tokenizer, tmp_path)
-    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.5, seed=1)
+    dropping = CorpusPairs(corpus, tokenizer, tokenizer, dropout=0.5, seed=1)
     found = []
     for workers in (0, 1, 2):
         batches = CostBatches(padded_sizes(corpus.lengths), max_cost=16, shuffle=True, seed=1, with_epoch=True)
@@ -162,14 +221,14 @@ def test_the_number_of_workers_does_not_change_what_is_dropped(tokenizer, tmp_pa
     assert found[0][0] != found[0][1]
 
 
-def test_sentences_with_unknown_pieces_are_kept_as_stored_under_dropout(tokenizer, tmp_path):
+def test_words_with_unknown_pieces_are_kept_as_stored_under_dropout(tokenizer, tmp_path):
     pairs = [("animal \u4e16\u754c street", "animal"), ("street", "\u4e16animal")]
     corpus = Corpus.build(pairs, tokenizer, tokenizer, tmp_path, progress=False)
-    dropping = DropoutCorpus(corpus, tokenizer, tokenizer, dropout=0.9, seed=1)
+    dropping = CorpusPairs(corpus, tokenizer, tokenizer, dropout=0.9, seed=1)
     for epoch in range(10):
-        (source, animal), (street, target) = dropping[epoch, 0], dropping[epoch, 1]
-        assert source == corpus[0][0].tolist()
+        (source, animal), (street, target) = as_lists(dropping[epoch, 0]), as_lists(dropping[epoch, 1])
+        assert tokenizer.decode(source) == tokenizer.decode(corpus[0][0])
         assert target == corpus[1][1].tolist()
         assert (tokenizer.decode(animal), tokenizer.decode(street)) == ("animal", "street")
     with pytest.raises(OptionError, match="between 0 and 1; got 2"):
-        DropoutCorpus(corpus, tokenizer, tokenizer, dropout=2.0, seed=1)
+        CorpusPairs(corpus, tokenizer, tokenizer, dropout=2.0, seed=1)

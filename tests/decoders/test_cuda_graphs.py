@@ -7,8 +7,8 @@ import torch
 from systems_small import HIDDEN, VOCABULARY, make
 
 from regard.attention.mask import padding
-from regard.decoders.cuda_graphs import GraphedLoop, pad_axes, round_up
 from regard.encoders.encoded import Encoded
+from regard.kernels.cuda_graphs import GraphedLoop, pad_axes, round_up
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a CUDA GPU")
 

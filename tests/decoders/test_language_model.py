@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from regard.decoders.language_model import LanguageModel
-from regard.decoders.recurrent_readers import LSTMNReader, LSTMReader
-from regard.decoders.self_attention_reader import SelfAttentionReader
-from regard.search.greedy import greedy
+from regard.encoders.lstmn_reader import LSTMNReader
+from regard.encoders.readers import LSTMReader, SelfAttentionReader
+from regard.search.choice import greedy
 from regard.search.hypothesis import Rules
 from regard.search.options import Search
 from regard.search.search import search

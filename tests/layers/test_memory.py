@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import OptionError
-from regard.kernels.memory_access import HeadSizes, access, instructions
+from regard.kernels.turing_heads import HeadSizes, access, instructions
 from regard.layers.memory import INITIAL_CONTENT, ExternalMemory, MemoryState, access_reference
 
 SIZES = [HeadSizes(1, 1, 5, 1), HeadSizes(2, 3, 3, 2), HeadSizes(3, 1, 2, 0), HeadSizes(1, 2, 5, 5)]

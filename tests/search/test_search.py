@@ -11,10 +11,9 @@ from regard.decoders.protocol import Decoder, Step
 from regard.encoders.encoded import Encoded
 from regard.errors import NonFiniteError, OptionError
 from regard.search.beam import beam
-from regard.search.greedy import greedy
+from regard.search.choice import greedy, sample
 from regard.search.hypothesis import Rules
 from regard.search.options import Search
-from regard.search.sample import sample
 from regard.search.search import search
 
 RULES = Rules(start=START, end=END, banned=(PAD,), max_length=6)

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from regard.errors import DataError, OptionError
-from regard.worlds.digits import DIGITS, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
-from regard.worlds.digits.images import INK_LEVEL
+from regard.worlds.digits import DIGITS, INK_LEVEL, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
 
 
 @pytest.fixture(scope="module")

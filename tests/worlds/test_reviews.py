@@ -5,10 +5,9 @@ from itertools import islice
 import pytest
 
 from regard.errors import OptionError
-from regard.worlds.reviews import LABELS, reviews, statistics
-from regard.worlds.reviews.review import _ADJECTIVES, _VERBS
+from regard.worlds.reviews import ADJECTIVES, LABELS, VERBS, reviews, statistics
 
-SIDES = {word: side for words in (_ADJECTIVES, _VERBS) for side in (0, 1) for word in words[side]}
+SIDES = {word: side for words in (ADJECTIVES, VERBS) for side in (0, 1) for word in words[side]}
 
 
 def test_the_marked_words_alone_give_the_label():

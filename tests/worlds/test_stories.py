@@ -5,9 +5,7 @@ from itertools import islice
 import pytest
 
 from regard.errors import OptionError
-from regard.worlds.stories import NONE, statistics, stories
-from regard.worlds.stories.lexicon import NOUNS, PREDICATES, Noun, plural_of
-from regard.worlds.stories.story import is_noun
+from regard.worlds.stories import NONE, NOUNS, PREDICATES, Noun, is_noun, plural_of, statistics, stories
 
 FORMS = {
     form: Noun(form, kind, form != word)

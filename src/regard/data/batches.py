@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice, pairwise
 from typing import Any
 
@@ -198,7 +198,7 @@ class BatchLoader(DataLoader[Any]):
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         # A generator starts with the first batch: Lightning sets the epoch only after it has asked for an iterator.
         self._done = self._batches.start
-        with _single_threaded_tokenizers():
+        with _single_threaded_tokenizers() if self.num_workers else nullcontext():
             batches = super().__iter__()
         for batch in batches:
             self._done += 1

@@ -3,31 +3,25 @@
 The tokenizers library has it too, but draws from a generator of its own that cannot be seeded.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from random import Random
 
-MAX_STATES = 200_000
-"""States of words that are remembered; beyond, all are forgotten."""
+import numpy as np
+from jaxtyping import Float, Int, UInt
 
-
-class _State:
-    """The pieces of a word at some point of its merges, as ids, and the states that may follow."""
-
-    __slots__ = ("following", "ids")
-
-    def __init__(self, ids: tuple[int, ...]) -> None:
-        self.ids = ids
-        self.following: tuple[_State, ...] | None = None
-        """The states after each merge that is possible, that of the first rank first; None where it is not known."""
+PART = 8192
+"""How many words are drawn at once."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 class MergeDropout:
     """Splits words into pieces by byte-pair encoding in which each possible merge is left out with a probability.
 
     In each step, the merges that are possible are tried in the order of their ranks; the first that is not left out is
-    made. The word is done when none is left. What can follow a state of a word is remembered, since most words occur
-    again and again.
+    made. The word is done when none is left.
     """
 
     def __init__(self, vocabulary: Mapping[str, int], merges: Sequence[Sequence[str]], unknown: int) -> None:
@@ -36,32 +30,156 @@ class MergeDropout:
             (vocabulary[left], vocabulary[right]): (rank, vocabulary[left + right])
             for rank, (left, right) in enumerate(merges)
         }
-        self._words: dict[str, _State] = {}
-        self._states: dict[tuple[int, ...], _State] = {}
 
     def __call__(self, word: str, dropout: float, random: Random) -> tuple[int, ...]:
-        """The ids of the pieces of a word; characters that are no piece are unknown."""
-        state, draw = self._words.get(word), random.random
-        if state is None:
-            if len(self._states) >= MAX_STATES:
-                self._words, self._states = {}, {}
-            characters = (self._vocabulary.get(character, self._unknown) for character in word)
-            state = self._words[word] = self._state(tuple(characters))
-        while True:
-            following = self._after(state) if state.following is None else state.following
-            for after in following:
-                if draw() >= dropout:
-                    state = after
-                    break
-            else:
-                return state.ids
+        """The ids of the pieces of one word; characters that are no piece are unknown."""
+        ids = self.spelled(word)
+        while kept := [after for after in self.following(ids) if random.random() >= dropout][:1]:
+            ids = kept[0]
+        return ids
 
-    def _after(self, state: _State) -> tuple[_State, ...]:
-        ids = state.ids
-        pairs = enumerate(pairwise(ids))
-        possible = sorted((*self._merges[pair], place) for place, pair in pairs if pair in self._merges)
-        state.following = tuple(self._state((*ids[:place], merged, *ids[place + 2 :])) for _, merged, place in possible)
-        return state.following
+    def spelled(self, word: str) -> tuple[int, ...]:
+        """A word as the ids of its characters."""
+        return tuple(self._vocabulary.get(character, self._unknown) for character in word)
 
-    def _state(self, ids: tuple[int, ...]) -> _State:
-        return self._states.setdefault(ids, _State(ids))
+    def count(self, ids: tuple[int, ...]) -> int:
+        """How many merges are possible."""
+        return sum(pair in self._merges for pair in pairwise(ids))
+
+    def following(self, ids: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The pieces after each merge that is possible, that of the first rank first."""
+        merges = self._merges
+        possible = sorted((*merges[pair], place) for place, pair in enumerate(pairwise(ids)) if pair in merges)
+        return ((*ids[:place], merged, *ids[place + 2 :]) for _, merged, place in possible)
+
+
+class ManyWords:
+    """Draws the pieces of many words at once: all words take one step of MergeDropout, then the next.
+
+    A state is a word at some point of its merges: a number that stands for the ids of its pieces and for the states
+    that may follow. States are remembered, since most words occur again and again.
+    """
+
+    def __init__(self, merges: MergeDropout) -> None:
+        self._merges = merges
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all states; their numbers have no meaning any more."""
+        self._ids: list[tuple[int, ...]] = []
+        self._numbers: dict[tuple[int, ...], int] = {}
+        # Of each state: its pieces, and the states after each merge that is possible (-1: not known yet).
+        self._pieces, self._first_piece, self._num_pieces = Column(), Column(), Column()
+        self._following, self._first_following, self._num_following = Column(), Column(), Column()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def spelled(self, word: str) -> int:
+        """The state of a word that is still spelled in characters."""
+        return self._state(self._merges.spelled(word))
+
+    def fixed(self, ids: Sequence[int]) -> int:
+        """A state of these pieces that are never merged."""
+        return self._add(tuple(ids), num_following=0)
+
+    def draw(self, states: Int[np.ndarray, "n"], keys: UInt[np.ndarray, "n"], dropout: float) -> Int[np.ndarray, "n"]:
+        """The states in which words end that begin in these. The keys, one of each word, decide what is left out."""
+        ends = states.copy()
+        # Large temporary arrays would be returned to the operating system after each operation.
+        for start in range(0, len(ends), PART):
+            self._draw(ends[start : start + PART], keys[start : start + PART], dropout)
+        return ends
+
+    def pieces(self, states: Int[np.ndarray, "n"]) -> tuple[Int[np.ndarray, "m"], Int[np.ndarray, "n"]]:
+        """The ids of the pieces of all these states in a row, and how many each has."""
+        counts = self._num_pieces.array[states]
+        return self._pieces.array[ranges(self._first_piece.array[states], counts)], counts
+
+    def _draw(self, ends: Int[np.ndarray, "n"], keys: UInt[np.ndarray, "n"], dropout: float) -> None:
+        active = np.arange(len(ends))
+        while len(active):
+            now = ends[active]
+            keys = mixed(keys + _GOLDEN)
+            skipped = _failures(keys, dropout)
+            goes = np.flatnonzero(skipped < self._num_following.array[now])
+            active, keys, now, skipped = active[goes], keys[goes], now[goes], skipped[goes]
+            places = self._first_following.array[now] + skipped
+            after = self._following.array[places]
+            if len(new := np.flatnonzero(after < 0)):
+                after[new] = [self._after(*each) for each in zip(now[new].tolist(), skipped[new].tolist(), strict=True)]
+                self._following.array[places] = after
+            ends[active] = after
+
+    def _after(self, state: int, skipped: int) -> int:
+        return self._state(next(islice(self._merges.following(self._ids[state]), skipped, None)))
+
+    def _state(self, ids: tuple[int, ...]) -> int:
+        if (state := self._numbers.get(ids)) is None:
+            state = self._numbers[ids] = self._add(ids, self._merges.count(ids))
+        return state
+
+    def _add(self, ids: tuple[int, ...], num_following: int) -> int:
+        columns = (
+            (self._pieces, self._first_piece, self._num_pieces),
+            (self._following, self._first_following, self._num_following),
+        )
+        for row, (values, first, count) in zip((ids, (-1,) * num_following), columns, strict=True):
+            first.new.append(len(values))
+            count.new.append(len(row))
+            values.new += row
+        self._ids.append(ids)
+        return len(self._ids) - 1
+
+
+class Column:
+    """A growing array of integers: numbers are appended to a list, and moved to the array when it is read."""
+
+    def __init__(self) -> None:
+        self._array, self._size = np.zeros(1024, np.int64), 0
+        self.new: list[int] = []
+
+    def __len__(self) -> int:
+        return self._size + len(self.new)
+
+    @property
+    def array(self) -> Int[np.ndarray, "_"]:
+        """The numbers, with room behind them."""
+        if self.new:
+            size = len(self)
+            if size > len(self._array):
+                self._array = np.concatenate([self._array[: self._size], np.zeros(2 * size - self._size, np.int64)])
+            self._array[self._size : size] = self.new
+            self._size, self.new = size, []
+        return self._array
+
+
+def mixed(keys: UInt[np.ndarray, "*n"]) -> UInt[np.ndarray, "*n"]:
+    """Numbers that look random, one for each key of 64 bits: the last steps of SplitMix64 (Steele et al. 2014)."""
+    keys = (keys ^ (keys >> np.uint64(30))) * _FACTORS[0]
+    keys = (keys ^ (keys >> np.uint64(27))) * _FACTORS[1]
+    return np.asarray(keys ^ (keys >> np.uint64(31)))
+
+
+def combined(key: UInt[np.ndarray, "#n"], number: Int[np.ndarray, "n"]) -> UInt[np.ndarray, "n"]:
+    """A key that depends on another key and on a number."""
+    return mixed(key + _GOLDEN * (number.astype(np.uint64) + np.uint64(1)))
+
+
+def ranges(starts: Int[np.ndarray, "n"], counts: Int[np.ndarray, "n"]) -> Int[np.ndarray, "m"]:
+    """start, start + 1, ... for each start, so many as its count says, all in a row."""
+    before = np.cumsum(counts) - counts
+    return np.asarray(np.repeat(starts - before, counts) + np.arange(int(counts.sum())))
+
+
+def _failures(random: UInt[np.ndarray, "n"], failure: float) -> Int[np.ndarray, "n"]:
+    """How many trials fail before the first that succeeds, where each fails with this probability."""
+    uniform: Float[np.ndarray, "n"] = (random >> np.uint64(11)) * 2.0**-53
+    failures = np.zeros(len(random), np.int64)
+    rest = np.flatnonzero(uniform < failure)
+    if failure >= 1:
+        failures[rest] = np.iinfo(np.int64).max
+    elif len(rest):
+        # P(failures >= k) = failure ** k; a zero has failed very often.
+        failures[rest] = np.log(np.maximum(uniform[rest], 2.0**-54)) / math.log(failure)
+    return failures

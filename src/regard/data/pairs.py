@@ -1,22 +1,29 @@
 """Sentence pairs as ids: examples that are encoded on demand, and padded batches of them."""
 
+import hashlib
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from random import Random
-from typing import Any, SupportsIndex
+from itertools import pairwise
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, UInt
 from torch import Tensor
 
 from regard.data.alignments import LinkArray
 from regard.data.batches import pad
 from regard.data.corpus import Corpus
+from regard.data.merge_dropout import Column, ManyWords, combined, ranges
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
 from regard.errors import DataError
+
+MAX_STATES = 500_000
+"""States of words that are remembered for BPE dropout; beyond, all are forgotten."""
+MAX_WORDS = 20_000_000
+"""Words of sentences that are remembered; beyond, all are forgotten."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,84 +114,146 @@ class TextPairs:
         return np.array([(len(source), len(target)) for source, target in encoded], dtype=np.int64).reshape(-1, 2)
 
 
-class DropoutCorpus:
-    """A corpus whose sentences are tokenized again in each epoch, with BPE dropout.
+class CorpusPairs:
+    """Pairs of a corpus as ids, with BPE dropout and with the links between their words, if there are any.
 
-    A pair is fetched by its epoch and index, as the batches of `CostBatches(..., with_epoch=True)` name it. These and
-    the seed alone decide which merges are skipped: neither the batch nor the worker that prepares it matters, and a
-    resumed run sees what it would have seen. The text is decoded from the stored ids, so nothing but the store is
-    needed. A sentence with an unknown piece is returned as stored, since its text cannot be recovered. `lengths` are
-    those without dropout, which yields more pieces: max_cost of CostBatches is a target and not a bound.
+    With `dropout`, sentences are tokenized again in each epoch: a pair is fetched by its epoch and index, as the
+    batches of `CostBatches(..., with_epoch=True)` name it. These and the seed alone decide which merges are skipped:
+    neither the batch nor the worker that prepares it matters, and a resumed run sees what it would have seen. The
+    words are those of the stored ids, so nothing but the store is needed. A word with an unknown piece keeps its stored
+    pieces, since its text cannot be recovered. `lengths` are those without dropout, which yields more pieces: max_cost
+    of CostBatches is a target and not a bound.
+
+    With `linked`, a third part of each pair says which source ids each target id should attend to, from the word links
+    of the corpus; with `split`, links are between the words of `split_words`.
     """
 
     def __init__(
-        self, corpus: Corpus, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, dropout: float, seed: int
+        self,
+        corpus: Corpus,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        dropout: float = 0.0,
+        seed: int = 0,
+        linked: bool = False,
+        split: bool = False,
     ) -> None:
-        self._corpus, self._dropout, self._seed = corpus, dropout, seed
+        self._corpus, self._dropout, self._linked, self._split = corpus, dropout, linked, split
         self._tokenizers = (source_tokenizer, target_tokenizer)
         for tokenizer in self._tokenizers:
             tokenizer.check_dropout(dropout)
+        self._sides = tuple(
+            _Words(corpus, side, tokenizer, dropout, split=split) for side, tokenizer in enumerate(self._tokenizers)
+        )
+        digest = hashlib.sha256(f"{seed}".encode()).digest()
+        self._keys = np.frombuffer(digest, "<u8", 2).astype(np.uint64)  # one for each side
         self.report = corpus.report
 
     def __len__(self) -> int:
         return len(self._corpus)
-
-    def __getitem__(self, place: tuple[int, int]) -> tuple[list[int], list[int]]:
-        epoch, index = place
-        random = Random(f"{self._seed} {epoch} {index}")  # noqa: S311 - not for secrets
-        source, target = (
-            self._encode(ids.tolist(), tokenizer, random)
-            for ids, tokenizer in zip(self._corpus[index], self._tokenizers, strict=True)
-        )
-        return source, target
 
     @property
     def lengths(self) -> Int[np.ndarray, "n 2"]:
         """Number of source and target ids of each pair, without dropout."""
         return self._corpus.lengths
 
-    def _encode(self, stored: list[int], tokenizer: Tokenizer, random: Random) -> list[int]:
-        if UNKNOWN in stored:
-            return stored
-        return tokenizer.encode(tokenizer.decode(stored), dropout=self._dropout, random=random)
+    def __getitem__(self, place: SupportsIndex | tuple[int, int]) -> tuple[Any, ...]:
+        return self.__getitems__([place])[0]
 
-
-class GuidedPairs:
-    """Examples of a corpus with the source ids that each target id should attend to, from the corpus's word links.
-
-    `examples` are the corpus itself, or a DropoutCorpus of it, where a place is an epoch and an index. With `split`,
-    links are between the words of `split_words`.
-    """
-
-    def __init__(
-        self,
-        examples: Any,
-        corpus: Corpus,
-        source_tokenizer: Tokenizer,
-        target_tokenizer: Tokenizer,
-        *,
-        split: bool = False,
-    ) -> None:
-        self._examples, self._corpus, self._split = examples, corpus, split
-        self._tokenizers = (source_tokenizer, target_tokenizer)
-        self.lengths = examples.lengths
-
-    def __len__(self) -> int:
-        return len(self._corpus)
-
-    def __getitem__(self, place: SupportsIndex | tuple[int, int]) -> tuple[Any, Any, Bool[np.ndarray, "m n"]]:
-        pair = self._examples[place]
-        index = place[1] if isinstance(place, tuple) else operator.index(place)
-        return *pair, self._table(pair, self._corpus.links(index))
-
-    def _table(self, pair: tuple[Any, Any], links: LinkArray) -> Bool[np.ndarray, "m n"]:
-        if not len(links):
-            return np.zeros((len(pair[1]), len(pair[0])), dtype=bool)
+    def __getitems__(self, places: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The pairs at several places at once; a DataLoader fetches a batch with this method."""
+        pairs = [place if isinstance(place, tuple) else (0, operator.index(place)) for place in places]
+        epochs, indices = np.array(pairs).T
         source, target = (
-            np.array(tokenizer.word_index(side, split=self._split))
-            for tokenizer, side in zip(self._tokenizers, pair, strict=True)
+            words.drawn(indices, combined(combined(key, epochs), indices))
+            for words, key in zip(self._sides, self._keys[:, None], strict=True)
         )
-        # An unknown character may join or split words, so that a link is outside of them.
-        words = np.zeros((max(target[-1], links[:, 1].max()) + 1, max(source[-1], links[:, 0].max()) + 1), dtype=bool)
-        words[links[:, 1], links[:, 0]] = True
-        return np.asarray(words[target[:, None], source])
+        if not self._linked:
+            return list(zip(source.rows, target.rows, strict=True))
+        links = map(self._corpus.links, indices.tolist())
+        return list(zip(source.rows, target.rows, map(_table, links, target.words, source.words), strict=True))
+
+
+class _Drawn(NamedTuple):
+    """Sentences as ids, and of each id the number of its word in the sentence."""
+
+    rows: list[Int[np.ndarray, "_"]]
+    words: list[Int[np.ndarray, "_"]]
+
+
+class _Words:
+    """Divides the sentences of one side of a corpus into words, and each word into pieces anew."""
+
+    def __init__(self, corpus: Corpus, side: int, tokenizer: Tokenizer, dropout: float, *, split: bool) -> None:
+        self._corpus, self._side, self._tokenizer = corpus, side, tokenizer
+        self._dropout, self._split = dropout, split
+        self._many = ManyWords(tokenizer.merge_dropout())
+        self._begins = np.array([tokenizer.begins_word(number) for number in range(len(tokenizer))])
+        self._forget()
+
+    def _forget(self) -> None:
+        self._many.forget()
+        # Of each chunk of ids, which is a word of `text.split()`: the states of its words.
+        self._chunks: dict[bytes, list[int]] = {}
+        # Of each sentence that has been met: the states of its words, and the numbers that links give them.
+        self._states, self._numbers = Column(), Column()
+        self._first, self._count = np.full((2, len(self._corpus)), -1)
+
+    def drawn(self, indices: Int[np.ndarray, "b"], keys: UInt[np.ndarray, "b"]) -> _Drawn:
+        """The sentences with pieces that the keys decide, one key for each sentence."""
+        if len(self._many) >= MAX_STATES or len(self._states) >= MAX_WORDS:
+            self._forget()
+        for index in np.unique(indices[self._first[indices] < 0]).tolist():
+            self._divide(index)
+        counts = self._count[indices]
+        places = ranges(self._first[indices], counts)
+        sentence = np.repeat(np.arange(len(indices)), counts)
+        within = places - self._first[indices][sentence]
+        ends = self._many.draw(self._states.array[places], combined(keys[sentence], within), self._dropout)
+        pieces, counts = self._many.pieces(ends)
+        numbers = np.repeat(self._numbers.array[places], counts)
+        return _Drawn(*_parts(np.repeat(sentence, counts), len(indices), pieces, numbers))
+
+    def _divide(self, index: int) -> None:
+        """Find the words of a sentence."""
+        ids = self._corpus[index][self._side]
+        self._first[index] = len(self._states)
+        data, size = ids.tobytes(), ids.itemsize
+        begins = [0, *(np.flatnonzero(self._begins[ids[1:]]) + 1).tolist(), len(ids)]
+        for number, (start, end) in enumerate(pairwise(begins)):
+            chunk = data[start * size : end * size]
+            if (states := self._chunks.get(chunk)) is None:
+                states = self._chunks[chunk] = self._words(ids[start:end].tolist())
+            self._states.new += states
+            self._numbers.new += [number] * len(states)
+        self._count[index] = len(self._states) - self._first[index]
+        if self._split:
+            self._numbers.new[-self._count[index] :] = range(self._count[index])
+
+    def _words(self, ids: list[int]) -> list[int]:
+        """The states of the words of a chunk, at their beginning."""
+        tokenizer = self._tokenizer
+        if self._dropout and UNKNOWN not in ids:
+            return [self._many.spelled(word) for word in tokenizer.unmerged(ids)]
+        if not self._split:
+            return [self._many.fixed(ids)]
+        owners = tokenizer.word_index(ids, split=True)
+        words = _parts(np.array(owners), owners[-1] + 1, np.array(ids))[0]
+        return [self._many.fixed(word.tolist()) for word in words]
+
+
+def _parts(owners: Int[np.ndarray, "n"], count: int, *arrays: np.ndarray) -> list[list[np.ndarray]]:
+    """Arrays divided by owner, 0 to count - 1; owners are in ascending order."""
+    bounds = [0, *np.cumsum(np.bincount(owners, minlength=count)).tolist()]
+    return [[array[start:end] for start, end in pairwise(bounds)] for array in arrays]
+
+
+def _table(links: LinkArray, target: Int[np.ndarray, "m"], source: Int[np.ndarray, "n"]) -> Bool[np.ndarray, "m n"]:
+    """Which source ids each target id should attend to; the ids are given by the numbers of their words."""
+    if not len(links):
+        return np.zeros((len(target), len(source)), dtype=bool)
+    # An unknown character may join or split words, so that a link is outside of them.
+    words = np.zeros((max(target[-1], links[:, 1].max()) + 1, max(source[-1], links[:, 0].max()) + 1), dtype=bool)
+    words[links[:, 1], links[:, 0]] = True
+    return np.asarray(words[target[:, None], source])

@@ -264,6 +264,16 @@ class Tokenizer:
             raise DataError(f"its unknown piece is {unknown!r:.80}, not {SPECIALS[UNKNOWN]!r}.")
         return tokenizer
 
+    def merge_dropout(self) -> MergeDropout:
+        """Splits words with this "bpe" vocabulary, by BPE dropout; with another kind, none can be split."""
+        model = json.loads(self._engine.to_str())["model"]
+        return MergeDropout(model.get("merges", ()) and model["vocab"], model.get("merges", ()), UNKNOWN)
+
+    def unmerged(self, ids: Ids) -> list[str]:
+        """Return the words of the ids, with their leading space, where merges never cross."""
+        text = "".join(self._text(number) for number in _numbers(ids))
+        return [word for word, _ in self._engine.pre_tokenizer.pre_tokenize_str(text)]
+
     def _encode_with_dropout(self, text: str, dropout: float, random: Random) -> list[int]:
         self.check_dropout(dropout)
         words = self._engine.pre_tokenizer.pre_tokenize_str(_normalise(text, self.lowercase))
@@ -271,8 +281,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _merge_dropout(self) -> MergeDropout:
-        model = json.loads(self._engine.to_str())["model"]
-        return MergeDropout(model["vocab"], model["merges"], UNKNOWN)
+        return self.merge_dropout()
 
     def _split_index(self, ids: Ids) -> list[int]:
         texts = [self._text(number) for number in _numbers(ids)]

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.decoders.protocol import Decoder, Override, Step
-from regard.decoders.readers import Sentences
+from regard.encoders.readers import Sentences
 from regard.layers.dropout import LockedDropout
 
 

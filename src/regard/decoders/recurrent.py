@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from regard.attention.align import Soft
 from regard.attention.attend import Attended, Attention
 from regard.attention.memory import Memory
-from regard.decoders.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled, Weights
 from regard.encoders.encoded import Encoded
+from regard.kernels.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.kernels.hoisted import hoisting
 from regard.layers.cells import uniform_
 

@@ -10,9 +10,8 @@ from regard.attention.heads import MultiHead
 from regard.attention.memory import Attended, Memory
 from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled, Weights
 from regard.encoders.encoded import Encoded
-from regard.encoders.transformer import embed_with_positions
 from regard.errors import OptionError
-from regard.layers.feedforward import FeedForward, Residual
+from regard.layers.transformer import FeedForward, Residual, embed_with_positions
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from regard.attention.attend import attend
 from regard.attention.score import Cosine
 from regard.errors import OptionError, ShapeError
 from regard.kernels.hoisted import Hoisted
-from regard.kernels.memory_access import HeadSizes, Instructions, access, instructions
+from regard.kernels.turing_heads import HeadSizes, Instructions, access, instructions
 
 Kernel = Literal["auto", "reference", "fused"]
 INITIAL_CONTENT = 1e-6

@@ -7,9 +7,9 @@ import torch
 
 from regard.decoders.protocol import Decoder, select
 from regard.search.beam import beam
+from regard.search.choice import sample
 from regard.search.hypothesis import Hypothesis, Rules
 from regard.search.options import Search
-from regard.search.sample import sample
 
 
 @torch.no_grad()

@@ -6,8 +6,7 @@ from small_models import small_captioner
 
 from regard.data.images import ImageReport, Images
 from regard.errors import DataError, OptionError
-from regard.metrics.captions import caption_words, cider_d
-from regard.metrics.grades import GRADES, MIN_CIDER_D, grade
+from regard.metrics.captions import GRADES, MIN_CIDER_D, caption_words, cider_d, grade
 from regard.systems.caption.gallery import GradedCaption, GradedCaptions, captions_of, grade_captions
 
 COLOURS = ["red", "green", "blue", "yellow", "purple"]

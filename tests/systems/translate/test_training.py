@@ -9,7 +9,7 @@ from command_line import write_lines
 
 from regard.data.batches import CostBatches
 from regard.data.corpus import Corpus
-from regard.data.pairs import GuidedPairs, TextPairs, collate
+from regard.data.pairs import CorpusPairs, TextPairs, collate
 from regard.data.tokenizer import Tokenizer
 from regard.errors import RegardError
 from regard.systems.run import read_recipe, train
@@ -179,7 +179,7 @@ def test_guidance_puts_the_attention_where_the_links_are(tmp_path, kind):
     model = Translator(TranslationConfig(embedding=32, dropout=0.0, **own), tokenizer, tokenizer)
     task = TranslationTask(model, TranslationTrain(guidance=3.0), total_steps=100)
     task.log = lambda *_, **__: None
-    guided = GuidedPairs(corpus, corpus, tokenizer, tokenizer)
+    guided = CorpusPairs(corpus, tokenizer, tokenizer, linked=True)
     batch = collate([guided[index] for index in range(10)])
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for _ in range(60):

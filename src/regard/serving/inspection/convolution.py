@@ -161,7 +161,7 @@ def routes(backend: Backend) -> APIRouter:
 
 
 def _table(body: TableRequest) -> TableAnswer:
-    from regard.encoders.layer_list import LayerSpec, tabulate
+    from regard.serving.inspection.layer_list import LayerSpec, tabulate
 
     layers = [LayerSpec(**layer.model_dump()) for layer in body.layers]
     found = tabulate(layers, (body.channels, body.height, body.width))
@@ -179,7 +179,7 @@ def _table(body: TableRequest) -> TableAnswer:
 
 
 def _networks() -> NetworksAnswer:
-    from regard.encoders.layer_list import known_networks
+    from regard.serving.inspection.layer_list import known_networks
 
     def part(net: Any) -> NetworkPart:
         channels, height, width = net.size

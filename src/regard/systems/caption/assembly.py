@@ -8,8 +8,7 @@ from torch import nn
 from regard.attention import align, score
 from regard.attention.attend import Attention
 from regard.data.tokenizer import PAD
-from regard.decoders.adaptive import Adaptive
-from regard.decoders.captions import ShowAndTell, ShowAttendTell
+from regard.decoders.captions import Adaptive, ShowAndTell, ShowAttendTell
 from regard.encoders.annotations import Frozen
 from regard.parts import build_part
 from regard.systems.caption.config import CaptionConfig

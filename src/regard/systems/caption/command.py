@@ -113,7 +113,7 @@ def gallery(
         Allow models that import custom code (package.module:Name).
     """
     from regard.data.images import Images
-    from regard.metrics.grades import GRADES
+    from regard.metrics.captions import GRADES
     from regard.systems.caption.gallery import captions_of, grade_captions
     from regard.systems.caption.model import Captioner
     from regard.viewing.gallery import GalleryCaption, save_gallery

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.batches import BatchLoader
-from regard.decoders.cuda_graphs import GraphedLoop
 from regard.errors import DataError
+from regard.kernels.cuda_graphs import GraphedLoop
 from regard.systems.glimpse.config import GlimpsesData, GlimpsesTrain, Policy
 from regard.systems.glimpse.data import DigitSplits, digit_world, read_splits
 from regard.systems.glimpse.evaluation import measure

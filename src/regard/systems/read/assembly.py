@@ -11,9 +11,8 @@ from regard.attention import align, score
 from regard.attention.attend import Attention
 from regard.data.tokenizer import PAD
 from regard.decoders.language_model import LanguageModel
-from regard.decoders.readers import BothWays, Sentences
-from regard.decoders.recurrent_readers import LSTMNReader, LSTMReader
-from regard.decoders.self_attention_reader import SelfAttentionReader
+from regard.encoders.lstmn_reader import LSTMNReader
+from regard.encoders.readers import Bidirectional, LSTMReader, SelfAttentionReader, Sentences
 from regard.layers.cells import uniform_
 from regard.layers.dropout import DroppedWords, LockedDropout
 from regard.systems.read.config import ReadingConfig
@@ -204,7 +203,7 @@ def build_reader(config: ReadingConfig, *, fusion: bool = False) -> nn.Module:
             feedforward_dim=config.feedforward_dim or None,
             span=config.span,
             attend_to_words=config.attend_to == "words",
-            both_ways=config.direction == "both",
+            bidirectional=config.direction == "both",
             look_back=config.look_back,
             dropout=config.layer_dropout,
         )
@@ -220,7 +219,7 @@ def build_reader(config: ReadingConfig, *, fusion: bool = False) -> nn.Module:
     def build() -> nn.Module:
         return (LSTMNReader if config.cell == "lstmn" else LSTMReader)(config.embedding, config.hidden, **sizes)
 
-    return BothWays(build(), build()) if config.direction == "both" else build()
+    return Bidirectional(build(), build()) if config.direction == "both" else build()
 
 
 def _output(config: ReadingConfig, embedding: nn.Embedding, num_words: int) -> nn.Module:

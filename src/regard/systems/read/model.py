@@ -14,7 +14,7 @@ from regard.data.batches import pad
 from regard.data.text import well_formed
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
 from regard.data.vocabulary import Vocabulary, join_words, split_words
-from regard.decoders.readers import Sentences
+from regard.encoders.readers import Sentences
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.search import search

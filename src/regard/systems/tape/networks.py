@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from regard.attention import mask
 from regard.attention.attend import attend
-from regard.decoders.cuda_graphs import STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
+from regard.kernels.cuda_graphs import STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.kernels.hoisted import hoisting
-from regard.kernels.memory_access import Instructions
+from regard.kernels.turing_heads import Instructions
 from regard.layers.controllers import CONTROLLERS
 from regard.layers.memory import ExternalMemory, Kernel, MemoryState
 

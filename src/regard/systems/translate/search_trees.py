@@ -6,8 +6,7 @@ from typing import Any
 import torch
 
 from regard.data.tokenizer import END
-from regard.search.beam import BeamStep
-from regard.search.beam_tree import BeamNode, BeamTree, beam_tree
+from regard.search.beam import BeamNode, BeamStep, BeamTree, beam_tree
 from regard.search.hypothesis import Hypothesis
 from regard.systems.translate.changes import Change
 from regard.systems.translate.decoding import UNCHANGED, SentenceDecoder, checked_search

@@ -13,7 +13,7 @@ from regard.attention.align import Hard
 from regard.attention.guidance import guidance_loss
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
-from regard.data.pairs import Batch, DropoutCorpus, GuidedPairs, TextPairs, collate, padded_sizes
+from regard.data.pairs import Batch, CorpusPairs, TextPairs, collate, padded_sizes
 from regard.data.tokenizer import END, PAD
 from regard.errors import OptionError
 from regard.files import write_text
@@ -156,9 +156,10 @@ class TranslationExperiment(Experiment[Translator]):
             sys.stderr.write(f"Training pairs: {corpus.report}.{held_out}\n")
         self._report = corpus.report
         dropout = data.bpe_dropout
-        examples: Any = DropoutCorpus(corpus, *tokenizers, dropout=dropout, seed=settings.seed) if dropout else corpus
-        if is_guided:
-            examples = GuidedPairs(examples, corpus, *tokenizers, split=split)
+        examples: Any = corpus
+        if dropout or is_guided:
+            options = {"dropout": dropout, "seed": settings.seed, "linked": is_guided, "split": split}
+            examples = CorpusPairs(corpus, *tokenizers, **options)
         valid = TextPairs(splits.valid, *tokenizers)
         sizes, valid_sizes = padded_sizes(examples.lengths), padded_sizes(valid.lengths)
         max_tokens = settings.max_tokens or choose_max_tokens(sizes)

@@ -7,8 +7,8 @@ import torch
 
 import regard
 from regard.encoders.image import AlexNet, LeNet5
-from regard.encoders.layer_list import MAX_LAYERS, LayerSpec, known_networks, tabulate
 from regard.errors import OptionError
+from regard.serving.inspection.layer_list import MAX_LAYERS, LayerSpec, known_networks, tabulate
 
 
 def outputs(found):

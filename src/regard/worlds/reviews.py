@@ -1,4 +1,17 @@
-"""An endless stream of reviews with their decisive sentences and words, and statistics of them."""
+"""Reviews: generated documents of which one or two sentences decide the class, among distractors.
+
+    i bought the camera in march .  my sister found the lens awful .  i did not find the screen dull .   -> positive
+
+The rules, by which each document has exactly one correct class:
+
+- Only the author's own verdict counts: a sentence in which "i" judges an aspect of the thing. There are one or two, and
+  two agree. A negation in it turns its meaning.
+- Opinions of other people, and about other things, use the same words, are as often positive as negative whatever the
+  class is, and count nothing. Facts have no opinion at all.
+
+The gold sentences are the author's verdicts; the gold words are their opinion words and negations. Counting opinion
+words is therefore not enough: a reader has to find who holds the opinion, and about what.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -23,37 +36,17 @@ _ASPECTS = {
     "book": ("plot", "style", "ending", "cover", "pacing", "dialogue"),
     "train": ("seat", "service", "window", "heating", "timetable", "ride"),
 }
-_ADJECTIVES = (
+ADJECTIVES = (
     (
-        "awful",
-        "dull",
-        "poor",
-        "terrible",
-        "boring",
-        "weak",
-        "disappointing",
-        "horrible",
-        "bad",
-        "sad",
-        "tiresome",
+        "awful", "dull", "poor", "terrible", "boring", "weak", "disappointing", "horrible", "bad", "sad", "tiresome",
         "ugly",
     ),
     (
-        "great",
-        "lovely",
-        "superb",
-        "wonderful",
-        "charming",
-        "strong",
-        "delightful",
-        "brilliant",
-        "good",
-        "fine",
-        "exciting",
-        "fresh",
+        "great", "lovely", "superb", "wonderful", "charming", "strong", "delightful", "brilliant", "good", "fine",
+        "exciting", "fresh",
     ),
-)
-_VERBS = (("hated", "regretted", "disliked"), ("loved", "enjoyed", "liked"))
+)  # fmt: skip
+VERBS = (("hated", "regretted", "disliked"), ("loved", "enjoyed", "liked"))
 _PEOPLE = ("sister", "brother", "neighbour", "friend", "colleague", "cousin", "teacher", "doctor")
 _ADVERBS = ("really", "very", "quite", "rather", "truly")
 _TIMES = ("yesterday", "today", "in march", "last week", "on monday", "in the summer", "two days ago")
@@ -139,7 +132,7 @@ def statistics(count: int = 2000) -> Statistics:
     """Measure a sample of the training reviews."""
     sample = list(islice(reviews("train"), count))
     test = {review.text for review in islice(reviews("test"), count)}
-    signs = {word: 2 * side - 1 for words in (_ADJECTIVES, _VERBS) for side in (0, 1) for word in words[side]}
+    signs = {word: 2 * side - 1 for words in (ADJECTIVES, VERBS) for side in (0, 1) for word in words[side]}
     right = 0.0
     for review in sample:
         balance = sum(signs.get(word, 0) for sentence in review.sentences for word in sentence)
@@ -182,7 +175,7 @@ def _opinion(random: Random, templates: tuple[str, ...], thing: str, side: int) 
     template = _pick(random, templates)
     negated = " not " in template
     said = 1 - side if negated else side
-    values = {"opinion": _pick(random, _ADJECTIVES[said]), "verb": _pick(random, _VERBS[said])}
+    values = {"opinion": _pick(random, ADJECTIVES[said]), "verb": _pick(random, VERBS[said])}
     sentence = _filled(random, template, thing, values)
     marked = {values["opinion"], values["verb"], "not"}
     return sentence, [place for place, word in enumerate(sentence) if word in marked]

@@ -1,90 +1,15 @@
-"""Readers that are recurrences: the LSTM, and the LSTMN, which attends to its past."""
-
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+"""A reader that attends to its past: a stack of long short-term memory networks (Cheng et al. 2016)."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from regard.attention.memory import Memory
-from regard.decoders.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
-from regard.decoders.readers import Sentences, existing_words
+from regard.encoders.readers import Sentences, existing_words, input_sizes, layer_inputs
 from regard.errors import OptionError
+from regard.kernels.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
 from regard.layers.dropout import LockedDropout
 from regard.layers.lstmn import LSTMN, Tape, Tapes
-
-
-class LSTMReader(nn.Module):
-    """A stack of LSTM layers, left to right."""
-
-    def __init__(
-        self,
-        input_dim: int,
-        hidden: int,
-        *,
-        num_layers: int = 1,
-        skip: bool = False,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.dim, self.skip, self.recurrent_dropout = hidden, skip, recurrent_dropout
-        self.layers = nn.ModuleList(
-            nn.LSTM(size, hidden, batch_first=True) for size in _input_sizes(input_dim, hidden, num_layers, skip)
-        )
-        self.dropout = LockedDropout(dropout)
-        for layer in self._layers():
-            word, recurrent, bias, other_bias = layer.parameters()
-            nn.init.xavier_uniform_(word)
-            with torch.no_grad():
-                for block in recurrent.split(hidden):
-                    nn.init.orthogonal_(block)
-                bias.zero_()
-                other_bias.zero_()
-                bias[hidden : 2 * hidden] = 1.0  # the forget gate starts open
-
-    def forward(
-        self,
-        words: Float[Tensor, "b n e"],
-        lengths: Int[Tensor, "b"] | None = None,
-        source: Sentences | None = None,
-        *,
-        weights: bool = False,
-    ) -> Sentences:
-        """Read whole sentences."""
-        states = words
-        for index, layer in enumerate(self._layers()):
-            states = self._run(layer, _entering(states, words, index, self.skip, self.dropout), None)[0]
-        return Sentences(states, exists=existing_words(words, lengths))
-
-    def step(self, words: Float[Tensor, "b e"], state: Any) -> tuple[Float[Tensor, "b d"], Any]:
-        """Read one word of each sentence; `state` is None before the first."""
-        states = first = words.unsqueeze(1)
-        new = []
-        for index, layer in enumerate(self._layers()):
-            old = None if state is None else tuple(part.transpose(0, 1).contiguous() for part in state[index])
-            states, after = self._run(layer, _entering(states, first, index, self.skip, self.dropout), old)
-            new.append(tuple(part.transpose(0, 1) for part in after))
-        return states[:, 0], tuple(new)
-
-    def _run(self, layer: nn.LSTM, inputs: Tensor, state: Any) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        if not self.training or not self.recurrent_dropout:
-            found: tuple[Tensor, tuple[Tensor, Tensor]] = layer(inputs, state)
-            return found
-        start = inputs.new_zeros(1, len(inputs), self.dim)
-        word, recurrent, *biases = layer.parameters()
-        parts = [word, functional.dropout(recurrent, self.recurrent_dropout), *biases]
-        with _scattered_parameters():
-            # Inputs, first state, parameters, has_biases, num_layers, dropout, train, bidirectional, batch_first.
-            states, hidden, memory = torch._VF.lstm(inputs, (start, start), parts, True, 1, 0.0, True, False, True)
-        return states, (hidden, memory)
-
-    def _layers(self) -> list[nn.LSTM]:
-        return [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
 
 
 class LSTMNReader(nn.Module):
@@ -118,7 +43,7 @@ class LSTMNReader(nn.Module):
                 fusion=fusion,
                 recurrent_dropout=recurrent_dropout,
             )
-            for size in _input_sizes(input_dim, hidden, num_layers, skip)
+            for size in input_sizes(input_dim, hidden, num_layers, skip)
         )
         self.dropout = LockedDropout(dropout)
         self._graphs = [GraphedLoop() for _ in range(num_layers)]
@@ -135,7 +60,7 @@ class LSTMNReader(nn.Module):
         tapes: list[Tapes] = []
         states = words
         for index, layer in enumerate(self._layers()):
-            entering = _entering(states, words, index, self.skip, self.dropout)
+            entering = layer_inputs(states, words, index, self.skip, self.dropout)
             tapes.append(self._read(index, layer, entering, _remembered(layer, index, source), weights=weights))
             states = tapes[-1].hidden
         own, other = (
@@ -152,7 +77,7 @@ class LSTMNReader(nn.Module):
         new = []
         for index, layer in enumerate(self._layers()):
             tape = layer.start(len(words)) if state is None else state[index]
-            tape, *_ = layer.step(_entering(states, first, index, self.skip, self.dropout)[:, 0], tape)
+            tape, *_ = layer.step(layer_inputs(states, first, index, self.skip, self.dropout)[:, 0], tape)
             states = tape.hidden[:, -1:]
             new.append(tape)
         return states[:, 0], tuple(new)
@@ -199,20 +124,6 @@ class LSTMNReader(nn.Module):
         return [layer for layer in self.layers if isinstance(layer, LSTMN)]
 
 
-def _input_sizes(input_dim: int, hidden: int, num_layers: int, skip: bool) -> Iterator[int]:
-    """The size of what each layer reads; one after the other, so that an absurd number of layers takes no memory."""
-    yield input_dim
-    yield from (hidden + (input_dim if skip else 0) for _ in range(num_layers - 1))
-
-
-def _entering(states: Tensor, words: Tensor, index: int, skip: bool, dropout: nn.Module) -> Tensor:
-    """What enters a layer: the words, or the states of the layer below and, with `skip`, the words beside them."""
-    if not index:
-        return words
-    states = dropout(states)
-    return torch.cat([states, words], dim=-1) if skip else states
-
-
 def _remembered(layer: LSTMN, index: int, source: Sentences | None) -> Memory | None:
     if layer.fusion is None:
         return None
@@ -223,11 +134,3 @@ def _remembered(layer: LSTMN, index: int, source: Sentences | None) -> Memory | 
     if exists is None:
         exists = torch.ones(len(tapes.hidden), 1, tapes.hidden.shape[1], dtype=torch.bool, device=tapes.hidden.device)
     return layer.fusion.remember(tapes, exists)
-
-
-@contextmanager
-def _scattered_parameters() -> Iterator[None]:
-    """Dropped parameters are new tensors, so that cuDNN has to copy all of them together, as it says."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*not part of single contiguous chunk.*")
-        yield

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.kernels.memory_access import LIMIT, HeadSizes, access, instructions
+from regard.kernels.turing_heads import LIMIT, HeadSizes, access, instructions
 
 HEADS = [HeadSizes(1, 1, 5), HeadSizes(2, 1, 3, 2), HeadSizes(1, 3, 2, 0), HeadSizes(3, 2, 5, 1)]
 

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from regard.decoders.readers import BothWays
-from regard.decoders.recurrent_readers import LSTMNReader, LSTMReader
-from regard.decoders.self_attention_reader import SelfAttentionReader
+from regard.encoders.lstmn_reader import LSTMNReader
+from regard.encoders.readers import Bidirectional, LSTMReader, SelfAttentionReader
 from regard.errors import OptionError
 
 INPUT, HIDDEN, WORDS = 6, 10, 7
@@ -20,11 +19,11 @@ FORWARD = {
     "self_attention_to_words": lambda: SelfAttentionReader(INPUT, HIDDEN, num_layers=2, attend_to_words=True),
 }
 BOTH = {
-    "lstmn_both": lambda: BothWays(LSTMNReader(INPUT, HIDDEN), LSTMNReader(INPUT, HIDDEN)),
-    "lstm_both": lambda: BothWays(LSTMReader(INPUT, HIDDEN), LSTMReader(INPUT, HIDDEN)),
-    "self_attention_both": lambda: SelfAttentionReader(INPUT, HIDDEN, num_layers=2, both_ways=True),
+    "lstmn_both": lambda: Bidirectional(LSTMNReader(INPUT, HIDDEN), LSTMNReader(INPUT, HIDDEN)),
+    "lstm_both": lambda: Bidirectional(LSTMReader(INPUT, HIDDEN), LSTMReader(INPUT, HIDDEN)),
+    "self_attention_both": lambda: SelfAttentionReader(INPUT, HIDDEN, num_layers=2, bidirectional=True),
     "self_attention_look_back": lambda: SelfAttentionReader(
-        INPUT, HIDDEN, num_layers=2, both_ways=True, look_back=True, attend_to_words=True
+        INPUT, HIDDEN, num_layers=2, bidirectional=True, look_back=True, attend_to_words=True
     ),
 }
 ALL = FORWARD | BOTH
@@ -63,7 +62,7 @@ def test_a_forward_reader_does_not_see_what_follows(kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_reader_of_both_ways_sees_what_follows(kind):
+def test_a_bidirectional_reader_sees_what_follows(kind):
     reader, words = BOTH[kind]().eval(), torch.randn(1, WORDS, INPUT)
     changed = words.clone()
     changed[:, -1] += 1.0
