@@ -2,8 +2,8 @@
 
 import { colourAt, colourTable } from "/web/colours.js";
 import { fill, html } from "/web/dom.js";
-import { fixed } from "/web/scales.js";
-import { themeAround, watchTheme } from "/web/theme.js";
+import { fixed } from "/web/colours.js";
+import { themeAround, watchTheme } from "/web/colours.js";
 import { get } from "/pages/api.js";
 import { ask, busy, modelPicker, turns } from "/pages/parts.js";
 import { bar, imageInput } from "/pages/pictures.js";

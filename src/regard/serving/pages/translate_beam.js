@@ -2,9 +2,9 @@
 
 import { fill, html, svg } from "/web/dom.js";
 import { composed, download, pngFile, svgFile } from "/web/export.js";
-import { fixed } from "/web/scales.js";
-import { measure, text } from "/web/text.js";
-import { themeAround } from "/web/theme.js";
+import { fixed } from "/web/colours.js";
+import { measure, text } from "/web/dom.js";
+import { themeAround } from "/web/colours.js";
 import { shortened } from "/web/tokens.js";
 import { ask, button } from "/pages/parts.js";
 import { END } from "/pages/translate_words.js";
