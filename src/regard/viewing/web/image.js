@@ -346,9 +346,9 @@ const OVERLAYS = [
   ["cividis", "cividis"],
 ];
 
-// As in viewing/image.py, so that a page and a figure are alike: the spread of a cell in a smooth overlay, in cells; what
-// is left of the brightness where there is no attention; the brightness to which dark parts that are attended to are
-// raised, and their size as a share of the longer side; how much colour covers at most.
+// As in viewing/image.py, so that a page and a figure are alike: the spread of a cell in a smooth overlay, in cells;
+// what is left of the brightness where there is no attention; the brightness to which dark parts that are attended to
+// are raised, and their size as a share of the longer side; how much colour covers at most.
 const SPREAD = 0.55;
 const DIMMED = 0.25;
 const MIN_BRIGHTNESS = 0.45;
