@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.align import Hard, Soft, softmax
-from regard.attention.attend import Attended, Attention, recall
+from regard.attention.attend import Attended, Attention, read
 from regard.attention.memory import Memory
 from regard.attention.score import Score
 from regard.decoders.protocol import Override, Unrolled, Weights
@@ -120,9 +120,9 @@ class ShowAttendTell(RecurrentDecoder):
         if self.attention is None or state.memory is None:
             raise TypeError("Show, Attend and Tell needs an attention and a memory.")
         queries = torch.cat([state.cells[0][0].unsqueeze(1), hidden[:, :-1]], dim=1)
-        attended = recall(queries, state.memory, score=self.attention.score, align=softmax, weights=True)
+        attended = read(queries, state.memory, self.attention.score, softmax, weights=True)
         if attended.weights is None:
-            raise TypeError("recall(..., weights=True) returned no weights.")
+            raise TypeError("read(..., weights=True) returned no weights.")
         return attended.weights
 
 

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+HALF = (torch.bfloat16, torch.float16)
+
 
 def is_autocast(device: torch.device) -> bool:
     """Whether autocast is on for a device; torch raises an error for the meta device, which never casts."""
@@ -24,7 +26,7 @@ def without_autocast(device: torch.device) -> AbstractContextManager[object]:
 
 def widen(tensor: Tensor) -> Tensor:
     """Convert half precision to float32, in which scores, softmax and sums are computed; return others unchanged."""
-    return tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+    return tensor.float() if tensor.dtype in HALF else tensor
 
 
 def masked_softmax(logits: Float[Tensor, "... q k"], allowed: Bool[Tensor, "... k"] | None) -> Float[Tensor, "... q k"]:
