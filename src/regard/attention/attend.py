@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from regard.attention import checks
 from regard.attention.align import Align, AlignFunction, Soft, softmax
-from regard.attention.fused import Call, Kernel, both, fused, in_steps
+from regard.attention.fused import Call, Kernel, fused, in_steps
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import Score, ScoreFunction, scaled_dot
 from regard.kernels.numerics import HALF, take_rows, widen, without_autocast
@@ -145,8 +145,12 @@ def read(
         lead = torch.broadcast_shapes(lead, keys.shape[:-2], values.shape[:-2])
         query, projected = query.expand(*lead, *query.shape[-2:]), projected.expand(*lead, *projected.shape[-2:])
         keys, values = keys.expand(*lead, *keys.shape[-2:]), values.expand(*lead, *values.shape[-2:])
-    if mask is not None or memory.mask is not None:
-        mask = _over_keys(both(mask, memory.mask), values.shape[-2])
+    if memory.mask is not None:
+        mask = memory.mask if mask is None else mask & memory.mask
+    if mask is not None and (mask.ndim < 2 or mask.shape[-1] != values.shape[-2]):
+        # Alignments count along the full axis of the keys.
+        mask = torch.atleast_2d(mask)
+        mask = mask.expand(*mask.shape[:-1], values.shape[-2])
     if override is not None:
         override = checks.check_override(override, (*lead, query.shape[-2], values.shape[-2])).to(values.dtype)
         override = override if mask is None else override.masked_fill(~mask, 0)
@@ -195,14 +199,6 @@ def _read_nothing(
     next_state = attended.state[..., :0] if isinstance(attended.state, Tensor) else attended.state
     empty = None if attended.weights is None else attended.weights[..., :0]
     return replace(attended, weights=empty, state=next_state)
-
-
-def _over_keys(mask: Tensor | None, num_keys: int) -> Tensor | None:
-    """Give a mask an axis for the queries and the full axis of the keys, along which alignments count."""
-    if mask is None or (mask.ndim >= 2 and mask.shape[-1] == num_keys):
-        return mask
-    mask = torch.atleast_2d(mask)
-    return mask.expand(*mask.shape[:-1], num_keys)
 
 
 def as_score(score: ScoreLike) -> Score:

@@ -27,9 +27,9 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
         raise ShapeError(_wrong_size(score, "keys", "key_dim", score.key_dim, key.shape[-1]))
     if not score.is_shared:
         weight = next(score.parameters(), None)
-        if weight is not None:
+        if weight is not None and (weight.device != key.device or weight.dtype != key.dtype):
             _check_alike("key", key, f"the parameters of {type(score).__name__}", weight, dtypes=True)
-        elif (buffer := next(score.buffers(), None)) is not None:
+        if weight is None and (buffer := next(score.buffers(), None)) is not None:
             _check_alike("key", key, f"the buffers of {type(score).__name__}", buffer, dtypes=False)
     if value is None:
         return
@@ -191,9 +191,12 @@ def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, 
         )
     if mask.device != device:
         raise MaskError(f"The mask is on {mask.device}, the values on {device}. Move it: mask.to({str(device)!r}).")
-    sizes = zip(reversed(mask.shape), reversed(expected), strict=False)
-    if mask.ndim <= len(expected) and all(size in (1, full) for size, full in sizes):
-        return
+    if mask.ndim <= len(expected):
+        for size, full in zip(reversed(mask.shape), reversed(expected), strict=False):
+            if size not in (1, full):
+                break
+        else:
+            return
     hint = "Give it those axes, with size 1 where it is the same for all."
     if mask.ndim >= 3 and mask.shape[-2] == 1 and mask.shape[-1] != num_keys:
         hint = f"A padding mask covers all keys: mask.padding(lengths, size={num_keys})."

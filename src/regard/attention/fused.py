@@ -47,7 +47,8 @@ class Call:
         if not self.causal:
             return self.mask
         past = checks.check_past(self.query.shape[-2], self.keys.shape[-2])
-        return both(self.mask, causal_mask(self.query.shape[-2], past=past, device=self.values.device))
+        earlier = causal_mask(self.query.shape[-2], past=past, device=self.values.device)
+        return earlier if self.mask is None else self.mask & earlier
 
     def first_state(self) -> Any:
         """Return the state of the alignment; in a causal call without one, that after the keys of the past."""
@@ -176,13 +177,6 @@ def in_steps(score: Score, align: Align, memory: Memory) -> Callable[[Tensor], T
         return steps(score.project_query(query.unsqueeze(1)).squeeze(1))
 
     return read
-
-
-def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
-    """Combine two masks, either of which may be missing."""
-    if first is None or second is None:
-        return second if first is None else first
-    return first & second
 
 
 def _why_not_fused(call: Call) -> str:

@@ -19,7 +19,7 @@ def is_autocast(device: torch.device) -> bool:
 
 def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Disable autocast: projections may run in half precision, but scores and sums may not."""
-    if is_autocast(device):
+    if device.type != "meta" and torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 
