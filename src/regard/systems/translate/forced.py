@@ -4,7 +4,7 @@ import functools
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -77,19 +77,16 @@ class SentenceDecoder:
     def search(self, options: Search, record: list[BeamStep] | None = None) -> list[Hypothesis]:
         """The hypotheses of a beam search, best first; `record` is that of `beam`."""
         prefix, (limit,) = list(self.change.prefix), self.model.length_limits([len(self.ids)], options)
-        return beam(
-            self.decoder,
-            self.decoder.start(self.encoded),
-            options.rules(start=START, end=END, banned=(PAD,), max_length=limit),
-            rows=1,
-            device=self.encoded.states.device,
-            size=options.beam,
-            length_penalty=options.length_penalty,
-            coverage_penalty=options.coverage_penalty,
+        rules = options.rules(
+            start=START,
+            end=END,
+            banned=(PAD,),
+            max_length=limit,
             prefixes=[prefix] if prefix else None,
             limits=[max(limit, len(prefix))],
-            record=record,
-        )[0]
+        )
+        state, whole_beam = self.decoder.start(self.encoded), replace(options, nbest=options.beam)
+        return beam(self.decoder, state, rules, whole_beam, rows=1, device=self.encoded.states.device, record=record)[0]
 
     @torch.inference_mode()
     def steps(self, tokens: Sequence[int]) -> list[Step]:
