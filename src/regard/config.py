@@ -196,10 +196,10 @@ def _checked(value: Any, kind: Any) -> Any:
     names = _names(kind)
     if names is not None and isinstance(value, str) and not names.accepts(value):
         raise ValueError(value)
-    converted = convert(value, _without_names(kind))
-    numbers = converted if isinstance(converted, tuple) else (converted,)
-    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
-        raise ValueError(value)
+    converted = convert(value, kind if names is None else _plain(kind))
+    for part in converted if isinstance(converted, tuple) else (converted,):
+        if isinstance(part, float) and not math.isfinite(part):
+            raise ValueError(value)
     if isinstance(converted, str) and "\0" in converted:
         raise ValueError(value)
     return converted
@@ -222,13 +222,10 @@ def _plain(kind: Any) -> Any:
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
+@cache
 def _names(kind: Any) -> Names | None:
     metadata = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
     return next((part for part in metadata if isinstance(part, Names)), None)
-
-
-def _without_names(kind: Any) -> Any:
-    return _plain(kind) if _names(kind) is not None else kind
 
 
 def _choices(kind: Any) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ class Tokenizer:
     @functools.cached_property
     def alphabet(self) -> frozenset[str]:
         """The characters that a "bpe" vocabulary can spell; empty for words, which it knows or does not know."""
-        return frozenset(piece for piece in self._pieces if len(piece) == 1) if self.kind == "bpe" else frozenset()
+        return frozenset({piece for piece in self._pieces if len(piece) == 1} if self.kind == "bpe" else ())
 
     def unspellable(self, text: str) -> list[tuple[int, int]]:
         """Return where words and symbols stand, (start, end), of which a "bpe" vocabulary lacks a character.

@@ -96,7 +96,7 @@ class _Bounded(TorchFunctionMode):
             # Refused, the end of a torch.no_grad() block would leave gradients switched off for good.
             return func(*args, **(kwargs or {}))
         self._operations -= 1
-        if not any(isinstance(each, Tensor) for each in args):
+        if not any(map(torch.is_tensor, args)):
             # The sizes of a new tensor: one list of numbers, or the numbers themselves.
             sizes = args[0] if args and isinstance(args[0], list | tuple) else args
             # Among the numbers may be others, such as the ends of torch.linspace(-1, 1, size).
