@@ -579,6 +579,12 @@ def test_subwords_are_joined_to_words_by_their_marks(labels, words):
     assert (trace.source, trace.target) == (words, words)
 
 
+@pytest.mark.parametrize("labels", [("İİİİst", "anbul", "güz", "el"), ("i̇i̇i̇i̇st", "anbul", "güz", "el")])
+def test_words_are_found_in_a_text_whose_length_changes_in_lower_case(labels):
+    source = Axis("source", "tokens", labels, text="İİİİstanbul güzel")
+    assert Trace("text", (source,), ()).by_words().axes[0].labels == (labels[0] + "anbul", "güzel")
+
+
 def test_an_unknown_token_stands_for_one_word_of_the_text():
     source = Axis("source", "tokens", ("the", "<unk>", "si", "ts"), text="the 猫猫 sits")
     trace = Trace("text", (source,), (Map("self", "source", "source", np.eye(4)),)).by_words()

@@ -61,16 +61,17 @@ def word_groups(axis: Axis) -> Groups | None:
 
 def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     """Whether each token begins a word, found by looking it up in the text, where white space separates words."""
-    lower, place, is_after_special = text.lower(), 0, True
+    # Case is folded first, and every place below is one in the folded text: folding changes the length of "İ".
+    text, place, is_after_special = text.casefold(), 0, True
     starts = []
     for label in labels:
         if _SPECIAL.fullmatch(label):
             starts.append(True)
             is_after_special = True
             continue
-        token = _MARKS.sub("", label).strip().lower()
+        token = _MARKS.sub("", label).strip().casefold()
         is_unknown = _UNKNOWN.fullmatch(label) is not None
-        found = len(text) - len(text[place:].lstrip()) if is_unknown else lower.find(token, place)
+        found = len(text) - len(text[place:].lstrip()) if is_unknown else text.find(token, place)
         is_found = 0 <= found - place < MAX_GAP
         starts.append(is_after_special or not is_found or any(map(str.isspace, text[place:found])))
         if is_found:
