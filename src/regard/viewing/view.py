@@ -16,7 +16,7 @@ from rich.text import Text
 from regard.errors import OptionError
 from regard.files import write_text
 from regard.trace import Trace
-from regard.trace.transformers_output import plain_tokens
+from regard.trace.subwords import plain_tokens
 from regard.viewing import terminal
 from regard.viewing.words import shortened
 
