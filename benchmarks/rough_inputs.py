@@ -18,8 +18,8 @@ from regard.metrics.translation import corpus_bleu
 from regard.systems.run import read_recipe
 from regard.systems.translate.data import read_splits
 from regard.systems.translate.model import Translator
-from regard.systems.translate.names import find_names
-from regard.systems.translate.segments import Segment
+from regard.systems.translate.retries import find_names
+from regard.systems.translate.sentences import Sentence
 
 RECIPES = {"en-fr": "tatoeba-en-fr", "en-de": "tatoeba-en-de"}
 OFF = {"split": False, "copy_unknown": False, "recase": False}
@@ -39,7 +39,7 @@ def rows(model: Translator, test: Pairs, held: Pairs, count: int) -> dict[str, P
     two = list(zip(some[::2], some[1::2], strict=False))
 
     def has_name(pair: tuple[str, str]) -> bool:
-        return bool(find_names(Segment(pair[0], ""), model.source_tokenizer))
+        return bool(find_names(Sentence(pair[0], ""), model.source_tokenizer))
 
     return {
         "sentences": some,

@@ -166,8 +166,8 @@ CALLS: dict[str, list[Callable[[Path], Any]]] = {
     ],
     "view": [lambda _, given=given: regard.view(given) for given in (None, 3, "a", {}, [])],
     "viewing": [
-        lambda folder: viewing.save(viewing.heat_map(TRACE), folder / "x.nonsense"),
-        lambda folder: viewing.save(viewing.heat_map(TRACE), folder / "file.txt" / "a.png"),
+        lambda folder: viewing.save(viewing.matrix.figure(TRACE), folder / "x.nonsense"),
+        lambda folder: viewing.save(viewing.matrix.figure(TRACE), folder / "file.txt" / "a.png"),
     ],
 }  # fmt: skip
 """Calls that are wrong, of everything that `import regard` offers."""

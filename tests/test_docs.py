@@ -15,6 +15,7 @@ from regard.cli import DATA, OWN, resolve
 from regard.config import fields_of
 from regard.systems import registry
 from regard.training.recipes import recipe_names
+from regard.viewing.view import OWN_VIEWS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -218,8 +219,7 @@ def test_the_api_page_lists_the_test_set_of_every_system():
 
 def test_the_api_page_lists_every_kind_of_trace():
     rows = dict(re.findall(r"^\| `([a-z]+)` \| `(\w+)", section_of_api("Traces"), flags=re.M))
-    views = {path.stem for path in (ROOT / "src/regard/viewing/views").glob("[a-z]*.py")}
-    assert set(rows) == {"text", "translation"} | views
+    assert set(rows) == {"text", "translation"} | set(OWN_VIEWS)
     attending = {each.system.__name__ for each in registry.entries() if each.evidence}
     assert set(rows.values()) == {"Trace"} | attending
 

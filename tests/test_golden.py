@@ -31,7 +31,7 @@ from regard.systems.caption.training import CaptionTask
 from regard.systems.recognize.training import RecognitionTask
 from regard.systems.run import check_recipe
 from regard.systems.translate.alignment import align_words, alignment_error, link_words
-from regard.systems.translate.config import _USED_BY, AS_READ, TranslationConfig
+from regard.systems.translate.config import _USED_BY, RAW, TranslationConfig
 from regard.systems.translate.model import Translator
 from regard.systems.translate.training import TranslationTask
 from regard.training.recipes import RawRecipe
@@ -168,7 +168,7 @@ def assert_series(trace: regard.Trace, name: str, expected: Sequence[float] | No
 @pytest.mark.parametrize("name", ["en-fr", "en-de", "fa-en"])
 def test_shipped_translators_translate_as_recorded(name, search):
     rows = sample([row for row in recorded("translations")["models"][name] if search in row], 5)
-    found = load(name).translate([row["source"] for row in rows], beam=5 if search == "beam5" else 1, **AS_READ)
+    found = load(name).translate([row["source"] for row in rows], beam=5 if search == "beam5" else 1, **RAW)
     compared = 0
     for row, translation in zip(rows, found, strict=True):
         assert_output(translation, row[search], row["source"])

@@ -22,14 +22,20 @@ def test_every_public_name_is_there():
         regard.atend  # noqa: B018
 
 
+@pytest.mark.parametrize("module", [regard.align, regard.mask, regard.score], ids=lambda module: module.__name__)
+def test_a_public_module_completes_to_its_own_names(module):
+    assert dir(module) == sorted(module.__all__)
+    assert not {"nn", "math", "torch"} & set(dir(module))
+
+
 def test_importing_regard_imports_nothing_heavy():
     heavy = "{'torch', 'numpy', 'matplotlib', 'rich', 'cyclopts', 'jaxtyping', 'msgspec', 'lightning'}"
     assert python(f"import sys, regard; print({heavy} & set(sys.modules))").strip() == "set()"
 
 
 def test_modules_that_are_public_names_need_no_import_of_their_own():
-    code = "import regard; print(regard.viewing.heat_map.__name__, regard.errors.ShapeError.__name__)"
-    assert python(code) == "heat_map ShapeError\n"
+    code = "import regard; print(regard.viewing.save.__name__, regard.errors.ShapeError.__name__)"
+    assert python(code) == "save ShapeError\n"
 
 
 def test_a_recipe_of_any_system_is_checked_without_torch():

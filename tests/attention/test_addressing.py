@@ -75,3 +75,15 @@ def test_gradients_reach_gate_shift_and_sharpening():
 def test_a_shift_needs_a_middle():
     with pytest.raises(ShapeError, match="odd number; got 4"):
         align.Addressing(torch.ones(1, 1), torch.ones(1, 4), torch.ones(1, 1))
+
+
+def test_gradients_are_finite_after_a_step_in_which_every_key_was_masked():
+    memory = torch.randn(1, 5, 3, requires_grad=True)
+    parts = torch.zeros(1, 2, 1), torch.tensor([0.0, 1.0, 0.0]).expand(1, 2, 3), torch.ones(1, 2, 1)
+    leaves = [part.clone().requires_grad_() for part in parts]
+    nowhere = torch.zeros(1, 1, 5, dtype=torch.bool)
+    state = attend(torch.randn(1, 2, 3), memory, align=align.Addressing(*leaves), mask=nowhere).state
+    assert state.eq(0).all()
+    context = attend(torch.randn(1, 2, 3), memory, align=align.Addressing(*leaves), state=state).context
+    for gradient in torch.autograd.grad(context.sum(), [memory, *leaves]):
+        assert gradient.isfinite().all()

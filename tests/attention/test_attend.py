@@ -9,7 +9,7 @@ from catalogue import KEY_DIM, MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PA
 from torch import nn
 from torch.nn import functional
 
-from regard import Attended, Attention, align, attend, mask, score
+from regard import Attended, Attention, MultiHead, align, attend, mask, score
 
 
 def test_the_default_is_torchs_scaled_dot_product_attention():
@@ -363,3 +363,25 @@ def test_override_is_read_and_carries_the_state_on():
     torch.testing.assert_close(first.context[0], memory.values[0].mean(0, keepdim=True))
     second = attention(torch.randn(2, 1, 5), memory, state=first.state, weights=True)
     assert second.weights[0, 0].nonzero().flatten().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+@pytest.mark.parametrize("where", ["query", "key"])
+def test_every_route_shows_that_its_input_is_not_finite(where, bad, masked, causal):
+    heads = MultiHead(6, 2)
+    query, states = torch.randn(2, 7, 6), torch.randn(2, 7, 6)
+    (query if where == "query" else states)[0, 0, 0] = bad
+    memory = heads.remember(states, mask.padding(torch.tensor([7, 5])) if masked else None)
+    fused, reference = (heads(query, memory, causal=causal, kernel=kernel).context for kernel in ("auto", "reference"))
+    torch.testing.assert_close(fused, reference, equal_nan=True)
+    assert reference[0, 0].isnan().all()
+
+
+def test_negative_scores_that_are_not_read_give_nan(monkeypatch):
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)  # as on a GPU
+    query = torch.tensor([[[1.0], [-1.0]]])
+    context = attend(query, torch.rand(1, 5, 1), score=score.dot, align=align.normalised).context
+    assert context[0, 0].isfinite().all()
+    assert context[0, 1].isnan().all()

@@ -148,3 +148,37 @@ def test_a_soft_tensor_of_another_size_is_explained(as_a_user):
     query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
     with pytest.raises(ShapeError, match=r"tensor \(2,\), one entry per row of the batch; got shape \(3,\)"):
         attend(query, key, align=align.Hard(), soft=torch.tensor([True, False, True]))
+
+
+@pytest.mark.parametrize("sample", [None, False, True])
+@pytest.mark.parametrize("temperature", [None, 0.7])
+def test_soft_for_all_rows_is_soft_for_the_batch(sample, temperature):
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    hard = align.Hard(sample=sample, temperature=temperature)
+    whole, rows = (
+        attend(query, key, align=hard, weights=True, soft=soft).weights for soft in (True, torch.tensor([True, True]))
+    )
+    torch.testing.assert_close(rows, whole)
+
+
+def test_rows_of_the_most_likely_key_stay_hard_beside_soft_rows():
+    query, key = torch.randn(2, 3, 5), torch.randn(2, 7, 5)
+    found = attend(query, key, align=align.Hard(sample=False), weights=True, soft=torch.tensor([True, False]))
+    torch.testing.assert_close(found.weights[0], attend(query, key, weights=True).weights[0])
+    best = attend(query, key, align=align.Hard(sample=False), weights=True)
+    assert found.weights[1].equal(best.weights[1])
+    assert found.extras["index"].equal(best.extras["index"])
+    assert found.log_prob is None
+
+
+def test_straight_through_gradients_reach_the_hard_rows_of_a_batch_with_soft_rows():
+    query, value = torch.randn(2, 3, 5), torch.randn(2, 7, 4)
+
+    def key_gradient(soft):
+        torch.manual_seed(3)
+        key = torch.randn(2, 7, 5, generator=torch.Generator().manual_seed(1), requires_grad=True)
+        attend(query, key, value, align=align.Hard(temperature=0.7), soft=soft).context.square().sum().backward()
+        return key.grad
+
+    assert key_gradient(False).abs().sum() > 0
+    torch.testing.assert_close(key_gradient(torch.tensor([False, False])), key_gradient(False))

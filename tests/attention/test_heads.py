@@ -138,9 +138,11 @@ def test_nothing_in_nothing_out(sizes):
     assert MultiHead(12, 3)(torch.randn(*sizes, 12), causal=True).context.shape == (*sizes, 12)
 
 
-def test_the_dtype_of_torchs_module_is_kept():
+def test_the_dtype_and_the_mode_of_torchs_module_are_kept():
     theirs = nn.MultiheadAttention(12, 3, batch_first=True, dtype=torch.float64)
-    assert MultiHead.from_torch(theirs).query_layer.weight.dtype == torch.float64
+    ours = MultiHead.from_torch(theirs.eval())
+    assert ours.query_layer.weight.equal(theirs.in_proj_weight[:12]), "no detour through float32"
+    assert not any(module.training for module in ours.modules())
 
 
 def test_a_state_reaches_the_alignment():

@@ -22,9 +22,25 @@ def cases(draw):
     return draw(seeds), draw(st.sampled_from([0.1, 1.0, 10.0])), draw(st.sampled_from([0.0, 0.3, 0.9, 1.0]))
 
 
-def scaled_inputs(score_name, scale):
-    query, key, value = inputs(score_name, 2)
+def scaled_inputs(score_name, scale, dtype):
+    query, key, value = inputs(score_name, 2, dtype=dtype)
     return [part if part is None or not part.is_floating_point() else part * scale for part in (query, key, value)]
+
+
+def tolerance(made, query, key, value):
+    """How far two orders of the same sums may lie apart, from the size of their terms.
+
+    The terms of a logit are at most (|query| + |key|)^2 in the projected features, products and squares alike. An error
+    of a logit is one of its weight, and a context sums the weights of all keys.
+    """
+    made = as_score(made)
+    query, key = made.project_query(made.learned_query() if query is None else query), made.project_key(key)
+    largest = 1.0
+    if query.is_floating_point() and key.is_floating_point():
+        largest += query.shape[-1] * (query.abs().max() + key.abs().max()).square().item()
+    weights = 32 * torch.finfo(value.dtype).eps * largest
+    context = weights * NUM_KEYS * max(1.0, value.abs().max().item()) * (largest if made.differentiable else 1)
+    return {"rtol": 0, "atol": weights}, {"rtol": 0, "atol": context}
 
 
 @every_pair
@@ -35,11 +51,12 @@ def test_weights_are_zero_where_masked_and_sum_to_one_where_declared(score_name,
     torch.manual_seed(seed)
     made, alignment = make(score_name, align_name)
     allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
-    query, key, value = scaled_inputs(score_name, scale)
+    query, key, value = scaled_inputs(score_name, scale, torch.float32)
     context, weights = attend(query, key, value, score=made, align=alignment, mask=allowed, weights=True)
     assert weights.isfinite().all()
     assert weights[~allowed].eq(0).all()
-    torch.testing.assert_close(context, weights @ value, rtol=1e-4, atol=1e-4)
+    rounding = 4 * NUM_KEYS * torch.finfo(torch.float32).eps
+    assert ((context - weights @ value).abs() <= rounding * (weights.abs() @ value.abs())).all()
     if alignment.normalised:
         total = weights.sum(-1)
         assert weights.ge(0).all()
@@ -55,12 +72,13 @@ def test_weights_are_zero_where_masked_and_sum_to_one_where_declared(score_name,
 def test_padding_never_changes_a_result(score_name, align_name, case):
     seed, scale, openness = case
     torch.manual_seed(seed)
-    made, alignment = make(score_name, align_name)
+    made, alignment = make(score_name, align_name, torch.float64)
     allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
     # The length that local-p and the circle of the NTM take from the mask must be that of the source.
     allowed[..., -1] = True
-    query, key, value = scaled_inputs(score_name, scale)
-    _, more_key, more_value = inputs(score_name, 2, num_keys=4)
+    query, key, value = scaled_inputs(score_name, scale, torch.float64)
+    _, more_key, more_value = inputs(score_name, 2, num_keys=4, dtype=torch.float64)
+    of_weights, of_context = tolerance(made, query, torch.cat([key, more_key], 1), torch.cat([value, more_value], 1))
     padded_mask = torch.cat([allowed, torch.zeros(2, NUM_QUERIES, 4, dtype=torch.bool)], dim=-1)
     results = []
     for keys, values, mask in [
@@ -71,8 +89,8 @@ def test_padding_never_changes_a_result(score_name, align_name, case):
             alignment.eval()
         results.append(attend(query, keys, values, score=made, align=alignment, mask=mask, weights=True))
     plain, padded = results
-    torch.testing.assert_close(padded.context, plain.context, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(padded.weights[..., :NUM_KEYS], plain.weights, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(padded.context, plain.context, **of_context)
+    torch.testing.assert_close(padded.weights[..., :NUM_KEYS], plain.weights, **of_weights)
     assert padded.weights[..., NUM_KEYS:].eq(0).all()
 
 
@@ -82,15 +100,16 @@ def test_padding_never_changes_a_result(score_name, align_name, case):
 def test_a_batch_equals_its_examples_one_by_one(score_name, align_name, case):
     seed, scale, openness = case
     torch.manual_seed(seed)
-    made, alignment = make(score_name, align_name)
+    made, alignment = make(score_name, align_name, torch.float64)
     alignment.eval()
     allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
-    query, key, value = scaled_inputs(score_name, scale)
+    query, key, value = scaled_inputs(score_name, scale, torch.float64)
+    _, of_context = tolerance(made, query, key, value)
     together = attend(query, key, value, score=made, align=alignment, mask=allowed)
     for b in range(2):
         one = [None if part is None else part[b : b + 1] for part in (query, key, value)]
         alone = attend(*one, score=made, align=alignment, mask=allowed[b : b + 1])
-        torch.testing.assert_close(together.context[b : b + 1], alone.context, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(together.context[b : b + 1], alone.context, **of_context)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +125,10 @@ def test_a_batch_equals_its_examples_one_by_one(score_name, align_name, case):
 def test_permuting_the_keys_permutes_the_weights_where_declared(score_name, align_name, case):
     seed, scale, openness = case
     torch.manual_seed(seed)
-    made, alignment = make(score_name, align_name)
+    made, alignment = make(score_name, align_name, torch.float64)
     allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
-    query, key, value = scaled_inputs(score_name, scale)
+    query, key, value = scaled_inputs(score_name, scale, torch.float64)
+    of_weights, of_context = tolerance(made, query, key, value)
     order = torch.randperm(NUM_KEYS)
     plain = attend(query, key, value, score=made, align=alignment, mask=allowed, weights=True)
     permuted = attend(
@@ -116,8 +136,8 @@ def test_permuting_the_keys_permutes_the_weights_where_declared(score_name, alig
     )
     if align_name == "hard_most_likely" and score_name in ("equality", "prefix"):
         return  # Several keys match equally well, and which of them is taken depends on the order.
-    torch.testing.assert_close(permuted.weights, plain.weights[..., order], rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(permuted.context, plain.context, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(permuted.weights, plain.weights[..., order], **of_weights)
+    torch.testing.assert_close(permuted.context, plain.context, **of_context)
 
 
 @pytest.mark.parametrize("align_name", [name for name in MAKE_ALIGN if not MAKE_ALIGN[name](QUERY_DIM).equivariant])

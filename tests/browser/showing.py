@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 from regard import Trace
-from regard.viewing import pages
+from regard.viewing.page import component, page
 
 
 def html_of(trace: Trace, *elements: str, **options: Any) -> str:
     """A page with these elements for a trace."""
-    return pages.page([pages.component(trace, elements, options=options)], title="A page")
+    return page(component(trace, elements, options=options), title="A page")
 
 
 def show(open_page: Any, name: str, trace: Trace, **options: Any) -> Any:

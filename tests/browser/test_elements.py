@@ -346,9 +346,9 @@ def test_right_to_left_inputs_begin_at_the_right(open_page):
 
 def test_what_cannot_be_shown_is_explained(open_page):
     page = open_page("<!DOCTYPE html><title>t</title><attention-tape></attention-tape>")
-    from regard.viewing import bundle
+    from regard.viewing.page import script
 
-    page.add_script_tag(content=bundle.script())
+    page.add_script_tag(content=script())
     for given, says in (
         (translation().to_json(), "has nothing to show as <attention-tape>"),
         ('{"version": 1}', "has version 1; this viewer reads version 2"),

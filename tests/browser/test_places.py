@@ -12,7 +12,7 @@ from nbconvert import HTMLExporter
 from small_traces import caption, document, translation
 
 import regard
-from regard.viewing import bundle, pages
+from regard.viewing.page import component, module_names, module_text, notebook_output, script
 
 ORIGIN = "http://workbench.test"
 STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:"
@@ -37,8 +37,8 @@ def test_a_server_may_forbid_inline_scripts_and_styles(browser):
         name = route.request.url.removeprefix(f"{ORIGIN}/")
         if name == "":
             route.fulfill(body=PAGE, content_type="text/html", headers={"Content-Security-Policy": STRICT})
-        elif name in bundle.module_names():
-            route.fulfill(body=bundle.module_text(name), content_type="text/javascript")
+        elif name in module_names():
+            route.fulfill(body=module_text(name), content_type="text/javascript")
         else:
             route.fulfill(status=404)
 
@@ -54,12 +54,12 @@ def test_a_server_may_forbid_inline_scripts_and_styles(browser):
 def test_a_property_that_was_set_before_the_element_was_defined_is_kept(open_page):
     page = open_page("<!DOCTYPE html><title>t</title><attention-lines></attention-lines>")
     page.evaluate("(json) => { document.querySelector('attention-lines').trace = json; }", translation().to_dict())
-    page.add_script_tag(content=bundle.script())
+    page.add_script_tag(content=script())
     page.get_by_text("zone").first.wait_for()
 
 
 def test_several_outputs_on_a_page_define_the_elements_once(open_page):
-    outputs = [pages.notebook_output(pages.component(make(), names)) for make, names in (
+    outputs = [notebook_output(component(make(), names)) for make, names in (
         (translation, ("matrix", "lines")), (caption, ("image",)), (document, ("document",))
     )]  # fmt: skip
     page = open_page("<!DOCTYPE html><title>t</title><body>" + "".join(outputs))
@@ -85,7 +85,7 @@ def test_tabs_keep_what_is_selected(open_page):
 
 def test_an_element_follows_the_theme_of_a_notebook(open_page):
     dark = "<style>body.dark { background: #111; color: #eee }</style>"
-    output = pages.notebook_output(pages.component(translation(), ("matrix",)))
+    output = notebook_output(component(translation(), ("matrix",)))
     page = open_page(f"<!DOCTYPE html><title>t</title>{dark}<body>{output}")
     frame = page.locator("attention-matrix .frame")
     frame.wait_for()

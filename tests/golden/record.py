@@ -20,7 +20,7 @@ from inputs import photograph
 import regard
 from regard.metrics.alignment import GoldAlignment
 from regard.systems.translate.alignment import align_words, alignment_error, link_words
-from regard.systems.translate.config import AS_READ
+from regard.systems.translate.config import RAW
 from regard.worlds import babel
 
 GOLDEN = Path(__file__).parent
@@ -47,7 +47,7 @@ def record_translations(name: str, model: Any) -> None:
         maps = dict(stored)
     for search, beam in (("beam5", 5), ("greedy", 1)):
         chosen = [row for row in rows if search in row]
-        found = model.translate([row["source"] for row in chosen], beam=beam, **AS_READ)
+        found = model.translate([row["source"] for row in chosen], beam=beam, **RAW)
         for row, translation in zip(chosen, found, strict=True):
             row[search] = _output(translation)
             if search == "beam5" and "map" in row:

@@ -226,10 +226,10 @@ import os, sys, time
 from regard.files import locked
 with locked(sys.argv[1]):
     if os.fork() == 0:
-        time.sleep(20)
+        time.sleep(90)
         os._exit(0)
     print("locked", flush=True)
-    time.sleep(30)
+    time.sleep(600)
 """
 
 
@@ -243,8 +243,8 @@ def test_a_killed_training_leaves_no_lock_though_its_workers_live_on(tmp_path):
         holding.kill()
         holding.wait()
         holding.stdout.close()
-    # On a busy machine, the worker may not have had its turn to let go of the lock yet; it lives for 20 seconds.
-    deadline = time.monotonic() + 10
+    # On a busy machine, the worker may not have had its turn to let go of the lock yet; it lives for 90 seconds.
+    deadline = time.monotonic() + 60
     while True:
         try:
             with RunFolder(tmp_path / "run").locked():

@@ -15,7 +15,7 @@ from regard.systems import registry
 from regard.systems.tape.config import TapeOptions
 from regard.systems.translate import erasing
 from regard.systems.translate.erasing import MAX_TOKENS
-from regard.systems.translate.result import Translation
+from regard.systems.translate.model import Translation
 from regard.systems.trust import Erasing, _sentence
 
 TEXT = "The man in the red jacket is reading an old book."

@@ -3,31 +3,31 @@
 import pytest
 
 from regard.errors import RegardError
-from regard.viewing import bundle
+from regard.viewing import page
 
-NAMES = bundle.module_names()
+NAMES = page.module_names()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_module_is_read_in_one_sitting(name):
-    lines = bundle.module_text(name).splitlines()
+    lines = page.module_text(name).splitlines()
     assert len(lines) <= 350
     assert max(map(len, lines)) <= 120
     assert lines[0].startswith("// "), "a module begins by saying what it is for"
 
 
 def test_the_script_has_every_module_after_those_that_it_needs():
-    script = bundle.script()
+    script = page.script()
     places = {name: script.index(f'modules["{name}"] = ') for name in NAMES}
     for name in NAMES:
-        for _, needed in bundle._IMPORT.findall(bundle.module_text(name)):
+        for _, needed in page._IMPORT.findall(page.module_text(name)):
             assert places[needed] < places[name]
     assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
 
 
 def test_no_module_asks_the_network_or_builds_html_from_text():
     for name in NAMES:
-        text = bundle.module_text(name)
+        text = page.module_text(name)
         forbidden = ("fetch(", "XMLHttpRequest", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "WebSocket")
         assert not [word for word in forbidden if word in text], name
         addresses = [word for word in text.split('"') if word.startswith("http")]
@@ -35,8 +35,8 @@ def test_no_module_asks_the_network_or_builds_html_from_text():
 
 
 def modules(monkeypatch, files):
-    monkeypatch.setattr(bundle, "module_text", files.__getitem__)
-    return bundle.script.__wrapped__()
+    monkeypatch.setattr(page, "module_text", files.__getitem__)
+    return page.script.__wrapped__()
 
 
 def test_modules_become_functions_that_return_what_they_export(monkeypatch):

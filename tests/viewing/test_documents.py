@@ -11,8 +11,7 @@ from rich.console import Console
 import regard
 from regard.errors import OptionError
 from regard.trace import Axis, Map, Series, Trace
-from regard.viewing.document_figures import MAX_FIGURE_SENTENCES, shaded_sentences, word_weight_figure
-from regard.viewing.static_tables import MAX_ROWS, static_table
+from regard.viewing.document import MAX_FIGURE_SENTENCES, MAX_TABLE_SENTENCES, shaded_sentences, word_weight_figure
 
 
 def trace_of(sentences: list[list[tuple[str, float]]], weights: list[float]) -> Trace:
@@ -117,12 +116,12 @@ def test_the_page_holds_everything_and_escapes_every_word(tmp_path):
 
 
 def test_the_table_of_a_long_document_has_its_strongest_sentences():
-    count = MAX_ROWS + 7
+    count = MAX_TABLE_SENTENCES + 7
     weights = np.arange(count, dtype=float)
     trace = trace_of([[(f"w{number}", 1.0)] for number in range(count)], (weights / weights.sum()).tolist())
-    table = static_table(trace)
-    assert table.count("<tr>") == MAX_ROWS
-    assert f"The {MAX_ROWS} most attended of {count:,} sentences." in table
+    table = regard.view(trace).html_table()
+    assert table.count("<tr>") == MAX_TABLE_SENTENCES
+    assert f"The {MAX_TABLE_SENTENCES} most attended of {count:,} sentences." in table
     assert ">w6<" not in table
     assert ">w7<" in table
 

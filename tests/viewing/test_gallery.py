@@ -41,7 +41,7 @@ def test_a_page_shows_images_captions_and_references(tmp_path):
     assert "a wall &lt;b&gt;&amp;" in written
     assert "walls &amp; more" in written
     assert "Graded &lt;by&gt; nobody." in written
-    assert 'alt="wall&#39;s &#34;name&#34;"' in written
+    assert 'alt="wall&#x27;s &quot;name&quot;"' in written
     assert "(no words)" in written
     assert "CIDEr-D 0.12; people wrote:" in written
     assert re.findall(r"<h2>(\w+)</h2>\s*<p>(.*)</p>", written) == [

@@ -9,8 +9,8 @@ from rich.console import Console
 from regard.errors import OptionError
 from regard.trace import Axis, Box, Map, Series, Trace
 from regard.trace.data_uri import to_data_uri
+from regard.viewing.glimpses import GlimpsesView
 from regard.viewing.view import view
-from regard.viewing.views.glimpses import GlimpseView
 
 
 def trace_of(count=3, classes=4, scales=2, image=True) -> Trace:
@@ -49,7 +49,7 @@ def printed(renderable, width=80) -> str:
 def test_a_figure_has_the_path_a_patch_per_scale_and_a_belief_for_each_glimpse():
     trace = trace_of(count=3, scales=2)
     shown = view(trace)
-    assert type(shown) is GlimpseView
+    assert type(shown) is GlimpsesView
     path, *panels = shown.figure(title="Two $x$").axes
     assert [text.get_text() for text in path.texts] == ["1", "2", "3"]
     assert path.lines[0].get_xdata().tolist() == [0, 20, 40]

@@ -8,7 +8,6 @@ from rich.console import Console
 from regard import viewing
 from regard.errors import OptionError
 from regard.metrics.translation import LengthBucket
-from regard.viewing import terminal
 
 CURVES = {
     "$plain$": [LengthBucket(0, 10, 31, 20.0), LengthBucket(11, 20, 17, 10.0), LengthBucket(61, None, 3, 5.0)],
@@ -19,7 +18,7 @@ CURVES = {
 def test_the_table_shows_each_model_and_count():
     console = Console(width=80)
     with console.capture() as capture:
-        console.print(terminal.length_table(CURVES, title="[b]"))
+        console.print(viewing.length_table(CURVES, title="[b]"))
     rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in capture.get().splitlines() if "│" in row]
     assert rows == [["≤10", "31", "20.0", "25.0"], ["11-20", "17", "10.0", "-"], [">60", "2-3", "5.0", "21.0"]]
 
@@ -48,7 +47,7 @@ def test_curves_that_cannot_be_compared_are_refused():
     with pytest.raises(OptionError, match="at least one model"):
         viewing.length_curve({})
     with pytest.raises(OptionError, match="at least one model"):
-        terminal.length_table({"a": []})
+        viewing.length_table({"a": []})
     for other in (LengthBucket(0, 15, 3, 1.0), LengthBucket(8, None, 3, 1.0)):
         with pytest.raises(OptionError, match="these overlap"):
             viewing.length_curve({"a": CURVES["attention"], "b": [other]})

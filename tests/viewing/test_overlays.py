@@ -9,11 +9,10 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from regard import Trace, viewing
+from regard import Trace, view, viewing
 from regard.errors import OptionError, RegardError
-from regard.viewing import terminal_image
 from regard.viewing.figures import add_note
-from regard.viewing.shading import attended_cell, attention_field, image_pixels, overlaid
+from regard.viewing.image import ImageView, attended_cell, attention_field, image_pixels, overlaid
 
 WORDS = ["a", "red", "[star]", "$x$"]
 IMAGE = np.full((60, 100, 3), 200, np.uint8)
@@ -67,7 +66,7 @@ def test_the_chosen_cell_is_that_of_hard_attention_or_the_strongest():
 
 
 def test_a_word_by_word_figure_has_the_image_and_each_word_with_its_number_and_gate():
-    figure = viewing.word_by_word(TRACE, columns=3, title="t")
+    figure = view(TRACE).figure(columns=3, title="t")
     tiles = [axes for axes in figure.axes if axes.images]
     assert len(tiles) == 5
     texts = [[text.get_text() for text in axes.texts] for axes in tiles]
@@ -78,12 +77,12 @@ def test_a_word_by_word_figure_has_the_image_and_each_word_with_its_number_and_g
     assert widths == pytest.approx(TRACE.values("gate"))
     expected = overlaid(image_pixels(TRACE, 320), attention_field(TRACE, 1, (192, 320)))
     assert np.array_equal(tiles[2].images[0].get_array(), expected)
-    plain = viewing.word_by_word(Trace.from_image(IMAGE, WORDS, WEIGHTS, grid=(3, 5)))
+    plain = view(Trace.from_image(IMAGE, WORDS, WEIGHTS, grid=(3, 5))).figure()
     assert len(plain.axes) == 5, "without gates there are no bars"
 
 
 def test_gates_are_as_wide_as_the_images_above_them_whatever_is_written_below():
-    figure = add_note(viewing.word_by_word(TRACE, title="t"), "a note")
+    figure = add_note(view(TRACE).figure(title="t"), "a note")
     figure.draw_without_rendering()
     tiles, bars = ([axes.get_position() for axes in figure.axes if bool(axes.images) == has] for has in (True, False))
     for tile, bar in zip(tiles[1:], bars, strict=True):
@@ -91,12 +90,12 @@ def test_gates_are_as_wide_as_the_images_above_them_whatever_is_written_below():
 
 
 def test_the_figure_explains_its_numbers_in_small_print():
-    (text,) = viewing.word_by_word(TRACE).texts
+    (text,) = view(TRACE).figure().texts
     explained = " ".join(text.get_text().split())
     assert "Bright: attended to, relative to the strongest cell of each word; smoothed between cells." in explained
     assert "Number beside a word: its probability under the model." in explained
     assert "Bar β: gate on the image, from 0 (the word ignores what was attended to) to 1" in explained
-    (text,) = viewing.word_by_word(HARD, overlay="colour", cells=True).texts
+    (text,) = view(HARD).figure(overlay="colour", cells=True).texts
     explained = " ".join(text.get_text().split())
     assert "Colour: attention, from purple (weak) to yellow (strong) (the probability of each choice)" in explained
     assert "Orange: the cell that hard attention chose." in explained
@@ -125,7 +124,7 @@ def test_a_dark_part_of_a_bright_image_is_brightened_where_it_is_attended_to():
 
 
 def test_hard_attention_frames_its_cell():
-    tiles = viewing.word_by_word(HARD, cells=True).axes
+    tiles = view(HARD).figure(cells=True).axes
     frames = [axes.patches[0].get_bbox().bounds for axes in tiles[1:]]
     assert frames[2] == pytest.approx((4 * 64 - 0.5, 2 * 64 - 0.5, 64, 64))
     assert not tiles[0].patches
@@ -133,11 +132,11 @@ def test_hard_attention_frames_its_cell():
 
 @pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_word_by_word_figures_are_saved_by_their_suffix(tmp_path, ending, magic):
-    assert viewing.save(viewing.word_by_word(TRACE), tmp_path / f"s.{ending}").read_bytes().startswith(magic)
+    assert viewing.save(view(TRACE).figure(), tmp_path / f"s.{ending}").read_bytes().startswith(magic)
 
 
 def test_an_animation_shows_the_image_and_then_each_word(tmp_path):
-    made = viewing.animation(TRACE, side=96, seconds=0.4)
+    made = view(TRACE).animation(side=96, seconds=0.4)
     assert repr(made).startswith("Animation(5 frames, ")
     assert made._repr_html_().startswith('<img src="data:image/gif;base64,')
     path = viewing.save(made, tmp_path / "new" / "words.gif")
@@ -154,9 +153,9 @@ def test_an_animation_shows_the_image_and_then_each_word(tmp_path):
 
 def test_a_persian_caption_is_read_from_the_right(tmp_path):
     trace = Trace.from_image(IMAGE, ["یک", "ستاره"], WEIGHTS[:2], grid=(3, 5))
-    tiles = viewing.word_by_word(trace).axes
+    tiles = view(trace).figure().axes
     assert tiles[0].get_position().x0 > tiles[1].get_position().x0 > tiles[2].get_position().x0
-    viewing.save(viewing.animation(trace, side=64), tmp_path / "f.gif")
+    viewing.save(view(trace).animation(side=64), tmp_path / "f.gif")
 
 
 def shown(text, width=60) -> list[str]:
@@ -167,7 +166,7 @@ def shown(text, width=60) -> list[str]:
 
 
 def test_the_terminal_shows_tiles_beside_one_another():
-    lines = shown(terminal_image.word_by_word(TRACE, width=60, side=18))
+    lines = shown(view(TRACE).terminal(width=60, side=18))
     # Three tiles of 18 x 10 pixels a row: a line of words, five of half blocks, one of gates; then the other two.
     assert lines[0].split() == ["a", "1.00", "red", "0.50"]
     assert lines[1] == "  ".join(["▀" * 18] * 3)
@@ -179,62 +178,62 @@ def test_the_terminal_shows_tiles_beside_one_another():
 
 
 def test_half_blocks_carry_the_colours_of_two_pixels():
-    text = terminal_image.word_by_word(TRACE, width=60, side=10)
+    text = view(TRACE).terminal(width=60, side=10)
     styles = [str(span.style) for span in text.spans if "on rgb" in str(span.style)]
     assert styles[0] == "rgb(200,200,200) on rgb(200,200,200)"
     assert len(set(styles)) > 5
 
 
 def test_without_colours_the_weights_are_shades():
-    soft = shown(terminal_image.word_by_word(TRACE, width=60, colour=False))
+    soft = shown(view(TRACE).terminal(width=60, colour=False))
     assert soft[1][:10] == "█" * 10
     assert soft[2][14:24] == "      ██  "
     assert soft[1][28:38] == "██        "
     assert soft[3][28:38] == "        ░░"
-    hard = shown(terminal_image.word_by_word(HARD, width=60, colour=False))
+    hard = shown(view(HARD).terminal(width=60, colour=False))
     assert hard[1][:10] == "[]" + "█" * 8
     assert hard[2][14:24] == "      []  "
 
 
 def test_hard_attention_is_orange_in_the_terminal():
-    text = terminal_image.word_by_word(HARD, width=60, side=10)
+    text = view(HARD).terminal(width=60, side=10)
     assert any("rgb(230,190,102)" in str(span.style) for span in text.spans)
 
 
 def test_a_trace_of_an_image_is_viewed_from_the_command_line(tmp_path):
     path = TRACE.save(tmp_path / "t.json")
 
-    def view(*options):
+    def drawn(*options):
         command = [sys.executable, "-m", "regard", "view", str(path), *options]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return done.stdout + done.stderr
 
-    assert "[star]" in view()
+    assert "[star]" in drawn()
     for name in ("a.png", "a.gif"):
-        assert name in view("--cells", "--output", str(tmp_path / name))
+        assert name in drawn("--cells", "--output", str(tmp_path / name))
         assert (tmp_path / name).stat().st_size > 1000
 
 
 def test_what_cannot_be_shown_is_explained(tmp_path):
     words = Trace.from_weights("ab", "c", [[0.5, 0.5]])
-    for view in (viewing.word_by_word, terminal_image.word_by_word):
+    for draw in (ImageView(words).figure, ImageView(words).terminal):
         with pytest.raises(OptionError, match=r"this trace of kind 'text' has 1 words that attend to tokens"):
-            view(words)
+            draw()
     with pytest.raises(OptionError, match=r"An animation is saved as \.gif; got 'a\.png'"):
-        viewing.save(viewing.animation(TRACE), tmp_path / "a.png")
+        viewing.save(view(TRACE).animation(), tmp_path / "a.png")
     with pytest.raises(OptionError, match="side=3"):
-        viewing.animation(TRACE, side=3)
+        view(TRACE).animation(side=3)
     with pytest.raises(OptionError, match="columns=0"):
-        viewing.word_by_word(TRACE, columns=0)
+        view(TRACE).figure(columns=0)
     with pytest.raises(OptionError, match="6 to 10 characters wide"):
-        terminal_image.word_by_word(TRACE, width=10)
+        view(TRACE).terminal(width=10, side=11)
     with pytest.raises(OptionError, match="no overlay 'red'; choose from light, colour"):
-        viewing.word_by_word(TRACE, overlay="red")
+        view(TRACE).figure(overlay="red")
     with pytest.raises(OptionError, match="up to 100 words; got 101"):
-        viewing.word_by_word(Trace.from_image(None, ["a"] * 101, np.ones((101, 4))))
+        view(Trace.from_image(None, ["a"] * 101, np.ones((101, 4)))).figure()
     with pytest.raises(RegardError, match="no valid data URI"):
         Trace.from_json(TRACE.to_json().replace("base64,", "base64,*"))
     content = base64.b64encode(b"no image").decode()
     broken = Trace.from_json(TRACE.to_json().replace(TRACE.image.partition(",")[2], content))
     with pytest.raises(RegardError, match="The image of this trace"):
-        viewing.word_by_word(broken)
+        view(broken).figure()

@@ -10,8 +10,7 @@ import pytest
 from small_traces import EVERY_KIND, HOSTILE, caption, hostile, large, persian, translation
 
 from regard import Trace, view
-from regard.viewing import bundle, pages
-from regard.viewing.static_tables import static_table
+from regard.viewing.page import script, script_json
 
 
 class Parsed(HTMLParser):
@@ -46,7 +45,7 @@ def test_a_page_holds_the_trace(make):
     trace = make()
     page = Parsed(view(trace).page())
     assert Trace.from_json(page.scripts[0]) == trace
-    assert page.scripts[1] == bundle.script()
+    assert page.scripts[1] == script()
     assert len(page.scripts) == 2, "no word of a trace opens another script"
     (element,) = page.named("attention-view")
     assert element["elements"].split() == list(view(trace).ELEMENTS)
@@ -57,7 +56,7 @@ def test_a_page_holds_the_trace(make):
 
 def test_the_policy_allows_this_script_and_nothing_from_outside():
     (meta,) = [each for each in Parsed(view(translation()).page()).named("meta") if "http-equiv" in each]
-    digest = base64.b64encode(hashlib.sha256(bundle.script().encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in meta["content"]
     assert "default-src 'none'" in meta["content"]
     assert "http" not in meta["content"]
@@ -74,7 +73,7 @@ def test_hostile_words_stay_words():
 
 def test_json_in_a_script_cannot_end_it():
     value = {"a": "</script><!--", "b": "\u2028&amp;"}
-    written = pages.script_json(value)
+    written = script_json(value)
     assert not re.search(r"[<>&]", written)
     assert json.loads(written) == value
 
@@ -96,25 +95,25 @@ def test_a_notebook_output_can_stand_alone():
     for make in EVERY_KIND.values():
         output = Parsed(make()._repr_html_())
         assert Trace.from_json(output.scripts[0]) == make()
-        assert output.scripts[1] == bundle.script()
+        assert output.scripts[1] == script()
 
 
 def test_a_static_table_shows_the_weights():
     trace = translation()
-    texts = Parsed(static_table(trace)).texts
+    texts = Parsed(view(trace).html_table()).texts
     assert texts[0] == "cross: target x source"
     assert texts[1:6] == list(trace.source)
     assert texts[6:12] == ["La", *(f"{weight:.2f}" for weight in trace.weights[0])]
-    right_to_left = Parsed(static_table(persian())).texts
+    right_to_left = Parsed(view(persian()).html_table()).texts
     assert right_to_left[1:5] == list(persian().source[::-1]), "inputs written from right to left start at the right"
 
 
 def test_a_static_table_of_a_large_map_lists_the_strongest():
     trace = large(100)
-    html = static_table(trace)
+    html = view(trace).html_table()
     assert len(html) < 20_000
     strongest = trace.source[int(trace.weights[0].argmax())]
     assert Parsed(html).texts[1:4] == ["out0", strongest, f" {trace.weights[0].max():.3f}, "]
     assert Parsed(html).texts[-1] == "40 more rows"
-    assert "data:image/" in static_table(caption())
-    assert "0 maps" in static_table(Trace("reading", (), ()))
+    assert '<img src="data:image/' in view(caption()).page()
+    assert "0 maps" in view(Trace("reading", (), ())).html_table()

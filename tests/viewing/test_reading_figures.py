@@ -7,9 +7,8 @@ from rich.console import Console
 import regard
 from regard.errors import OptionError
 from regard.trace import Axis, Map, Series, Trace
-from regard.viewing.reading_figures import MAX_WORDS, reading_lines
+from regard.viewing.reading import MAX_WORDS, ReadingView, reading_lines
 from regard.viewing.view import View
-from regard.viewing.views.reading import ReadingView
 
 WORDS = ("the", "animal", "[b]slept[/b]", "well")
 WEIGHTS = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [0.1, 0.9, 0, 0], [0, 0.25, 0.75, 0]])

@@ -7,8 +7,8 @@ from rich.console import Console
 import regard
 from regard.errors import OptionError
 from regard.trace import Axis, Map, Series, Trace
+from regard.viewing.tape import TapeView
 from regard.viewing.view import view_class
-from regard.viewing.views.tape import TapeView
 
 WRITE, READ = "where write head 1 is", "where read head 1 is"
 FULL = "how full each slot is (root mean square)"

@@ -9,9 +9,8 @@ from rich.console import Console
 
 from regard import RegardError, Trace, viewing
 from regard.errors import OptionError
-from regard.viewing import terminal, terminal_image
+from regard.viewing.tokens import isolated, printable, right_to_left, shortened
 from regard.viewing.view import view
-from regard.viewing.words import isolated, printable, right_to_left, shortened
 
 PERSIAN = ["من", "می‌خواهم", "مُحَمَّد", "کتابخانهٔ", "."]
 ENGLISH = ["I", "want", "(7)"]
@@ -51,23 +50,23 @@ def test_shortened_words_fit():
 
 @pytest.mark.parametrize("trace", [TO_PERSIAN, FROM_PERSIAN], ids=["to Persian", "from Persian"])
 def test_columns_stay_straight_under_marks_without_width(trace):
-    rows = shown(terminal.heat_map(trace))
+    rows = shown(viewing.matrix.terminal(trace))
     assert len({cell_len(row) for row in rows}) == 1
     for word in ("من", "می‌خواهم", "کتابخانهٔ"):
         assert any(isolated(word) in row for row in rows)
 
 
 def test_the_key_of_numbered_words_is_isolated_too():
-    text = "\n".join(shown(terminal.heat_map(FROM_PERSIAN, width=32), 32))
+    text = "\n".join(shown(viewing.matrix.terminal(FROM_PERSIAN, width=32), 32))
     assert f"2:{isolated('می‌خواهم')}" in text
 
 
 def test_a_right_to_left_source_starts_at_the_right():
-    axes = viewing.heat_map(FROM_PERSIAN).axes[0]
+    axes = viewing.matrix.figure(FROM_PERSIAN).axes[0]
     assert axes.xaxis_inverted()
     assert [label.get_text() for label in axes.get_xticklabels()] == PERSIAN
     assert axes.images[0].get_array().tolist() == [list(row) for row in FROM_PERSIAN.weights]
-    assert not viewing.heat_map(TO_PERSIAN).axes[0].xaxis_inverted()
+    assert not viewing.matrix.figure(TO_PERSIAN).axes[0].xaxis_inverted()
 
 
 def test_matplotlib_joins_letters_and_orders_them():
@@ -82,7 +81,7 @@ def test_matplotlib_joins_letters_and_orders_them():
 
 def test_an_older_matplotlib_is_named_instead_of_a_wrong_figure(monkeypatch):
     monkeypatch.delattr(ft2font, "__libraqm_version__")
-    for draw in (viewing.heat_map, viewing.lines):
+    for draw in (viewing.matrix.figure, viewing.lines.figure):
         with pytest.raises(RegardError, match=r"from 3\.11 on it can"):
             draw(FROM_PERSIAN)
         draw(Trace.from_weights("ab", "cd", np.eye(2)))
@@ -90,29 +89,29 @@ def test_an_older_matplotlib_is_named_instead_of_a_wrong_figure(monkeypatch):
 
 def test_a_word_with_dollar_signs_is_no_formula(tmp_path):
     trace = Trace.from_weights(["$x_2$", "a"], [r"$\frac$", "b"], np.eye(2))
-    for draw in (viewing.heat_map, viewing.lines):
+    for draw in (viewing.matrix.figure, viewing.lines.figure):
         viewing.save(draw(trace, title=r"$\frac$"), tmp_path / "map.png")
-    labels = viewing.heat_map(trace).axes[0].get_xticklabels()
+    labels = viewing.matrix.figure(trace).axes[0].get_xticklabels()
     assert not any(label.get_parse_math() for label in labels)
 
 
 def test_a_long_word_is_cut_and_leaves_room_for_the_map():
     trace = Trace.from_weights(["Rechtsschutz" * 7, "a"], ["Gesellschaften" * 11, "b"], np.eye(2))
-    axes = viewing.heat_map(trace).axes[0]
+    axes = viewing.matrix.figure(trace).axes[0]
     for label in (axes.get_xticklabels()[0], axes.get_yticklabels()[0]):
         assert len(label.get_text()) == 28
         assert label.get_text().endswith("…")
-    assert all(cell_len(row) <= 60 for row in shown(terminal.heat_map(trace, width=60), 60))
-    assert all(cell_len(row) <= 60 for row in shown(terminal.lines(trace, width=60), 60))
+    assert all(cell_len(row) <= 60 for row in shown(viewing.matrix.terminal(trace, width=60), 60))
+    assert all(cell_len(row) <= 60 for row in shown(viewing.lines.terminal(trace, width=60), 60))
 
 
 @pytest.mark.parametrize("trace", [Trace.from_weights([], ["a"], [[]]), Trace.from_weights(["a"], [], [])])
 def test_a_trace_without_words_is_explained(trace):
-    for draw in (viewing.heat_map, viewing.lines):
+    for draw in (viewing.matrix.figure, viewing.lines.figure):
         with pytest.raises(OptionError, match="nothing to draw: the trace has"):
             draw(trace)
-    assert shown(terminal.heat_map(trace)) is not None
-    assert shown(terminal.lines(trace)) is not None
+    assert shown(viewing.matrix.terminal(trace)) is not None
+    assert shown(viewing.lines.terminal(trace)) is not None
 
 
 ESCAPE = ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\nb\tc", "\x9b2J", "\u202eevil", "\u2069out", "می‌خواهم"]
@@ -133,10 +132,10 @@ def test_no_word_sends_commands_to_the_terminal():
     console = Console(width=90, color_system=None, force_terminal=False)
     with console.capture() as capture:
         for renderable in (
-            terminal.heat_map(text, title=ESCAPE[0], width=90),
-            terminal.heat_map(wide, width=90),
-            terminal.lines(text, title=ESCAPE[1], width=90),
-            terminal_image.word_by_word(image, width=90, colour=False),
+            viewing.matrix.terminal(text, title=ESCAPE[0], width=90),
+            viewing.matrix.terminal(wide, width=90),
+            viewing.lines.terminal(text, title=ESCAPE[1], width=90),
+            view(image).terminal(width=90, colour=False),
             view(text),
             view(image),
         ):
@@ -152,8 +151,8 @@ def test_no_word_spoils_a_figure(tmp_path):
     text = Trace.from_weights(ESCAPE, ESCAPE, np.eye(7))
     image = Trace.from_image(None, ESCAPE, np.eye(7, 9))
     for number, figure in enumerate(
-        [viewing.heat_map(text, title=ESCAPE[0]), viewing.lines(text), viewing.word_by_word(image)]
+        [viewing.matrix.figure(text, title=ESCAPE[0]), viewing.lines.figure(text), view(image).figure()]
     ):
         written = viewing.save(figure, tmp_path / f"{number}.svg").read_text()
         assert "\x1b" not in written
-    assert viewing.animation(image, side=64).frames == 8
+    assert view(image).animation(side=64).frames == 8

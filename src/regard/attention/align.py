@@ -7,7 +7,7 @@ differentiable), and the property tests read them.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -43,6 +43,11 @@ __all__ = [
     "sparsemax",
     "uniform",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 Query = Shaped[Tensor, "... q d"]
 Logits = Float[Tensor, "... q k"]
@@ -205,12 +210,19 @@ class Unnormalised(Align):
 
 
 class Normalised(Align):
-    """Scores divided by their sum, for scores that are never negative, such as look-ups: the mean of the matches."""
+    """Scores divided by their sum, for scores that are never negative, such as look-ups: the mean of the matches.
+
+    A negative score is an error on a CPU; on a GPU and in compiled code, the weights of its query are NaN.
+    """
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Return score_i / sum_j score_j, and 0 where nothing matches."""
         scores = logits if allowed is None else logits.masked_fill(~allowed, 0)
-        if scores.device.type != "meta" and (scores.detach() < 0).any():
+        is_negative = scores.detach() < 0
+        if scores.device.type != "cpu" or torch.compiler.is_compiling():
+            # Reading them would wait for all work queued on a GPU, and break the graph of torch.compile.
+            scores = scores.masked_fill(is_negative, math.nan)
+        elif is_negative.any():
             raise OptionError(
                 "align.normalised takes scores that are 0 or more; the smallest here is "
                 f"{scores.min().item():.4g}. Use align.softmax for scores of either sign."
@@ -281,18 +293,20 @@ class Hard(Align):
         if self.training and soft is True:
             return Focus(masked_softmax(logits, allowed))
         is_sampled = self.training if self.sample is None else self.sample
-        if allowed is None and not is_sampled:
+        soft_rows = soft if self.training and isinstance(soft, Tensor) else None
+        if allowed is None and not is_sampled and soft_rows is None:
             index = logits.detach().argmax(-1)
             return Focus(index=index, always=True, extras={"index": index})
         if allowed is not None:
             logits = logits.masked_fill(~allowed, -math.inf)
         best, index = logits.detach().max(-1)
         is_open = best > -math.inf
-        if not is_sampled:
-            index = index.masked_fill(~is_open, -1)
-            return Focus(index=index, extras={"index": index})
-
         logits = logits.masked_fill(~is_open.unsqueeze(-1), 0)
+        hard = self._sampled(logits, is_open) if is_sampled else _chosen(index, is_open)
+        return hard if soft_rows is None else _softened(hard, logits, is_open, soft_rows)
+
+    def _sampled(self, logits: Logits, is_open: Bool[Tensor, "... q"]) -> Focus:
+        """Draw a key for each query; `is_open` says which queries may attend to a key."""
         # argmax(logit + Gumbel noise) is a draw from the softmax, and -log of an exponential draw is Gumbel noise.
         noise = -torch.empty_like(logits).exponential_(generator=self.generator).log()
         index = (logits.detach() + noise).argmax(-1)
@@ -300,26 +314,33 @@ class Hard(Align):
         log_prob = log_weights.gather(-1, index.unsqueeze(-1)).squeeze(-1).masked_fill(~is_open, 0)
         possible = log_weights.masked_fill(log_weights == -math.inf, 0)
         entropy = -(log_weights.exp() * possible).sum(-1).masked_fill(~is_open, 0)
-        chosen = index.masked_fill(~is_open, -1)
-        extras = {"index": chosen, "entropy": entropy}
-        if self.training and isinstance(soft, Tensor):
-            if soft.shape != log_prob.shape[:1]:
-                raise ShapeError(
-                    f"`soft` must be a bool or a bool tensor ({log_prob.shape[0]},), one entry per row of the batch; "
-                    f"got shape {tuple(soft.shape)}."
-                )
-            is_soft = soft.view(-1, *[1] * (log_prob.ndim - 1)).expand_as(log_prob)
-            one_hot = torch.zeros_like(log_weights).scatter(-1, index.unsqueeze(-1), 1)
-            mixed = torch.where(is_soft.unsqueeze(-1), log_weights.exp(), one_hot)
-            mixed = mixed.masked_fill(~is_open.unsqueeze(-1), 0)
-            return Focus(mixed, log_prob=log_prob.masked_fill(is_soft, 0), extras=extras)
-        if self.temperature is None:
-            return Focus(index=chosen, log_prob=log_prob, extras=extras)
-
+        chosen = replace(_chosen(index, is_open), log_prob=log_prob)
+        chosen.extras["entropy"] = entropy
+        if not self.training or self.temperature is None:
+            return chosen
         tempered = torch.softmax((logits + noise) / self.temperature, dim=-1)
         one_hot = torch.zeros_like(tempered).scatter(-1, index.unsqueeze(-1), 1)
         straight_through = one_hot + (tempered - tempered.detach())
-        return Focus(straight_through.masked_fill(~is_open.unsqueeze(-1), 0), log_prob=log_prob, extras=extras)
+        return replace(chosen, weights=straight_through.masked_fill(~is_open.unsqueeze(-1), 0), index=None)
+
+
+def _chosen(index: Int[Tensor, "... q"], is_open: Bool[Tensor, "... q"]) -> Focus:
+    index = index.masked_fill(~is_open, -1)
+    return Focus(index=index, extras={"index": index})
+
+
+def _softened(hard: Focus, logits: Logits, is_open: Bool[Tensor, "... q"], soft: Tensor) -> Focus:
+    """Give the rows of the batch in which `soft` is True the weights of the softmax, and log-probability 0."""
+    if soft.shape != is_open.shape[:1]:
+        raise ShapeError(
+            f"`soft` must be a bool or a bool tensor ({is_open.shape[0]},), one entry per row of the batch; "
+            f"got shape {tuple(soft.shape)}."
+        )
+    is_soft = soft.view(-1, *[1] * (is_open.ndim - 1)).expand_as(is_open)
+    weights = functional.log_softmax(logits, dim=-1).exp().masked_fill(~is_open.unsqueeze(-1), 0)
+    mixed = torch.where(is_soft.unsqueeze(-1), weights, hard.all_weights(logits.shape[-1]).to(weights.dtype))
+    log_prob = None if hard.log_prob is None else hard.log_prob.masked_fill(is_soft, 0)
+    return Focus(mixed, log_prob=log_prob, extras=hard.extras)
 
 
 class Local(Align):
@@ -513,10 +534,14 @@ class Addressing(Align):
             weights = gate * weights + (1 - gate) * state.to(logits.dtype)
         weights = circular_shift(weights, shift, allowed)
         # The largest weight is divided out first: (1/128)^100 would underflow to 0, and give 0/0.
-        weights = weights / weights.amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
-        weights = weights.pow(sharpen)
-        weights = weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+        weights = _over(weights, weights.amax(-1, keepdim=True)).pow(sharpen)
+        weights = _over(weights, weights.sum(-1, keepdim=True))
         return Focus(weights, state=weights)
+
+
+def _over(weights: Logits, total: Float[Tensor, "... q 1"]) -> Logits:
+    """Divide by the total; weights that are all 0 stay so, with finite gradients."""
+    return weights / total.masked_fill(total == 0, 1)
 
 
 def circular_shift(

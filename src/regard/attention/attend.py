@@ -45,11 +45,12 @@ def attend(
     """Read the values whose keys match the query; without `value`, the keys themselves are read.
 
     `score` and `align` are parts of regard.score and regard.align, or plain functions (query, key) -> logits and
-    (logits, mask) -> weights. `mask` is True where a query may attend, and broadcasts to (..., q, k). `weights` asks
-    for the attention weights; without them, fused kernels never build the (q, k) tensor. `kernel` is "auto",
-    "reference" (the plain formulas) or "fused" (an error where there is no fused kernel). `state` is the state of the
-    previous `Attended`. `soft` lets hard attention read softly in this call, for the whole batch or for each row (b,).
-    `check_finite` raises an error if an input contains NaN or infinity.
+    (logits, mask) -> weights. `mask` is True where a query may attend, and broadcasts to (..., q, k); hidden keys and
+    values must be finite, but do not matter otherwise. `weights` asks for the attention weights; without them, fused
+    kernels never build the (q, k) tensor. `kernel` is "auto", "reference" (the plain formulas) or "fused" (an error
+    where there is no fused kernel). `state` is the state of the previous `Attended`. `soft` lets hard attention read
+    softly in this call, for the whole batch or for each row (b,). `check_finite` raises an error if an input contains
+    NaN or infinity.
     """
     score, align = as_score(score), as_align(align)
     checks.check_states(key, value, score)

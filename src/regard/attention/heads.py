@@ -57,12 +57,13 @@ class MultiHead(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> "MultiHead":
-        """Create a MultiHead with the parameters of torch's module, which must not use `add_bias_kv`."""
+        """Create a MultiHead with the parameters, dtype and mode of a module of torch without `add_bias_kv`."""
         if other.bias_k is not None or other.add_zero_attn or other.kdim != other.vdim:
             raise OptionError(
                 "MultiHead supports neither add_bias_kv, add_zero_attn nor different kdim and vdim, as this module has."
             )
         heads = cls(other.embed_dim, other.num_heads, memory_dim=other.kdim, bias=other.in_proj_bias is not None)
+        heads = heads.to(other.out_proj.weight).train(other.training)
         if other.in_proj_weight is not None:
             weights = other.in_proj_weight.chunk(3)
         else:
@@ -76,7 +77,7 @@ class MultiHead(nn.Module):
                 for layer, bias in zip(layers, other.in_proj_bias.chunk(3), strict=True):
                     layer.bias.copy_(bias)
                 heads.output_layer.bias.copy_(other.out_proj.bias)
-        return heads.to(other.out_proj.weight)
+        return heads
 
     def remember(
         self,

@@ -6,6 +6,12 @@ from torch import Tensor
 
 from regard.errors import DtypeError, OptionError
 
+__all__ = ["causal", "padding", "unpadded_length", "window"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor, "*b 1 k"]:
     """Create a mask that allows the first `lengths` of `size` keys; `size` defaults to the largest length.

@@ -48,6 +48,11 @@ __all__ = [
     "scaled_dot",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # The number of features, "_", changes with the projection.
 Queries = Shaped[Tensor, "... q _"]
 Keys = Shaped[Tensor, "... k _"]

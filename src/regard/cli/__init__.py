@@ -18,7 +18,7 @@ from cyclopts import App, CoercionError, CycloptsError, CycloptsPanel, MissingAr
 from regard import __version__
 from regard.errors import RegardError, RegardWarning
 from regard.systems import registry
-from regard.viewing.words import printable
+from regard.viewing.tokens import printable
 
 OWN = {
     "demo": "regard.cli.view:demo",

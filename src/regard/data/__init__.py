@@ -1,1 +1,6 @@
 """Text and images for training: from files to sentences, ids and features, to stores on disk, and to batches."""
+
+from lazy_loader import attach_stub
+
+# The names of __init__.pyi, each imported when it is first used.
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

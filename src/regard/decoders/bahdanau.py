@@ -1,14 +1,10 @@
 """RNNsearch: a recurrent decoder that attends before each step."""
 
-from dataclasses import replace
-
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.align import Soft
-from regard.attention.attend import Attended, Attention
-from regard.decoders.protocol import Override
-from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState
+from regard.attention.attend import Attention
+from regard.decoders.recurrent import Cells, Look, Pieces, RecurrentDecoder
 from regard.kernels.hoisted import Hoisted
 from regard.layers.cells import CELLS, uniform_
 
@@ -59,35 +55,21 @@ class Bahdanau(RecurrentDecoder):
         self.deep_context = uniform_(nn.Linear(memory_dim, 2 * output_dim, bias=False))
         self.output_dropout = nn.Dropout(output_dropout)
 
-    def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """Compute W y for all gates."""
-        projected: Tensor = self.word_layer(embedded)
-        return projected
-
-    def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
+    def start_cells(self, hidden: tuple[Tensor, ...]) -> Cells:
         """Return the state of the single layer."""
         return (self.cell.start(hidden[0]),)
 
-    def advance(
-        self,
-        inputs: Float[Tensor, "b g"],
-        state: RecurrentState,
-        override: Override,
-        *,
-        weights: bool,
-        soft: Soft = False,
-    ) -> tuple[RecurrentState, Pieces, Attended | None]:
+    def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
         """Attend, then step; if conditional, step, attend, step."""
-        (cell_state,) = state.cells
+        (cell,) = cells
         if self.second_cell is not None:
-            cell_state = self.cell(inputs, cell_state)
-            context, state, attended = self.look(cell_state[0], state, override, weights=weights, soft=soft)
-            cell_state = self.second_cell(self.context_layer(context), cell_state)
-            return replace(state, cells=(cell_state,)), (cell_state[0], context), attended
-        last = cell_state[0]
-        context, state, attended = self.look(last, state, override, weights=weights, soft=soft)
-        cell_state = self.cell(inputs + self.context_layer(context), cell_state)
-        return replace(state, cells=(cell_state,)), (last, context), attended
+            cell = self.cell(inputs, cell)
+            context = look(cell[0])
+            cell = self.second_cell(self.context_layer(context), cell)
+            return (cell,), (cell[0], context)
+        last = cell[0]
+        context = look(last)
+        return (self.cell(inputs + self.context_layer(context), cell),), (last, context)
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
         """Compute the deep output: the maximum of each pair of units of U s + V y + C c."""

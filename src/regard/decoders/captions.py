@@ -7,25 +7,25 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.align import Hard, Soft, softmax
-from regard.attention.attend import Attended, Attention, recall
-from regard.attention.memory import Memory
-from regard.attention.score import Score
+from regard.attention.attend import Attention, recall
+from regard.attention.memory import Attended, Memory
 from regard.decoders.protocol import Override, Unrolled, Weights
-from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState, unrolled
+from regard.decoders.recurrent import Cells, Look, Pieces, RecurrentDecoder, RecurrentState, unrolled
 from regard.encoders.encoded import Encoded
 from regard.kernels.hoisted import Hoisted
 from regard.kernels.numerics import masked_softmax, widen, without_autocast
 from regard.layers.cells import LSTM, uniform_
 
 
-class ShowAttendTell(RecurrentDecoder):
-    """Show, Attend and Tell (Xu et al. 2015, section 3.1.2): gated attention before each step.
+class CaptionDecoder(RecurrentDecoder):
+    """Base class of the decoders that attend to an image: one LSTM, and a deep output.
 
-    The query of alpha_t is h_(t-1). z_t = beta_t sum_i alpha_ti a_i with the gate beta_t = sigmoid(f(h_(t-1))), one
-    number (section 4.2.1). h_t, c_t = LSTM(E y_(t-1), h_(t-1), z_t). The input of the output layer L_o is
-    E y_(t-1) + L_h h_t + L_z z_t (equation 7), so `output` takes as many features as a word has. h_0 and c_0 are each
-    tanh(W mean_i a_i).
+    h_0 and c_0 are each tanh(W mean_i a_i). The input of the output layer is E y_(t-1) + L_h h_t + L_c c_t with the
+    context c_t, so `output` takes as many features as a word has.
     """
+
+    num_word_gates = LSTM.num_gates
+    """How many vectors of the size of the state are computed from each word."""
 
     def __init__(
         self,
@@ -47,83 +47,167 @@ class ShowAttendTell(RecurrentDecoder):
             output=output,
             dropout=dropout,
         )
+        width = embedding.embedding_dim
         self.cell = LSTM(hidden)
-        gates, width = self.cell.num_gates * hidden, embedding.embedding_dim
-        self.word_layer = uniform_(nn.Linear(width, gates))
-        self.context_layer = uniform_(Hoisted(memory_dim, gates, bias=False))
-        self.gate_layer = uniform_(Hoisted(hidden, 1))
+        self.word_layer = uniform_(nn.Linear(width, self.num_word_gates * hidden))
+        self.add_layers(memory_dim, hidden)
         self.deep_state = uniform_(nn.Linear(hidden, width))
         self.deep_context = uniform_(nn.Linear(memory_dim, width, bias=False))
         self.output_dropout = nn.Dropout(output_dropout)
 
-    def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """Compute W y for all gates."""
-        projected: Tensor = self.word_layer(embedded)
-        return projected
+    def add_layers(self, memory_dim: int, hidden: int) -> None:
+        """Create the layers of a subclass, between those of the LSTM and those of the output."""
+        raise TypeError(f"{type(self).__name__} must define add_layers(memory_dim, hidden).")
 
-    def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
+    def start_cells(self, hidden: tuple[Tensor, ...]) -> Cells:
         """Return the state of the single layer; h_0 and c_0 both come from the mean annotation."""
         return ((hidden[0], hidden[1]),)
 
-    def advance(
-        self,
-        inputs: Float[Tensor, "b g"],
-        state: RecurrentState,
-        override: Override,
-        *,
-        weights: bool,
-        soft: Soft = False,
-    ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        """Attend, multiply the context with the gate, then step; extras["gate"] of the attention is the gate."""
-        (cell_state,) = state.cells
-        last = cell_state[0]
-        context, state, attended = self.look(last, state, override, weights=weights, soft=soft)
-        gate = torch.sigmoid(self.gate_layer(last))
-        context = gate * context
-        cell_state = self.cell(inputs + self.context_layer(context), cell_state)
-        attended = replace(attended, extras=attended.extras | {"gate": gate})
-        return replace(state, cells=(cell_state,)), (cell_state[0], context, gate), attended
-
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
-        """Compute the deep output: E y + L_h h + L_z z."""
-        hidden, context, _ = pieces
+        """Compute the deep output: E y + L_h h + L_c c."""
+        hidden, context, *_ = pieces
         deep = embedded + self.deep_state(self.output_dropout(hidden)) + self.deep_context(context)
         dropped: Tensor = self.output_dropout(deep)
         return dropped
+
+
+class ShowAttendTell(CaptionDecoder):
+    """Show, Attend and Tell (Xu et al. 2015, section 3.1.2): gated attention before each step.
+
+    The query of alpha_t is h_(t-1). z_t = beta_t sum_i alpha_ti a_i with the gate beta_t = sigmoid(f(h_(t-1))), one
+    number (section 4.2.1). h_t, c_t = LSTM(E y_(t-1), h_(t-1), z_t). The input of the output layer L_o is
+    E y_(t-1) + L_h h_t + L_z z_t (equation 7).
+    """
+
+    def add_layers(self, memory_dim: int, hidden: int) -> None:
+        """Create the layers of the context and of the gate."""
+        self.context_layer = uniform_(Hoisted(memory_dim, self.cell.num_gates * hidden, bias=False))
+        self.gate_layer = uniform_(Hoisted(hidden, 1))
+
+    def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
+        """Attend, multiply the context with the gate, then step; extras["gate"] of the attention is the gate."""
+        (cell,) = cells
+        last = cell[0]
+        context = look(last)
+        gate = torch.sigmoid(self.gate_layer(last))
+        look.note(gate=gate)
+        context = gate * context
+        cell = self.cell(inputs + self.context_layer(context), cell)
+        return (cell,), (cell[0], context, gate)
 
     def forward(
         self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
     ) -> Unrolled:
         """Predict after each token of the target.
 
-        Where the loop runs as CUDA graphs, the weights are computed after it, for all steps at once. With hard
-        attention, `chances` are the distributions from which keys were chosen.
+        With hard attention, `distribution` has the probabilities with which the keys were chosen.
         """
         state, embedded = self.start(encoded), self.dropout(self.embedding(target))
-        later = bool(weights) and embedded.is_cuda and self._can_record(state)
-        pieces, steps = self.unroll(
-            self.advance, self.project(embedded), state, weights=bool(weights) and not later, soft=soft
-        )
+        pieces, steps = self.unroll(self.advance, self.word_layer(embedded), state, weights=bool(weights), soft=soft)
         whole = replace(unrolled(self.features(embedded, *pieces), steps), gates=pieces[2][..., 0])
-        if later:
-            return replace(whole, weights=self._chances(pieces[0], state))
         if weights and self.attention is not None and isinstance(self.attention.align, Hard):
-            return replace(whole, chances=self._chances(pieces[0], state))
+            queries = torch.cat([state.cells[0][0].unsqueeze(1), pieces[0][:, :-1]], dim=1)
+            return replace(whole, distribution=self._distribution(queries, state.memory))
         return whole
 
-    def chances(self, state: RecurrentState) -> Float[Tensor, "b n"]:
+    def distribution(self, state: RecurrentState) -> Float[Tensor, "b n"]:
         """Compute the distribution over the cells from which the next step chooses, or with which it averages."""
-        return self._chances(state.cells[0][0].unsqueeze(1), state)[:, 0]
+        return self._distribution(state.cells[0][0].unsqueeze(1), state.memory)[:, 0]
 
-    def _chances(self, hidden: Float[Tensor, "b m h"], state: RecurrentState) -> Float[Tensor, "b m n"]:
-        """Compute the softmax of the logits of each step, from the states that the steps began with."""
-        if self.attention is None or state.memory is None:
+    def _distribution(self, queries: Float[Tensor, "b m h"], memory: Memory | None) -> Float[Tensor, "b m n"]:
+        """Compute the softmax of the logits of each step."""
+        if self.attention is None or memory is None:
             raise TypeError("Show, Attend and Tell needs an attention and a memory.")
-        queries = torch.cat([state.cells[0][0].unsqueeze(1), hidden[:, :-1]], dim=1)
-        attended = recall(queries, state.memory, score=self.attention.score, align=softmax, weights=True)
+        attended = recall(queries, memory, score=self.attention.score, align=softmax, weights=True)
         if attended.weights is None:
             raise TypeError("recall(..., weights=True) returned no weights.")
         return attended.weights
+
+
+class Adaptive(CaptionDecoder):
+    """Adaptive attention with a visual sentinel (Lu et al. 2017, section 2.4).
+
+    h_t, m_t = LSTM([E y_(t-1); v]), where v = mean_i a_i is the image as a whole, and h_0 and m_0 are each tanh(W v).
+    The query is h_t, so the last word is known when the model looks. The sentinel
+    s_t = sigmoid(W_y [E y_(t-1); v] + W_h h_(t-1)) tanh(m_t) is what the decoder knows without looking. It competes
+    with the cells, by the same score:
+
+        z_ti = score(h_t, a_i),   z_ts = score(h_t, s_t),   [alpha_t (1 - beta_t); beta_t] = softmax([z_t; z_ts])
+        c_t = beta_t W_s s_t + (1 - beta_t) sum_i alpha_ti a_i
+
+    Words that name nothing in the image, such as "of", have a beta_t near 1. The input of the output layer is
+    E y_(t-1) + L_h h_t + L_c c_t. The gate in the traces is 1 - beta_t, and weights are alpha_t, which sum to 1.
+
+    The recurrence does not depend on the attention, so training attends for all words at once.
+    """
+
+    num_word_gates = LSTM.num_gates + 1  # W y for the gates, then W_y
+
+    def add_layers(self, memory_dim: int, hidden: int) -> None:
+        """Create the layers of the image as a whole and of the sentinel."""
+        self.image_layer = uniform_(nn.Linear(memory_dim, self.num_word_gates * hidden, bias=False))
+        self.sentinel_gate = uniform_(Hoisted(hidden, hidden, bias=False))
+        self.sentinel_layer = uniform_(nn.Linear(hidden, memory_dim))
+        """W_s: a sentinel as one of the annotations."""
+
+    def start(self, encoded: Encoded) -> RecurrentState:
+        """Return the state before the first word, with what the image as a whole adds to the gates of every step."""
+        state = super().start(encoded)
+        image = self.image_layer(encoded.summary[:, -self.image_layer.in_features :])
+        return replace(state, cells=(*state.cells, (image,)))
+
+    def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
+        """Step, then attend; extras["gate"] of the attention is 1 - beta_t."""
+        cells, (hidden, sentinel) = self._recur(inputs, cells, look)
+        attended, gate = self._look(hidden.unsqueeze(1), sentinel.unsqueeze(1), look.memory, look.override)
+        look.steps.append(replace(attended, extras={"gate": gate[:, 0].unsqueeze(-1)}))
+        return cells, (hidden, attended.context[:, 0])
+
+    def forward(
+        self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
+    ) -> Unrolled:
+        """Predict after each token of the target; `soft` changes nothing, since the attention is soft."""
+        state, embedded = self.start(encoded), self.dropout(self.embedding(target))
+        recurrence = replace(state, memory=None)  # the attention comes after it
+        (hidden, sentinel), _ = self.unroll(self._recur, self.word_layer(embedded), recurrence, weights=False)
+        attended, gate = self._look(hidden, sentinel, state.memory)
+        features = self.features(embedded, hidden, attended.context)
+        return Unrolled(features, weights=attended.weights if weights else None, gates=gate)
+
+    def _recur(self, inputs: Tensor, cells: Cells, look: Look) -> tuple[Cells, Pieces]:
+        """Run one step of the LSTM; return its state, h_t and the sentinel."""
+        cell, (image,) = cells
+        inputs = inputs + image
+        for_gates, for_sentinel = inputs.split([inputs.shape[-1] - self.hidden, self.hidden], dim=-1)
+        opened = torch.sigmoid(for_sentinel + self.sentinel_gate(cell[0]))
+        hidden, memory = self.cell(for_gates, cell)
+        return ((hidden, memory), (image,)), (hidden, opened * torch.tanh(memory))
+
+    def _look(
+        self,
+        hidden: Float[Tensor, "b m h"],
+        sentinel: Float[Tensor, "b m h"],
+        memory: Memory | None,
+        override: Override = None,
+    ) -> tuple[Attended, Float[Tensor, "b m"]]:
+        """Attend to the cells and the sentinel; return the attention to the cells and 1 - beta."""
+        if self.attention is None or memory is None:
+            raise TypeError("Adaptive attention needs an attention and a memory.")
+        score = self.attention.score
+        query, own = score.project_query(hidden), self.sentinel_layer(sentinel)
+        own_key, dtype = score.project_key(own.flatten(0, 1).unsqueeze(1)), memory.values.dtype
+        with without_autocast(own.device):
+            query, keys, values, own, own_key = map(widen, (query, memory.keys, memory.values, own, own_key))
+            logits = score.compare(query, keys)
+            # Each sentinel is compared with its own query alone, so that words become rows of the batch.
+            own_logits = score.compare(query.flatten(0, 1).unsqueeze(1), own_key).view(logits.shape[:2])
+            if memory.mask is not None:
+                logits = logits.masked_fill(~memory.mask, -torch.inf)
+            weights = masked_softmax(logits, None) if override is None else widen(override)
+            # Where no cell may be attended to, this is sigmoid(-inf): all attention is on the sentinel.
+            gate = torch.sigmoid(logits.logsumexp(-1) - own_logits)
+            context = gate.unsqueeze(-1) * (weights @ values) + (1 - gate.unsqueeze(-1)) * own
+        return Attended(context.to(dtype), weights=weights.to(dtype)), gate
 
 
 class ShowAndTell(RecurrentDecoder):
@@ -162,164 +246,12 @@ class ShowAndTell(RecurrentDecoder):
         empty = inputs.new_zeros(len(inputs), self.hidden)
         return RecurrentState((self.cell(inputs, (empty, empty)),), None)
 
-    def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """Compute W y for all gates."""
-        projected: Tensor = self.word_layer(embedded)
-        return projected
-
-    def advance(
-        self,
-        inputs: Float[Tensor, "b g"],
-        state: RecurrentState,
-        override: Override,
-        *,
-        weights: bool,
-        soft: Soft = False,
-    ) -> tuple[RecurrentState, Pieces, Attended | None]:
+    def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
         """Run one step of the LSTM."""
-        cell_state = self.cell(inputs, state.cells[0])
-        return replace(state, cells=(cell_state,)), (cell_state[0],), None
+        cell = self.cell(inputs, cells[0])
+        return (cell,), (cell[0],)
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
         """Return h_t."""
         dropped: Tensor = self.output_dropout(pieces[0])
         return dropped
-
-
-class Adaptive(RecurrentDecoder):
-    """Adaptive attention with a visual sentinel (Lu et al. 2017, section 2.4).
-
-    h_t, m_t = LSTM([E y_(t-1); v]), where v = mean_i a_i is the image as a whole, and h_0 and m_0 are each tanh(W v).
-    The query is h_t, so the last word is known when the model looks. The sentinel
-    s_t = sigmoid(W_y [E y_(t-1); v] + W_h h_(t-1)) tanh(m_t) is what the decoder knows without looking. It competes
-    with the cells, by the same score:
-
-        z_ti = score(h_t, a_i),   z_ts = score(h_t, s_t),   [alpha_t (1 - beta_t); beta_t] = softmax([z_t; z_ts])
-        c_t = beta_t W_s s_t + (1 - beta_t) sum_i alpha_ti a_i
-
-    Words that name nothing in the image, such as "of", have a beta_t near 1. The input of the output layer is
-    E y_(t-1) + L_h h_t + L_c c_t. The gate in the traces is 1 - beta_t, and weights are alpha_t, which sum to 1.
-
-    The recurrence does not depend on the attention, so training attends for all words at once.
-    """
-
-    def __init__(
-        self,
-        embedding: nn.Embedding,
-        *,
-        memory_dim: int,
-        hidden: int,
-        attention: Attention,
-        output: nn.Module,
-        dropout: float = 0.0,
-        output_dropout: float = 0.0,
-    ) -> None:
-        super().__init__(
-            embedding,
-            summary_dim=memory_dim,
-            hidden=hidden,
-            num_layers=2,  # the bridge computes both h_0 and m_0 from the mean annotation
-            attention=attention,
-            output=output,
-            dropout=dropout,
-        )
-        self.cell = LSTM(hidden)
-        gates, width = self.cell.num_gates * hidden, embedding.embedding_dim
-        self.word_layer = uniform_(nn.Linear(width, gates + hidden))
-        """W y for the gates, then W_y."""
-        self.image_layer = uniform_(nn.Linear(memory_dim, gates + hidden, bias=False))
-        self.sentinel_gate = uniform_(Hoisted(hidden, hidden, bias=False))
-        self.sentinel_layer = uniform_(nn.Linear(hidden, memory_dim))
-        """W_s: a sentinel as one of the annotations."""
-        self.deep_state = uniform_(nn.Linear(hidden, width))
-        self.deep_context = uniform_(nn.Linear(memory_dim, width, bias=False))
-        self.output_dropout = nn.Dropout(output_dropout)
-
-    def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """Compute W y for all gates."""
-        projected: Tensor = self.word_layer(embedded)
-        return projected
-
-    def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
-        """Return the state of the single layer; h_0 and m_0 both come from the mean annotation."""
-        return ((hidden[0], hidden[1]),)
-
-    def start(self, encoded: Encoded) -> RecurrentState:
-        """Return the state before the first word, with what the image as a whole adds to the gates of every step."""
-        state = super().start(encoded)
-        image = self.image_layer(encoded.summary[:, -self.image_layer.in_features :])
-        return replace(state, cells=(*state.cells, (image,)))
-
-    def advance(
-        self,
-        inputs: Float[Tensor, "b g"],
-        state: RecurrentState,
-        override: Override,
-        *,
-        weights: bool,
-        soft: Soft = False,
-    ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        """Step, then attend; extras["gate"] of the attention is 1 - beta_t."""
-        state, (hidden, sentinel), _ = self._recur(inputs, state, override, weights=weights, soft=soft)
-        attended, gate = self._look(hidden.unsqueeze(1), sentinel.unsqueeze(1), state, override)
-        context = attended.context[:, 0]
-        attended = replace(attended, extras={"gate": gate[:, 0].unsqueeze(-1)})
-        return state, (hidden, context), attended
-
-    def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
-        """Compute the deep output: E y + L_h h + L_c c."""
-        hidden, context = pieces
-        deep = embedded + self.deep_state(self.output_dropout(hidden)) + self.deep_context(context)
-        dropped: Tensor = self.output_dropout(deep)
-        return dropped
-
-    def forward(
-        self, encoded: Encoded, target: Int[Tensor, "b m"], *, weights: Weights = False, soft: Soft = False
-    ) -> Unrolled:
-        """Predict after each token of the target; `soft` changes nothing, since the attention is soft."""
-        state, embedded = self.start(encoded), self.dropout(self.embedding(target))
-        recurrence = replace(state, memory=None)  # the attention comes after it
-        (hidden, sentinel), _ = self.unroll(self._recur, self.project(embedded), recurrence, weights=False)
-        attended, gate = self._look(hidden, sentinel, state, None)
-        features = self.features(embedded, hidden, attended.context)
-        return Unrolled(features, weights=attended.weights if weights else None, gates=gate)
-
-    def _recur(
-        self, inputs: Tensor, state: RecurrentState, override: Override, *, weights: bool, soft: Soft = False
-    ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        """Run one step of the LSTM; return its state, h_t and the sentinel."""
-        cell_state, (image,) = state.cells
-        inputs = inputs + image
-        for_gates, for_sentinel = inputs.split([inputs.shape[-1] - self.hidden, self.hidden], dim=-1)
-        opened = torch.sigmoid(for_sentinel + self.sentinel_gate(cell_state[0]))
-        hidden, memory = self.cell(for_gates, cell_state)
-        return replace(state, cells=((hidden, memory), (image,))), (hidden, opened * torch.tanh(memory)), None
-
-    def _look(
-        self,
-        hidden: Float[Tensor, "b m h"],
-        sentinel: Float[Tensor, "b m h"],
-        state: RecurrentState,
-        override: Override,
-    ) -> tuple[Attended, Float[Tensor, "b m"]]:
-        """Attend to the cells and the sentinel; return the attention to the cells and 1 - beta."""
-        score, memory = self._parts(state)
-        query, own = score.project_query(hidden), self.sentinel_layer(sentinel)
-        own_key, dtype = score.project_key(own.flatten(0, 1).unsqueeze(1)), memory.values.dtype
-        with without_autocast(own.device):
-            query, keys, values, own, own_key = map(widen, (query, memory.keys, memory.values, own, own_key))
-            logits = score.compare(query, keys)
-            # Each sentinel is compared with its own query alone, so that words become rows of the batch.
-            own_logits = score.compare(query.flatten(0, 1).unsqueeze(1), own_key).view(logits.shape[:2])
-            if memory.mask is not None:
-                logits = logits.masked_fill(~memory.mask, -torch.inf)
-            weights = masked_softmax(logits, None) if override is None else widen(override)
-            # Where no cell may be attended to, this is sigmoid(-inf): all attention is on the sentinel.
-            gate = torch.sigmoid(logits.logsumexp(-1) - own_logits)
-            context = gate.unsqueeze(-1) * (weights @ values) + (1 - gate.unsqueeze(-1)) * own
-        return Attended(context.to(dtype), weights=weights.to(dtype)), gate
-
-    def _parts(self, state: RecurrentState) -> tuple[Score, Memory]:
-        if self.attention is None or state.memory is None:
-            raise TypeError("Adaptive attention needs an attention and a memory.")
-        return self.attention.score, state.memory

@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.align import Soft
-from regard.attention.attend import Attended, Attention
-from regard.decoders.protocol import Override, Unrolled, Weights
-from regard.decoders.recurrent import Pieces, RecurrentDecoder, RecurrentState, unrolled
+from regard.attention.attend import Attention
+from regard.decoders.protocol import Unrolled, Weights
+from regard.decoders.recurrent import Cells, Look, Pieces, RecurrentDecoder, unrolled
 from regard.encoders.encoded import Encoded
 from regard.kernels.hoisted import Hoisted
 from regard.layers.cells import CELLS, uniform_
@@ -57,35 +57,19 @@ class Luong(RecurrentDecoder):
         self.output_dim = output_dim
         self.output_dropout = nn.Dropout(output_dropout)
 
-    def project(self, embedded: Float[Tensor, "b m e"]) -> Float[Tensor, "b m g"]:
-        """Compute W y for all gates of the lowest layer."""
-        projected: Tensor = self.word_layer(embedded)
-        return projected
+    def start_cells(self, hidden: tuple[Tensor, ...]) -> Cells:
+        """Return the state of each layer, which begins with its own projection of the summary, and nothing to feed."""
+        return (*(cell.start(part) for cell, part in zip(self.cells, hidden, strict=True)), ())  # type: ignore[operator]
 
-    def start_cells(self, hidden: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], ...]:
-        """Return the state of each layer, which begins with its own projection of the summary."""
-        return tuple(cell.start(part) for cell, part in zip(self.cells, hidden, strict=True))  # type: ignore[operator]
-
-    def advance(
-        self,
-        inputs: Float[Tensor, "b g"],
-        state: RecurrentState,
-        override: Override,
-        *,
-        weights: bool,
-        soft: Soft = False,
-    ) -> tuple[RecurrentState, Pieces, Attended | None]:
+    def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
         """Step through the layers, attend, then combine."""
-        if self.feeding is not None and state.fed is not None:
-            inputs = inputs + self.feeding(state.fed)
-        hidden, state = self._through_layers(inputs, state)
+        if self.feeding is not None and cells[-1]:
+            inputs = inputs + self.feeding(cells[-1][0])
+        cells, (hidden,) = self._recur(inputs, cells, look)
         if self.attention is None:
-            return state, (self._combine(hidden),), None
-        context, state, attended = self.look(hidden, state, override, weights=weights, soft=soft)
-        attentional = self._combine(torch.cat([context, hidden], dim=-1))
-        if self.feeding is not None:
-            state = replace(state, fed=attentional)
-        return state, (attentional,), attended
+            return cells, (self._combine(hidden),)
+        attentional = self._combine(torch.cat([look(hidden), hidden], dim=-1))
+        return cells if self.feeding is None else (*cells[:-1], (attentional,)), (attentional,)
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
         """Return h~_t."""
@@ -98,24 +82,19 @@ class Luong(RecurrentDecoder):
         if self.feeding is not None or self.attention is None:
             return super().forward(encoded, target, weights=weights, soft=soft)
         state = self.start(encoded)
-        inputs = self.project(self.dropout(self.embedding(target)))
+        inputs = self.word_layer(self.dropout(self.embedding(target)))
         (hidden,), _ = self.unroll(self._recur, inputs, replace(state, memory=None), weights=False)
         attended = self.attention(hidden, state.memory, weights=bool(weights), soft=soft)
         return unrolled(self._combine(torch.cat([attended.context, hidden], dim=-1)), [attended])
 
-    def _recur(
-        self, inputs: Tensor, state: RecurrentState, override: Override, *, weights: bool, soft: Soft = False
-    ) -> tuple[RecurrentState, Pieces, Attended | None]:
-        hidden, state = self._through_layers(inputs, state)
-        return state, (hidden,), None
-
-    def _through_layers(self, inputs: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        cells: list[tuple[Tensor, ...]] = []
-        for index, (cell, cell_state) in enumerate(zip(self.cells, state.cells, strict=True)):
+    def _recur(self, inputs: Tensor, cells: Cells, look: Look) -> tuple[Cells, Pieces]:
+        """Step through the layers; return h_t."""
+        new: list[tuple[Tensor, ...]] = []
+        for index, (cell, state) in enumerate(zip(self.cells, cells, strict=False)):
             if index:
-                inputs = self.upper_layers[index - 1](self.dropout(cells[-1][0]))
-            cells.append(cell(inputs, cell_state))
-        return cells[-1][0], replace(state, cells=tuple(cells))
+                inputs = self.upper_layers[index - 1](self.dropout(new[-1][0]))
+            new.append(cell(inputs, state))
+        return (*new, cells[-1]), (new[-1][0],)
 
     def _combine(self, joined: Tensor) -> Tensor:
         combined: Tensor = self.output_dropout(torch.tanh(self.combine(joined)))

@@ -50,7 +50,7 @@ class Unrolled:
     """Coverage: how much of the attention of each step falls on keys that were attended to before."""
     gates: Float[Tensor, "b m"] | None = None
     """Captions: the share of the image in the context of each step."""
-    chances: Float[Tensor, "b m n"] | None = None
+    distribution: Float[Tensor, "b m n"] | None = None
     """Show, Attend and Tell with hard attention: the distributions from which keys were chosen."""
     self_maps: tuple[Float[Tensor, "b h m m"], ...] = ()
     """Transformer with weights="all": the self-attention of each layer and head."""

@@ -17,7 +17,7 @@ from regard.attention import align, score
 from regard.attention.attend import Attended, attend
 from regard.attention.score import Score
 from regard.trace import Trace
-from regard.viewing import terminal
+from regard.viewing import matrix
 
 PERSONS = [
     ("005123174812", "Ali", "Ahmadi"),
@@ -69,15 +69,15 @@ def show_scores(console: Console, folder: Path) -> list[Path]:
     trace_of_it = Trace.from_weights(SENTENCE, list(traces), weights_of_it)
     title = "What each word attends to with the additive score"
     console.print(
-        terminal.heat_map(trace_of_it, title="What 'it' attends to with each score", width=console.width),
+        matrix.terminal(trace_of_it, title="What 'it' attends to with each score", width=console.width),
         "",
-        terminal.heat_map(traces["additive"], title=title, width=console.width),
+        matrix.terminal(traces["additive"], title=title, width=console.width),
         "",
     )
     title = "One sentence with every score: each row shows what its word attends to"
     return [
         regard.view(traces["additive"]).save(folder / "additive.png", title="Additive score"),
-        viewing.save(viewing.heat_maps(list(traces.items()), title=title), folder / "scores.png"),
+        viewing.save(viewing.heads.figure(list(traces.items()), title=title), folder / "scores.png"),
         traces["additive"].save(folder / "additive.json"),
     ]
 

@@ -15,7 +15,7 @@ from regard.metrics.translation import corpus_bleu
 from regard.systems.translate.alignment import align_words, alignment_error
 from regard.systems.translate.model import Translator
 from regard.trace import Trace
-from regard.viewing import terminal
+from regard.viewing import matrix
 from regard.worlds.babel import Pair, pairs
 
 MAX_WORDS = 12
@@ -60,7 +60,7 @@ def show_babel(console: Console, folder: Path, *, minutes: float) -> list[Path]:
     (weights,) = align_words(model, [(pair.source, pair.target)])
     trace = Trace.from_weights(pair.source, pair.target, weights)
     title = "Each French word attends to these English words"
-    console.print(terminal.heat_map(trace, title=title, width=console.width), "")
+    console.print(matrix.terminal(trace, title=title, width=console.width), "")
     return [regard.view(trace).save(folder / "babel.png", title=f"RNNsearch on babel: {title[0].lower()}{title[1:]}")]
 
 

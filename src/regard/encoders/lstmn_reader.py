@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from regard.attention.memory import Memory
 from regard.encoders.readers import Sentences, existing_words, input_sizes, layer_inputs
 from regard.errors import OptionError
-from regard.kernels.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
+from regard.kernels.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop
 from regard.layers.dropout import LockedDropout
 from regard.layers.lstmn import LSTMN, Tape, Tapes
 
@@ -85,7 +85,7 @@ class LSTMNReader(nn.Module):
     def _read(self, index: int, layer: LSTMN, words: Tensor, source: Memory | None, *, weights: bool) -> Tapes:
         inputs, recurrent = layer.project(words), layer.dropped()
         fused = None if layer.fusion is None else layer.fusion.word_layer(words)
-        if inputs.is_cuda and inputs.requires_grad and not weights:
+        if self._graphs[index].accepts(inputs) and not weights:
             return self._recorded(index, layer, inputs, recurrent, fused, source)
         return layer.recur(inputs, recurrent, fused, source, weights=weights)
 
@@ -99,13 +99,10 @@ class LSTMNReader(nn.Module):
         source: Memory | None,
     ) -> Tapes:
         """Run the recurrence as a CUDA graph, with its sizes rounded up."""
-        batch, length, _ = inputs.shape
-        rows, steps = round_up(batch, ROW_MULTIPLE), round_up(length, STEP_MULTIPLE)
-        tensors = [pad_axes(inputs, rows, steps), recurrent]
+        tensors, multiples = [inputs, recurrent], [(ROW_MULTIPLE, STEP_MULTIPLE), ()]
         if fused is not None and source is not None and source.mask is not None:
-            words = round_up(len(source), KEY_MULTIPLE)
-            beside = (pad_axes(part, rows, words) for part in (source.keys, source.values, source.mask[:, 0]))
-            tensors += [pad_axes(fused, rows, steps), *beside]
+            tensors += [fused, source.keys, source.values, source.mask[:, 0]]
+            multiples += [(ROW_MULTIPLE, STEP_MULTIPLE), *[(ROW_MULTIPLE, KEY_MULTIPLE)] * 3]
 
         def loop(inputs: Tensor, recurrent: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
             if not parts:
@@ -117,8 +114,7 @@ class LSTMNReader(nn.Module):
 
         inside = ("key_layer.weight", "direction", "fusion.recurrent.weight", "fusion.direction")
         parameters = {name: part for name, part in layer.named_parameters() if name in inside}
-        found = self._graphs[index](layer, loop, tensors, parameters)
-        return Tapes(*(part[:batch, :length] for part in found))
+        return Tapes(*self._graphs[index](layer, loop, tensors, parameters, multiples=multiples))
 
     def _layers(self) -> list[LSTMN]:
         return [layer for layer in self.layers if isinstance(layer, LSTMN)]

@@ -1,15 +1,16 @@
-"""The loop of a recurrent decoder as CUDA graphs, recorded once per shape and then replayed.
+"""Loops as CUDA graphs, recorded once per shape and then replayed.
 
 A loop over a target launches thousands of small kernels, and the GPU idles between most of them. A graph launches them
 all at once. It has a fixed shape, so shapes are rounded up: the batch, the steps and the keys to multiples of
-ROW_MULTIPLE, STEP_MULTIPLE and KEY_MULTIPLE; the padding is masked and cut off again. The forward pass and the backward
-pass are one graph each.
+ROW_MULTIPLE, STEP_MULTIPLE and KEY_MULTIPLE, as the caller says; the padding is cut off again. The forward pass and the
+backward pass are one graph each.
 """
 
 import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 ROW_MULTIPLE, STEP_MULTIPLE, KEY_MULTIPLE = 16, 4, 8
 MAX_GRAPHS = 128
-"""Number of recordings that a decoder keeps; batches of other shapes run without a graph."""
+"""Number of recordings that a loop keeps; batches of other shapes run without a graph."""
 MIN_FREE_MEMORY = 0.2
 """Fraction of the GPU memory that must be free for a new recording, which keeps buffers for inputs and outputs."""
 
@@ -85,17 +86,19 @@ class _Recording:
 
 
 class _Pass:
-    """A token that lives as long as a recording may still run its backward pass."""
+    """Held by autograd until the backward pass has run; until then the recording must not be replayed."""
 
 
 class GraphedLoop:
-    """The recordings of one decoder's loop, by shape.
+    """The recordings of one loop, by shape.
 
     The recordings share their memory, so only one may be between its forward and its backward pass. A second loop in
-    that time, as when two losses are added, runs without a graph. So does a shape that occurs for the first time.
+    that time, as when two losses are added, runs without a graph. So does a shape that occurs for the first time. With
+    `record=False` nothing is ever recorded.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, record: bool = True) -> None:
+        self.record = record
         self._recordings: dict[tuple[Any, ...], _Recording] = {}
         self._seen: Counter[tuple[Any, ...]] = Counter()
         self._grads: dict[str, Tensor] = {}
@@ -103,10 +106,19 @@ class GraphedLoop:
         self._waiting: Callable[[], _Pass | None] = lambda: None
 
     def __deepcopy__(self, memo: Any) -> "GraphedLoop":
-        return GraphedLoop()
+        return GraphedLoop(record=self.record)
 
-    def __reduce__(self) -> tuple[type["GraphedLoop"], tuple[()]]:
-        return GraphedLoop, ()
+    def __reduce__(self) -> tuple[Callable[..., "GraphedLoop"], tuple[()]]:
+        return partial(GraphedLoop, record=self.record), ()
+
+    @property
+    def num_recordings(self) -> int:
+        """How many shapes have been recorded."""
+        return len(self._recordings)
+
+    def accepts(self, inputs: Tensor) -> bool:
+        """Whether a loop over these inputs may be recorded: in training on a GPU."""
+        return self.record and inputs.is_cuda and inputs.requires_grad
 
     def __call__(
         self,
@@ -115,16 +127,32 @@ class GraphedLoop:
         inputs: Sequence[Tensor],
         parameters: Mapping[str, Tensor],
         *,
+        multiples: Sequence[Sequence[int]] = (),
         variant: Hashable = None,
     ) -> tuple[Tensor, ...]:
         """Compute loop(*inputs), with gradients for the inputs and for these parameters of the module.
 
-        `variant` tells loops apart that take the same inputs and return different outputs.
+        The first axes of each input are padded to `multiples`, and all outputs are cut to the sizes that the first
+        input had along its padded axes. `variant` tells loops apart that take the same inputs and return different
+        outputs.
         """
+        multiples = multiples or [()] * len(inputs)
+        padded = [round_up(tensor, *sizes) for tensor, sizes in zip(inputs, multiples, strict=True)]
+        original = tuple(slice(inputs[0].shape[axis]) for axis in range(len(multiples[0])))
+        return tuple(output[original] for output in self._run(module, loop, padded, parameters, variant))
+
+    def _run(
+        self,
+        module: nn.Module,
+        loop: Loop,
+        inputs: Sequence[Tensor],
+        parameters: Mapping[str, Tensor],
+        variant: Hashable,
+    ) -> tuple[Tensor, ...]:
         places = (part.data_ptr() for part in parameters.values())
         key = (*map(_signature, inputs), *places, _autocast_dtype(), variant)
         self._seen[key] += 1
-        if self._waiting() is not None or self._seen[key] == 1:
+        if not self.record or self._waiting() is not None or self._seen[key] == 1:
             return loop(*inputs)
         if key not in self._recordings:
             if len(self._recordings) == MAX_GRAPHS or not _has_free_memory(inputs[0].device):
@@ -189,15 +217,10 @@ def _uncached_autocast() -> AbstractContextManager[object]:
     return nullcontext() if dtype is None else torch.autocast("cuda", dtype, cache_enabled=False)
 
 
-def round_up(size: int, multiple: int) -> int:
-    """Round a size up to a multiple."""
-    return -(-size // multiple) * multiple
-
-
-def pad_axes(tensor: Tensor, *sizes: int) -> Tensor:
-    """Pad the first axes of a tensor to these sizes, with zeros (or False) at their ends."""
-    missing = [size - tensor.shape[axis] for axis, size in enumerate(sizes)]
+def round_up(tensor: Tensor, *multiples: int) -> Tensor:
+    """Pad the first axes of a tensor to multiples of these sizes, with zeros (or False) at their ends."""
+    missing = [-tensor.shape[axis] % multiple for axis, multiple in enumerate(multiples)]
     if not any(missing):
         return tensor
-    pads = [0, 0] * (tensor.ndim - len(sizes)) + [amount for more in reversed(missing) for amount in (0, more)]
+    pads = [0, 0] * (tensor.ndim - len(multiples)) + [amount for more in reversed(missing) for amount in (0, more)]
     return torch.nn.functional.pad(tensor, pads)

@@ -1,5 +1,7 @@
 """Softmax attention over dot products, by torch's fused kernels."""
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -33,7 +35,14 @@ def dot_product_attention(
         query, keys = (functional.pad(part, (0, max(0, value_width - width))) for part in (query, keys))
         values = functional.pad(values, (0, max(0, width - value_width)))
     query, keys, values = (_with_two_lead_axes(part) for part in (query, keys, values))
+    if mask is None and not causal and query.device.type == "cpu":
+        # Without a mask, torch's kernel for CPUs returns 0 for a query whose logits are all NaN; with one, NaN.
+        mask = query.new_zeros(1, 1, 1, 1)
     context = functional.scaled_dot_product_attention(query, keys, values, mask, is_causal=causal, scale=scale)
+    if causal and query.device.type == "cpu":
+        # All logits of a query are NaN if those of the first key are.
+        is_nan = (query.detach().sum(-1, keepdim=True) + keys.detach()[..., :1, :].sum(-1, keepdim=True)).isnan()
+        context = context.masked_fill(is_nan, math.nan)
     context = context if width <= value_width else context[..., :value_width]
     context = context.reshape(*lead, num_queries, value_width).to(dtype)
     return context if is_open is None else context.masked_fill(~is_open, 0)

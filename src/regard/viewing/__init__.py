@@ -1,21 +1,20 @@
-"""From a Trace or a measure to something to look at: figures, animations and the terminal.
+"""From a Trace or a measure to something to look at: pages, figures, animations and the terminal.
 
-    regard.viewing.save(regard.viewing.heat_map(trace), "map.png")
+    regard.view(trace).save("map.html")
+    regard.viewing.save(regard.viewing.matrix.figure(trace, title="A title"), "map.png")
 
-Nothing is imported before it is used; matplotlib is imported by the first figure.
+`matrix`, `heads` and `lines` draw any trace. Nothing is imported before it is used; matplotlib is imported by the first
+figure.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.viewing import terminal
-    from regard.viewing.caption_figures import animation, word_by_word
+    from regard.viewing import heads, lines, matrix
     from regard.viewing.figures import Animation, InlineFigure, save
     from regard.viewing.gallery import GalleryCaption, save_gallery
-    from regard.viewing.heat_map_figures import heat_map, heat_maps
-    from regard.viewing.length_curves import length_curve
-    from regard.viewing.line_figures import lines
+    from regard.viewing.length_curves import length_curve, length_table
     from regard.viewing.view import View
 
 __all__ = [
@@ -23,40 +22,33 @@ __all__ = [
     "GalleryCaption",
     "InlineFigure",
     "View",
-    "animation",
-    "heat_map",
-    "heat_maps",
+    "heads",
     "length_curve",
+    "length_table",
     "lines",
+    "matrix",
     "save",
     "save_gallery",
-    "terminal",
-    "word_by_word",
 ]
 
-_HOMES = {
-    "Animation": "regard.viewing.figures:Animation",
-    "GalleryCaption": "regard.viewing.gallery:GalleryCaption",
-    "InlineFigure": "regard.viewing.figures:InlineFigure",
-    "View": "regard.viewing.view:View",
-    "animation": "regard.viewing.caption_figures:animation",
-    "heat_map": "regard.viewing.heat_map_figures:heat_map",
-    "heat_maps": "regard.viewing.heat_map_figures:heat_maps",
-    "length_curve": "regard.viewing.length_curves:length_curve",
-    "lines": "regard.viewing.line_figures:lines",
-    "save": "regard.viewing.figures:save",
-    "save_gallery": "regard.viewing.gallery:save_gallery",
-    "terminal": "regard.viewing.terminal",
-    "word_by_word": "regard.viewing.caption_figures:word_by_word",
+_FILES = {
+    "Animation": "figures",
+    "GalleryCaption": "gallery",
+    "InlineFigure": "figures",
+    "View": "view",
+    "length_curve": "length_curves",
+    "length_table": "length_curves",
+    "save": "figures",
+    "save_gallery": "gallery",
 }
+"""Where the names are that are not files themselves."""
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'regard.viewing' has no attribute {name!r}")
-    module, _, attribute = _HOMES[name].partition(":")
-    home = import_module(module)
-    value: object = getattr(home, attribute) if attribute else home
+    module = import_module(f"regard.viewing.{_FILES.get(name, name)}")
+    value: object = getattr(module, name) if name in _FILES else module
     globals()[name] = value
     return value
 

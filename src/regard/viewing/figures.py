@@ -21,7 +21,7 @@ from matplotlib.text import Text
 from regard.errors import OptionError, RegardError, counted
 from regard.files import replacing, write_bytes
 from regard.trace import Trace
-from regard.viewing.words import printable, right_to_left, shortened
+from regard.viewing.tokens import printable, right_to_left, shortened
 
 FORMATS = (".png", ".svg", ".pdf")
 MAX_LETTERS = 28
@@ -186,7 +186,12 @@ def check_drawable(trace: Trace) -> None:
         raise OptionError(
             f"There is nothing to draw: the trace has {len(trace.source)} source and {len(trace.target)} target words."
         )
-    if right_to_left(trace.source + trace.target) and not hasattr(ft2font, "__libraqm_version__"):
+    check_letters(trace.source + trace.target)
+
+
+def check_letters(words: Sequence[str]) -> None:
+    """Refuse right-to-left words where matplotlib cannot draw them."""
+    if right_to_left(words) and not hasattr(ft2font, "__libraqm_version__"):
         raise RegardError(
             f"matplotlib {matplotlib.__version__} cannot join and order right-to-left letters; from 3.11 on it can: "
             "pip install -U matplotlib."

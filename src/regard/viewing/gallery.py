@@ -3,16 +3,65 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from regard.data.images import open_image
 from regard.errors import OptionError
 from regard.files import replacing, write_text
 from regard.trace import Trace
+from regard.viewing.image import ImageView
 
 _MAX_SIDE = 480
 _JPEG_QUALITY = 88
+
+
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>
+body { font: 16px/1.45 system-ui, sans-serif; color: #1c1c1c; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+section > p, header p { color: #555; max-width: 60rem; }
+article { display: grid; grid-template-columns: 20rem 1fr; gap: 0 1.5rem; padding: 1.2rem 0; }
+article { border-top: 1px solid #ddd; }
+article > img { max-width: 20rem; max-height: 20rem; }
+h3 { margin: 0 0 .4rem; }
+ul { margin: 0 0 .8rem; padding-left: 1.2rem; color: #555; }
+figure { margin: 0; }
+figure img { max-width: 100%; }
+@media (max-width: 50rem) { article { grid-template-columns: 1fr; } }
+</style>
+</head>
+<body>
+<header>
+<h1>$title</h1>
+<p>$introduction</p>
+</header>
+$sections
+</body>
+</html>
+""")
+_SECTION = Template("""<section>
+<h2>$grade</h2>
+<p>$counted.</p>
+$captions
+</section>""")
+_CAPTION = Template("""<article>
+<img src="$photograph" alt="$name" loading="lazy">
+<div>
+<h3>$text</h3>
+<p>$score; people wrote:</p>
+<ul>
+$references
+</ul>
+$figure
+</div>
+</article>""")
 
 
 @dataclass(frozen=True)
@@ -31,21 +80,6 @@ class GalleryCaption:
     """The attention of the caption, if its model has any."""
 
 
-@dataclass(frozen=True)
-class _Shown:
-    caption: GalleryCaption
-    photograph: str
-    figure: str
-
-
-@dataclass(frozen=True)
-class _Section:
-    name: str
-    count: int
-    percent: int
-    captions: tuple[_Shown, ...]
-
-
 def save_gallery(
     captions: Iterable[GalleryCaption],
     folder: str | os.PathLike[str],
@@ -61,30 +95,26 @@ def save_gallery(
     within a section the captions keep their order. `introduction` says how the grades were given. The images are
     copied, reduced, into the folder: whether it may be passed on depends on their licences. Returns the page's path.
     """
-    from jinja2 import Environment, PackageLoader
-
     folder = Path(folder)
-    shown: dict[str, list[_Shown]] = {grade: [] for grade in counts}
+    shown: dict[str, list[str]] = {grade: [] for grade in counts}
     for number, caption in enumerate(captions, 1):
         if caption.grade not in shown:
             raise OptionError(f"There is no grade {caption.grade!r} in counts, which has {', '.join(counts)}.")
-        shown[caption.grade].append(_save_images(caption, folder, f"{number:03}"))
+        shown[caption.grade].append(_article(caption, folder, f"{number:03}", score_name))
     total = sum(counts.values())
-    sections = [
-        _Section(grade, count, round(100 * count / max(total, 1)), tuple(shown[grade]))
-        for grade, count in counts.items()
-    ]
-    pages = Environment(loader=PackageLoader("regard.viewing"), autoescape=True, trim_blocks=True)
-    page = pages.get_template("gallery.html").render(
-        title=title, introduction=introduction, total=total, score_name=score_name, sections=sections
-    )
+    sections = []
+    for grade, count in counts.items():
+        here = f"; {len(shown[grade])} of them here" if shown[grade] else ""
+        counted = f"{count} of {total} captions, {round(100 * count / max(total, 1))} %{here}"
+        parts = {"grade": escape(grade.capitalize()), "counted": counted, "captions": "\n".join(shown[grade])}
+        sections.append(_SECTION.substitute(parts))
+    introduction = escape(f"{total} images. {introduction}".rstrip())
+    page = _PAGE.substitute(title=escape(title), introduction=introduction, sections="\n".join(sections))
     return write_text(folder / "index.html", page)
 
 
-def _save_images(caption: GalleryCaption, folder: Path, stem: str) -> _Shown:
-    from regard.viewing.caption_figures import word_by_word
-    from regard.viewing.figures import save
-
+def _article(caption: GalleryCaption, folder: Path, stem: str, score_name: str) -> str:
+    """A caption as HTML, its image and the figure of its words saved beside the page."""
     photograph = open_image(caption.image, name=caption.name)
     photograph.thumbnail((_MAX_SIDE, _MAX_SIDE))
     with replacing(folder / f"{stem}.jpg") as draft:
@@ -92,5 +122,13 @@ def _save_images(caption: GalleryCaption, folder: Path, stem: str) -> _Shown:
     figure = ""
     # A caption without words has nothing to draw.
     if caption.trace is not None and caption.trace.target:
-        figure = save(word_by_word(caption.trace), folder / f"{stem}-words.png").name
-    return _Shown(caption, f"{stem}.jpg", figure)
+        saved = ImageView(caption.trace).save(folder / f"{stem}-words.png", title="")
+        figure = f'<figure><img src="{saved.name}" alt="where each word attends" loading="lazy"></figure>'
+    return _CAPTION.substitute(
+        photograph=f"{stem}.jpg",
+        name=escape(caption.name),
+        text=escape(caption.text or "(no words)"),
+        score=escape(f"{score_name} {caption.score:.2f}"),
+        references="\n".join(f"<li>{escape(reference)}</li>" for reference in caption.references),
+        figure=figure,
+    )

@@ -1,4 +1,4 @@
-"""BLEU by the length of the source: curves of several models lined up, and drawn as one figure."""
+"""BLEU by the length of the source: curves of several models lined up, as one figure and as a table."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
+from rich.text import Text
+
 from regard.errors import OptionError
-from regard.viewing.words import printable
+from regard.viewing.tokens import heading, printable
 
 if TYPE_CHECKING:
     from regard.metrics.translation import LengthBucket
@@ -84,3 +87,18 @@ def length_curve(curves: Mapping[str, Sequence["LengthBucket"]], *, title: str |
     if title:
         axes.set_title(printable(title), fontsize=11, fontweight="bold", parse_math=False)
     return figure
+
+
+def length_table(curves: Mapping[str, Sequence["LengthBucket"]], *, title: str | None = None) -> Table:
+    """BLEU by the length of the source, a column for each model; the best of a row is bold."""
+    table = Table(title=heading(title), title_justify="left")
+    for name in ("source words", "sentences", *curves):
+        table.add_column(Text(printable(name)), justify="right")
+    for row in line_up(curves):
+        best = max(score for score in row.scores if score is not None)
+        cells = [
+            Text("-", style="dim") if score is None else Text(f"{score:.1f}", style="bold" if score == best else "")
+            for score in row.scores
+        ]
+        table.add_row(row.label, row.count, *cells)
+    return table

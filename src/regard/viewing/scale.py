@@ -1,12 +1,22 @@
-"""From weights to colours: the range of a map, readable ink on a cell, and large maps reduced."""
+"""From weights to colours: the range of a map, shades with readable ink on them, and large maps reduced."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 Weights = Float[np.ndarray, "rows columns"]
 Colour = tuple[int, int, int]
+
+WHITE, BLACK = (255, 255, 255), (0, 0, 0)
+LIGHT, DARK = (247, 251, 255), (8, 69, 148)
+"""The colours of no weight and of the largest, outside of figures."""
+_SHADES = " ░▒▓█"
+# What each value of a channel adds to the luminance, as WCAG 2 defines it.
+_LINEAR = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in np.arange(256) / 255]
+# The luminance at which black and white have the same contrast, 4.58.
+_MIDDLE = math.sqrt(1.05 * 0.05) - 0.05
 
 
 def largest_weight(weights: Weights) -> float:
@@ -20,24 +30,48 @@ def is_signed(weights: Weights) -> bool:
     return bool(weights.min(initial=0.0) < -0.01 * np.abs(weights).max(initial=0.0))
 
 
+def blend(low: Colour, high: Colour, share: float) -> Colour:
+    """The colour at a share from 0 (low) to 1 (high); other shares are taken as the nearest of these."""
+    share = min(1.0, max(0.0, share))
+    red, green, blue = (round(start + (end - start) * share) for start, end in zip(low, high, strict=True))
+    return red, green, blue
+
+
 def luminance(colour: Colour) -> float:
     """Relative luminance of an RGB colour, from 0 (black) to 1 (white), as WCAG 2 defines it."""
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (c / 255 for c in colour)
-    ]
-    return float(np.dot((0.2126, 0.7152, 0.0722), linear))
-
-
-def contrast(one: Colour, other: Colour) -> float:
-    """Contrast ratio of two colours, from 1 to 21, as WCAG 2 defines it; text needs 4.5."""
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
+    red, green, blue = colour
+    return float(0.2126 * _LINEAR[red] + 0.7152 * _LINEAR[green] + 0.0722 * _LINEAR[blue])
 
 
 def ink_on(background: Colour) -> Colour:
     """Black or white, whichever is easier to read on this background: their contrast is always 4.5 or more."""
-    black, white = (0, 0, 0), (255, 255, 255)
-    return black if contrast(black, background) >= contrast(white, background) else white
+    return BLACK if luminance(background) >= _MIDDLE else WHITE
+
+
+def fractions(colour: Colour) -> tuple[float, float, float]:
+    """A colour as matplotlib takes it, with parts from 0 to 1."""
+    red, green, blue = colour
+    return red / 255, green / 255, blue / 255
+
+
+def rgb(colour: Sequence[int]) -> str:
+    """A colour as rich takes it."""
+    return "rgb({},{},{})".format(*colour)
+
+
+def inked(background: Colour) -> str:
+    """A style of rich: readable ink on this background."""
+    return f"{rgb(ink_on(background))} on {rgb(background)}"
+
+
+def filled(colour: Colour) -> str:
+    """A style of rich for a character whose form does not show, because its colour fills the cell."""
+    return f"{rgb(colour)} on {rgb(colour)}"
+
+
+def shade_of(share: float) -> str:
+    """A character that is the fuller the larger a share from 0 to 1 is, where there are no colours."""
+    return _SHADES[round(4 * min(1.0, max(0.0, share)))]
 
 
 def reduced(weights: Weights, max_rows: int, max_columns: int) -> tuple[Float[np.ndarray, "_ _"], tuple[int, int]]:

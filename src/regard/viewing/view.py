@@ -1,10 +1,9 @@
 """One entrance to all views: the kind of a trace decides how it is drawn."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,8 +16,8 @@ from regard.errors import OptionError
 from regard.files import write_text
 from regard.trace import Trace
 from regard.trace.subwords import plain_tokens
-from regard.viewing import terminal
-from regard.viewing.words import shortened
+from regard.viewing import page
+from regard.viewing.tokens import shortened
 
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
@@ -28,8 +27,22 @@ MEASURED = "attention_measured"
 """The name, in metrics.json and in the extras of a trace, of a line that says how right such attention is."""
 
 
+OWN_VIEWS = {
+    "caption": "image:ImageView",
+    "document": "document:DocumentView",
+    "glimpses": "glimpses:GlimpsesView",
+    "reading": "reading:ReadingView",
+    "tape": "tape:TapeView",
+}
+"""The kinds of traces with a view of their own; others are drawn as heat maps."""
+
+
 class View:
-    """A trace as heat maps. `rich.print(view)` shows it in the terminal, a notebook displays it to be explored."""
+    """A trace as heat maps. `rich.print(view)` shows it in the terminal, a notebook displays it to be explored.
+
+    A kind of trace that is drawn in another way has a subclass in a file of its own, which overrides `figure`,
+    `terminal`, ELEMENTS and, where a table of the main map does not say enough, `html_table`.
+    """
 
     STYLES: ClassVar[Mapping[str, str]] = {"heat_map": "matrix", "heat_maps": "heads", "lines": "lines"}
     """The styles of a figure, and the web component that corresponds to each: `<attention-NAME>` of viewing/web."""
@@ -56,18 +69,23 @@ class View:
         The subwords of each word are joined, unless `pieces` asks for them. `style` is "heat_map", "lines", or
         "heat_maps" for all selected heads side by side.
         """
-        from regard.viewing import heat_map_figures, line_figures
+        from regard.viewing import heads, lines, matrix
         from regard.viewing.figures import add_note
 
         selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
-        if style not in self.STYLES:
-            raise OptionError(f"There is no style {style!r}; choose from {', '.join(self.STYLES)}.")
+        self.check_style(style)
         if style == "heat_maps":
-            return heat_map_figures.heat_maps(selected, title=title)
+            return heads.figure(selected, title=title)
         if title is None and (layer, head, name) != (None, None, None):
             title = selected.main.name
-        draw = line_figures.lines if style == "lines" else heat_map_figures.heat_map
-        return add_note(draw(selected, title=title), mean_note(selected))
+        drawn = (lines if style == "lines" else matrix).figure(selected, title=title)
+        return add_note(drawn, mean_note(selected))
+
+    def check_style(self, style: str) -> str:
+        """The name of a style, if there is such a one."""
+        if style not in self.STYLES:
+            raise OptionError(f"There is no style {style!r}; choose from {', '.join(self.STYLES)}.")
+        return style
 
     def options(self, path: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
         """The names of the options that `save` to this path takes, or without one `terminal` and `show`."""
@@ -90,10 +108,8 @@ class View:
 
     def page(self, **options: Any) -> str:
         """A complete HTML page; `options` are those of `figure`."""
-        from regard.viewing import pages
-
         check_options(self.options("page.html"), options)
-        return pages.page([self._component(**options)], title=options.get("title") or self._heading())
+        return page.page(self._component(**options), title=options.get("title") or self._heading())
 
     def terminal(
         self,
@@ -109,8 +125,18 @@ class View:
 
         Without `colour` the shape of each cell shows its weight; rich itself leaves colours out where there are none.
         """
+        from regard.viewing import matrix
+
         selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
-        return with_mean_note(terminal.heat_map(selected, width=width), selected)
+        return with_mean_note(matrix.terminal(selected, width=width), selected)
+
+    def html_table(self) -> str:
+        """The main map as a plain HTML table, for a notebook that is not trusted and other places without scripts."""
+        from regard.viewing import matrix
+
+        if not self.trace.maps or not self.trace.weights.size:
+            return f"<p>{escape(repr(self.trace))}</p>"
+        return matrix.html_table(self.trace)
 
     @property
     def measured(self) -> str | None:
@@ -134,26 +160,22 @@ class View:
         return f"{type(self).__name__}({self.trace!r})"
 
     def _repr_html_(self) -> str:
-        from regard.viewing import pages
-
-        return pages.notebook_output(self._component())
+        return page.notebook_output(self._component())
 
     def _component(self, **options: Any) -> str:
         """The web component with the trace inside; options of a figure become options of the component."""
-        from regard.viewing import pages
-
         selection = {name: options[name] for name in ("layer", "head", "name") if options.get(name) is not None}
         self._select(**selection)  # which refuses what the trace does not have
         style = options.get("style")
-        shown = None if style is None else self.STYLES.get(style)
-        if style is not None and shown is None:
-            raise OptionError(f"There is no style {style!r}; choose from {', '.join(self.STYLES)}.")
+        shown = None if style is None else self.STYLES[self.check_style(style)]
         chosen = selection | {name: True for name in ("cells", "raw") if options.get(name)}
         if options.get("overlay", "light") != "light":
             chosen["overlay"] = "magma"
         if not options.get("pieces") and self.trace.by_words().axes != self.trace.axes:
             chosen["words"] = True
-        return pages.component(self.trace, self.ELEMENTS, shown=shown, options=chosen)
+        image = self.trace.image and f'<img src="{escape(self.trace.image)}" alt="the image of this trace" width="360">'
+        table = f"{image or ''}{self.html_table()}"
+        return page.component(self.trace, self.ELEMENTS, shown=shown, options=chosen, table=table)
 
     def _heading(self) -> str:
         """What the page is called unless it is given a title: the texts, or the words of the main map."""
@@ -191,11 +213,11 @@ def view(result: Any) -> View:
 
 
 def view_class(kind: str) -> type[View]:
-    """The class that draws a kind of trace: `VIEW` of `viewing/views/KIND.py`, or heat maps where there is none."""
-    name = f"regard.viewing.views.{kind}"
-    if not re.fullmatch("[a-z_]+", kind) or find_spec(name) is None:
+    """The class that draws a kind of trace: its own, or heat maps."""
+    if kind not in OWN_VIEWS:
         return View
-    found: type[View] = import_module(name).VIEW
+    file, _, name = OWN_VIEWS[kind].partition(":")
+    found: type[View] = getattr(import_module(f"regard.viewing.{file}"), name)
     return found
 
 

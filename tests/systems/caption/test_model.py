@@ -5,7 +5,7 @@ import pytest
 import torch
 from small_models import photograph, small_captioner
 
-from regard import load, viewing
+from regard import load, view
 from regard.data.tokenizer import END
 from regard.errors import ModelError, OptionError, ShapeError
 from regard.search.options import Search
@@ -48,7 +48,7 @@ def test_a_caption_without_words_has_a_trace_without_any():
     assert best.trace.axis("cells").grid == (8, 8)
     assert Trace.from_json(best.trace.to_json()) == best.trace
     with pytest.raises(OptionError, match="has 0 words that attend to cells"):
-        viewing.word_by_word(best.trace)
+        view(best.trace).figure()
 
 
 def test_files_pil_and_arrays_are_captioned_alike(tmp_path):

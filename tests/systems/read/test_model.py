@@ -175,7 +175,7 @@ def test_wrong_input_is_explained(as_a_user):
 
 def test_another_system_refuses_its_folder(tmp_path):
     small_reader("tagger").save(tmp_path / "model")
-    with pytest.raises(ModelError, match="reader, not a translator"):
+    with pytest.raises(ModelError, match="a read model, not a translate model"):
         regard.Translator.load(tmp_path / "model")
 
 

@@ -9,7 +9,7 @@ from regard.data.tokenizer import END, START, Tokenizer
 from regard.decoders.protocol import select
 from regard.errors import OptionError
 from regard.systems.translate.changes import Change
-from regard.systems.translate.config import AS_READ
+from regard.systems.translate.config import RAW
 from regard.systems.translate.decoding import SentenceDecoder
 from regard.systems.translate.inspection import (
     decode_again,
@@ -65,7 +65,7 @@ attentive_model = pytest.mark.parametrize("model", ATTENTIVE, indirect=True)
 
 @every_model
 def test_an_inspection_is_the_translation_of_the_model(model):
-    found, expected = inspect(model, TEXT, **LONG), model.translate(TEXT, **AS_READ, **LONG)
+    found, expected = inspect(model, TEXT, **LONG), model.translate(TEXT, **RAW, **LONG)
     assert found.text == expected.text
     assert found.score == pytest.approx(expected.score)
     assert found.log_prob == pytest.approx(SentenceDecoder(model, TEXT).log_prob(_tokens(found)), abs=1e-5)
@@ -192,7 +192,7 @@ def test_a_forced_word_is_followed_by_what_the_model_finds_likely(model):
     assert again.after.log_prob == pytest.approx(again.after_unchanged, abs=1e-4), "the model is the same"
     assert again.before.log_prob == pytest.approx(again.before_under_change, abs=1e-4)
     by_text = decode_again(model, TEXT, force_word(model, found, 0, "dogs"), **LONG).after
-    expected = model.translate(TEXT, prefix="dogs", **AS_READ, **LONG)
+    expected = model.translate(TEXT, prefix="dogs", **RAW, **LONG)
     assert (by_text.text, by_text.score) == (expected.text, pytest.approx(expected.score))
 
 

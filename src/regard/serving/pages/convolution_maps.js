@@ -203,7 +203,7 @@ function painted(map, { low, high }, theme) {
   const signed = low < 0;
   const table = colourTable(signed ? "signed" : "blue", theme);
   const largest = Math.max(Math.abs(low), Math.abs(high)) || 1;
-  const image = new RecognitionData(width, height);
+  const image = new ImageData(width, height);
   map.flat().forEach((value, place) => {
     const share = signed ? (value / largest + 1) / 2 : value / largest;
     image.data.set([...colourAt(table, Math.min(1, Math.max(0, share))), 255], 4 * place);

@@ -79,7 +79,7 @@ def score(
     unrolled = model.decoder(partly, target[:, :-1], weights=True, soft=True)
     log_probs = model.decoder.output(unrolled.features).float().log_softmax(-1)
     found = log_probs.gather(-1, target[:, 1:].unsqueeze(-1)).squeeze(-1)
-    maps = unrolled.weights if unrolled.chances is None else unrolled.chances
+    maps = unrolled.weights if unrolled.distribution is None else unrolled.distribution
     if maps is None:
         raise TypeError("Weights that were asked for are given.")
     return found.double().cpu().numpy(), maps[0, :, : kept.shape[1]].double().cpu().numpy()

@@ -235,7 +235,7 @@ def _draw(
     log_probs: list[float] = []
     steps = []
     while len(tokens) < max_length:
-        chances = decoder.chances(state)[0].float().cpu()
+        chances = decoder.distribution(state)[0].float().cpu()
         choice = int(torch.multinomial(chances, 1, generator=generator))
         override = torch.zeros(1, 1, len(chances), device=device, dtype=encoded.states.dtype)
         override[0, 0, choice] = 1

@@ -185,11 +185,11 @@ class Captioner(System):
         unrolled = self.look(selected, [hypothesis.tokens for hypothesis in found])
         if unrolled.weights is None or unrolled.gates is None:
             raise TypeError("Weights that were asked for are given.")
-        maps = unrolled.weights if unrolled.chances is None else unrolled.chances
+        maps = unrolled.weights if unrolled.distribution is None else unrolled.distribution
         traces: list[Trace | None] = []
         for place, (row, hypothesis) in enumerate(zip(rows, found, strict=True)):
             words = len(hypothesis.tokens)
-            choices = None if unrolled.chances is None else unrolled.weights[place, :words].argmax(-1).cpu()
+            choices = None if unrolled.distribution is None else unrolled.weights[place, :words].argmax(-1).cpu()
             traces.append(
                 Trace.from_image(
                     seen[row],

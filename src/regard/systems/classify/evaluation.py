@@ -109,7 +109,7 @@ def word_weights(
     """The weights of one word in its sentences, by the class of the document (Yang et al. 2016, Figure 3).
 
     The classes are `labels`, one per result, or else the predicted ones. Case and the punctuation around a word are
-    ignored. `viewing.document_figures.word_weight_figure` draws the result.
+    ignored. `viewing.document.word_weight_figure` draws the result.
     """
     wanted = word.lower()
     found: dict[str, list[float]] = {}
@@ -134,7 +134,7 @@ def _word_table(
     if not found:
         raise OptionError(f"The word {test_set.word!r} does not occur in these documents.")
     if test_set.figure:
-        from regard.viewing.document_figures import word_weight_figure
+        from regard.viewing.document import word_weight_figure
         from regard.viewing.figures import save
 
         notes.append(f"Wrote {save(word_weight_figure(found, test_set.word), test_set.figure)}")

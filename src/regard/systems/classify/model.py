@@ -14,6 +14,7 @@ from regard.data.documents import Document
 from regard.data.text import split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
+from regard.kernels.numerics import widen
 from regard.systems.classify.config import ClassificationConfig, ClassificationOptions, Pool
 from regard.systems.classify.data import DocumentBatch, Packing, cut_points
 from regard.systems.folder import Labels
@@ -67,10 +68,10 @@ class Pooling(nn.Module):
         return weighted_sum(values, weights, owners, count), weights
 
     def logits(self, states: States) -> Float[Tensor, "n"]:
-        """The score of each state, in float32."""
+        """The score of each state, in float32 at least."""
         score = self.score
         assert score is not None  # noqa: S101 -- only attention has scores
-        return (score.project_key(states).float() @ score.query[0].float()).float()
+        return widen(widen(score.project_key(states)) @ widen(score.query[0]))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention import mask
 from regard.attention.attend import attend
-from regard.kernels.cuda_graphs import STEP_MULTIPLE, GraphedLoop, pad_axes, round_up
+from regard.kernels.cuda_graphs import STEP_MULTIPLE, GraphedLoop
 from regard.kernels.hoisted import hoisting
 from regard.kernels.turing_heads import Instructions
 from regard.layers.controllers import CONTROLLERS
@@ -93,14 +93,14 @@ class TuringNetwork(TapeNetwork):
         self.output = nn.Linear(hidden + self.memory.read_size, outputs)
         with torch.no_grad():
             self.output.weight[:, hidden:] *= READ_GAIN
-        self._graphed_loop = GraphedLoop()
+        self.graphs = GraphedLoop()
 
     def forward(self, inputs: Inputs, *, kernel: Kernel = "auto") -> Logits:
         """A logit for each bit of the answer, at each step."""
-        if inputs.is_cuda and self.training and torch.is_grad_enabled() and kernel == "auto" and inputs.shape[1]:
-            padded = pad_axes(inputs, len(inputs), round_up(inputs.shape[1], STEP_MULTIPLE))
-            loop = self._graphed_loop(self, self._logits, [padded], dict(self.named_parameters()))
-            return loop[0][:, : inputs.shape[1]]
+        recorded = self.graphs.record and inputs.is_cuda and self.training and torch.is_grad_enabled()
+        if recorded and kernel == "auto" and inputs.shape[1]:
+            parameters = dict(self.named_parameters())
+            return self.graphs(self, self._logits, [inputs], parameters, multiples=[(1, STEP_MULTIPLE)])[0]
         return self._loop(inputs, kernel=kernel)[0]
 
     def answer(self, inputs: Inputs, *, slots: int | None = None) -> Answered:

@@ -14,7 +14,7 @@ Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-
 """How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
 MAX_TOKENS = 1000
 """Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
-AS_READ = {"split": False, "copy_unknown": False, "recase": False}
+RAW = {"split": False, "copy_unknown": False, "recase": False}
 """Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
 ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")

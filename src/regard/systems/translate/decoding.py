@@ -18,7 +18,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.systems.translate.changes import Change, check_attention
 from regard.systems.translate.model import Translator
-from regard.systems.translate.segments import MAX_TOKENS
+from regard.systems.translate.sentences import MAX_TOKENS
 
 UNCHANGED = Change()
 

@@ -10,8 +10,7 @@ from regard.data.batches import pad
 from regard.data.text import split_sentences
 from regard.data.tokenizer import END, START
 from regard.systems.translate.alignment import align_words
-from regard.systems.translate.model import Translator
-from regard.systems.translate.result import Translation
+from regard.systems.translate.model import Translation, Translator
 from regard.systems.trust import Erasing, Evidence
 
 MAX_SENTENCES, MAX_WORDS, MAX_TOKENS = 6, 60, 256

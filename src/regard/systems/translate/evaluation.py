@@ -25,7 +25,7 @@ from regard.metrics.translation import LengthBucket, bleu_by_length, perplexity,
 from regard.search.options import Search
 from regard.systems.report import Measure, Report
 from regard.systems.translate.alignment import alignment_error
-from regard.systems.translate.config import AS_READ, TranslationTest, parse_world
+from regard.systems.translate.config import RAW, TranslationTest, parse_world
 from regard.systems.translate.data import Pairs, world_pairs
 from regard.systems.translate.model import Translator
 
@@ -46,7 +46,7 @@ def evaluate(model: Translator, test_set: TranslationTest, *, name: str = "model
     if pairs:
         sources, references = [source for source, _ in pairs], [reference for _, reference in pairs]
         searched = {field: getattr(test_set, field) for field in _search_fields()}
-        searched |= {} if test_set.prepare else AS_READ
+        searched |= {} if test_set.prepare else RAW
         translations = [one.text for one in model.translate(sources, **searched, traces="none")]
         title = f"{counted(len(pairs), 'sentence')}, beam {test_set.beam}"
         found = translation_scores(translations, references, lowercase=test_set.lowercase)

@@ -21,7 +21,7 @@ from regard.errors import OptionError, counted
 from regard.search.hypothesis import Hypothesis
 from regard.systems.translate.changes import Change
 from regard.systems.translate.decoding import UNCHANGED, SentenceDecoder, checked_search
-from regard.systems.translate.model import Translator
+from regard.systems.translate.model import Translator, traces_of
 from regard.systems.translate.next_words import (
     NextWord,
     continuing,
@@ -31,8 +31,7 @@ from regard.systems.translate.next_words import (
     split_tokens,
     word_text,
 )
-from regard.systems.translate.segments import segments
-from regard.systems.translate.traces import traces_of
+from regard.systems.translate.sentences import split
 from regard.trace import Trace
 
 MAX_WORDS = 64
@@ -107,7 +106,7 @@ class Redecoded:
 def sentences(model: Translator, text: str) -> list[str]:
     """The sentences of a text as the model reads them one by one; none where the text has no words."""
     tokenizer = model.source_tokenizer
-    return [part.given for part in segments(text, tokenizer, split=model.config.split_sentences, copy=True)]
+    return [part.given for part in split(text, tokenizer, by_sentence=model.config.split_sentences, copy=True)]
 
 
 def inspect(

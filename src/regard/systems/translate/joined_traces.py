@@ -138,34 +138,21 @@ def with_copies(trace: Trace, columns: Sequence[int], rows: Sequence[int], texts
     return replace(trace, axes=axes, maps=tuple(maps), series=series)
 
 
-def in_capitals(trace: Trace) -> Trace:
-    """The trace with all labels and texts in capitals."""
-    axes = tuple(
-        replace(
-            axis,
-            labels=tuple(label if label in _MARKS else label.upper() for label in axis.labels),
-            text=None if axis.text is None else axis.text.upper(),
-        )
+def capitalised(trace: Trace, *, first_only: bool) -> Trace:
+    """The trace with all labels and texts in capitals, or with a capital at their beginning."""
+
+    def changed(text: str) -> str:
+        return text[:1].upper() + text[1:] if first_only else text.upper()
+
+    def labels(axis: Axis) -> tuple[str, ...]:
+        count = 1 if first_only else len(axis.labels)
+        return (*(each if each in _MARKS else changed(each) for each in axis.labels[:count]), *axis.labels[count:])
+
+    axes = (
+        replace(axis, labels=labels(axis), text=None if axis.text is None else changed(axis.text))
         for axis in trace.axes
     )
-    return replace(trace, axes=axes)
-
-
-def with_capital(trace: Trace) -> Trace:
-    """The trace with a capital at the beginning of each text."""
-    axes = tuple(
-        replace(
-            axis,
-            labels=(*(label if label in _MARKS else _capital(label) for label in axis.labels[:1]), *axis.labels[1:]),
-            text=None if axis.text is None else _capital(axis.text),
-        )
-        for axis in trace.axes
-    )
-    return replace(trace, axes=axes)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return replace(trace, axes=tuple(axes))
 
 
 def joined(traces: Sequence[Trace], source: str, target: str) -> Trace | None:

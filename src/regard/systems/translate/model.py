@@ -1,8 +1,7 @@
 """Translator: text in, text out, by a plain encoder-decoder, RNNsearch, Luong's models or a Transformer."""
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, overload
 
 import torch
@@ -16,13 +15,28 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
-from regard.systems.system import System
+from regard.systems.system import Result, System
 from regard.systems.translate.assembly import build_decoder, build_embedding, build_encoder
 from regard.systems.translate.config import TranslationConfig, TranslationOptions
-from regard.systems.translate.names import MIN_SCORE, PLACEHOLDERS, possible_placeholders
-from regard.systems.translate.passages import Passages
-from regard.systems.translate.result import Translation
-from regard.systems.translate.traces import traces_of
+from regard.trace import Axis, Map, Series, Trace
+
+
+@dataclass(frozen=True)
+class Translation(Result):
+    """One translation."""
+
+    source: str
+    text: str
+    score: float
+    """Mean log-probability of a token, or whatever else the search ranked by."""
+    finished: bool
+    """False where the output was cut at the length limit."""
+    alternatives: tuple["Translation", ...] = field(default=(), repr=False)
+    """The next best translations, where `nbest` asked for them."""
+    copied: tuple[str, ...] = ()
+    """Parts of the source that were copied: what the vocabulary cannot spell, and names."""
+    note: str = ""
+    """What the user should know about it, such as why it has no trace."""
 
 
 class Translator(System):
@@ -33,8 +47,6 @@ class Translator(System):
     Options = TranslationOptions
     assets: ClassVar[Mapping[str, Any]] = {"source_tokenizer": Tokenizer, "target_tokenizer": Tokenizer}
     config: TranslationConfig
-    has_warned = False
-    """Whether something was reported that is reported once."""
 
     def __init__(self, config: TranslationConfig, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
         super().__init__(config)
@@ -101,7 +113,9 @@ class Translator(System):
         """The translations of any number of texts, in order."""
         if wrong := [text for text in inputs if not isinstance(text, str)]:
             raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r:.80} in the list.")
-        return [self.with_measure(one) for one in Passages(self, super().answer, options).translate(inputs)]
+        from regard.systems.translate.texts import translate_texts
+
+        return [self.with_measure(one) for one in translate_texts(self, super().answer, inputs, options)]
 
     @property
     def has_attention(self) -> bool:
@@ -113,19 +127,6 @@ class Translator(System):
         """Whether this is a Transformer of regard's own parts, whose heads can be looked at one by one."""
         own = self.config.encoder != "auto" or self.config.decoder != "auto"
         return self.config.architecture == "transformer" and not own
-
-    @functools.cached_property
-    def placeholders(self) -> list[str]:
-        """Names that this model copies, most frequent first: they stand for names that it does not know."""
-        words = possible_placeholders(self.source_tokenizer, self.target_tokenizer)
-        options = TranslationOptions(beam=1, max_length=8, traces="none")
-        found = super().answer([f"{word}." for word in words], options)
-        copied = [
-            word
-            for word, one in zip(words, found, strict=True)
-            if one.text in (word, f"{word}.") and one.score > MIN_SCORE
-        ]
-        return copied[:PLACEHOLDERS]
 
     def predict(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
         """The translations of one batch of sentences, as the model reads them; `answer` prepares whole texts."""
@@ -185,3 +186,57 @@ class Translator(System):
             if token == UNKNOWN:
                 written = written.replace(UNKNOWN_MARK, words[word_of[int(weights.argmax())]], 1)
         return written
+
+
+def traces_of(
+    model: Translator, texts: Sequence[str], sources: Sequence[list[int]], found: Sequence[Hypothesis], which: str
+) -> list[Trace | None]:
+    """The traces of hypotheses, one for each text with its tokens: "main", "all" with every layer and head, "none"."""
+    if which == "none" or any(one.weights is None for one in found):
+        return [None] * len(found)
+    every = _all_maps(model, sources, found) if which == "all" else [()] * len(found)
+    return [
+        _trace(model, text, source, one, maps)
+        for text, source, one, maps in zip(texts, sources, found, every, strict=True)
+    ]
+
+
+def _trace(model: Translator, text: str, source: list[int], hypothesis: Hypothesis, more: tuple[Map, ...]) -> Trace:
+    end = ["</s>"] if hypothesis.finished else []
+    pieces = (*model.target_tokenizer.pieces(hypothesis.tokens), *end)
+    columns = Axis("source", "tokens", (*model.source_tokenizer.pieces(source[:-1]), "</s>"), text=text)
+    rows = Axis("target", "tokens", pieces, text=model.target_tokenizer.decode(hypothesis.tokens))
+    # What a decoder's self-attention looks back at: the tokens that were its inputs.
+    history = (Axis("history", "tokens", ("<s>", *pieces[:-1])),) if more else ()
+    if hypothesis.weights is None:
+        raise TypeError("A trace needs attention weights.")
+    weights = model.by_word(hypothesis.weights[: len(pieces), : len(source)]).float().cpu().numpy()
+    log_probs = Series("log_prob", "target", tuple(hypothesis.log_probs[: len(pieces)]))
+    maps = (Map("cross", "target", "source", weights), *more)
+    return Trace("translation", (columns, rows, *history), maps, (log_probs,))
+
+
+def _all_maps(model: Translator, sources: Sequence[list[int]], found: Sequence[Hypothesis]) -> list[tuple[Map, ...]]:
+    """Every layer's and head's attention, from one pass in which the tokens of the hypotheses are given."""
+    if not model.has_heads:
+        return [()] * len(found)
+    source, lengths = pad(sources)
+    targets, _ = pad([[START, *one.tokens] for one in found])
+    encoded = model.encoder(source.to(model.device), lengths, weights=True)
+    unrolled = model.decoder(encoded, targets.to(model.device), weights="all")
+    kinds = {
+        "encoder": ("source", "source", encoded.maps),
+        "decoder": ("target", "history", unrolled.self_maps),
+        "cross": ("target", "source", unrolled.source_maps),
+    }
+    maps: list[list[Map]] = [[] for _ in found]
+    for kind, (rows, columns, layers) in kinds.items():
+        for layer, tensor in enumerate(layers, 1):
+            for place, heads in enumerate(tensor.float().cpu().numpy()):
+                length = len(found[place].log_probs)
+                sizes = {"source": len(sources[place]), "target": length, "history": length}
+                maps[place] += [
+                    Map(f"{kind} {layer}.{head}", rows, columns, table[: sizes[rows], : sizes[columns]], layer, head)
+                    for head, table in enumerate(heads, 1)
+                ]
+    return [tuple(each) for each in maps]

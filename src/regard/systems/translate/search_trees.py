@@ -10,8 +10,7 @@ from regard.search.beam import BeamNode, BeamStep, BeamTree, beam_tree
 from regard.search.hypothesis import Hypothesis
 from regard.systems.translate.changes import Change
 from regard.systems.translate.decoding import UNCHANGED, SentenceDecoder, checked_search
-from regard.systems.translate.model import Translator
-from regard.systems.translate.traces import traces_of
+from regard.systems.translate.model import Translator, traces_of
 from regard.trace import Trace
 
 

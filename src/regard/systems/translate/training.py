@@ -19,7 +19,7 @@ from regard.errors import OptionError
 from regard.files import write_text
 from regard.metrics.translation import corpus_bleu
 from regard.search.options import Search
-from regard.systems.translate.config import AS_READ, TranslationData, TranslationTrain
+from regard.systems.translate.config import RAW, TranslationData, TranslationTrain
 from regard.systems.translate.data import TranslationSplits, read_splits, train_tokenizers
 from regard.systems.translate.model import Translator
 from regard.training.experiment import Experiment
@@ -176,7 +176,7 @@ class TranslationExperiment(Experiment[Translator]):
             return counts
         limit = self.recipe.train.max_output_length or None
         sources = [source for source, _ in splits.test]
-        translations = model.translate(sources, beam=5, max_length=limit, traces="none", **AS_READ)
+        translations = model.translate(sources, beam=5, max_length=limit, traces="none", **RAW)
         lines = [
             f"{source}\t{target}\t{translation.text}\n"
             for (source, target), translation in zip(splits.test, translations, strict=True)

@@ -62,7 +62,7 @@ export function prepared(image, width, height) {
 
 /** A blank, grey image for traces without one. */
 export function blank(width, height) {
-  const pixels = new RecognitionData(width, height);
+  const pixels = new ImageData(width, height);
   pixels.data.fill(205);
   for (let place = 3; place < pixels.data.length; place += 4) pixels.data[place] = 255;
   return { width, height, pixels, brighter: pixels.data };
@@ -95,7 +95,7 @@ export function attentionField(weights, [rows, columns], width, height, smooth) 
 
 /** The image under an attention field, as a data URI. */
 export function overlaid({ width, height, brighter }, field, overlay) {
-  const out = new RecognitionData(width, height);
+  const out = new ImageData(width, height);
   const table = overlay === "light" ? null : colourTable(overlay, "dark");
   for (let place = 0; place < field.length; place++) {
     const at = 4 * place;

@@ -2,22 +2,27 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 from PIL import Image
+from rich.console import RenderableType
 from rich.text import Text
 
 from regard.data.images import open_image
 from regard.errors import OptionError
 from regard.trace import Box, Trace
 from regard.trace.data_uri import from_data_uri
-from regard.viewing.figures import InlineFigure, add_title, set_literal
-from regard.viewing.shading import Pixels
-from regard.viewing.words import printable, shortened
+from regard.viewing.image import Pixels
+from regard.viewing.scale import rgb, shade_of
+from regard.viewing.tokens import printable, shortened
+from regard.viewing.view import View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from regard.viewing.figures import InlineFigure
 
 MAX_GLIMPSES = 40
 """Most glimpses that are drawn."""
@@ -26,7 +31,6 @@ MAX_CLASSES = 10
 _INK, _QUIET, _PATH, _BAR = "#1c1c1c", "#6a6a6a", "#ffb000", "#0072B2"
 _MARK = "bold black on rgb(255,176,0)"
 _BLANK = 205
-_SHADES = " ░▒▓█"
 # Inches: the smallest image, a patch, the panel of the belief, the space between; and between two labels of the path.
 _IMAGE, _PATCH, _BELIEF, _SPACE = 3.0, 0.85, 1.1, 0.12
 _LABEL = 0.16
@@ -45,63 +49,69 @@ class _Parts:
     patch_size: int
 
 
-def glimpse_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
-    """The image with the numbered path and the finest windows; then for each glimpse its patches and the belief.
+class GlimpsesView(View):
+    """The path of glimpses over an image, what each saw, and the belief after it."""
 
-    The patches of a glimpse stand above each other, the sharpest first, as coarse as the model saw them. The bars show
-    the probability of the classes after the glimpse, those that are most probable in the end.
-    """
-    parts = _parts(trace)
-    count, scales = len(parts.points), len(parts.boxes[0])
-    step = _PATCH + _SPACE
-    # The image is as high as the column of a glimpse beside it.
-    side = max(_IMAGE, scales * step + 0.05 + _BELIEF)
-    left = side + 4 * _SPACE
-    width = left + count * step + _SPACE
-    height = side + 0.85 + (0.3 if title else 0)
-    top = height - (0.6 if title else 0.3)
-    figure = InlineFigure(figsize=(width, height))
+    ELEMENTS = ("glimpses",)
 
-    def axes(x: float, y: float, wide: float, high: float) -> Axes:
-        """Axes at so many inches from the left and below the top."""
-        return figure.add_axes((x / width, (top - y - high) / height, wide / width, high / height))
+    def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
+        """The image with the numbered path and the finest windows; then for each glimpse its patches and the belief.
 
-    _draw_path(axes(_SPACE, 0.0, side, side), parts, apart=_LABEL / side)
-    names = _best_classes(parts)
-    for number in range(count):
-        x = left + number * step
-        for scale in range(scales):
-            panel = axes(x, scale * step, _PATCH, _PATCH)
-            panel.imshow(_patch(parts, number, scale), interpolation="nearest")
-            panel.set_axis_off()
-            if scale == 0:
-                panel.set_title(str(number + 1), fontsize=9, color=_INK, pad=3)
-        bars = axes(x, scales * step + 0.05, _PATCH, _BELIEF)
-        _draw_belief(bars, parts.beliefs[number], names, parts.labels, name_them=number == 0)
-    note = "Each column: a glimpse at its scales, the sharpest on top, and the probability of classes after it."
-    figure.text(_SPACE / width, 0.06 / height, note, fontsize=7.5, color=_QUIET, va="bottom", parse_math=False)
-    add_title(figure, title, y=1 - 0.08 / height)
-    return figure
+        The patches of a glimpse stand above each other, the sharpest first, as coarse as the model saw them. The bars
+        show the probability of the classes after the glimpse, those that are most probable in the end.
+        """
+        from regard.viewing.figures import InlineFigure, add_title
 
+        parts = _parts(self.trace)
+        count, scales = len(parts.points), len(parts.boxes[0])
+        step = _PATCH + _SPACE
+        # The image is as high as the column of a glimpse beside it.
+        side = max(_IMAGE, scales * step + 0.05 + _BELIEF)
+        left = side + 4 * _SPACE
+        width = left + count * step + _SPACE
+        height = side + 0.85 + (0.3 if title else 0)
+        top = height - (0.6 if title else 0.3)
+        figure = InlineFigure(figsize=(width, height))
 
-def glimpse_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text:
-    """The image with the numbered path, beside it a line for each glimpse: where it was, and what is believed after it.
+        def axes(x: float, y: float, wide: float, high: float) -> "Axes":
+            """Axes at so many inches from the left and below the top."""
+            return figure.add_axes((x / width, (top - y - high) / height, wide / width, high / height))
 
-    Without `colour` the image is drawn in five shades.
-    """
-    parts = _parts(trace)
-    side = max(4, min(30, width // 2))
-    picture = _terminal_image(parts, side, colour=colour)
-    beside = width - side - 2
-    lines = [Text(shortened(each, max(8, beside))) for each in _belief_lines(parts)]
-    if beside < 24:
-        return Text("\n").join([*picture, *lines])
-    rows = []
-    for number in range(max(len(picture), len(lines))):
-        image = picture[number] if number < len(picture) else Text(" " * side)
-        text = lines[number] if number < len(lines) else Text()
-        rows.append(Text.assemble(image, "  ", text))
-    return Text("\n").join(rows)
+        _draw_path(axes(_SPACE, 0.0, side, side), parts, apart=_LABEL / side)
+        names = _best_classes(parts)
+        for number in range(count):
+            x = left + number * step
+            for scale in range(scales):
+                panel = axes(x, scale * step, _PATCH, _PATCH)
+                panel.imshow(_patch(parts, number, scale), interpolation="nearest")
+                panel.set_axis_off()
+                if scale == 0:
+                    panel.set_title(str(number + 1), fontsize=9, color=_INK, pad=3)
+            bars = axes(x, scales * step + 0.05, _PATCH, _BELIEF)
+            _draw_belief(bars, parts.beliefs[number], names, parts.labels, name_them=number == 0)
+        note = "Each column: a glimpse at its scales, the sharpest on top, and the probability of classes after it."
+        figure.text(_SPACE / width, 0.06 / height, note, fontsize=7.5, color=_QUIET, va="bottom", parse_math=False)
+        add_title(figure, title, y=1 - 0.08 / height)
+        return figure
+
+    def terminal(self, *, width: int = 80, colour: bool = True) -> RenderableType:  # type: ignore[override]
+        """The image with the numbered path, and a line for each glimpse: where it was, and what is believed after it.
+
+        Without `colour` the image is drawn in five shades.
+        """
+        parts = _parts(self.trace)
+        side = max(4, min(30, width // 2))
+        picture = _terminal_image(parts, side, colour=colour)
+        beside = width - side - 2
+        lines = [Text(shortened(each, max(8, beside))) for each in _belief_lines(parts)]
+        if beside < 24:
+            return Text("\n").join([*picture, *lines])
+        rows = []
+        for number in range(max(len(picture), len(lines))):
+            image = picture[number] if number < len(picture) else Text(" " * side)
+            text = lines[number] if number < len(lines) else Text()
+            rows.append(Text.assemble(image, "  ", text))
+        return Text("\n").join(rows)
 
 
 def _parts(trace: Trace) -> _Parts:
@@ -163,8 +173,10 @@ def _uncut(low: float, high: float, extent: int, full: int, centre: float) -> tu
     return start, start + full
 
 
-def _draw_path(axes: Axes, parts: _Parts, *, apart: float) -> None:
+def _draw_path(axes: "Axes", parts: _Parts, *, apart: float) -> None:
     """The image, the finest windows and the numbered path; labels nearer than a fraction `apart` of the image join."""
+    from matplotlib.patches import Rectangle
+
     width, height = parts.image.size
     axes.imshow(np.asarray(parts.image), interpolation="nearest", extent=(0, width, height, 0))
     axes.set_axis_off()
@@ -199,7 +211,9 @@ def _labels(points: list[tuple[float, float]], apart: float) -> dict[tuple[float
     return labels
 
 
-def _draw_belief(axes: Axes, belief: Any, classes: list[int], labels: list[str], *, name_them: bool) -> None:
+def _draw_belief(axes: "Axes", belief: Any, classes: list[int], labels: list[str], *, name_them: bool) -> None:
+    from regard.viewing.figures import set_literal
+
     values = [float(belief[each]) for each in classes]
     best = int(np.argmax(values))
     colours = [_BAR if place == best else "#b8c9d6" for place in range(len(values))]
@@ -234,9 +248,9 @@ def _terminal_image(parts: _Parts, side: int, *, colour: bool) -> list[Text]:
             if mark := marks.get((row, column)):
                 line.append(mark, style=_MARK if colour else "")
             elif colour:
-                line.append("▀", style=f"rgb({','.join(map(str, upper))}) on rgb({','.join(map(str, lower))})")
+                line.append("▀", style=f"{rgb(upper)} on {rgb(lower)}")
             else:
-                line.append(_SHADES[round(4 * (sum(upper) + sum(lower)) / (6 * 255))])
+                line.append(shade_of((sum(upper) + sum(lower)) / (6 * 255)))
         lines.append(line)
     return lines
 

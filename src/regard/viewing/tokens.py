@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Callable, Iterable
 
+from rich.text import Text
+
 # First strong isolate, and its end: the text between them cannot reorder the text around them.
 _ISOLATE, _END = "\u2068", "\u2069"
 # C0 and C1 controls, which terminals obey, line separators, and marks that reorder the text after them.
@@ -41,3 +43,8 @@ def shortened(word: str, room: int, size: Callable[[str], int] = len) -> str:
     while word and size(word) > room - 1:
         word = word[:-1]
     return f"{word}…"
+
+
+def heading(title: str | None) -> Text | None:
+    """The title of a table in the terminal, whose brackets are not markup."""
+    return None if title is None else Text(printable(title), style="table.title")

@@ -1,15 +1,24 @@
-"""Texts as a translator reads them: in sentences, without addresses and what its vocabulary cannot spell."""
+"""Texts as a translator reads them: sentence by sentence, without what it cannot spell, in a case that it knows.
+
+A model is good at what it was trained on, and answers anything else with fluent nonsense. So a text is split into
+sentences, addresses and what the vocabulary cannot spell are taken out, to be copied to the translation, and sentences
+in capitals and rare first words are tried in lower case.
+"""
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from regard.data.text import split_lines, split_sentences
 from regard.data.tokenizer import Tokenizer
 
 MAX_TOKENS = 128
 """Longer sentences are divided, where texts are split: at a comma, or else at a space, or else anywhere."""
+MIN_PIECES = 3
+"""A first word of fewer pieces is read as it is."""
+_WORD = re.compile(r"[^\W\d_]+")
 # Commas, colons and semicolons of several scripts, with what may close before the space; a dash between spaces.
 _CLAUSE_END = re.compile(
     "[,;:\\u060c\\u061b\\u3001\\uff0c\\uff1b\\uff1a][\"')\\u201d\\u00bb]*\\s|\\s[-\\u2013\\u2014]\\s"
@@ -27,7 +36,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Run:
+class Copied:
     """A part of a sentence that is copied to the translation."""
 
     text: str
@@ -36,12 +45,12 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Form:
-    """A way to read a sentence: as far as it can be spelled, in lower case, or with other names."""
+class Piece:
+    """What a model reads of a sentence: all that it can spell, in lower case, or with other names."""
 
     read: str
     """What the model reads; empty where there are no letters that it can read."""
-    runs: tuple[Run, ...] = ()
+    copied: tuple[Copied, ...] = ()
     stand_for: Mapping[str, str] = field(default_factory=dict)
     """Words that stand for names, and these names."""
     capitals: bool = False
@@ -51,45 +60,45 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Segment:
+class Sentence:
     """A sentence, or the part of a text that is translated at once."""
 
     given: str
     """The sentence in NFC, with single spaces."""
-    joint: str
+    separator: str
     """What stands between the segment before it and this one, in the source and in the translation."""
     copied: tuple[Span, ...] = ()
     """What is to be copied: addresses, and what the vocabulary cannot spell."""
 
-    def form(self, names: Mapping[Span, str] | None = None) -> Form:
+    def piece(self, names: Mapping[Span, str] | None = None) -> Piece:
         """What is read of it, with words in the place of names; what is to be copied is taken out."""
         names = names or {}
         edits = {span: None for span in self.copied if span not in names} | dict(names)
-        read, end, runs = "", 0, []
+        read, end, copied = "", 0, []
         for (start, stop), word in sorted(edits.items()):
             read += self.given[end:start] + (word or "")
             if word is None:
-                runs.append(Run(self.given[start:stop], len(read.split())))
+                copied.append(Copied(self.given[start:stop], len(read.split())))
             end = stop
         read = " ".join((read + self.given[end:]).split())
         stand_for = {word: self.given[slice(*span)] for span, word in names.items()}
-        return Form(read if any(map(str.isalpha, read)) else "", tuple(runs), stand_for)
+        return Piece(read if any(map(str.isalpha, read)) else "", tuple(copied), stand_for)
 
     def words_before(self, place: int) -> int:
         """How many words of what is read stand before a place of the sentence."""
-        return len(Segment(self.given[:place], "", self.copied).form().read.split())
+        return len(Sentence(self.given[:place], "", self.copied).piece().read.split())
 
 
-def segments(text: str, tokenizer: Tokenizer, *, split: bool, copy: bool) -> list[Segment]:
-    """The segments of a text; none where it has no words. With `copy`, what is to be copied is marked."""
-    found: list[Segment] = []
-    for joint, sentence in _parts(text, tokenizer) if split else [("", text)]:
+def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool, copy: bool) -> list[Sentence]:
+    """The sentences of a text; none where it has no words. With `copy`, what is to be copied is marked."""
+    found: list[Sentence] = []
+    for separator, sentence in _parts(text, tokenizer) if by_sentence else [("", text)]:
         given = " ".join(unicodedata.normalize("NFC", sentence).split())
         if copy and not tokenizer.alphabet.issuperset(given):
             given = "".join(_spelled(each, tokenizer) for each in given)
         if given:
             spans = _copied(given, tokenizer) if copy else ()
-            found.append(Segment(given, joint if found else "", spans))
+            found.append(Sentence(given, separator if found else "", spans))
     return found
 
 
@@ -122,7 +131,7 @@ def _parts(text: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
     return parts
 
 
-def _divided(sentence: str, joint: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
+def _divided(sentence: str, separator: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
     """A sentence in parts of at most MAX_TOKENS."""
     parts: list[tuple[str, str]] = []
     sentence = " ".join(sentence.split())
@@ -136,10 +145,10 @@ def _divided(sentence: str, joint: str, tokenizer: Tokenizer) -> list[tuple[str,
         clauses = [match.end() for match in _CLAUSE_END.finditer(sentence, room // 4, room)]
         space = sentence.rfind(" ", 1, room + 1)
         cut = clauses[-1] if clauses else space if space > 0 else room
-        parts.append((joint, sentence[:cut]))
-        joint = " " if clauses or space > 0 else ""
+        parts.append((separator, sentence[:cut]))
+        separator = " " if clauses or space > 0 else ""
         sentence = sentence[cut:].lstrip()
-    return [*parts, (joint, sentence)] if sentence else parts
+    return [*parts, (separator, sentence)] if sentence else parts
 
 
 def _prefix(sentence: str, tokenizer: Tokenizer) -> int:
@@ -159,3 +168,42 @@ def _spelled(character: str, tokenizer: Tokenizer) -> str:
         return character
     plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
     return plain if tokenizer.alphabet.issuperset(plain) else character
+
+
+def is_in_capitals(text: str) -> bool:
+    """Whether a text has a word in capitals, and no lower-case letter."""
+    return not any(map(str.islower, text)) and any(len(word) > 1 and word.isupper() for word in _WORD.findall(text))
+
+
+def without_first_capital(text: str, tokenizer: Tokenizer) -> str | None:
+    """A sentence with its first word in lower case; None unless that word is rare, and better known in lower case."""
+    first = _WORD.match(text)
+    if first is None or not first[0].istitle():
+        return None
+    pieces = len(tokenizer.encode(first[0]))
+    if pieces < MIN_PIECES or len(tokenizer.encode(first[0].lower())) >= pieces:
+        return None
+    return first[0].lower() + text[first.end() :]
+
+
+def recased(text: str, tokenizer: Tokenizer) -> Iterator[str]:
+    """A sentence in capitals in lower case, as it may have been meant.
+
+    Words begin with a capital where the vocabulary then needs fewer pieces, as for a name that it knows, and stay as
+    they are where it has to spell them but needs no more pieces, as for an abbreviation. Words of one letter are tried
+    both ways: an English "I" is a capital, an "a" is not. So are words that are spelled either way, possibly names.
+    """
+
+    def pieces(word: str) -> int:
+        return len(tokenizer.encode(word))
+
+    def word(match: re.Match[str], *, names: bool) -> str:
+        given, lower, capital = match[0], match[0].lower(), match[0].capitalize()
+        if names and len(given) == 1:
+            return given
+        if min(map(pieces, (given, lower, capital))) == 1:
+            return min(lower, capital, given, key=pieces)
+        return min(given, *((capital, lower) if names else (lower, capital)), key=pieces)
+
+    forms = (_WORD.sub(partial(word, names=names), text) for names in (False, True))
+    yield from dict.fromkeys(form[:1].upper() + form[1:] for form in forms)

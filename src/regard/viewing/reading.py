@@ -1,28 +1,72 @@
 """Machine reading, one line per word: the current word in red, attended words shaded (Cheng et al. 2016, Fig. 1)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from matplotlib import ft2font
-from matplotlib.patches import Rectangle
 from rich.cells import cell_len
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from regard.errors import OptionError
 from regard.trace import Trace
-from regard.viewing.figures import InlineFigure, add_legend, add_title, labels
-from regard.viewing.scale import ink_on, largest_weight
-from regard.viewing.words import isolated, right_to_left, shortened
+from regard.viewing.scale import DARK, Colour, blend, fractions, ink_on, inked, largest_weight, rgb
+from regard.viewing.tokens import isolated, shortened
+from regard.viewing.view import View, mean_note, with_mean_note
+
+if TYPE_CHECKING:
+    from regard.viewing.figures import InlineFigure
 
 MAX_WORDS = 80
 """Number of words up to which a sentence is drawn line by line."""
-_LIGHT, _DARK = (222, 235, 247), (8, 69, 148)
-_RED = (197, 27, 30)
+_LIGHT, _RED, _INK = (222, 235, 247), (197, 27, 30), (51, 51, 51)
 _INCHES_PER_LETTER, _INCHES_PER_LINE = 0.0755, 0.25
 _MIN_SHARE = 0.04
 """Weights below this share of the largest are not shaded."""
+
+
+class ReadingView(View):
+    """A sentence as it was read, one line per word; attention between two sentences is a heat map."""
+
+    STYLES: ClassVar[Mapping[str, str]] = {"word_by_word": "reading", **View.STYLES}
+    ELEMENTS = ("reading", *View.ELEMENTS)
+
+    def figure(
+        self,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        name: str | None = None,
+        pieces: bool = False,
+        style: str = "word_by_word",
+        title: str | None = None,
+    ) -> "InlineFigure":
+        """The lines with the surprisal of each word in bits; or a heat map or lines, as of other traces."""
+        from regard.viewing.figures import add_note
+
+        selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
+        if style == "word_by_word" and _is_one_sentence(selected):
+            return add_note(_figure(selected, title), mean_note(selected))
+        style = "heat_map" if style == "word_by_word" else style
+        return super().figure(layer=layer, head=head, name=name, pieces=pieces, style=style, title=title)
+
+    def terminal(
+        self,
+        *,
+        width: int = 80,
+        colour: bool = True,
+        layer: int | None = None,
+        head: int | None = None,
+        name: str | None = None,
+        pieces: bool = False,
+    ) -> RenderableType:
+        """The lines; without `colour`, the current word is in brackets and weights are in hundredths."""
+        selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
+        if not _is_one_sentence(selected):
+            return super().terminal(width=width, colour=colour, layer=layer, head=head, name=name, pieces=pieces)
+        return with_mean_note(_table(selected, width, colour=colour), selected)
 
 
 @dataclass(frozen=True)
@@ -55,8 +99,7 @@ def reading_lines(trace: Trace) -> list[Line]:
     return lines
 
 
-def reading_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Table:
-    """The lines for a terminal; without `colour`, the current word is in brackets and weights are in hundredths."""
+def _table(trace: Trace, width: int, *, colour: bool) -> Table:
     table = Table.grid(padding=(0, 1, 0, 0))
     lines = reading_lines(trace)
     if any(line.surprisal is not None for line in lines):
@@ -72,15 +115,17 @@ def reading_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> T
     return table
 
 
-def reading_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
-    """The lines as a matplotlib figure, with the surprisal of each word in bits at their beginning."""
+def _figure(trace: Trace, title: str | None) -> "InlineFigure":
+    from matplotlib.patches import Rectangle
+
+    from regard.viewing.figures import InlineFigure, add_legend, add_title, check_letters, labels
+
     lines = reading_lines(trace)
     if not lines:
         raise OptionError("There is nothing to draw: the trace has no words.")
     if len(lines) > MAX_WORDS:
         raise OptionError(f"A reading is drawn up to {MAX_WORDS} words; got {len(lines)}. Use style='heat_map'.")
-    if right_to_left(lines[-1].words) and not hasattr(ft2font, "__libraqm_version__"):
-        raise OptionError("matplotlib before 3.11 cannot join right-to-left letters: pip install -U matplotlib.")
+    check_letters(lines[-1].words)
     words = labels(lines[-1].words)
     starts = np.concatenate([[0], np.cumsum([len(word) + 1 for word in words])])
     margin = 6.0 if lines[0].surprisal is not None else 1.0
@@ -95,13 +140,15 @@ def reading_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
         y = line.current + 0.5
         if line.surprisal is not None:
             axes.text(margin - 1.5, y, f"{line.surprisal:.1f}", ha="right", color="0.5", **{**style, "fontsize": 7})
-        for place, shade in enumerate(line.shades):
+        for place in range(len(line.words)):
             x, letters = margin + starts[place], len(words[place])
-            colour, ink = _colours(line, place, shade)
-            if colour is not None:
-                axes.add_patch(Rectangle((x - 0.35, y - 0.42), letters + 0.7, 0.84, color=colour, linewidth=0))
+            ground = _ground(line, place)
+            if ground is not None:
+                box = Rectangle((x - 0.35, y - 0.42), letters + 0.7, 0.84, color=fractions(ground), linewidth=0)
+                axes.add_patch(box)
+            ink = _RED if place == line.current else _INK if ground is None else ink_on(ground)
             weight = "bold" if place == line.current else "normal"
-            axes.text(x, y, words[place], ha="left", color=ink, fontweight=weight, **style)
+            axes.text(x, y, words[place], ha="left", color=fractions(ink), fontweight=weight, **style)
     legend = "Red: the current word. Shade: how much it attends to each other word."
     if lines[0].surprisal is not None:
         legend += " Number: its surprisal in bits."
@@ -110,38 +157,20 @@ def reading_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
     return figure
 
 
-def _colours(
-    line: Line, place: int, shade: float
-) -> tuple[tuple[float, float, float] | None, tuple[float, float, float]]:
-    """Background and ink of a word, as fractions; no background for a word that is not attended to."""
-    if place == line.current:
-        return None, _fractions(_RED)
-    if shade < _MIN_SHARE:
-        return None, (0.2, 0.2, 0.2)
-    colour = _shaded(shade)
-    return _fractions(colour), _fractions(ink_on(colour))
-
-
 def _terminal_word(line: Line, place: int, word: str, colour: bool) -> Text:
-    shade = line.shades[place]
-    if not colour:
-        marked = shade >= _MIN_SHARE and place != line.current
-        return Text(
-            f"[{word}]" if place == line.current else f"{word}({100 * line.weights[place]:.0f})" if marked else word
-        )
+    ground = _ground(line, place)
     if place == line.current:
-        return Text(word, style=f"bold rgb({_RED[0]},{_RED[1]},{_RED[2]})")
-    if shade < _MIN_SHARE:
+        return Text(word, style=f"bold {rgb(_RED)}") if colour else Text(f"[{word}]")
+    if ground is None:
         return Text(word)
-    background = _shaded(shade)
-    inks = ",".join(map(str, ink_on(background)))
-    return Text(word, style=f"rgb({inks}) on rgb({','.join(map(str, background))})")
+    return Text(word, style=inked(ground)) if colour else Text(f"{word}({100 * line.weights[place]:.0f})")
 
 
-def _shaded(shade: float) -> tuple[int, int, int]:
-    red, green, blue = (round(low + (high - low) * shade) for low, high in zip(_LIGHT, _DARK, strict=True))
-    return red, green, blue
+def _ground(line: Line, place: int) -> Colour | None:
+    """The colour behind a word; none behind the current word, and behind one that is hardly attended to."""
+    shade = line.shades[place]
+    return None if place == line.current or shade < _MIN_SHARE else blend(_LIGHT, DARK, shade)
 
 
-def _fractions(colour: tuple[int, int, int]) -> tuple[float, float, float]:
-    return colour[0] / 255, colour[1] / 255, colour[2] / 255
+def _is_one_sentence(trace: Trace) -> bool:
+    return not trace.maps or trace.main.rows == trace.main.columns

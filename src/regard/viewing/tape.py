@@ -4,17 +4,22 @@ Time runs from left to right in every panel.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from rich.console import RenderableType
 from rich.text import Text
 
 from regard.errors import OptionError
 from regard.trace import Trace
-from regard.viewing.figures import InlineFigure, add_title
-from regard.viewing.scale import is_signed, reduced
+from regard.viewing.scale import DARK, LIGHT, blend, filled, is_signed, reduced, shade_of
+from regard.viewing.view import View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from regard.viewing.figures import InlineFigure
 
 MIN_WEIGHT = 0.05
 """Weight from which on a slot counts as used; the longest stretch of slots that no head used is not drawn."""
@@ -22,8 +27,7 @@ MAX_ROWS, MAX_STEPS = 400, 1000
 """Rows and steps up to which a figure draws each; more are reduced."""
 _MAX_TERMINAL_ROWS = 32
 _COLOURS, _SIGNED_COLOURS, _WRONG = "Blues", "RdBu", "#D55E00"
-_LIGHT, _DARK, _NEGATIVE = (247, 251, 255), (8, 69, 148), (165, 55, 45)
-_SHADES = " ░▒▓█"
+_NEGATIVE = (165, 55, 45)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,63 +48,65 @@ class _Panel:
     """What its rows are: bits, inputs, slots, or features, which have no meaning one by one."""
 
 
-def tape_figure(trace: Trace, *, title: str | None = None) -> InlineFigure:
-    """Input, output, for each head what it wrote or read and where it was, and the memory over time and at the end.
+class TapeView(View):
+    """A memory machine at work: input, output, the movements of its heads, and its memory."""
 
-    What a head adds is drawn as it reaches the slot where most of it is added. The memory over time shows the root mean
-    square of each slot. Wrong bits of the output are crossed out. Slots that no head used are not drawn.
-    """
-    panels, memory = _panels(trace)
-    steps = panels[0].values.shape[1]
-    wide = min(14.0, max(4.5, 0.13 * steps))
-    drawn = panels if memory is None else [*panels, memory]
-    heights = [_height(panel) for panel in drawn]
-    extra = 0.28 * len(drawn) + (0.8 if title else 0.5) + (0.0 if memory is None else 0.35)
-    figure = InlineFigure(figsize=(wide + 1.4, sum(heights) + extra), layout="constrained")
-    # The memory has features instead of steps, so that it takes only a part of the width.
-    across = wide / 2 if memory is None else min(0.9 * wide, max(1.2, 0.11 * memory.values.shape[1]))
-    grid = figure.add_gridspec(len(drawn), 2, height_ratios=heights, width_ratios=(across, wide - across))
-    above: Axes | None = None
-    for row, panel in enumerate(panels):
-        axes = figure.add_subplot(grid[row, :], sharex=above)
-        above = above or axes
-        _draw(axes, panel, across="step" if row == len(panels) - 1 else None)
-    if memory is not None:
-        _draw(figure.add_subplot(grid[-1, 0]), memory, across="feature")
-    add_title(figure, title)
-    return figure
+    ELEMENTS = ("tape",)
 
+    def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
+        """Input, output, for each head what it wrote or read and where it was, and the memory over time and at the end.
 
-def _height(panel: _Panel) -> float:
-    """The height of a panel in inches: there are few bits, some features, and many slots."""
-    inches = {"bit": 0.1, "feature": 0.065}.get(panel.down, 0.04)
-    return min(2.6, max(0.6, inches * len(panel.values)))
+        What a head adds is drawn as it reaches the slot where most of it is added. The memory over time shows the root
+        mean square of each slot. Wrong bits of the output are crossed out. Slots that no head used are not drawn.
+        """
+        from regard.viewing.figures import InlineFigure, add_title
 
+        panels, memory = _panels(self.trace)
+        steps = panels[0].values.shape[1]
+        wide = min(14.0, max(4.5, 0.13 * steps))
+        drawn = panels if memory is None else [*panels, memory]
+        heights = [_height(panel) for panel in drawn]
+        extra = 0.28 * len(drawn) + (0.8 if title else 0.5) + (0.0 if memory is None else 0.35)
+        figure = InlineFigure(figsize=(wide + 1.4, sum(heights) + extra), layout="constrained")
+        # The memory has features instead of steps, so that it takes only a part of the width.
+        across = wide / 2 if memory is None else min(0.9 * wide, max(1.2, 0.11 * memory.values.shape[1]))
+        grid = figure.add_gridspec(len(drawn), 2, height_ratios=heights, width_ratios=(across, wide - across))
+        above: "Axes | None" = None
+        for row, panel in enumerate(panels):
+            axes = figure.add_subplot(grid[row, :], sharex=above)
+            above = above or axes
+            _draw(axes, panel, across="step" if row == len(panels) - 1 else None)
+        if memory is not None:
+            _draw(figure.add_subplot(grid[-1, 0]), memory, across="feature")
+        add_title(figure, title)
+        return figure
 
-def tape_terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Text:
-    """The same panels for a terminal, a character for each step; without `colour`, in five shades.
+    def terminal(self, *, width: int = 80, colour: bool = True) -> RenderableType:  # type: ignore[override]
+        """The same panels for a terminal, a character for each step; without `colour`, in five shades.
 
-    What the heads read and added is left out. A tape longer than the terminal is wide is reduced: each character shows
-    the largest number of its steps.
-    """
-    panels, memory = _panels(trace)
-    room = max(10, width - 6)
-    lines: list[Text] = []
-    panels = [panel for panel in panels if panel.down != "feature"]
-    for panel in panels if memory is None else [*panels, memory]:
-        values, (down, across) = reduced(panel.values, _MAX_TERMINAL_ROWS, room)
-        wrong = None if panel.wrong is None else reduced(panel.wrong, _MAX_TERMINAL_ROWS, room)[0]
-        note = f" (each character shows {down} x {across} values)" if max(down, across) > 1 else ""
-        lines.append(Text.assemble((panel.name, "bold"), (note, "dim")))
-        largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
-        for row, numbers in enumerate((values / largest).tolist()):
-            cells = [
-                Text("✗", style="bold red") if wrong is not None and wrong[row, column] > 0 else _cell(number, colour)
-                for column, number in enumerate(numbers)
-            ]
-            label = _number(panel, panel.first + row * down) if row % 5 == 0 else ""
-            lines.append(Text.assemble((f"{label:>4} ", "dim"), *cells))
-    return Text("\n").join(lines)
+        What the heads read and added is left out. A tape longer than the terminal is wide is reduced: each character
+        shows the largest number of its steps.
+        """
+        panels, memory = _panels(self.trace)
+        room = max(10, width - 6)
+        lines: list[Text] = []
+        panels = [panel for panel in panels if panel.down != "feature"]
+        for panel in panels if memory is None else [*panels, memory]:
+            values, (down, across) = reduced(panel.values, _MAX_TERMINAL_ROWS, room)
+            wrong = None if panel.wrong is None else reduced(panel.wrong, _MAX_TERMINAL_ROWS, room)[0]
+            note = f" (each character shows {down} x {across} values)" if max(down, across) > 1 else ""
+            lines.append(Text.assemble((panel.name, "bold"), (note, "dim")))
+            largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
+            for row, numbers in enumerate((values / largest).tolist()):
+                cells = [
+                    Text("✗", style="bold red")
+                    if wrong is not None and wrong[row, column] > 0
+                    else _cell(number, colour)
+                    for column, number in enumerate(numbers)
+                ]
+                label = _number(panel, panel.first + row * down) if row % 5 == 0 else ""
+                lines.append(Text.assemble((f"{label:>4} ", "dim"), *cells))
+        return Text("\n").join(lines)
 
 
 def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
@@ -162,8 +168,16 @@ def _number(panel: _Panel, row: float | int) -> str:
     return str((whole - 1) % panel.circle + 1 if panel.circle else whole)
 
 
-def _draw(axes: Axes, panel: _Panel, *, across: str | None) -> None:
+def _height(panel: _Panel) -> float:
+    """The height of a panel in inches: there are few bits, some features, and many slots."""
+    inches = {"bit": 0.1, "feature": 0.065}.get(panel.down, 0.04)
+    return min(2.6, max(0.6, inches * len(panel.values)))
+
+
+def _draw(axes: "Axes", panel: _Panel, *, across: str | None) -> None:
     """Draw a panel with its scale of colours; `across` names its columns, if it is the last one that shares them."""
+    from matplotlib.ticker import MaxNLocator
+
     values, _ = reduced(panel.values, MAX_ROWS, MAX_STEPS)
     signed = not panel.bounded and is_signed(values)
     largest = 1.0 if panel.bounded else max(1e-12, float(np.abs(values).max(initial=0.0)))
@@ -198,10 +212,6 @@ def _draw(axes: Axes, panel: _Panel, *, across: str | None) -> None:
 
 
 def _cell(number: float, colour: bool) -> Text:
-    strength = min(1.0, abs(number))
-    shade = _SHADES[round(4 * strength)]
-    if not colour:
-        return Text(shade)
-    dark = _NEGATIVE if number < 0 else _DARK
-    red, green, blue = (round(low + (high - low) * strength) for low, high in zip(_LIGHT, dark, strict=True))
-    return Text(shade, style=f"rgb({red},{green},{blue}) on rgb({red},{green},{blue})")
+    strength = abs(number)
+    ground = blend(LIGHT, _NEGATIVE if number < 0 else DARK, strength)
+    return Text(shade_of(strength), style=filled(ground) if colour else "")

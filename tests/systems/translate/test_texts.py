@@ -2,10 +2,12 @@
 
 import unicodedata
 import warnings
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_models import TEXTS, TRANSFORMER, small_translator
@@ -15,11 +17,17 @@ from regard.data.text import well_formed
 from regard.data.tokenizer import Tokenizer
 from regard.errors import RegardWarning
 from regard.systems.translate.joined_traces import MAX_CELLS, joined, label_spans, word_of_labels
-from regard.systems.translate.names import find_names, lost_numbers
-from regard.systems.translate.passages import Passages
-from regard.systems.translate.recasing import is_in_capitals, recased, without_first_capital
-from regard.systems.translate.result import Translation
-from regard.systems.translate.segments import MAX_TOKENS, Segment, segments
+from regard.systems.translate.model import Translation
+from regard.systems.translate.retries import find_names, lost_numbers, placeholders
+from regard.systems.translate.sentences import (
+    MAX_TOKENS,
+    Sentence,
+    is_in_capitals,
+    recased,
+    split,
+    without_first_capital,
+)
+from regard.systems.translate.texts import _combined
 
 OPTIONS = {"max_length": 7, "min_length": 3}
 quiet = pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
@@ -154,25 +162,25 @@ def test_joining_takes_each_sentence_of_a_long_text_into_account_once(tokenizer,
     one = Translation("a dog", "a dog", -0.5, True)
     encode, texts = Tokenizer.encode, []
     monkeypatch.setattr(Tokenizer, "encode", lambda self, text: texts.append(text) or encode(self, text))
-    passages = Passages(model, lambda texts, options: [], model.options({"nbest": 2}))
-    assert passages._combined([[one, replace(one, score=-0.7)]] * 50)[0] == [one] * 50
+    found = _combined(model, [[one, replace(one, score=-0.7)]] * 50, model.options({"nbest": 2}))
+    assert found[0] == [one] * 50
     assert len(texts) == 100
 
 
 @pytest.mark.parametrize("config", [{}, TRANSFORMER])
 def test_every_kind_of_search_joins_sentences(tokenizer, config):
     model = small_translator(tokenizer, **config)
-    split = {"split": True, "max_length": 6}
-    assert len(segments("A dog. A cat.", tokenizer, split=True, copy=False)) == 2
+    options = {"split": True, "max_length": 6}
+    assert len(split("A dog. A cat.", tokenizer, by_sentence=True, copy=False)) == 2
     text = "A dog. A cat."
     with pytest.warns(RegardWarning):
-        drawn = [model.translate(text, sample=True, nbest=3, seed=2, **split) for _ in range(2)]
+        drawn = [model.translate(text, sample=True, nbest=3, seed=2, **options) for _ in range(2)]
     assert drawn[0] == drawn[1]
     assert len(drawn[0].alternatives) == 2
-    begun = model.translate(text, prefix="two dogs", **split)
+    begun = model.translate(text, prefix="two dogs", **options)
     assert begun.text.startswith("two dogs")
     assert begun.text.count("two dogs") == 1
-    every = model.translate(text, traces="all", **split).trace
+    every = model.translate(text, traces="all", **options).trace
     assert all(each.weights.shape == (len(every.axis(each.rows)), len(every.axis(each.columns))) for each in every.maps)
 
 
@@ -245,8 +253,8 @@ def test_numbers_keep_their_digits(english, number, copied):
     ],
 )
 def test_a_number_is_lost_where_its_digits_are_missing(given, written, lost):
-    segment = Segment(given, "")
-    assert [given[slice(*span)] for span in lost_numbers(segment, written)] == lost
+    sentence = Sentence(given, "")
+    assert [given[slice(*span)] for span in lost_numbers(sentence, written)] == lost
 
 
 def test_a_text_without_letters_is_copied():
@@ -290,14 +298,14 @@ def test_names_are_words_with_a_capital_that_are_spelled_from_pieces(shipped):
 
     def found(text):
         return [
-            text[slice(*span)] for span in find_names(Segment(text, "", tuple(tokenizer.unspellable(text))), tokenizer)
+            text[slice(*span)] for span in find_names(Sentence(text, "", tuple(tokenizer.unspellable(text))), tokenizer)
         ]
 
     assert found("I met Roger Okafor in Boston with Tom.") == ["Roger Okafor"]
     assert found("The dog is here.") == []
     assert found("I was in Paris, Ljubljana") == ["Ljubljana"]
     words = Tokenizer.train(["the dog"] * 3, kind="word", size=30)
-    assert find_names(Segment("I met Okafor", ""), words) == []
+    assert find_names(Sentence("I met Okafor", ""), words) == []
 
 
 def test_sentences_in_capitals_are_answered_in_capitals(shipped):
@@ -334,14 +342,14 @@ def test_capitals_that_the_vocabulary_has_to_spell_are_never_copied_unread(capit
 
 def test_a_long_sentence_is_divided_so_that_time_grows_with_its_length(tokenizer):
     for text in ("a" * 2000, "two dogs run " * 300, "two dogs, a house " * 200, "a" * 150, "я" * 3000, "я, " * 999):
-        parts = segments(text, tokenizer, split=True, copy=True)
+        parts = split(text, tokenizer, by_sentence=True, copy=True)
         assert all(len(tokenizer.encode(part.given)) <= MAX_TOKENS for part in parts)
-        joined_text = "".join(part.joint + part.given for part in parts)
+        joined_text = "".join(part.separator + part.given for part in parts)
         assert joined_text.split() == text.split()
     for space in ("\t", "\u00a0", "\u3000"):
-        parts = segments(space.join(["red", "houses", "dogs"] * 80), tokenizer, split=True, copy=True)
+        parts = split(space.join(["red", "houses", "dogs"] * 80), tokenizer, by_sentence=True, copy=True)
         assert {word for part in parts for word in part.given.split()} == {"red", "houses", "dogs"}
-    clauses = segments("two dogs, a house " * 200, tokenizer, split=True, copy=True)
+    clauses = split("two dogs, a house " * 200, tokenizer, by_sentence=True, copy=True)
     assert all(part.given.endswith(",") for part in clauses[:-1])
 
 
@@ -353,14 +361,14 @@ def test_only_line_feeds_end_a_line(tokenizer):
 
 @given(st.text(alphabet=st.sampled_from("ab .!?,1\n\r🙂é\u200d好“\ud800\t"), max_size=60) | st.text(max_size=60))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_segments_of_a_text_are_all_of_it(tokenizer, text):
+def test_the_sentences_of_a_text_are_all_of_it(tokenizer, text):
     text = well_formed(text)
-    for split in (True, False):
-        parts = segments(text, tokenizer, split=split, copy=False)
-        written = "".join(part.joint + part.given for part in parts)
+    for by_sentence in (True, False):
+        parts = split(text, tokenizer, by_sentence=by_sentence, copy=False)
+        written = "".join(part.separator + part.given for part in parts)
         assert "".join(written.split()) == "".join(unicodedata.normalize("NFC", text).split())
-        for part in segments(text, tokenizer, split=split, copy=True):
-            assert tokenizer.unspellable(part.form().read) == []
+        for part in split(text, tokenizer, by_sentence=by_sentence, copy=True):
+            assert tokenizer.unspellable(part.piece().read) == []
 
 
 def test_labels_are_found_in_their_text(shipped):
@@ -390,12 +398,54 @@ def test_unknown_labels_are_characters_of_pieces_or_whole_words(labels, text, wo
     assert word_of_labels(labels, text) == words
 
 
-def test_a_trace_that_would_be_too_large_is_left_out_with_a_warning(tokenizer, monkeypatch):
+def test_a_trace_that_would_be_too_large_is_left_out_and_the_result_says_so(tokenizer, monkeypatch):
     model = small_translator(tokenizer)
     traces = [model.translate("a dog", **OPTIONS).trace] * 3
     assert joined(traces, "", "") is not None
     monkeypatch.setattr("regard.systems.translate.joined_traces.MAX_CELLS", 20)
     assert MAX_CELLS > 20
     assert joined(traces, "", "") is None
-    with pytest.warns(RegardWarning):
-        assert model.translate("A dog. A dog. A dog.", split=True, **OPTIONS).trace is None
+    with pytest.warns(RegardWarning, match="cannot spell"):
+        found = model.translate(["a 🙂. A dog. A dog.", "a dog"], split=True, **OPTIONS)
+    assert found[0].trace is None
+    assert found[0].note == "A text of 3 sentences is too long for one trace; translate it in parts."
+    assert found[1].trace is not None
+    assert found[1].note == ""
+
+
+def decodes_of(model, monkeypatch):
+    """The lists of sentences that the model decodes from now on."""
+    lists, predict = [], type(model).predict
+    monkeypatch.setattr(
+        type(model), "predict", lambda self, texts, options: lists.append(list(texts)) or predict(self, texts, options)
+    )
+    return lists
+
+
+def test_a_text_is_decoded_once_unless_a_check_fails(shipped, monkeypatch):
+    decoded = decodes_of(shipped, monkeypatch)
+    shipped.translate("He is happy. Where do you live?", traces="none")
+    assert [sorted(texts) for texts in decoded] == [["He is happy.", "Where do you live?"]]
+    decoded.clear()
+    shipped.translate("I LOVE YOU.")
+    assert decoded == [["I LOVE YOU."], ["I love you."]]
+
+
+def test_the_names_that_a_model_copies_are_found_once_for_each_model_and_anew_after_training(monkeypatch):
+    model = regard.load("en-de", device="cpu")
+    before = dict(vars(model))
+    decoded = decodes_of(model, monkeypatch)
+    names = placeholders(model)
+    assert len(decoded) == 1
+    assert placeholders(model) == names
+    assert len(decoded) == 1
+    copied = deepcopy(model)
+    with torch.no_grad():
+        copied.decoder.output.bias.zero_()
+        copied.decoder.output.weight.zero_()
+    assert placeholders(copied) == []
+    assert placeholders(model) == names
+    with torch.no_grad():
+        model.decoder.output.weight.zero_()
+    assert placeholders(model) == []
+    assert vars(model) == before, "asking changes nothing about the model"

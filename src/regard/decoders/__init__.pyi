@@ -1,0 +1,11 @@
+from .bahdanau import Bahdanau as Bahdanau
+from .captions import Adaptive as Adaptive
+from .captions import ShowAndTell as ShowAndTell
+from .captions import ShowAttendTell as ShowAttendTell
+from .language_model import LanguageModel as LanguageModel
+from .luong import Luong as Luong
+from .protocol import Decoder as Decoder
+from .protocol import Step as Step
+from .protocol import Unrolled as Unrolled
+from .recurrent import RecurrentDecoder as RecurrentDecoder
+from .transformer import TransformerDecoder as TransformerDecoder

@@ -1,1 +1,0 @@
-"""One file for each kind of trace that is not drawn as heat maps: `VIEW` is the class that draws it."""
