@@ -73,6 +73,13 @@ def test_a_phrase_is_found_where_it_begins_or_else_where_it_first_occurs():
     assert Phrase(0, 0, "a cat", ()).end_in("a dog") is None
 
 
+def test_a_phrase_ends_where_it_does_if_lower_case_changes_the_length_of_the_caption():
+    caption = "İİİ sees a DOG"
+    assert Phrase(0, 0, "a dog", ()).end_in(caption) == len(caption)
+    assert Phrase(0, 9, "a dog", ()).end_in(caption) == len(caption)
+    assert Phrase(0, 0, "i\u0307i\u0307i\u0307", ()).end_in(caption) == 3
+
+
 def test_the_files_of_flickr30k_entities_are_read(tmp_path):
     for name in ("Annotations", "Sentences"):
         (tmp_path / name).mkdir()

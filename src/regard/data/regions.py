@@ -2,9 +2,11 @@
 
 import os
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
@@ -43,10 +45,13 @@ class Phrase:
 
     def end_in(self, caption: str) -> int | None:
         """The character after the phrase in the caption; None where the caption does not have the phrase."""
-        start = self.start
-        if caption[start : start + len(self.text)].lower() != self.text.lower():
-            start = caption.lower().find(self.text.lower())
-        return None if start < 0 else start + len(self.text)
+        folded, phrase = caption.casefold(), self.text.casefold()
+        # Where each character of the caption begins in the folded caption: folding changes the length of "İ".
+        places = [0, *accumulate(len(letter.casefold()) for letter in caption)]
+        start = places[min(self.start, len(caption))]
+        if not folded.startswith(phrase, start):
+            start = folded.find(phrase)
+        return None if start < 0 else bisect_left(places, start + len(phrase))
 
     def fractions(self, width: int, height: int) -> tuple[Box, ...]:
         """The boxes as fractions of an image of this shape, at any resolution; of those of a table, none is outside."""

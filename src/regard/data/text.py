@@ -74,6 +74,11 @@ def decode_text(stream: ByteStream, name: str) -> str:
     return "\n".join(decode_lines(io.BytesIO(read_limited(stream, name)), name))
 
 
+def split_lines(text: str) -> list[str]:
+    r"""The lines of a text, without line ends, which are \n or \r\n as in `read_lines`."""
+    return text.replace("\r\n", "\n").split("\n")
+
+
 def well_formed(text: str) -> str:
     """The text with U+FFFD for each half of a surrogate pair, which comes from broken JSON and cannot be encoded."""
     try:
@@ -331,7 +336,7 @@ def split_sentences(text: str, *, lines: bool = False) -> list[str]:
     """
     text = _LINE_BREAK.sub("\n" if lines else "\n\n", unicodedata.normalize("NFC", well_formed(text)))
     if lines:
-        found = text.splitlines()
+        found = split_lines(text)
     else:
         # Imported here, because documents that are already split need no splitter.
         from sentencex import segment

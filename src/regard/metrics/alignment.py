@@ -123,9 +123,10 @@ def links_from_weights(
 def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
     """Combine the links of two models, one for each direction; both are given as (source, target).
 
-    "grow-diag" starts from the intersection and repeatedly adds neighbouring links (diagonal ones included) of the
-    union whose source word or target word has no link yet (Koehn et al. 2003, section 4.1). "grow-diag-final-and" then
-    adds links, first of `forward`, then of `backward`, of which neither word has a link yet.
+    "grow-diag" starts from the intersection and adds neighbouring links (diagonal ones included) of the union whose
+    source word or target word has no link yet, target word by target word, again and again until nothing is added
+    (Koehn et al. 2003, section 4.5, in the order of Moses). "grow-diag-final-and" then adds links, first of `forward`,
+    then of `backward`, of which neither word has a link yet.
     """
     if how not in JOINS:
         raise OptionError(f"how must be one of {', '.join(JOINS)}; got {how!r}.")
@@ -136,21 +137,23 @@ def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
         return joined
     union = forward | backward
     sources, targets = {i for i, _ in joined}, {j for _, j in joined}
-    queue = sorted(joined)
-    # A neighbour that is refused has links for both of its words, so it never needs to be considered again.
-    for i, j in queue:
-        for link in _neighbours(i, j):
-            if link in union and link not in joined and (link[0] not in sources or link[1] not in targets):
-                joined.add(link)
-                sources.add(link[0])
-                targets.add(link[1])
-                queue.append(link)
+
+    def add(link: Link) -> None:
+        joined.add(link)
+        sources.add(link[0])
+        targets.add(link[1])
+
+    before = -1
+    while len(joined) > before:
+        before = len(joined)
+        for i, j in _by_target(union):
+            for link in _neighbours(i, j) if (i, j) in joined else ():
+                if link in union and link not in joined and (link[0] not in sources or link[1] not in targets):
+                    add(link)
     if how == "grow-diag-final-and":
-        for link in (*sorted(forward), *sorted(backward)):
+        for link in (*_by_target(forward), *_by_target(backward)):
             if link[0] not in sources and link[1] not in targets:
-                joined.add(link)
-                sources.add(link[0])
-                targets.add(link[1])
+                add(link)
     return joined
 
 
@@ -173,6 +176,10 @@ def _membership(words: Sequence[int]) -> Float[np.ndarray, "pieces words"]:
     return np.asarray(of_piece == np.arange(max(0, int(of_piece.max(initial=-1)) + 1)), dtype=np.float64)
 
 
+def _by_target(links: Links) -> list[Link]:
+    return sorted(links, key=lambda link: (link[1], link[0]))
+
+
 def _neighbours(i: int, j: int) -> Iterator[Link]:
-    for di, dj in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
+    for dj, di in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
         yield i + di, j + dj
