@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from inspect import signature
 
 import numpy as np
 import pytest
 from command_line import refused, regard, write_lines
 from small_models import small_translator
+from small_traces import caption, document, translation
 
+import regard as library
+from regard.cli.view import view as view_command
 from regard.trace import Trace
 
 PAIRS = [
@@ -240,13 +244,37 @@ def test_a_trace_is_shown_and_drawn(tmp_path):
     regard("view", path, "--output", tmp_path / "t.html", "--style", "lines", check=True)
     assert 'shown="lines"' in (tmp_path / "t.html").read_text(encoding="utf-8")
     assert "--style is for figures and pages: give --output" in refused("view", path, "--style", "lines")
-    assert "'text', which takes --layer, --head, --pieces." in refused("view", path, "--cells")
-    assert "which takes --layer, --head, --style, --pieces." in refused(
+    for output in ((), ("-o", tmp_path / "nonsense.png")):
+        assert "There is no style 'nonsense'; choose from heat_map" in refused(
+            "view", path, "--style", "nonsense", *output
+        )
+    assert "'text', which takes --layer, --head, --name, --pieces." in refused("view", path, "--cells")
+    assert "which takes --layer, --head, --name, --style, --title, --pieces." in refused(
         "view", path, "--cells", "-o", tmp_path / "t.png"
     )
     assert "t.html is no trace but a finished picture or page" in refused("view", tmp_path / "t.html")
     (tmp_path / "pretty.json").write_text(json.dumps(trace.to_dict(), indent=2))
     assert "chien" in regard("view", tmp_path / "pretty.json", check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("make", "suffix", "options"),
+    [
+        (translation, ".svg", {"name": "cross", "style": "heat_maps", "title": "A title"}),
+        (caption, ".svg", {"title": "A title", "cells": True, "overlay": "colour", "columns": 2}),
+        (caption, ".html", {"overlay": "colour"}),
+        (caption, ".gif", {"side": 64, "seconds": 0.2}),
+        (document, ".svg", {"title": "A title", "raw": True}),
+    ],
+)
+def test_every_option_of_a_view_is_an_option_of_the_command(tmp_path, make, suffix, options):
+    path = make().save(tmp_path / "t.json")
+    known = library.view(make()).options(f"a{suffix}")
+    assert {name for name, field in signature(view_command).parameters.items() if name in known} == set(known)
+    flags = [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
+    regard("view", path, "-o", tmp_path / f"command{suffix}", *flags, check=True)
+    expected = library.view(make()).save(tmp_path / f"python{suffix}", **options)
+    assert (tmp_path / f"command{suffix}").read_bytes() == expected.read_bytes()
 
 
 def test_view_joins_subwords_unless_their_pieces_are_asked_for(tmp_path):

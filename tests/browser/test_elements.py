@@ -1,5 +1,7 @@
 """Each element draws its trace, tells its numbers, and can be used by keyboard and on a phone."""
 
+import base64
+import io
 import re
 from dataclasses import replace
 
@@ -7,10 +9,12 @@ import numpy as np
 import pytest
 from browser.accessibility import serious_faults
 from browser.showing import set_options, settle, show, shown_numbers, texts
+from PIL import Image
 from small_traces import EVERY_KIND, caption, document, glimpses, hostile, persian, reading, tape, translation
 
 from regard.metrics.alignment import merge_subwords
-from regard.trace import Series
+from regard.trace import Series, Trace
+from regard.viewing.image import attention_field, image_pixels, overlaid
 
 LABELS = {
     "matrix": ["The", "zone"],
@@ -224,6 +228,25 @@ def test_an_image_shows_where_a_word_looks(open_page):
     assert overlays.last.get_attribute("href") != before
     set_options(page, "image", layout="all")
     assert page.locator("attention-image .picture image").count() == 3
+
+
+def test_an_overlay_on_a_page_is_that_of_a_figure(open_page):
+    """A photograph with a black part, a dark one and a bright one, of which each is attended to once."""
+    ramp = np.linspace(0, 1, 480)[None, :, None] * np.array([1.0, 0.8, 0.6])
+    pixels = (np.repeat(ramp, 360, 0) * 160).astype(np.uint8)
+    pixels[:, 400:] = 230
+    trace = Trace.from_image(pixels, ["a", "b", "c"], np.eye(12)[[4, 5, 7]], grid=(3, 4))
+    page = show(open_page, "image", trace)
+    # The image as the page draws it, larger than it is.
+    photograph = image_pixels(trace, 560)
+    for row, word in enumerate(trace.target):
+        point_at(page, word, "image")
+        uri = page.locator("attention-image .picture image").last.get_attribute("href")
+        drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))), dtype=float)
+        expected = overlaid(photograph, attention_field(trace, row, photograph.shape[:2]))
+        assert drawn.shape == expected.shape
+        assert np.abs(drawn - expected).mean() < 2
+        assert np.percentile(np.abs(drawn - expected), 99) < 10
 
 
 @pytest.mark.parametrize("layout", ["word", "all"])

@@ -1,5 +1,7 @@
 """A language model: teacher forcing as step by step, and search from nothing."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -7,7 +9,7 @@ from torch import nn
 from regard.decoders.language_model import LanguageModel
 from regard.encoders.lstmn_reader import LSTMNReader
 from regard.encoders.readers import LSTMReader, SelfAttentionReader
-from regard.search.choice import greedy
+from regard.search.beam import beam
 from regard.search.hypothesis import Rules
 from regard.search.options import Search
 from regard.search.search import search
@@ -38,11 +40,11 @@ def test_step_by_step_equals_teacher_forcing(kind):
 @pytest.mark.parametrize("kind", READERS)
 def test_a_beam_of_one_is_greedy_and_a_wider_one_is_not_worse(kind):
     model = make(kind)
-    options = {"rows": 1, "device": "cpu", "rules": RULES}
-    (first,) = greedy(model, model.begin(), RULES, rows=1, device="cpu", length_penalty=0.0)
-    ((same,),) = search(model, model.begin(), options=Search(beam=1, length_penalty=0.0), **options)
+    narrow, wide = (Search(beam=size, length_penalty=0.0) for size in (1, 200))
+    ((first,),) = search(model, model.begin(), RULES, narrow, rows=1, device="cpu")
+    ((same,),) = beam(model, model.begin(), RULES, narrow, rows=1, device="cpu")
     assert same.tokens == first.tokens
-    ((best,),) = search(model, model.begin(), options=Search(beam=200, length_penalty=0.0), **options)
+    ((best,),) = search(model, model.begin(), RULES, wide, rows=1, device="cpu")
     assert best.score >= same.score - 1e-5
 
 
@@ -50,18 +52,16 @@ def test_a_beam_of_one_is_greedy_and_a_wider_one_is_not_worse(kind):
 def test_a_text_is_continued(kind):
     model = make(kind)
     prefixes = [[5, 6], [7]]
-    found = search(model, model.begin(), rows=2, device="cpu", rules=RULES, options=Search(beam=3), prefixes=prefixes)
+    rules = replace(RULES, prefixes=prefixes)
+    found = search(model, model.begin(), rules, Search(beam=3), rows=2, device="cpu")
     assert [each[0].tokens[: len(prefix)] for each, prefix in zip(found, prefixes, strict=True)] == prefixes
 
 
 def test_samples_follow_the_seed():
     model = make("lstmn")
-    options = {"rows": 1, "device": "cpu", "rules": RULES}
-    draw = [
-        [
-            each.tokens
-            for each in search(model, model.begin(), options=Search(sample=True, nbest=4, seed=seed), **options)[0]
-        ]
-        for seed in (1, 1, 2)
-    ]
-    assert draw[0] == draw[1] != draw[2]
+
+    def draw(seed):
+        options = Search(sample=True, nbest=4, seed=seed)
+        return [each.tokens for each in search(model, model.begin(), RULES, options, rows=1, device="cpu")[0]]
+
+    assert draw(1) == draw(1) != draw(2)

@@ -6,7 +6,7 @@ import torch
 pytest.importorskip("triton", reason="Triton is there on Linux only")
 
 from regard import Memory, align, score
-from regard.attention.attend import recall
+from regard.attention.attend import read
 from regard.kernels import additive_gpu
 from regard.kernels.additive import additive_logits_reference
 from regard.kernels.additive_gpu import additive_attention, additive_attention_reference, additive_logits
@@ -147,7 +147,7 @@ def test_second_derivatives_are_those_of_the_plain_formula():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attend_takes_the_kernel_when_asked(monkeypatch, causal):
-    monkeypatch.setattr("regard.attention.score.has_gpu_kernels", lambda tensor: True)
+    monkeypatch.setattr("regard.attention.fused.has_gpu_kernels", lambda tensor: True)
     taken = []
     monkeypatch.setattr(
         additive_gpu, "additive_attention", lambda *given: taken.append(given) or additive_attention(*given)
@@ -157,10 +157,10 @@ def test_attend_takes_the_kernel_when_asked(monkeypatch, causal):
     mask = torch.rand(2, 1, 1, 4, device=DEVICE) < 0.8
     memory = Memory(additive.project_key(key), values, mask)
     options = {"score": additive, "align": align.softmax, "causal": causal}
-    fused = recall(query, memory, kernel="fused", **options).context
+    fused = read(query, memory, kernel="fused", **options).context
     assert len(taken) == 1
     assert taken[0][4].shape == (6, 4 if causal else 1, 4), "a mask for all queries is not written out"
-    plain = recall(query, memory, kernel="reference", **options).context
+    plain = read(query, memory, kernel="reference", **options).context
     torch.testing.assert_close(fused, plain, rtol=1e-4, atol=1e-5)
-    assert recall(query, memory, kernel="fused", weights=True, **options).weights is not None
+    assert read(query, memory, kernel="fused", weights=True, **options).weights is not None
     assert len(taken) == 1, "it gives no weights"

@@ -90,7 +90,7 @@ SCORES = {"additive": lambda: score.Additive(5, 6, 7), "general": lambda: score.
 @pytest.fixture
 def taken(monkeypatch):
     """Calls of the kernel, which is there on any device."""
-    monkeypatch.setattr("regard.attention.dispatch.has_gpu_kernels", lambda tensor: tensor.dtype != torch.float64)
+    monkeypatch.setattr("regard.attention.fused.has_gpu_kernels", lambda tensor: tensor.dtype != torch.float64)
     calls = []
     monkeypatch.setattr(local, "local_attention", lambda *a, **b: calls.append(a) or local_attention(*a, **b))
     return calls

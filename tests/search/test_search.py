@@ -11,7 +11,6 @@ from regard.decoders.protocol import Decoder, Step
 from regard.encoders.encoded import Encoded
 from regard.errors import NonFiniteError, OptionError
 from regard.search.beam import beam
-from regard.search.choice import greedy, sample
 from regard.search.hypothesis import Rules
 from regard.search.options import Search
 from regard.search.search import search
@@ -20,10 +19,21 @@ RULES = Rules(start=START, end=END, banned=(PAD,), max_length=6)
 every_decoder = pytest.mark.parametrize("name", MAKE_DECODER)
 
 
-def decode(method, decoder, encoded, rules, **options):
-    """Search with one of the methods, from the state that the encoded input begins with."""
-    device = encoded.states.device
-    return method(decoder, decoder.start(encoded), rules, rows=len(encoded.states), device=device, **options)
+def decode(decoder, encoded, rules, **options):
+    """All outputs of a search, from the state that the encoded input begins with."""
+    options = Search(**{"nbest": options.get("beam", 1), **options})
+    rows, device = len(encoded.states), encoded.states.device
+    return search(decoder, decoder.start(encoded), rules, options, rows=rows, device=device)
+
+
+def greedily(decoder, encoded, rules, **options):
+    """The only output of each input of a greedy search."""
+    return [best for (best,) in decode(decoder, encoded, rules, beam=1, **options)]
+
+
+def drawn(decoder, encoded, rules, **options):
+    """One sample for each input."""
+    return [best for (best,) in decode(decoder, encoded, rules, sample=True, **options)]
 
 
 def log_prob_of(decoder, encoded, tokens):
@@ -37,8 +47,9 @@ def log_prob_of(decoder, encoded, tokens):
 def test_beam_of_one_equals_greedy(name):
     encoder, decoder = make(name)
     encoded = encoder(*sources(5))
+    state, options = decoder.start(encoded), Search(beam=1)
     for narrow, simple in zip(
-        decode(beam, decoder, encoded, RULES, size=1), decode(greedy, decoder, encoded, RULES), strict=True
+        beam(decoder, state, RULES, options, rows=5, device="cpu"), greedily(decoder, encoded, RULES), strict=True
     ):
         assert narrow[0].tokens == simple.tokens
         assert narrow[0].finished == simple.finished
@@ -53,10 +64,10 @@ def test_beam_of_one_equals_greedy(name):
 def test_a_batch_equals_its_sentences_one_by_one(name):
     encoder, decoder = make(name)
     source, lengths = sources(5)
-    together = decode(beam, decoder, encoder(source, lengths), RULES, size=3)
+    together = decode(decoder, encoder(source, lengths), RULES, beam=3)
     for row, outputs in enumerate(together):
         n = int(lengths[row])
-        alone = decode(beam, decoder, encoder(source[row : row + 1, :n], lengths[row : row + 1]), RULES, size=3)[0]
+        alone = decode(decoder, encoder(source[row : row + 1, :n], lengths[row : row + 1]), RULES, beam=3)[0]
         assert [o.tokens for o in alone] == [o.tokens for o in outputs]
         assert [o.score for o in alone] == pytest.approx([o.score for o in outputs], abs=1e-4)
 
@@ -66,7 +77,7 @@ def test_log_probabilities_are_those_of_the_model(name):
     encoder, decoder = make(name)
     source, lengths = sources(1)
     encoded = encoder(source, lengths)
-    for output in [*decode(beam, decoder, encoded, RULES, size=4)[0], *decode(greedy, decoder, encoded, RULES)]:
+    for output in [*decode(decoder, encoded, RULES, beam=4)[0], *greedily(decoder, encoded, RULES)]:
         expected = log_prob_of(decoder, encoded, output.tokens)
         assert output.log_probs == pytest.approx(expected[: len(output.log_probs)], abs=1e-4)
         assert len(output.log_probs) == len(output.tokens) + output.finished
@@ -81,7 +92,7 @@ def test_a_wide_beam_finds_the_best_of_all_outputs():
     scored = {tokens: sum(p := log_prob_of(decoder, encoded, tokens)) / len(p) for tokens in every}
     best = max(scored, key=scored.get)
     rules = Rules(start=START, end=END, banned=(PAD,), max_length=2)
-    outputs = [o for o in decode(beam, decoder, encoded, rules, size=len(every))[0] if o.finished]
+    outputs = [o for o in decode(decoder, encoded, rules, beam=len(every))[0] if o.finished]
     assert tuple(outputs[0].tokens) == best
     assert outputs[0].score == pytest.approx(scored[best], abs=1e-4)
     assert {tuple(o.tokens) for o in outputs} <= set(every)
@@ -91,8 +102,8 @@ def test_a_beam_is_sorted_has_no_duplicates_and_is_not_worse_than_greedy():
     encoder, decoder = make("luong")
     encoded = encoder(*sources(5))
     for outputs, simple in zip(
-        decode(beam, decoder, encoded, RULES, size=5, length_penalty=0.0),
-        decode(greedy, decoder, encoded, RULES, length_penalty=0.0),
+        decode(decoder, encoded, RULES, beam=5, length_penalty=0.0),
+        greedily(decoder, encoded, RULES, length_penalty=0.0),
         strict=True,
     ):
         assert [o.score for o in outputs] == sorted((o.score for o in outputs), reverse=True)
@@ -104,18 +115,18 @@ def test_lengths_prefixes_and_blocked_ngrams_are_respected():
     encoder, decoder = make("conditional")
     encoded = encoder(*sources(3))
     prefixes = [[7, 7, 7], [], [9]]
-    rules = Rules(start=START, end=END, banned=(PAD, 5), min_length=4, max_length=8)
+    rules = Rules(start=START, end=END, banned=(PAD, 5), min_length=4, max_length=8, prefixes=prefixes)
     for outputs in (
-        [o[0] for o in decode(beam, decoder, encoded, rules, size=3, prefixes=prefixes)],
-        decode(greedy, decoder, encoded, rules, prefixes=prefixes),
-        decode(sample, decoder, encoded, rules, prefixes=prefixes),
+        [o[0] for o in decode(decoder, encoded, rules, beam=3)],
+        greedily(decoder, encoded, rules),
+        drawn(decoder, encoded, rules),
     ):
         for output, prefix in zip(outputs, prefixes, strict=True):
             assert output.tokens[: len(prefix)] == prefix
             assert 4 <= len(output.tokens) <= 8
             assert not {PAD, START, END, 5} & set(output.tokens)
     rules = Rules(start=START, end=END, banned=(PAD,), min_length=12, max_length=12, block_ngrams=2)
-    for outputs in decode(beam, decoder, encoded, rules, size=3):
+    for outputs in decode(decoder, encoded, rules, beam=3):
         for output in outputs:
             pairs = list(itertools.pairwise(output.tokens))
             assert len(pairs) == len(set(pairs))
@@ -133,8 +144,9 @@ def test_a_prefix_that_the_rules_forbid_is_followed_and_costs_what_the_model_say
     encoder, decoder = make("bahdanau")
     encoded = encoder(*sources(2))
     prefix = [7, 8, 7, 8]
-    free = methods(decoder, encoded, replace(rules, block_ngrams=0, banned=(PAD,)), prefixes=[prefix] * 2)
-    for name, outputs in methods(decoder, encoded, rules, prefixes=[prefix] * 2).items():
+    rules = replace(rules, prefixes=[prefix] * 2)
+    free = methods(decoder, encoded, replace(rules, block_ngrams=0, banned=(PAD,)))
+    for name, outputs in methods(decoder, encoded, rules).items():
         for row, output in enumerate(outputs):
             assert output.tokens[:4] == prefix, name
             assert 6 <= len(output.tokens) <= 9, name
@@ -158,9 +170,11 @@ def test_a_prefix_that_the_model_finds_impossible_is_followed_and_the_rest_is_st
         logits = model.table[last].clone()
         logits[[PAD, START, END, 7]] = -torch.inf
         most.append(last := int(logits.argmax()))
-    (output,) = greedy(model, (), rules, rows=1, device="cpu", prefixes=[[7, 7]])
+    rules = replace(rules, prefixes=[[7, 7]])
+    ((output,),) = search(model, (), rules, Search(beam=1), rows=1, device="cpu")
     assert output.tokens == [7, 7, *most]
-    (outputs,) = beam(model, (), rules, rows=1, device="cpu", size=30, prefixes=[[7, 7]], length_penalty=0.0)
+    options = Search(beam=30, nbest=30, length_penalty=0.0)
+    (outputs,) = search(model, (), rules, options, rows=1, device="cpu")
     assert all(one.tokens[:2] == [7, 7] and len(one.tokens) == 4 for one in outputs)
     assert len({round(one.score, 2) for one in outputs}) > 20, "the tokens after the prefix still count"
 
@@ -169,22 +183,22 @@ def test_an_output_at_the_length_limit_is_cut_and_marked_as_unfinished():
     encoder, decoder = make("bahdanau")
     encoded = encoder(*sources(2))
     rules = Rules(start=START, end=END, banned=(PAD,), max_length=0)
-    assert all(o.tokens == [] for o in decode(greedy, decoder, encoded, rules))
+    assert all(o.tokens == [] for o in greedily(decoder, encoded, rules))
     rules = Rules(start=START, end=END, banned=(PAD, END), max_length=3)
     for output in [
-        *decode(greedy, decoder, encoded, rules),
-        *(o[0] for o in decode(beam, decoder, encoded, rules, size=2)),
+        *greedily(decoder, encoded, rules),
+        *(o[0] for o in decode(decoder, encoded, rules, beam=2)),
     ]:
         assert len(output.tokens) == 3
         assert not output.finished
 
 
-def methods(decoder, encoded, rules, **options):
+def methods(decoder, encoded, rules):
     """The first output of each input, by every kind of search."""
     return {
-        "beam": [outputs[0] for outputs in decode(beam, decoder, encoded, rules, size=3, **options)],
-        "greedy": decode(greedy, decoder, encoded, rules, **options),
-        "sample": decode(sample, decoder, encoded, rules, **options),
+        "beam": [outputs[0] for outputs in decode(decoder, encoded, rules, beam=3)],
+        "greedy": greedily(decoder, encoded, rules),
+        "sample": drawn(decoder, encoded, rules),
     }
 
 
@@ -192,14 +206,14 @@ def test_each_input_has_its_own_length_limit():
     encoder, decoder = make("luong")
     source, lengths = sources(3)
     never_ending = Rules(start=START, end=END, banned=(PAD, END), max_length=9)
-    together = methods(decoder, encoder(source, lengths), never_ending, limits=[4, 9, 0])
+    together = methods(decoder, encoder(source, lengths), replace(never_ending, limits=[4, 9, 0]))
     for name, outputs in together.items():
         assert [len(output.tokens) for output in outputs] == [4, 9, 0], name
         assert [len(output.weights) for output in outputs[:2]] == [4, 9], name
     for row, limit in enumerate([4, 9, 0]):
         n = int(lengths[row])
         encoded = encoder(source[row : row + 1, :n], lengths[row : row + 1])
-        alone = methods(decoder, encoded, never_ending, limits=[limit])
+        alone = methods(decoder, encoded, replace(never_ending, limits=[limit]))
         for name in ("beam", "greedy"):
             assert alone[name][0].tokens == together[name][row].tokens
 
@@ -208,7 +222,7 @@ def test_each_input_has_its_own_length_limit():
 def test_attention_is_that_of_the_chosen_words(name):
     encoder, decoder = make(name)
     source, lengths = sources(3)
-    found = decode(beam, decoder, encoder(source, lengths), RULES, size=4)
+    found = decode(decoder, encoder(source, lengths), RULES, beam=4)
     for row, outputs in enumerate(found):
         n = int(lengths[row])
         encoded = encoder(source[row : row + 1, :n], lengths[row : row + 1])
@@ -233,9 +247,9 @@ def test_parameters_that_are_not_finite_are_explained():
     encoded = encoder(*sources(2))
     with torch.no_grad():
         decoder.output.weight[3, 0] = torch.nan
-    for method in (beam, greedy, sample):
+    for method in (decode, greedily, drawn):
         with pytest.raises(NonFiniteError, match="NaN instead of probabilities"):
-            decode(method, decoder, encoded, RULES)
+            method(decoder, encoded, RULES)
 
 
 def test_the_work_of_an_output_that_never_ends_grows_with_the_square_of_its_length(monkeypatch):
@@ -250,7 +264,7 @@ def test_the_work_of_an_output_that_never_ends_grows_with_the_square_of_its_leng
         encoded = encoder(*sources(1, length))
         copied.clear()
         rules = Rules(start=START, end=END, banned=(PAD, END), max_length=2 * length)
-        decode(beam, decoder, encoded, rules, size=2)
+        decode(decoder, encoded, rules, beam=2)
         return sum(copied)
 
     assert work(80) < 5 * work(40)
@@ -262,7 +276,7 @@ def test_the_coverage_penalty_prefers_outputs_that_look_everywhere():
     encoded = encoder(source, lengths)
 
     def covered(strength):
-        best = [outputs[0] for outputs in decode(beam, decoder, encoded, RULES, size=12, coverage_penalty=strength)]
+        best = [outputs[0] for outputs in decode(decoder, encoded, RULES, beam=12, coverage_penalty=strength)]
         return torch.tensor([
             output.weights.sum(0)[:n].clamp(max=1).log().sum()
             for output, n in zip(best, lengths.tolist(), strict=True)
@@ -280,7 +294,7 @@ def test_samples_follow_the_model_and_their_seed():
     rules = Rules(start=START, end=END, max_length=0)
 
     def ends(**options):
-        outputs = decode(sample, decoder, many, rules, generator=torch.Generator().manual_seed(3), **options)
+        outputs = drawn(decoder, many, rules, seed=3, **options)
         return sum(o.finished for o in outputs) / 4000
 
     logits = decoder.step(torch.tensor([START]), decoder.start(encoder(source, lengths))).logits[0]
@@ -291,13 +305,10 @@ def test_samples_follow_the_model_and_their_seed():
     assert ends(top_k=1) == ends(top_p=1e-6) == float(logits.argmax() == END)
 
 
-def test_wrong_settings_are_explained():
-    encoder, decoder = make("bahdanau")
-    encoded = encoder(*sources(1))
-    with pytest.raises(OptionError, match="size=0"):
-        decode(beam, decoder, encoded, RULES, size=0)
-    with pytest.raises(OptionError, match=r"got 0\.0, 0 and 1\.0"):
-        decode(sample, decoder, encoded, RULES, temperature=0.0)
+def test_wrong_settings_are_explained(as_a_user):
+    for name, value in (("beam", 0), ("temperature", 0.0), ("top_k", -1), ("top_p", 0), ("top_p", 1.1)):
+        with pytest.raises(OptionError, match=rf"{name} must .*; got {value}"):
+            Search(**{name: value})
     with pytest.raises(OptionError, match="got 5 and 3"):
         Rules(start=1, end=2, min_length=5, max_length=3)
     with pytest.raises(OptionError, match="block_ngrams must be 0 or more; got -1"):
@@ -310,9 +321,9 @@ def test_the_score_means_the_same_for_every_kind_of_search():
     encoded = encoder(source, lengths)
     penalties = {"length_penalty": 0.6, "coverage_penalty": 0.3}
     outputs = [
-        *(best[0] for best in decode(beam, decoder, encoded, RULES, size=2, **penalties)),
-        *decode(greedy, decoder, encoded, RULES, **penalties),
-        *decode(sample, decoder, encoded, RULES, **penalties),
+        *(best[0] for best in decode(decoder, encoded, RULES, beam=2, **penalties)),
+        *greedily(decoder, encoded, RULES, **penalties),
+        *drawn(decoder, encoded, RULES, **penalties),
     ]
     for output, length in zip(outputs, 3 * lengths.tolist(), strict=True):
         covered = output.weights.sum(0)[:length].clamp(1e-10, 1.0).log().sum().item()
@@ -327,10 +338,10 @@ def test_search_is_beam_search_or_independent_samples(name):
 
     def find(**options):
         state = decoder.start(encoded)
-        return search(decoder, state, rows=3, device="cpu", rules=RULES, options=Search(**options))
+        return search(decoder, state, RULES, Search(**options), rows=3, device="cpu")
 
     assert [[o.tokens for o in best] for best in find(beam=4, nbest=2)] == [
-        [o.tokens for o in best[:2]] for best in decode(beam, decoder, encoded, RULES, size=4)
+        [o.tokens for o in best[:2]] for best in decode(decoder, encoded, RULES, beam=4)
     ]
     first, second, other = (
         find(sample=True, nbest=6, seed=3),
@@ -358,7 +369,7 @@ class Bigrams(Decoder):
 def test_a_language_model_without_an_encoder_can_be_searched():
     options, rules = Search(beam=289, nbest=289), Rules(start=START, end=END, banned=(PAD,), max_length=2)
     model = Bigrams()
-    (outputs,) = search(model, (), rows=1, device="cpu", rules=rules, options=options)
+    (outputs,) = search(model, (), rules, options, rows=1, device="cpu")
     log_probs = model.table.log_softmax(-1)
     allowed = [t for t in range(VOCABULARY) if t not in (PAD, START, END)]
 
@@ -372,7 +383,7 @@ def test_a_language_model_without_an_encoder_can_be_searched():
     assert found[1] == best[1]
     assert found[0] == pytest.approx(best[0], abs=1e-5)
     assert outputs[0].weights is None
-    drawn = search(model, (), rows=2, device="cpu", rules=rules, options=Search(sample=True, seed=1))
+    drawn = search(model, (), rules, Search(sample=True, seed=1), rows=2, device="cpu")
     assert [len(outputs) for outputs in drawn] == [1, 1]
 
 

@@ -8,8 +8,8 @@ import regard
 from regard.serving.app import create_app
 from regard.systems.translate.changes import Change
 from regard.systems.translate.comparison import babel_example, compare_models, compare_with_gold
+from regard.systems.translate.forced import search_tree
 from regard.systems.translate.inspection import decode_again, force_word, inspect, move_attention
-from regard.systems.translate.search_trees import search_tree
 
 TEXT = "He is happy."
 ROUTE = "/v1/translate/inspect"

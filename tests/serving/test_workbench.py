@@ -45,7 +45,7 @@ def test_navigation_and_server_know_the_same_pages():
 
 def test_colours_are_those_of_the_web_components():
     css = FOLDER.joinpath("pages.css").read_text(encoding="utf-8")
-    theme = files("regard.viewing").joinpath("web", "theme.js").read_text(encoding="utf-8")
+    theme = files("regard.viewing").joinpath("web", "colours.js").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r'(\w+): "(#\w+)"', part)) for part in theme.split("dark: {"))
     for name, colour in light.items():
         assert f"--{name}: light-dark({colour}, {dark[name]});" in css

@@ -229,6 +229,8 @@ def test_what_cannot_be_shown_is_explained(tmp_path):
         view(TRACE).terminal(width=10, side=11)
     with pytest.raises(OptionError, match="no overlay 'red'; choose from light, colour"):
         view(TRACE).figure(overlay="red")
+    with pytest.raises(OptionError, match="no overlay 'red'; choose from light, colour"):
+        view(TRACE).page(overlay="red")
     with pytest.raises(OptionError, match="up to 100 words; got 101"):
         view(Trace.from_image(None, ["a"] * 101, np.ones((101, 4)))).figure()
     with pytest.raises(RegardError, match="no valid data URI"):

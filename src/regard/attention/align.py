@@ -102,8 +102,10 @@ class Focus:
 
     def read(self, values: Float[Tensor, "... k v"]) -> Float[Tensor, "... q v"]:
         """Return the weighted average of the values, or the chosen value."""
+        if self.weights is not None:
+            return self.weights @ values
         if self.index is None:
-            return self.all_weights(values.shape[-2]) @ values
+            raise TypeError("A Focus needs weights or an index.")
         if self.always:
             return take_rows(values, self.index)
         return take_rows(values, self.index.clamp_min(0)).masked_fill(self.index.unsqueeze(-1) < 0, 0)
@@ -112,8 +114,7 @@ class Focus:
         """Return the weights, one-hot where one key was chosen."""
         if self.weights is not None:
             return self.weights
-        if self.index is None:
-            raise TypeError("A Focus needs weights or an index.")
+        assert self.index is not None  # noqa: S101 - `read` says so
         return (self.index.unsqueeze(-1) == torch.arange(num_keys, device=self.index.device)).float()
 
 
@@ -134,6 +135,9 @@ class Align(nn.Module):
     """Gradients reach the logits through the context."""
     uses_scores: bool = True
     """Whether the focus depends on the logits; otherwise they are not computed."""
+
+    def check_query(self, query: Shaped[Tensor, "... q d"], values: Float[Tensor, "... k v"]) -> None:
+        """Raise an error if the alignment cannot serve these queries and values."""
 
     def look(self, query: Shaped[Tensor, "... q d"], num_keys: int, mask: Mask, state: Any) -> Window | None:
         """Return the window of keys that each query sees; None if it sees all keys."""
@@ -429,13 +433,8 @@ class LocalPredictive(Local):
         self.layer = nn.Linear(query_dim, dim or query_dim, bias=False)
         self.direction = nn.Linear(dim or query_dim, 1, bias=False)
 
-    @property
-    def sigma(self) -> float:
-        """Half the window, as in the paper."""
-        return self.window / 2
-
-    def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
-        """Predict the centre from the query."""
+    def check_query(self, query: Query, values: Float[Tensor, "... k v"]) -> None:
+        """Check that the centre can be predicted from the queries."""
         if query.shape[-1] != self.query_dim:
             raise ShapeError(
                 f"This LocalPredictive predicts its centre from queries of {self.query_dim} features; these have "
@@ -455,6 +454,14 @@ class LocalPredictive(Local):
             raise DtypeError(
                 f"The parameters of LocalPredictive are {weight.dtype}, the query is {query.dtype}. Convert one."
             )
+
+    @property
+    def sigma(self) -> float:
+        """Half the window, as in the paper."""
+        return self.window / 2
+
+    def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
+        """Predict the centre from the query."""
         share = torch.sigmoid(widen(self.direction(torch.tanh(self.layer(query))))).squeeze(-1)
         length = num_keys if mask is None else unpadded_length(mask)
         centre: Tensor = length * share - 1
@@ -512,17 +519,20 @@ class Addressing(Align):
         for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
             self.register_buffer(name, part, persistent=False)
 
+    def check_query(self, query: Query, values: Float[Tensor, "... k v"]) -> None:
+        """Check that the controller and the memory are on one device."""
+        if self.gate.device != values.device:
+            raise DtypeError(
+                f"The gate of Addressing is on {self.gate.device}, the memory on {values.device}. Move one with "
+                ".to(device)."
+            )
+
     def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
         """Return the weights, which are the state."""
         return weights
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Run the four steps."""
-        if self.gate.device != logits.device:
-            raise DtypeError(
-                f"The gate of Addressing is on {self.gate.device}, the memory on {logits.device}. Move one with "
-                ".to(device)."
-            )
         gate, shift, sharpen = (part.to(logits.dtype) for part in (self.gate, self.shift, self.sharpen))
         weights = masked_softmax(logits, allowed)
         if state is not None:

@@ -17,11 +17,12 @@ from torch.nn import functional
 
 from regard.attention import checks
 from regard.attention.align import Align, AlignFunction, Soft, softmax
-from regard.attention.dispatch import Call, Kernel, answer, both, in_steps
+from regard.attention.fused import Call, Kernel, fused, in_steps
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import Score, ScoreFunction, scaled_dot
+from regard.kernels.numerics import HALF, take_rows, widen, without_autocast
 
-__all__ = ["Attended", "Attention", "Kernel", "attend", "recall"]
+__all__ = ["Attended", "Attention", "Kernel", "attend", "read"]
 
 Part = TypeVar("Part", bound=Score | Align)
 ScoreLike = Score | Callable[[Tensor, Tensor], Tensor]
@@ -52,14 +53,14 @@ def attend(
     softly in this call, for the whole batch or for each row (b,). `check_finite` raises an error if an input contains
     NaN or infinity.
     """
-    score, align = as_score(score), as_align(align)
+    score = score if isinstance(score, Score) else as_score(score)
+    align = align if isinstance(align, Align) else as_align(align)
     checks.check_states(key, value, score)
     if check_finite:
         checks.check_all_finite(query=query, key=key, value=value)
     memory = Memory(score.project_key(key), key if value is None else value)
-    return recall(
-        query, memory, score=score, align=align, mask=mask, weights=weights, kernel=kernel, state=state, soft=soft
-    )
+    checks.check_call(query, memory, score, align, mask, kernel)
+    return read(query, memory, score, align, mask=mask, weights=weights, kernel=kernel, state=state, soft=soft)
 
 
 class Attention(nn.Module):
@@ -100,32 +101,28 @@ class Attention(nn.Module):
         `mask` is combined with that of the memory. `override` replaces the attention weights: the values are read with
         it, except that masked keys keep weight 0. The other arguments are those of `attend`.
         """
-        return recall(
-            query,
-            memory,
-            score=self.score,
-            align=self.align,
-            mask=mask,
-            weights=weights,
-            kernel=kernel,
-            state=state,
-            override=override,
-            soft=soft,
+        checks.check_call(query, memory, self.score, self.align, mask, kernel)
+        return self.read(
+            query, memory, mask=mask, weights=weights, kernel=kernel, state=state, override=override, soft=soft
         )
+
+    def read(self, query: Shaped[Tensor, "... q d"] | None, memory: Memory, **options: Any) -> Attended:
+        """Attend as `forward` does, without its checks: for loops, which ask with one shape of queries many times."""
+        return read(query, memory, self.score, self.align, **options)
 
     def in_steps(self, memory: Memory) -> Callable[[Tensor], Tensor] | None:
         """Return a function from a query (b, d) to its context (b, v) that runs one kernel; None if there is none."""
-        if type(self).forward is not Attention.forward:
+        if type(self).forward is not Attention.forward or type(self).read is not Attention.read:
             return None
         return in_steps(self.score, self.align, memory)
 
 
-def recall(
+def read(
     query: Shaped[Tensor, "... q d"] | None,
     memory: Memory,
-    *,
     score: Score,
     align: Align,
+    *,
     mask: Bool[Tensor, "..."] | None = None,
     causal: bool = False,
     weights: bool = False,
@@ -134,54 +131,74 @@ def recall(
     override: Float[Tensor, "... k"] | None = None,
     soft: Soft = False,
 ) -> Attended:
-    """Attend to a memory of projected keys: the common core of `attend`, Attention and MultiHead.
+    """Attend to a memory of projected keys: the core of `attend`, Attention and MultiHead, which check its arguments.
 
     `causal` aligns the last query with the last key and hides later keys. `override` replaces the attention weights.
     """
-    checks.check_kernel(kernel)
-    checks.check_memory(memory)
-    num_keys = memory.num_keys
-    if num_keys == 0:
-        return _recall_nothing(
-            query, memory, score=score, align=align, weights=weights, kernel=kernel, state=state, soft=soft
-        )
-    query = checks.check_query(query, memory.keys, memory.values, score)
-    lead = checks.lead_of(query, memory.keys, memory.values)
-    projected = score.project_query(query)
-    query, projected, keys, values = (
-        part if part.shape[:-2] == lead else part.expand(*lead, *part.shape[-2:])
-        for part in (query, projected, memory.keys, memory.values)
-    )
-    for part in (mask, memory.mask):
-        if part is not None:
-            checks.check_mask(part, lead, query.shape[-2], num_keys, values.device)
-    mask = both(_over_keys(mask, num_keys), _over_keys(memory.mask, num_keys))
+    if memory.values.shape[-2] == 0:
+        return _read_nothing(query, memory, score, align, weights=weights, kernel=kernel, state=state, soft=soft)
+    learned = score.learned_query() if query is None else query
+    assert learned is not None  # noqa: S101 - a score that takes None has learned its query
+    query, keys, values = learned, memory.keys, memory.values
+    projected, lead = score.project_query(query), query.shape[:-2]
+    if keys.shape[:-2] != lead or values.shape[:-2] != lead:
+        lead = torch.broadcast_shapes(lead, keys.shape[:-2], values.shape[:-2])
+        query, projected = query.expand(*lead, *query.shape[-2:]), projected.expand(*lead, *projected.shape[-2:])
+        keys, values = keys.expand(*lead, *keys.shape[-2:]), values.expand(*lead, *values.shape[-2:])
+    if memory.mask is not None:
+        mask = memory.mask if mask is None else mask & memory.mask
+    if mask is not None and (mask.ndim < 2 or mask.shape[-1] != values.shape[-2]):
+        # Alignments count along the full axis of the keys.
+        mask = torch.atleast_2d(mask)
+        mask = mask.expand(*mask.shape[:-1], values.shape[-2])
     if override is not None:
-        override = checks.check_override(override, (*lead, query.shape[-2], num_keys)).to(values.dtype)
+        override = checks.check_override(override, (*lead, query.shape[-2], values.shape[-2])).to(values.dtype)
         override = override if mask is None else override.masked_fill(~mask, 0)
         state = align.state_after(override, state)
         return Attended(override @ values, override if weights else None, state=state)
-    return answer(Call(query, projected, keys, values, mask, score, align, kernel, weights, causal, state, soft))
+    call = Call(query, projected, keys, values, mask, score, align, kernel, weights, causal, state, soft)
+    return fused(call) or score_align_read(call)
 
 
-def _recall_nothing(query: Tensor | None, memory: Memory, *, weights: bool, state: Any, **options: Any) -> Attended:
+def score_align_read(call: Call) -> Attended:
+    """Score, align, read: the three steps, in float32 at least; with a window, on each query's own few keys."""
+    score, align, projected, keys, values = call.score, call.align, call.projected, call.keys, call.values
+    mask, state = (call.visible(), call.first_state()) if call.causal else (call.mask, call.state)
+    num_keys, dtype = keys.shape[-2], values.dtype
+    window = align.look(call.query, num_keys, mask, state)
+    with without_autocast(values.device):
+        if window is not None:
+            projected = projected.unsqueeze(-2)
+            keys, values = take_rows(keys, window.index), take_rows(values, window.index)
+            mask = window.allowed(mask, num_keys).unsqueeze(-2)
+        if projected.dtype in HALF or keys.dtype in HALF or dtype in HALF:
+            projected, keys, values = widen(projected), widen(keys), widen(values)
+        if align.uses_scores:
+            logits = score.reference(projected, keys) if call.kernel == "reference" else score.compare(projected, keys)
+            logits = checks.check_logits(logits, projected, keys, score).to(values.dtype)
+        else:
+            logits = values.new_zeros(*projected.shape[:-1], keys.shape[-2])
+        focus = align.weigh(logits, mask, state, window, soft=call.soft)
+        context = focus.read(values).to(dtype)
+        weights = focus.all_weights(num_keys).to(dtype) if call.weights else None
+        if window is not None:
+            context = context.squeeze(-2)
+            weights = None if weights is None else window.spread(weights.squeeze(-2), num_keys)
+    return Attended(context, weights, focus.log_prob, focus.state, focus.extras)
+
+
+def _read_nothing(
+    query: Tensor | None, memory: Memory, score: Score, align: Align, *, weights: bool, state: Any, **options: Any
+) -> Attended:
     """Attend to a memory without keys, as if it had one key that may not be attended to."""
-    keys, values = (functional.pad(part, (0, 0, 0, 1)) for part in (memory.keys, memory.values))
+    keys, values = functional.pad(memory.keys, (0, 0, 0, 1)), functional.pad(memory.values, (0, 0, 0, 1))
     closed = torch.zeros(1, 1, dtype=torch.bool, device=values.device)
     # A state with one weight per key has no entries, and does not fit the added key.
     last = None if isinstance(state, Tensor) else state
-    attended = recall(query, Memory(keys, values, closed), weights=weights, state=last, **options)
+    attended = read(query, Memory(keys, values, closed), score, align, weights=weights, state=last, **options)
     next_state = attended.state[..., :0] if isinstance(attended.state, Tensor) else attended.state
     empty = None if attended.weights is None else attended.weights[..., :0]
     return replace(attended, weights=empty, state=next_state)
-
-
-def _over_keys(mask: Tensor | None, num_keys: int) -> Tensor | None:
-    """Give a mask an axis for the queries and the full axis of the keys, along which alignments count."""
-    if mask is None:
-        return None
-    mask = torch.atleast_2d(mask)
-    return mask.expand(*mask.shape[:-1], num_keys)
 
 
 def as_score(score: ScoreLike) -> Score:

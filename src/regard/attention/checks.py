@@ -1,4 +1,4 @@
-"""Checks of the arguments of attention: every error shows what was given and says what to change."""
+"""Checks of the arguments of attention, at its public doors: errors show what was given and say what to change."""
 
 import inspect
 
@@ -17,24 +17,23 @@ KERNELS = ("auto", "reference", "fused")
 
 def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
     """Check that the keys fit the score and that there is one value per key."""
-    _check_tensor("key", key)
-    if value is None and not key.is_floating_point() and score.compares_codes:
+    _check_part("key", key, is_floating=not score.compares_codes)
+    if score.compares_codes and value is None and not key.is_floating_point():
         raise DtypeError(
             f"{type(score).__name__} compares codes, which cannot be averaged; pass a value to read, e.g. "
             "torch.eye(number of keys) to see which rows match."
         )
-    if not score.compares_codes:
-        _check_floating("key", key)
-    score.check_key(key.shape[-1])
-    weight = next(score.parameters(), None)
-    if weight is not None:
-        _check_alike("key", key, f"the parameters of {type(score).__name__}", weight, dtypes=True)
-    elif (buffer := next(score.buffers(), None)) is not None:
-        _check_alike("key", key, f"the buffers of {type(score).__name__}", buffer, dtypes=False)
+    if score.key_dim not in (None, key.shape[-1]):
+        raise ShapeError(_wrong_size(score, "keys", "key_dim", score.key_dim, key.shape[-1]))
+    if not score.is_shared:
+        weight = next(score.parameters(), None)
+        if weight is not None and (weight.device != key.device or weight.dtype != key.dtype):
+            _check_alike("key", key, f"the parameters of {type(score).__name__}", weight, dtypes=True)
+        if weight is None and (buffer := next(score.buffers(), None)) is not None:
+            _check_alike("key", key, f"the buffers of {type(score).__name__}", buffer, dtypes=False)
     if value is None:
         return
-    _check_tensor("value", value)
-    _check_floating("value", value)
+    _check_part("value", value, is_floating=True)
     if key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"There must be one value per key: the key {tuple(key.shape)} has {key.shape[-2]}, the value "
@@ -43,7 +42,25 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
     _check_alike("key", key, "value", value, dtypes=not score.compares_codes)
 
 
-def check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Score) -> Tensor:
+def check_call(
+    query: Tensor | None, memory: Memory, score: Score, align: Align, mask: Tensor | None, kernel: str
+) -> None:
+    """Check all that `read` takes for granted: that a query fits the memory, the score, the alignment and the mask."""
+    if kernel not in KERNELS:
+        raise KernelError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; got {kernel!r}.")
+    if not isinstance(memory, Memory):
+        raise OptionError(f"Create a memory with remember(states) and pass that; got {_describe(memory)}.")
+    query = _check_query(query, memory.keys, memory.values, score)
+    lead = query.shape[:-2]
+    if memory.keys.shape[:-2] != lead or memory.values.shape[:-2] != lead:
+        lead = _broadcast(query, memory.keys, memory.values)
+    for part in (mask, memory.mask):
+        if part is not None:
+            check_mask(part, lead, query.shape[-2], memory.values.shape[-2], memory.values.device)
+    align.check_query(query, memory.values)
+
+
+def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Score) -> Tensor:
     """Return the query if it fits the score and the projected keys, or the query that the score has learned."""
     learned = score.learned_query()
     if learned is not None:
@@ -56,24 +73,23 @@ def check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Score
         raise OptionError(
             f"{type(score).__name__} needs a query. Only a score that learns its queries (score.Context) takes None."
         )
-    _check_tensor("query", query)
+    _check_part("query", query, is_floating=not score.compares_codes)
     if query.ndim != keys.ndim:
         raise ShapeError(
             f"query {tuple(query.shape)} and key {tuple(keys.shape)} must have the same number of axes. For one query "
             "per example use query.unsqueeze(-2); for queries that all examples share, query.unsqueeze(0)."
         )
-    if not score.compares_codes:
-        _check_floating("query", query)
-    _check_alike("query", query, "value", values, dtypes=not score.compares_codes)
-    score.check_query(query.shape[-1], keys.shape[-1])
+    if query.device != values.device or query.dtype != values.dtype:
+        _check_alike("query", query, "value", values, dtypes=not score.compares_codes)
+    if score.query_dim not in (None, query.shape[-1]):
+        raise ShapeError(_wrong_size(score, "queries", "query_dim", score.query_dim, query.shape[-1]))
+    if misfit := score.misfit(query.shape[-1], keys.shape[-1]):
+        raise ShapeError(misfit)
     return query
 
 
-def lead_of(query: Tensor, keys: Tensor, values: Tensor) -> torch.Size:
+def _broadcast(query: Tensor, keys: Tensor, values: Tensor) -> torch.Size:
     """Return the leading axes that query, keys and values broadcast to."""
-    lead = query.shape[:-2]
-    if lead == keys.shape[:-2] and lead == values.shape[:-2]:
-        return lead
     try:
         return torch.Size(torch.broadcast_shapes(query.shape[:-2], keys.shape[:-2], values.shape[:-2]))
     except RuntimeError:
@@ -82,6 +98,13 @@ def lead_of(query: Tensor, keys: Tensor, values: Tensor) -> torch.Size:
             "The leading axes (all but the last two) of query, key and value must agree or be 1; "
             f"got query, key, value of {shapes}."
         ) from None
+
+
+def _wrong_size(score: Score, role: str, option: str, expected: int | None, given: int) -> str:
+    return (
+        f"This {type(score).__name__} takes {role} of {expected} features; these have {given}. "
+        f"Create it with {option}={given}."
+    )
 
 
 def check_score(score: object) -> None:
@@ -116,12 +139,6 @@ def _takes_two(function: object) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def check_memory(memory: object) -> None:
-    """Check that something is a Memory."""
-    if not isinstance(memory, Memory):
-        raise OptionError(f"Create a memory with remember(states) and pass that; got {_describe(memory)}.")
 
 
 def check_past(num_queries: int, num_keys: int) -> int:
@@ -164,12 +181,6 @@ def check_override(override: Tensor, expected: tuple[int, ...]) -> Tensor:
         ) from None
 
 
-def check_kernel(kernel: str) -> None:
-    """Check the name of a kernel."""
-    if kernel not in KERNELS:
-        raise KernelError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; got {kernel!r}.")
-
-
 def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, device: torch.device) -> None:
     """Check that a mask is a bool tensor that broadcasts to (..., q, k)."""
     expected = (*lead, num_queries, num_keys)
@@ -180,9 +191,12 @@ def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, 
         )
     if mask.device != device:
         raise MaskError(f"The mask is on {mask.device}, the values on {device}. Move it: mask.to({str(device)!r}).")
-    sizes = zip(reversed(mask.shape), reversed(expected), strict=False)
-    if mask.ndim <= len(expected) and all(size in (1, full) for size, full in sizes):
-        return
+    if mask.ndim <= len(expected):
+        for size, full in zip(reversed(mask.shape), reversed(expected), strict=False):
+            if size not in (1, full):
+                break
+        else:
+            return
     hint = "Give it those axes, with size 1 where it is the same for all."
     if mask.ndim >= 3 and mask.shape[-2] == 1 and mask.shape[-1] != num_keys:
         hint = f"A padding mask covers all keys: mask.padding(lengths, size={num_keys})."
@@ -207,15 +221,12 @@ def check_all_finite(**tensors: Tensor | None) -> None:
         )
 
 
-def _check_tensor(role: str, part: object) -> None:
+def _check_part(role: str, part: object, *, is_floating: bool) -> None:
     if not isinstance(part, Tensor):
         raise DtypeError(f"The {role} must be a tensor; got {_describe(part)}.")
     if part.ndim < 2:
         raise ShapeError(f"The {role} must have the axes {AXES[role]}; got {tuple(part.shape)}. Add axes of size 1.")
-
-
-def _check_floating(role: str, part: Tensor) -> None:
-    if not part.is_floating_point():
+    if is_floating and not part.is_floating_point():
         hint = "" if role == "value" else " To compare codes, use score.equality or score.prefix."
         raise DtypeError(f"The {role} must have a floating dtype; got {part.dtype}: use {role}.float().{hint}")
 

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
-from regard.attention.align import Soft, softmax
-from regard.attention.attend import AlignLike, Attention, Kernel, ScoreLike
+from regard.attention.align import softmax
+from regard.attention.attend import AlignLike, Attention, ScoreLike
 from regard.attention.memory import Attended, Memory
 from regard.errors import OptionError
 from regard.kernels.numerics import widen
@@ -51,21 +51,19 @@ class Coverage(Attention):
             )
         self.direction = nn.Parameter(torch.zeros(keys.shape[-1]))
 
-    def forward(
+    def read(
         self,
         query: Shaped[Tensor, "... q d"] | None,
         memory: Memory,
         *,
         mask: Bool[Tensor, "..."] | None = None,
         weights: bool = False,
-        kernel: Kernel = "auto",
         state: Any = None,
         override: Float[Tensor, "... k"] | None = None,
-        soft: Soft = False,
+        **options: Any,
     ) -> Attended:
         """Attend with each query in turn; the state is a `Covered`. The arguments are those of `Attention`."""
-        if query is None:
-            raise OptionError("Coverage needs a sequence of queries; got query=None.")
+        assert query is not None  # noqa: S101 - `check_call` refuses None, since the score learns no queries
         steps: list[Attended] = []
         for step in range(query.shape[-2]):
             attended = self._step(
@@ -73,13 +71,12 @@ class Coverage(Attention):
                 Memory(memory.keys, memory.values, _row(memory.mask, step)),
                 state if not steps else steps[-1].state,
                 mask=_row(mask, step),
-                kernel=kernel,
                 override=_row(override, step),
-                soft=soft,
+                **options,
             )
             steps.append(attended if weights else replace(attended, weights=None))
         if not steps:
-            empty = super().forward(query, memory, mask=mask, weights=weights, kernel=kernel, override=override)
+            empty = super().read(query, memory, mask=mask, weights=weights, override=override, **options)
             return replace(empty, state=state)
         return _joined(steps)
 
@@ -90,7 +87,7 @@ class Coverage(Attention):
             added = widen(state.total).mT * self.direction.to(widen(keys).dtype)
             keys = (widen(keys) + added).to(keys.dtype)
         covered = Memory(keys, memory.values, memory.mask)
-        attended = super().forward(query, covered, weights=True, state=align_state, **options)
+        attended = super().read(query, covered, weights=True, state=align_state, **options)
         assert attended.weights is not None  # noqa: S101 - they were asked for
         weights = widen(attended.weights)
         before = torch.zeros_like(weights) if state is None else state.total

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention import checks
 from regard.attention.align import Soft, softmax
-from regard.attention.attend import AlignLike, Kernel, ScoreLike, as_align, as_score, recall, unshared
+from regard.attention.attend import AlignLike, Kernel, ScoreLike, as_align, as_score, read, unshared
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import scaled_dot
 from regard.errors import DtypeError, MaskError, OptionError, ShapeError
@@ -123,17 +123,18 @@ class MultiHead(nn.Module):
         """
         self._check_features("query", query, self.dim)
         memory = self.remember(query) if memory is None else memory
-        checks.check_memory(memory)
+        queries = self._split(self.query_layer(query))
+        checks.check_call(queries, memory, self.score, self.align, None, kernel)
         if mask is not None:
             per_head = isinstance(mask, Tensor) and mask.ndim == 4
             lead = torch.Size([query.shape[0], self.num_heads]) if per_head else query.shape[:1]
             checks.check_mask(mask, lead, query.shape[1], memory.num_keys, query.device)
             mask = mask if per_head or mask.ndim < 3 else mask.unsqueeze(-3)
-        attended = recall(
-            self._split(self.query_layer(query)),
+        attended = read(
+            queries,
             memory,
-            score=self.score,
-            align=self.align,
+            self.score,
+            self.align,
             mask=mask,
             causal=causal,
             weights=weights,

@@ -10,17 +10,17 @@ differentiable), and the property tests read them.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeGuard
+from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.errors import OptionError, ShapeError
-from regard.kernels.additive import additive_logits, additive_logits_reference, prefers_gpu_kernels
+from regard.errors import OptionError
+from regard.kernels.additive import MAX_FEATURES_FOR_FORMULA, additive_logits
 from regard.kernels.hoisted import Hoisted
-from regard.kernels.numerics import has_gpu_kernels, widen
+from regard.kernels.numerics import widen
 from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
 
 __all__ = [
@@ -57,6 +57,8 @@ def __dir__() -> list[str]:
 Queries = Shaped[Tensor, "... q _"]
 Keys = Shaped[Tensor, "... k _"]
 Logits = Shaped[Tensor, "... q k"]
+Form = Literal["product", "additive", "pairs"]
+"""scale query' key; v' tanh(query + key); a network over query + key, computed block by block."""
 
 
 class Score(nn.Module):
@@ -74,13 +76,21 @@ class Score(nn.Module):
     """Whether this object is one of the package's own, such as `score.dot`, which models copy."""
     differentiable: bool = True
     """Whether gradients reach the query and the key."""
-    has_kernel: bool = False
-    """Whether `compare` is a kernel that avoids the (..., q, k, d) tensor, so that kernel="fused" accepts it."""
+    form: ClassVar[Form | None] = None
+    """What the logits are, for the kernels that compute this; None if `reference` alone says it.
+
+    A subclass with a `reference` or `compare` of its own has the form None, unless it names one.
+    """
 
     query_dim: int | None = None
     """Number of query features; None accepts any number."""
     key_dim: int | None = None
     """Number of key features; None accepts any number."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "form" not in vars(cls) and not {"reference", "compare"}.isdisjoint(vars(cls)):
+            cls.form = None
 
     def learned_query(self) -> Float[Tensor, "q d"] | None:
         """The queries of a score that learns them, in which case `attend` takes query=None; otherwise None."""
@@ -102,39 +112,19 @@ class Score(nn.Module):
         """Compute the logits of projected queries and keys; by default with `reference`."""
         return self.reference(query, key)
 
-    def read(
-        self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
-    ) -> Float[Tensor, "... q v"] | None:
-        """Compute softmax(compare(query, key)) @ values in one kernel; None if there is none for these tensors."""
-        return None
-
-    def prefers_read(self, query: Queries, key: Keys) -> bool:
-        """Whether `read` is faster than separate steps for these tensors."""
-        return False
-
     def forward(self, query: Queries, key: Keys) -> Logits:
         """Compute the logits of unprojected queries and keys."""
         return self.compare(self.project_query(query), self.project_key(key))
 
-    def check_key(self, size: int) -> None:
-        """Raise a ShapeError if keys of this size do not fit the score."""
-        if self.key_dim not in (None, size):
-            raise ShapeError(
-                f"This {type(self).__name__} takes keys of {self.key_dim} features; these have {size}. "
-                f"Create it with key_dim={size}."
-            )
-
-    def check_query(self, size: int, projected_key_size: int) -> None:
-        """Raise a ShapeError if queries of this size do not fit the score or the projected keys."""
-        if self.query_dim not in (None, size):
-            raise ShapeError(
-                f"This {type(self).__name__} takes queries of {self.query_dim} features; these have {size}. "
-                f"Create it with query_dim={size}."
-            )
+    def misfit(self, query_size: int, key_size: int) -> str:
+        """Say what is wrong with queries and projected keys of these sizes; "" if they fit."""
+        return ""
 
 
 class Product(Score):
     """A score whose logits are one matrix product of the projections, as torch's fused attention requires."""
+
+    form = "product"
 
     def scale(self, dim: int) -> float:
         """Return the factor on the product of two vectors of `dim` features."""
@@ -146,25 +136,19 @@ class Product(Score):
 
     def compare(self, query: Queries, key: Keys) -> Logits:
         """Compute scale * query key' as a matrix product."""
-        if type(self).reference is not Product.reference:
+        if self.form is None:
             return self.reference(query, key)
         return query * self.scale(query.shape[-1]) @ key.mT
 
-    def check_query(self, size: int, projected_key_size: int) -> None:
-        """Raise a ShapeError if query and projected key differ in size."""
-        super().check_query(size, projected_key_size)
-        if size != projected_key_size:
-            raise ShapeError(
-                f"{type(self).__name__} multiplies a query with a key feature by feature, so both need one size; got "
-                f"{size} and {projected_key_size}. General(query_dim={size}, key_dim={projected_key_size}) joins "
-                "different sizes, and so does Additive."
-            )
-
-
-def is_plain_product(score: Score) -> TypeGuard[Product]:
-    """Whether a score is a matrix product and nothing else, so that kernels for products can compute it."""
-    kind = type(score)
-    return isinstance(score, Product) and kind.compare is Product.compare and kind.reference is Product.reference
+    def misfit(self, query_size: int, key_size: int) -> str:
+        """Say that query and projected key differ in size."""
+        if query_size == key_size:
+            return ""
+        return (
+            f"{type(self).__name__} multiplies a query with a key feature by feature, so both need one size; got "
+            f"{query_size} and {key_size}. General(query_dim={query_size}, key_dim={key_size}) joins different sizes, "
+            "and so does Additive."
+        )
 
 
 class ScoreFunction(Score):
@@ -257,7 +241,7 @@ class Context(Product):
 class TanhSum(Score):
     """v' tanh(query + key) on projected queries and keys: the base of Additive and Concat."""
 
-    has_kernel = True
+    form = "additive"
 
     def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
         super().__init__()
@@ -266,48 +250,22 @@ class TanhSum(Score):
 
     def reference(self, query: Queries, key: Keys) -> Logits:
         """Compute v' tanh(query + key) with the features of all pairs in memory."""
-        return additive_logits_reference(query, key, self.direction.to(query.dtype))
+        return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_() @ self.direction.to(query.dtype)
 
     def compare(self, query: Queries, key: Keys) -> Logits:
         """Compute v' tanh(query + key) in bounded memory."""
-        if type(self).reference is not TanhSum.reference:
+        if self.form is None or query.numel() * key.shape[-2] <= MAX_FEATURES_FOR_FORMULA:
             return self.reference(query, key)
         return additive_logits(query, key, self.direction.to(query.dtype))
 
-    def read(
-        self, query: Queries, key: Keys, values: Float[Tensor, "... k v"], mask: Bool[Tensor, "..."] | None
-    ) -> Float[Tensor, "... q v"] | None:
-        """Compute softmax(v' tanh(query + key)) @ values with the GPU kernels."""
-        if not is_plain_additive(self) or not has_gpu_kernels(query) or not has_gpu_kernels(values):
-            return None
-        from regard.kernels.additive_gpu import additive_attention
-
-        lead = query.shape[:-2]
-        if mask is not None:
-            mask = mask.expand(*lead, *mask.shape[-2:]).reshape(lead.numel(), *mask.shape[-2:])
-        query, key, values = (side.reshape(lead.numel(), *side.shape[-2:]) for side in (query, key, values))
-        return additive_attention(query, key, values, self.direction, mask).view(
-            *lead, query.shape[-2], values.shape[-1]
+    def misfit(self, query_size: int, key_size: int) -> str:
+        """Say that another score has projected the keys."""
+        if key_size == len(self.direction):
+            return ""
+        return (
+            f"This {type(self).__name__} compares {len(self.direction)} features, but the keys of this memory were "
+            f"projected to {key_size}. Use the attention whose `remember` created the memory."
         )
-
-    def prefers_read(self, query: Queries, key: Keys) -> bool:
-        """Whether there are enough pairs for the GPU kernels."""
-        return prefers_gpu_kernels(query, key)
-
-    def check_query(self, size: int, projected_key_size: int) -> None:
-        """Raise a ShapeError for queries of another size, and for a memory that another score has projected."""
-        super().check_query(size, projected_key_size)
-        if projected_key_size != len(self.direction):
-            raise ShapeError(
-                f"This {type(self).__name__} compares {len(self.direction)} features, but the keys of this memory were "
-                f"projected to {projected_key_size}. Use the attention whose `remember` created the memory."
-            )
-
-
-def is_plain_additive(score: Score) -> TypeGuard[TanhSum]:
-    """Whether a score is v' tanh(query + key) and nothing else, so that kernels for additive scores can compute it."""
-    kind = type(score)
-    return isinstance(score, TanhSum) and kind.compare is TanhSum.compare and kind.reference is TanhSum.reference
 
 
 class Additive(TanhSum):
@@ -352,7 +310,7 @@ class MLP(Score):
     layers run on every pair. The activation must be deterministic, since the backward pass computes it again.
     """
 
-    has_kernel = True
+    form = "pairs"
 
     def __init__(
         self,
@@ -388,7 +346,7 @@ class MLP(Score):
 
     def compare(self, query: Queries, key: Keys) -> Logits:
         """Run the network block by block, in bounded memory."""
-        if type(self).reference is not MLP.reference:
+        if self.form is None:
             return self.reference(query, key)
         # Each layer keeps its inputs and their activations.
         width = 2 * sum(self.dims)

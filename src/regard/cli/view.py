@@ -44,9 +44,16 @@ def view(
     line: int = 1,
     layer: int | None = None,
     head: int | None = None,
+    name: str | None = None,
     style: str | None = None,
+    title: str | None = None,
     pieces: bool = False,
     cells: bool = False,
+    overlay: str | None = None,
+    columns: int | None = None,
+    side: int | None = None,
+    seconds: float | None = None,
+    raw: bool = False,
 ) -> None:
     """Draw the attention in a saved trace: in the terminal, as a figure, or as an interactive page.
 
@@ -63,20 +70,40 @@ def view(
         Show the attention of this layer, counted from 1, where the trace has all layers.
     head
         Show the attention of this head, counted from 1.
+    name
+        Show the attention of this name, or whose name begins with these words, such as encoder.
     style
         With --output, heat_map, heat_maps (all heads side by side) or lines; for readings also word_by_word.
+    title
+        With --output, the title of the figure or page.
     pieces
         Show the subwords of each word one by one instead of joined; on a page, a switch joins them.
     cells
         Over an image, draw the weights cell by cell instead of as a smooth overlay.
+    overlay
+        Over an image, "light", which dims what is not attended to, or "colour".
+    columns
+        Images of a caption side by side in a figure.
+    side
+        The longer side of the image: in pixels of a .gif, in characters of the terminal.
+    seconds
+        How long a .gif shows each word.
+    raw
+        Shade the words of a document by their weight within the sentence alone.
     """
     from rich.console import Console
 
     from regard.viewing.view import view as make_view
 
     shown = make_view(_read(trace, line))
-    given = {"layer": layer, "head": head, "style": style, "pieces": pieces or None, "cells": cells or None}
+    given = {
+        "layer": layer, "head": head, "name": name, "style": style, "title": title, "pieces": pieces or None,
+        "cells": cells or None, "overlay": overlay, "columns": columns, "side": side, "seconds": seconds,
+        "raw": raw or None,
+    }  # fmt: skip
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if style is not None and "style" in shown.options("figure.png"):
+        shown.check_style(style)
     if refused := [name for name in options if name not in shown.options(output)]:
         if output is None and refused[0] in shown.options("figure.png"):
             raise OptionError(f"--{refused[0]} is for figures and pages: give --output FILE.png or FILE.html too.")

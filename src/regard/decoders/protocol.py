@@ -107,8 +107,14 @@ def _select(value: Any, rows: Tensor, same_inputs: bool) -> Any:
     if isinstance(value, Tensor):
         return value.index_select(0, rows)
     if isinstance(value, tuple):
-        return tuple(_select(part, rows, same_inputs) for part in value)
+        parts = []
+        for part in value:
+            parts.append(_select(part, rows, same_inputs))
+        return tuple(parts)
     if is_dataclass(value) and not isinstance(value, type):
-        moving = [part.name for part in fields(value) if not (same_inputs and part.metadata == OF_INPUT)]
-        return replace(value, **{name: _select(getattr(value, name), rows, same_inputs) for name in moving})
+        moved = {}
+        for part in fields(value):
+            if not (same_inputs and part.metadata == OF_INPUT):
+                moved[part.name] = _select(getattr(value, part.name), rows, same_inputs)
+        return replace(value, **moved)
     return value

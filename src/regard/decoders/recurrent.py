@@ -69,7 +69,7 @@ class Look:
             context = self.read(query)
             self.steps.append(Attended(context.unsqueeze(1), extras={"query": query.unsqueeze(1)}))
             return context
-        attended = self.attention(
+        attended = self.attention.read(
             query.unsqueeze(1),
             self.memory,
             weights=self.weights,

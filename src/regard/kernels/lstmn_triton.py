@@ -1,4 +1,4 @@
-"""The steps of the long short-term memory network, in Triton; lstmn_gpu.py calls these.
+"""The steps of the long short-term memory network, in Triton; lstmn.py calls these.
 
 All tensors are contiguous and batch first: (b, n, ...), with n = `length`. Where the features of one example are split
 among programs, each program compares the query with the keys anew: that is cheaper than waiting for the others.

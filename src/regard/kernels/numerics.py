@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+HALF = (torch.bfloat16, torch.float16)
+
 
 def is_autocast(device: torch.device) -> bool:
     """Whether autocast is on for a device; torch raises an error for the meta device, which never casts."""
@@ -17,14 +19,14 @@ def is_autocast(device: torch.device) -> bool:
 
 def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Disable autocast: projections may run in half precision, but scores and sums may not."""
-    if is_autocast(device):
+    if device.type != "meta" and torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
 
 
 def widen(tensor: Tensor) -> Tensor:
     """Convert half precision to float32, in which scores, softmax and sums are computed; return others unchanged."""
-    return tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+    return tensor.float() if tensor.dtype in HALF else tensor
 
 
 def masked_softmax(logits: Float[Tensor, "... q k"], allowed: Bool[Tensor, "... k"] | None) -> Float[Tensor, "... q k"]:

@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.decoders.protocol import Decoder, select
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis, Ranking, Rules, check_finite
+from regard.search.options import Search
 
 CHUNK = 64
 """Number of neighbouring tokens whose maximum `largest` compares first."""
@@ -87,12 +88,12 @@ class _Outputs:
             return self.weights[0][:0].float()
         return torch.stack([weights[row] for weights, row in zip(self.weights, lineage, strict=False)]).float()
 
-    def best(self, owner: int, count: int | None) -> list[Hypothesis]:
-        """The best outputs of an input with their attention, best first; `count` of them, by default `size`."""
+    def best(self, owner: int, count: int) -> list[Hypothesis]:
+        """The best outputs of an input with their attention, best first."""
         ranked = sorted(self.outputs[owner], key=lambda output: output.score, reverse=True)
         return [
             Hypothesis(one.tokens, one.log_probs, one.score, one.finished, self.attention(one.lineage))
-            for one in ranked[: self.size if count is None else count]
+            for one in ranked[:count]
         ]
 
 
@@ -136,37 +137,23 @@ def beam(
     decoder: Decoder,
     state: Any,
     rules: Rules,
+    options: Search,
     *,
     rows: int,
     device: torch.device | str,
-    size: int = 5,
-    nbest: int | None = None,
-    length_penalty: float = 1.0,
-    coverage_penalty: float = 0.0,
-    prefixes: Sequence[Sequence[int]] | None = None,
-    limits: Sequence[int] | None = None,
     record: list[BeamStep] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Return the best outputs for each of the `rows` inputs of a state, at most `size` per input, best first.
+    """Return the `options.nbest` best outputs for each of the `rows` inputs of a state, best first.
 
-    Outputs are ranked as `Ranking` says, and `nbest` of them are returned. An input leaves the batch after the step in
-    which `size` of its outputs have ended, or at its own length limit, if `limits` has one for each input. If `record`
-    is a list, each step of the search of a single input is appended to it.
+    Outputs are ranked as `Ranking` says. An input leaves the batch after the step in which `options.beam` of its
+    outputs have ended, or at its length limit. If `record` is a list, each step of the search of a single input is
+    appended to it.
     """
-    if size < 1:
-        raise OptionError(f"The size of a beam must be 1 or more; got size={size}.")
     if record is not None and rows != 1:
         raise OptionError(f"The search of one input can be recorded; got rows={rows}.")
-    inputs = list(range(rows))
-    limits = [rules.max_length] * rows if limits is None else limits
-    collected = _Outputs(
-        size,
-        Ranking(length_penalty, coverage_penalty),
-        decoder.source_mask(state),
-        limits,
-        [[] for _ in inputs],
-        [],
-    )
+    inputs, size, limits = list(range(rows)), options.beam, rules.limits_of(rows)
+    ranking = Ranking(options.length_penalty, options.coverage_penalty)
+    collected = _Outputs(size, ranking, decoder.source_mask(state), limits, [[] for _ in inputs], [])
     state = select(state, torch.arange(rows, device=device).repeat_interleave(size))
     hypotheses = _Rows(
         torch.full((rows * size, 1), rules.start, device=device),
@@ -180,8 +167,7 @@ def beam(
         if step.attended is not None and step.attended.weights is not None:
             collected.weights.append(step.attended.weights[:, 0])
         log_probs = step.logits.float().log_softmax(-1)
-        forced = None if prefixes is None else [prefixes[owner] for owner in inputs for _ in range(size)]
-        rules.apply_(log_probs, hypotheses.tokens, forced)
+        rules.apply_(log_probs, hypotheses.tokens, inputs)
         candidates = _Candidates.from_scores(scores, log_probs)
         parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
         extended = hypotheses.extended(parents, tokens, log_probs[parents, tokens])
@@ -195,7 +181,7 @@ def beam(
         scores = candidates.totals.flatten()[chosen].view(len(inputs), size)
         state = select(step.state, parents[chosen], same_inputs=len(inputs) == before)
         hypotheses = extended.select(chosen)
-    return [collected.best(owner, nbest) for owner in range(rows)]
+    return [collected.best(owner, options.nbest) for owner in range(rows)]
 
 
 def _recorded(candidates: _Candidates, extended: _Rows, kept: list[int], weights: list[Tensor]) -> BeamStep:

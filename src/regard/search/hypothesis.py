@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -68,6 +68,10 @@ class Rules:
     """Maximum number of tokens; longer outputs are cut."""
     block_ngrams: int = 0
     """No sequence of this many tokens occurs twice; 0 allows repetition."""
+    prefixes: Sequence[Sequence[int]] | None = None
+    """For each input the tokens that its outputs begin with."""
+    limits: Sequence[int] | None = None
+    """For each input the maximum number of tokens, in place of `max_length`."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_length <= self.max_length:
@@ -77,20 +81,25 @@ class Rules:
         if self.block_ngrams < 0:
             raise OptionError(f"block_ngrams must be 0 or more; got {self.block_ngrams}.")
 
-    def apply_(
-        self,
-        log_probs: Float[Tensor, "r y"],
-        tokens: Int[Tensor, "r t"],
-        prefixes: Sequence[Sequence[int]] | None,
-    ) -> None:
+    def limits_of(self, count: int) -> Sequence[int]:
+        """The maximum number of tokens of each of `count` inputs."""
+        return [self.max_length] * count if self.limits is None else self.limits
+
+    def of_inputs(self, inputs: Sequence[int]) -> "Rules":
+        """The rules for a choice of the inputs, which may repeat them."""
+        prefixes = self.prefixes and [self.prefixes[place] for place in inputs]
+        limits = self.limits and [self.limits[place] for place in inputs]
+        return replace(self, prefixes=prefixes, limits=limits)
+
+    def apply_(self, log_probs: Float[Tensor, "r y"], tokens: Int[Tensor, "r t"], inputs: Sequence[int]) -> None:
         """Set the log-probability of each forbidden next token to minus infinity.
 
-        `prefixes` must be followed, also where the other rules forbid a token of theirs; it costs what the model says.
+        `tokens` begin with START; each of the `inputs` has equally many rows. Prefixes are followed also where the
+        other rules forbid a token of theirs, which costs what the model says.
         """
         length = tokens.shape[1] - 1
-        forced = [(row, prefix[length]) for row, prefix in enumerate(prefixes or ()) if length < len(prefix)]
-        rows, next_tokens = [row for row, _ in forced], [token for _, token in forced]
-        given = log_probs[rows, next_tokens].clamp_min(LOWEST) if forced else None
+        rows, forced = self._forced(length, inputs, len(tokens)) if self.prefixes else ([], [])
+        given = log_probs[rows, forced].clamp_min(LOWEST) if rows else None
         log_probs[:, [self.start, *self.banned]] = -torch.inf
         if length < self.min_length:
             log_probs[:, self.end] = -torch.inf
@@ -99,7 +108,17 @@ class Rules:
                 log_probs[row, _repeats(past, self.block_ngrams)] = -torch.inf
         if given is not None:
             log_probs[rows] = -torch.inf
-            log_probs[rows, next_tokens] = given
+            log_probs[rows, forced] = given
+
+    def _forced(self, length: int, inputs: Sequence[int], num_rows: int) -> tuple[list[int], list[int]]:
+        """The rows that are still inside of their prefix, and the next token of each."""
+        rows, forced, each = [], [], num_rows // max(1, len(inputs))
+        for row in range(num_rows):
+            prefix = () if self.prefixes is None else self.prefixes[inputs[row // each]]
+            if length < len(prefix):
+                rows.append(row)
+                forced.append(prefix[length])
+        return rows, forced
 
 
 def check_finite(log_probs: Iterable[float]) -> None:

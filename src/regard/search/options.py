@@ -68,9 +68,18 @@ class Search(Checked):
                 f"max_length={self.max_length}."
             )
 
-    def rules(self, *, start: int, end: int, banned: Sequence[int] = (), max_length: int) -> "Rules":
+    def rules(
+        self,
+        *,
+        start: int,
+        end: int,
+        banned: Sequence[int] = (),
+        max_length: int,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        limits: Sequence[int] | None = None,
+    ) -> "Rules":
         """Return the rules of these options for a vocabulary; `max_length` holds where the options have none."""
         from regard.search.hypothesis import Rules
 
         limit = max_length if self.max_length is None else self.max_length
-        return Rules(start, end, tuple(banned), self.min_length, limit, self.block_ngrams)
+        return Rules(start, end, tuple(banned), self.min_length, limit, self.block_ngrams, prefixes, limits)

@@ -169,8 +169,10 @@ class View:
         style = options.get("style")
         shown = None if style is None else self.STYLES[self.check_style(style)]
         chosen = selection | {name: True for name in ("cells", "raw") if options.get(name)}
-        if options.get("overlay", "light") != "light":
-            chosen["overlay"] = "magma"
+        if "overlay" in options:
+            from regard.viewing.image import check_overlay
+
+            chosen["overlay"] = {"light": "light", "colour": "magma"}[check_overlay(options["overlay"])]
         if not options.get("pieces") and self.trace.by_words().axes != self.trace.axes:
             chosen["words"] = True
         image = self.trace.image and f'<img src="{escape(self.trace.image)}" alt="the image of this trace" width="360">'

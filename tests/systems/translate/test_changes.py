@@ -8,7 +8,7 @@ from small_models import TEXTS, TRANSFORMER, small_translator
 from regard.attention.heads import MultiHead
 from regard.errors import OptionError
 from regard.systems.translate.changes import Change, head_names, with_alignment, without_heads
-from regard.systems.translate.decoding import SentenceDecoder
+from regard.systems.translate.forced import SentenceDecoder
 from regard.systems.translate.inspection import decode_again, inspect
 
 TEXT = TEXTS[0]

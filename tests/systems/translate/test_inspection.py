@@ -10,7 +10,13 @@ from regard.decoders.protocol import select
 from regard.errors import OptionError
 from regard.systems.translate.changes import Change
 from regard.systems.translate.config import RAW
-from regard.systems.translate.decoding import SentenceDecoder
+from regard.systems.translate.forced import (
+    SentenceDecoder,
+    next_log_probs,
+    pieces_of,
+    search_tree,
+    split_tokens,
+)
 from regard.systems.translate.inspection import (
     decode_again,
     encode_after,
@@ -20,8 +26,6 @@ from regard.systems.translate.inspection import (
     sentences,
     word_edits,
 )
-from regard.systems.translate.next_words import continuing, is_open, next_log_probs, split_tokens
-from regard.systems.translate.search_trees import search_tree
 
 KINDS = {
     "plain": {"architecture": "plain"},
@@ -55,7 +59,7 @@ def model(tokenizer, request):
     output.weight.data *= 3
     output.bias.data = 2.5 * torch.randn(len(output.bias), generator=torch.Generator().manual_seed(1))
     output.bias.data[END] = -1.0
-    output.bias.data[continuing(tokenizer)] -= 3.0  # so that words are short
+    output.bias.data[pieces_of(tokenizer).inner] -= 3.0  # so that words are short
     return made
 
 
@@ -85,11 +89,11 @@ def _tokens(found):
 def _all_words(model, step, least):
     """Every word that is likelier than `least`, piece by piece."""
     tokenizer, found = model.target_tokenizer, {}
-    inner = continuing(tokenizer)
+    inner = pieces_of(tokenizer).inner
 
     def follow(pieces, log_prob, step):
         after = next_log_probs(step)[0]
-        if pieces and is_open(tokenizer, pieces[-1]):
+        if pieces and pieces_of(tokenizer).open[pieces[-1]]:
             end = log_prob + after[~inner].logsumexp(0)
             if end.exp() > least and tokenizer.decode(pieces):
                 found[tuple(pieces)] = end.exp().item()

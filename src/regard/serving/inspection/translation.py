@@ -79,7 +79,7 @@ def _inspected(model: Any, body: schemas.InspectRequest) -> schemas.InspectAnswe
 
 
 def _tree(model: Any, body: schemas.SentenceRequest) -> schemas.TreeAnswer:
-    from regard.systems.translate.search_trees import search_tree
+    from regard.systems.translate.forced import search_tree
 
     sentence = _sentence(model, body.input, body.sentence)[1]
     found = search_tree(model, sentence, _change(model, body.change), **body.search.model_dump())

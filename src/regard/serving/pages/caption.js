@@ -1,7 +1,7 @@
 // The page Caption: where in an image each word of its caption looks, and what changes when the image does.
 
 import { fill, html } from "/web/dom.js";
-import { fixed } from "/web/scales.js";
+import { fixed } from "/web/colours.js";
 import { get } from "/pages/api.js";
 import { comparison } from "/pages/caption_compare.js";
 import { hiding } from "/pages/caption_hide.js";

@@ -1,7 +1,6 @@
 // A kernel slides over an input and writes one number of the output in each step.
 
-import { fill, html, svg } from "/web/dom.js";
-import { measure } from "/web/text.js";
+import { fill, html, measure, svg } from "/web/dom.js";
 import { button, errorBox, field } from "/pages/parts.js";
 
 const LIMITS = { input: [1, 12], kernel: [1, 7], stride: [1, 5], padding: [0, 3] };

@@ -1,9 +1,7 @@
 // What the layers of a trained network compute from an image: the filters, and a map for each.
 
-import { colourAt, colourTable } from "/web/colours.js";
+import { colourAt, colourTable, fixed, themeAround, watchTheme } from "/web/colours.js";
 import { fill, html } from "/web/dom.js";
-import { fixed } from "/web/scales.js";
-import { themeAround, watchTheme } from "/web/theme.js";
 import { get } from "/pages/api.js";
 import { ask, busy, modelPicker, turns } from "/pages/parts.js";
 import { bar, imageInput } from "/pages/pictures.js";

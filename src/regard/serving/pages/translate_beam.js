@@ -1,10 +1,8 @@
 // The beam search as a tree: a column for each step, the best hypothesis at the top, pruned ones faint.
 
-import { fill, html, svg } from "/web/dom.js";
+import { fill, html, measure, svg, text } from "/web/dom.js";
 import { composed, download, pngFile, svgFile } from "/web/export.js";
-import { fixed } from "/web/scales.js";
-import { measure, text } from "/web/text.js";
-import { themeAround } from "/web/theme.js";
+import { fixed, themeAround } from "/web/colours.js";
 import { shortened } from "/web/tokens.js";
 import { ask, button } from "/pages/parts.js";
 import { END } from "/pages/translate_words.js";

@@ -1,7 +1,7 @@
 // What a change did: the difference in words and in log-probability, and a way back.
 
 import { html } from "/web/dom.js";
-import { fixed } from "/web/scales.js";
+import { fixed } from "/web/colours.js";
 import { button } from "/pages/parts.js";
 import { headName } from "/pages/translate_heads.js";
 import { END } from "/pages/translate_words.js";

@@ -1,7 +1,7 @@
 // Two models beside each other: their translations, and the difference of what they attend to.
 
 import { fill, html } from "/web/dom.js";
-import { fixed } from "/web/scales.js";
+import { fixed } from "/web/colours.js";
 import { ask, field, select, turns } from "/pages/parts.js";
 import { alignmentName, editedText } from "/pages/translate_change.js";
 

@@ -1,7 +1,7 @@
 // The trust strip: how far to trust the attention that a page shows, measured for the very input on the page.
 
 import { fill, html } from "/web/dom.js";
-import { fixed } from "/web/scales.js";
+import { fixed } from "/web/colours.js";
 import { post } from "/pages/api.js";
 import { busy } from "/pages/parts.js";
 

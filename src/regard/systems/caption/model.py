@@ -106,11 +106,10 @@ class Captioner(System):
 
     def search_encoded(self, encoded: Encoded, options: Search) -> list[list[Hypothesis]]:
         """The best hypotheses for images that are encoded already."""
-        rules = options.rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=30)
         rows, device = encoded.states.shape[0], encoded.states.device
         prefixes = [self.tokenizer.encode(options.prefix)] * rows if options.prefix else None
-        state = self.decoder.start(encoded)
-        return search(self.decoder, state, rows=rows, device=device, rules=rules, options=options, prefixes=prefixes)
+        rules = options.rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=30, prefixes=prefixes)
+        return search(self.decoder, self.decoder.start(encoded), rules, options, rows=rows, device=device)
 
     @overload
     def caption(self, images: ImageInput, **options: Any) -> Caption: ...

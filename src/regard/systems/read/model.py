@@ -218,18 +218,16 @@ class Reader(System):
 
     def _continued(self, prompts: Sequence[list[str]], length: int, options: ReadingOptions) -> list[Reading]:
         limit = length + (DEFAULT_LENGTH if options.max_length is None else options.max_length)
-        rules = replace(options, max_length=None).rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=limit)
-        # Like the limit, the minimum is one of new words.
-        rules = replace(rules, min_length=length + max(rules.min_length, 0 if length else 1))
-        found = search(
-            self.network,
-            self.network.begin(),
-            rows=len(prompts),
-            device=self.device,
-            rules=rules,
-            options=options,
+        rules = replace(options, max_length=None).rules(
+            start=START,
+            end=END,
+            banned=(PAD, UNKNOWN),
+            max_length=limit,
             prefixes=[self.vocabulary.encode(prompt) for prompt in prompts] if length else None,
         )
+        # Like the limit, the minimum is one of new words.
+        rules = replace(rules, min_length=length + max(rules.min_length, 0 if length else 1))
+        found = search(self.network, self.network.begin(), rules, options, rows=len(prompts), device=self.device)
         readings = []
         for prompt, hypotheses in zip(prompts, found, strict=True):
             best, *others = self._reread(prompt, hypotheses, options)

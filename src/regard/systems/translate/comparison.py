@@ -13,7 +13,7 @@ from regard.metrics.alignment import AlignmentScores, GoldAlignment, Link, align
 from regard.systems.translate.alignment import WordMap, align_words
 from regard.systems.translate.changes import Change
 from regard.systems.translate.config import parse_world
-from regard.systems.translate.decoding import UNCHANGED, SentenceDecoder
+from regard.systems.translate.forced import UNCHANGED, SentenceDecoder
 from regard.systems.translate.inspection import Inspection, WordEdit, inspect, word_edits
 from regard.systems.translate.model import Translator
 from regard.trace import Axis, Map, Trace

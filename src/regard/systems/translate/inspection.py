@@ -20,17 +20,18 @@ from regard.data.tokenizer import END, UNKNOWN
 from regard.errors import OptionError, counted
 from regard.search.hypothesis import Hypothesis
 from regard.systems.translate.changes import Change
-from regard.systems.translate.decoding import UNCHANGED, SentenceDecoder, checked_search
-from regard.systems.translate.model import Translator, traces_of
-from regard.systems.translate.next_words import (
+from regard.systems.translate.forced import (
+    UNCHANGED,
     NextWord,
-    continuing,
-    is_open,
+    SentenceDecoder,
+    checked_search,
     likeliest_words,
     next_log_probs,
+    pieces_of,
     split_tokens,
     word_text,
 )
+from regard.systems.translate.model import Translator, traces_of
 from regard.systems.translate.sentences import split
 from regard.trace import Trace
 
@@ -233,12 +234,13 @@ def _words(decoder: SentenceDecoder, hypothesis: Hypothesis, count: int) -> tupl
     tokenizer = decoder.model.target_tokenizer
     tokens = _with_end(hypothesis.tokens, hypothesis.finished)
     steps = decoder.steps(hypothesis.tokens)
-    inner = continuing(tokenizer).to(decoder.model.device)
+    known = pieces_of(tokenizer)
+    inner = known.inner.to(decoder.model.device)
     words: list[InspectedWord] = []
     for span in split_tokens(tokenizer, tokens):
         pieces = tuple(tokens[place] for place in span)
         log_prob = sum(next_log_probs(steps[place])[0, tokens[place]].item() for place in span)
-        if is_open(tokenizer, pieces[-1]):  # it is this word only if nothing continues it
+        if known.open[pieces[-1]]:  # it is this word only if nothing continues it
             after = next_log_probs(steps[span.stop])[0]
             log_prob += after.masked_fill(inner, -torch.inf).logsumexp(0).item()
         num_words = count if len(words) < MAX_WORDS else 0

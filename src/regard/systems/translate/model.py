@@ -161,16 +161,16 @@ class Translator(System):
     def _search(self, encoded: Encoded, lengths: Sequence[int], options: Search) -> list[list[Hypothesis]]:
         prefix = self.target_tokenizer.encode(options.prefix) if options.prefix else []
         rows, limits = len(lengths), [max(limit, len(prefix)) for limit in self.length_limits(lengths, options)]
-        return search(
-            self.decoder,
-            self.decoder.start(encoded),
-            rows=rows,
-            device=encoded.states.device,
-            rules=options.rules(start=START, end=END, banned=(PAD,), max_length=max(limits)),
-            options=options,
+        rules = options.rules(
+            start=START,
+            end=END,
+            banned=(PAD,),
+            max_length=max(limits),
             prefixes=[prefix] * rows if prefix else None,
             limits=limits,
         )
+        state = self.decoder.start(encoded)
+        return search(self.decoder, state, rules, options, rows=rows, device=encoded.states.device)
 
     def _decoded(self, hypothesis: Hypothesis) -> str:
         return self.target_tokenizer.decode(hypothesis.tokens)

@@ -1,4 +1,48 @@
-// Colour maps that colour-blind readers can read, and ink that is legible on every colour.
+// From weights to colours: themes, colour maps that colour-blind readers can read, legible ink, scales and numbers.
+
+export const THEMES = {
+  light: {
+    name: "light",
+    paper: "#ffffff",
+    ink: "#1b1f24",
+    quiet: "#59626d",
+    line: "#d4d9df",
+    accent: "#0b57a4",
+    current: "#b3261e",
+    mark: "#c25100",
+  },
+  dark: {
+    name: "dark",
+    paper: "#16191f",
+    ink: "#e8ebef",
+    quiet: "#a7b0bb",
+    line: "#3a414b",
+    accent: "#8ec5ff",
+    current: "#ff9d94",
+    mark: "#ffb35c",
+  },
+};
+
+/** The theme of the page around an element: dark where its text is bright, as in a dark notebook. */
+export function themeAround(element) {
+  const parts = getComputedStyle(element)
+    .color.match(/[\d.]+/g)
+    ?.map(Number) ?? [0, 0, 0];
+  return luminance(parts.slice(0, 3)) > 0.4 ? THEMES.dark : THEMES.light;
+}
+
+/** Call `changed` whenever the theme of the page may have changed; returns a function that ends this. */
+export function watchTheme(changed) {
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", changed);
+  // Notebooks switch their theme by attributes of <html> or <body>.
+  const observer = new MutationObserver(changed);
+  for (const node of [document.documentElement, document.body]) if (node) observer.observe(node, { attributes: true });
+  return () => {
+    scheme.removeEventListener("change", changed);
+    observer.disconnect();
+  };
+}
 
 // Evenly spaced stops. Those of one hue begin at the paper, which is dark in a dark theme.
 const STOPS = {
@@ -81,4 +125,73 @@ function interpolated(stops) {
     }
   }
   return table;
+}
+
+/** The weight drawn strongest: 1, or the largest if all are small or some are above 1. */
+export function largestWeight(weights, start = 0, end = weights.length) {
+  let highest = 0;
+  for (let place = start; place < end; place++) highest = Math.max(highest, Math.abs(weights[place]));
+  return highest > 1 || (highest > 0 && highest < 0.5) ? highest : 1;
+}
+
+/** Whether a map has negative numbers that matter, as the difference of two maps or the content of a memory has. */
+export function isSigned(weights) {
+  let low = 0;
+  let high = 0;
+  for (const weight of weights) {
+    if (weight < low) low = weight;
+    else if (weight > high) high = weight;
+  }
+  return low < -0.01 * Math.max(high, -low);
+}
+
+/** The scale of a table of weights: one for the whole table, or one for each row up to its own largest weight. */
+export class Scale {
+  constructor(weights, width, perRow = false) {
+    this.signed = isSigned(weights);
+    this.perRow = perRow;
+    this.largest = largestWeight(weights);
+    this.#weights = weights;
+    this.#width = width;
+    if (perRow) this.#tops = new Float32Array(width ? weights.length / width : 0).fill(-1);
+  }
+
+  #weights;
+  #width;
+  #tops;
+
+  /** The weight of a row that is drawn strongest. */
+  top(row) {
+    if (!this.perRow) return this.largest;
+    if (this.#tops[row] < 0) {
+      let highest = 0;
+      for (let place = row * this.#width; place < (row + 1) * this.#width; place++) {
+        highest = Math.max(highest, Math.abs(this.#weights[place]));
+      }
+      this.#tops[row] = highest || 1;
+    }
+    return this.#tops[row];
+  }
+
+  /** Where a weight stands between 0 and 1 of the colours: 0.5 is zero on a signed scale. */
+  share(row, weight) {
+    const share = weight / this.top(row);
+    return Math.min(1, Math.max(0, this.signed ? (share + 1) / 2 : share));
+  }
+}
+
+/** A weight with three decimals, as it is shown beside a picture. */
+export function formatWeight(weight) {
+  return fixed(weight, 3);
+}
+
+/** A number with a few decimals and a true minus sign. */
+export function fixed(number, decimals) {
+  const text = number.toFixed(decimals);
+  return /^-0\.?0*$/.test(text) ? text.slice(1) : text.replace("-", "−");
+}
+
+/** A number as the trace keeps it: six significant digits, without trailing zeros. */
+export function exact(number) {
+  return Number(number.toPrecision(6));
 }

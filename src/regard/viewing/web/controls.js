@@ -1,7 +1,7 @@
 // Controls above a picture: choices, switches and sliders that set options, and the menus that hold them.
 
-import { html } from "./dom.js";
 import { PALETTES } from "./colours.js";
+import { html } from "./dom.js";
 import { chosenFamily, families } from "./selection.js";
 import { isSpecial, wordGroups } from "./tokens.js";
 

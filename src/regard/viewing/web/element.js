@@ -10,17 +10,15 @@
 // and, where it needs them, legend(), exported(), initialPlace() and hint. A place is {row, column}: column is null for
 // a whole row, row is -1 for a whole column.
 
+import { themeAround, THEMES, watchTheme } from "./colours.js";
 import { menu } from "./controls.js";
 import { fill, html, svg } from "./dom.js";
 import { composed, copyText, download, pngFile, svgFile, tabSeparated } from "./export.js";
-import { stepped } from "./keyboard.js";
-import { Sheet, svgRoot } from "./sheet.js";
-import { upgradeProperties, whenWritten } from "./source.js";
-import { styleSheet } from "./styles.js";
-import { dataTable } from "./table.js";
-import { THEMES, themeAround, watchTheme } from "./theme.js";
+import { dataTable } from "./numbers.js";
+import { stepped } from "./picture.js";
+import { Sheet, styleSheet, svgRoot } from "./sheet.js";
 import { printable } from "./tokens.js";
-import { readTrace, Trace } from "./trace.js";
+import { readTrace, Trace, upgradeProperties, whenWritten } from "./trace.js";
 
 const FOCUSABLE = "select, input, button, summary, .picture";
 /** Options that change what rows and columns mean, so that a pinned place would be another one. */

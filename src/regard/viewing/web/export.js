@@ -1,7 +1,6 @@
 // Taking a picture elsewhere: SVG with real text, PNG, JSON, and a table for a spreadsheet.
 
-import { svg } from "./dom.js";
-import { FONT, text } from "./text.js";
+import { FONT, svg, text } from "./dom.js";
 
 const PNG_SCALE = 2;
 const MAX_PNG_SIDE = 8192;

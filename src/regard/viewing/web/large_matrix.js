@@ -1,13 +1,11 @@
 // A heat map of hundreds or thousands of positions: a canvas that draws the visible cells while it scrolls, and a
 // minimap of the whole.
 
-import { bitmap, condensed } from "./cells.js";
+import { Scale } from "./colours.js";
 import { slider } from "./controls.js";
-import { html, svg } from "./dom.js";
+import { bitmap, condensed, FONT, html, measure, svg } from "./dom.js";
 import { MatrixPicture } from "./matrix_drawing.js";
 import { Picture } from "./picture.js";
-import { Scale } from "./scales.js";
-import { FONT, measure } from "./text.js";
 import { shortened } from "./tokens.js";
 
 const MINIMAP_SIDE = 150;

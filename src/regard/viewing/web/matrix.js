@@ -1,12 +1,11 @@
 // <attention-matrix>: any map of a trace as a heat map.
 
-import { colourTable } from "./colours.js";
+import { colourTable, Scale } from "./colours.js";
 import { mapChoices, tableOptions } from "./controls.js";
 import { AttentionElement } from "./element.js";
 import { LargeMatrix } from "./large_matrix.js";
 import { MatrixPicture } from "./matrix_drawing.js";
 import { legendBar, placeNumbers, selectionTable } from "./numbers.js";
-import { Scale } from "./scales.js";
 import { select, selectionTrace } from "./selection.js";
 
 /** Positions of an axis up to which every cell is drawn as SVG; more are drawn on a canvas that scrolls. */

@@ -1,11 +1,8 @@
 // A heat map (Bahdanau et al. 2015, figure 3): outputs down the side, inputs along the top, a cell for each weight.
 
-import { cells } from "./cells.js";
-import { colourAt, inkOn } from "./colours.js";
-import { svg } from "./dom.js";
+import { colourAt, fixed, inkOn } from "./colours.js";
+import { cells, measure, svg, text } from "./dom.js";
 import { Picture } from "./picture.js";
-import { fixed } from "./scales.js";
-import { measure, text } from "./text.js";
 import { shortened } from "./tokens.js";
 
 const MAX_LETTERS = 24;

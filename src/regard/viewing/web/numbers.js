@@ -1,10 +1,8 @@
-// The numbers of one row, as text beside a picture, and the legend of the colours.
+// The numbers of one row as text beside a picture, all numbers as an HTML table, and the legend of the colours.
 
-import { colourAt, css } from "./colours.js";
-import { html, svg } from "./dom.js";
-import { exact, fixed, formatWeight } from "./scales.js";
+import { colourAt, css, exact, fixed, formatWeight } from "./colours.js";
+import { html, measure, svg, text, wrapped } from "./dom.js";
 import { seriesOf, strongest } from "./selection.js";
-import { measure, text, wrapped } from "./text.js";
 import { printable } from "./tokens.js";
 
 const LISTED = 8;
@@ -135,4 +133,43 @@ export function legendText(note, { width, theme }) {
   const nodes = lines.map((line, place) => text(0, 9 + 17 * place, line.join(" "), { size: 12, fill: theme.quiet }));
   const longest = Math.max(...lines.map((line) => measure(line.join(" "), 12)));
   return { width: Math.ceil(longest) + 4, height: 17 * lines.length + 2, node: svg("g", {}, nodes) };
+}
+
+const MAX_ROWS = 100;
+const MAX_COLUMNS = 40;
+
+/** The table, or, of a large one, the part around the current place; the caption says so. */
+export function dataTable({ caption, columns, rows }, current) {
+  const [firstRow, lastRow] = window(rows.length, MAX_ROWS, current?.row ?? 0);
+  const [firstColumn, lastColumn] = window(columns.length - 1, MAX_COLUMNS, current?.column ?? 0);
+  const take = (cells) => [cells[0], ...cells.slice(firstColumn + 1, lastColumn + 1)];
+  const cut = lastRow - firstRow < rows.length || lastColumn - firstColumn < columns.length - 1;
+  const range = (first, last, all, what) => `${what} ${first + 1} to ${last} of ${all}`;
+  const [rowRange, columnRange] = [
+    range(firstRow, lastRow, rows.length, "rows"),
+    range(firstColumn, lastColumn, columns.length - 1, "columns"),
+  ];
+  const part = cut ? ` (${rowRange}, ${columnRange}; files and copies have all)` : "";
+  const head = take(columns).map((name) => html("th", { scope: "col" }, printable(String(name))));
+  const body = rows.slice(firstRow, lastRow).map((cells) => {
+    const [first, ...others] = take(cells);
+    return html(
+      "tr",
+      {},
+      html("th", { scope: "row" }, printable(String(first))),
+      others.map((cell) => html("td", {}, printable(String(cell)))),
+    );
+  });
+  return html(
+    "table",
+    {},
+    html("caption", {}, caption + part),
+    html("thead", {}, html("tr", {}, head)),
+    html("tbody", {}, body),
+  );
+}
+
+function window(length, size, middle) {
+  const first = Math.max(0, Math.min(middle - Math.floor(size / 2), length - size));
+  return [first, Math.min(length, first + size)];
 }

@@ -1,6 +1,6 @@
 // What is selected of a trace: one map, or the mean or maximum of several heads, between tokens or whole words.
 
-import { exact, isSigned } from "./scales.js";
+import { exact, isSigned } from "./colours.js";
 import { direction, isSpecial, joined, wordGroups } from "./tokens.js";
 
 /** Maps over the same axes that differ only in layer and head: [{name, label, rows, columns, maps, layers, heads}]. */

@@ -1,7 +1,7 @@
 // The SVG that shows a picture. Of a tall picture, only what is visible, and some more, is in the document.
 
-import { fill, html, svg } from "./dom.js";
-import { FONT } from "./text.js";
+import { THEMES } from "./colours.js";
+import { fill, FONT, html, svg } from "./dom.js";
 
 /** Pictures higher than this scroll. */
 const MAX_HEIGHT = 2400;
@@ -75,4 +75,100 @@ export class Sheet {
     this.#root.setAttribute("viewBox", `0 ${top} ${this.#picture.width} ${this.height}`);
     fill(this.#drawing, this.#picture.draw(top, top + this.height));
   }
+}
+
+const variables = (theme) =>
+  Object.entries(theme)
+    .filter(([name]) => name !== "name")
+    .map(([name, value]) => `--${name}: ${value};`)
+    .join(" ");
+
+const SHEET = `
+:host { display: block; max-width: 100%; }
+:host([hidden]) { display: none; }
+.frame, .around { ${variables(THEMES.light)} color-scheme: light; }
+.frame.dark, .around.dark { ${variables(THEMES.dark)} color-scheme: dark; }
+.around { font: 14px/1.45 system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif; color: var(--ink); }
+.frame {
+  box-sizing: border-box; font: 14px/1.45 system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif; text-align: start;
+  color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 10px 12px;
+}
+.frame * { box-sizing: border-box; }
+.bar { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; margin-bottom: 8px; }
+.bar .end { margin-inline-start: auto; display: flex; gap: 6px; }
+label { display: inline-flex; gap: 6px; align-items: center; color: var(--ink); }
+label > span { color: var(--quiet); }
+select, button, summary {
+  font: inherit; color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: 6px;
+  padding: 3px 9px; min-height: 30px; max-width: 100%;
+}
+button, summary { cursor: pointer; }
+button:hover, summary:hover, select:hover { border-color: var(--accent); }
+button[aria-pressed="true"], button[aria-selected="true"] {
+  background: var(--accent); color: var(--paper); border-color: var(--accent);
+}
+input[type="checkbox"] { width: 16px; height: 16px; margin: 0; accent-color: var(--accent); }
+input[type="range"] { width: 120px; accent-color: var(--accent); }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+details { position: relative; }
+summary { list-style: none; display: inline-block; }
+summary::-webkit-details-marker { display: none; }
+summary::after { content: " ▾"; color: var(--quiet); }
+.menu {
+  position: absolute; z-index: 5; inset-inline-end: 0; top: calc(100% + 4px); display: grid; gap: 8px; padding: 12px;
+  width: max-content; max-width: min(330px, 82vw); background: var(--paper); border: 1px solid var(--line);
+  border-radius: 8px; box-shadow: 0 6px 24px rgb(0 0 0 / 0.22);
+}
+.menu label { justify-content: space-between; flex-wrap: wrap; }
+.menu label.flag { justify-content: flex-start; flex-wrap: nowrap; }
+.menu label.flag > span { color: var(--ink); }
+.menu .note { margin: 0; color: var(--quiet); font-size: 12px; }
+.menu .save { display: grid; grid-template-columns: 1fr 1fr; gap: 6px; }
+.picture { overflow: auto; max-width: 100%; border-radius: 4px; position: relative; }
+.picture.tall { max-height: min(70vh, 640px); }
+.picture svg { display: block; user-select: none; -webkit-user-select: none; }
+.sizer { position: relative; }
+.tall .sizer svg { position: absolute; left: 0; }
+.legend { margin-top: 6px; max-width: 100%; overflow: hidden; }
+.legend svg { display: block; }
+.detail { margin-top: 8px; min-height: 46px; color: var(--ink); overflow-wrap: anywhere; }
+.detail p { margin: 0; }
+.detail .quiet, .quiet { color: var(--quiet); }
+.detail b { font-weight: 600; }
+.chips { display: flex; flex-wrap: wrap; gap: 2px 12px; margin: 2px 0 0; padding: 0; list-style: none; }
+.chips data { font-variant-numeric: tabular-nums; color: var(--quiet); margin-inline-start: 5px; }
+.chips .chosen, .chips .chosen data { color: var(--current); font-weight: 600; }
+.tablebox { overflow: auto; max-height: 420px; margin-top: 8px; border: 1px solid var(--line); border-radius: 4px; }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+caption { text-align: start; padding: 6px 8px; color: var(--quiet); }
+th, td { padding: 3px 8px; border-bottom: 1px solid var(--line); text-align: end; white-space: nowrap; }
+thead th { position: sticky; top: 0; background: var(--paper); }
+tbody th { text-align: start; font-weight: 600; position: sticky; inset-inline-start: 0; background: var(--paper); }
+.measured { margin: 4px 0 0; color: var(--quiet); font-size: 12px; }
+.error { margin: 0; color: var(--current); }
+.tabs { display: flex; flex-wrap: wrap; gap: 6px; margin-bottom: 6px; }
+.large { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; }
+.scroller {
+  position: relative; overflow: auto; flex: 1 1 340px; height: min(70vh, 620px); border: 1px solid var(--line);
+}
+.scroller canvas { position: sticky; left: 0; top: 0; display: block; }
+.aside { flex: 0 0 auto; display: grid; gap: 6px; font-size: 12px; color: var(--quiet); max-width: 170px; }
+.aside label { flex-direction: column; align-items: flex-start; gap: 0; }
+.minimap { display: block; border: 1px solid var(--line); cursor: crosshair; touch-action: none; }
+@media (max-width: 480px) {
+  .frame { padding: 8px; }
+  .bar .end { margin-inline-start: 0; }
+  .menu { inset-inline: 0 auto; }
+}
+`;
+
+let sheet = null;
+
+/** The one constructed style sheet. */
+export function styleSheet() {
+  if (!sheet) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync(SHEET);
+  }
+  return sheet;
 }

@@ -1,13 +1,11 @@
 // <attention-tape>: a memory machine at work.
 
-import { colourTable, PALETTES } from "./colours.js";
+import { colourTable, exact, fixed, PALETTES, Scale } from "./colours.js";
 import { choice, flag } from "./controls.js";
-import { html } from "./dom.js";
+import { cells, html, measure, svg, text } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { legendBar, numberList } from "./numbers.js";
-import { exact, fixed } from "./scales.js";
-import { TapePicture } from "./tape_drawing.js";
-import { tapePanels } from "./tape_panels.js";
+import { Picture } from "./picture.js";
 
 export class AttentionTape extends AttentionElement {
   static label = "Tape";
@@ -93,4 +91,275 @@ export class AttentionTape extends AttentionElement {
     const name = this.trace.map("memory") ? "weight or bit; memory: purple below 0, orange above" : "weight or bit";
     return legendBar({ scale: { perRow: false, signed: false, largest: 1 }, table, theme: this.theme, width, name });
   }
+}
+
+/** Weight from which on a slot counts as used. */
+const MIN_WEIGHT = 0.05;
+
+/**
+ * The panels of a trace of kind "tape": {name, note, height, width, weights, labels, bounded, wrong?}, a column for
+ * each step; the memory, if there is one, has a column for each feature. Unless `allSlots`, only the part of the
+ * memory that a head used is shown. With `vectors`, also what each head adds and reads.
+ */
+function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
+  const map = (name) => trace.map(name);
+  const [input, output, target] = ["input", "output", "target"].map(map);
+  const scored = trace.values("scored") ?? new Array(output.height).fill(1);
+  const answer = transposed(output, (weight, step) => weight * scored[step]);
+  const wrong = new Set();
+  for (let step = 0; step < output.height; step++) {
+    for (let bit = 0; bit < output.width; bit++) {
+      const place = step * output.width + bit;
+      if (scored[step] && output.weights[place] > 0.5 !== target.weights[place] > 0.5)
+        wrong.add(bit * output.height + step);
+    }
+  }
+  const bits = (count) => Array.from({ length: count }, (_, place) => String(place + 1));
+  const panels = [
+    {
+      name: "input",
+      note: "what the machine is given",
+      ...transposed(input),
+      labels: bits(input.width),
+      bounded: true,
+    },
+    {
+      name: "output",
+      note: wrong.size ? "its answer; wrong bits are crossed out" : "its answer, all bits right",
+      ...answer,
+      labels: bits(output.width),
+      bounded: true,
+      wrong,
+    },
+  ];
+  const heads = trace.maps.filter(({ name }) => /^(write|read) \d+$/.test(name));
+  if (!heads.length) {
+    const attention = map("attention");
+    if (attention)
+      panels.push({
+        name: "attention",
+        note: "",
+        ...transposed(attention),
+        labels: trace.axis(attention.columns).labels,
+        bounded: true,
+      });
+    return { panels, memory: null, wrong };
+  }
+  const slots = usedSlots(heads, allSlots);
+  const order = (head) => (head.name.startsWith("write") ? 0 : 1);
+  for (const head of [...heads].sort((one, other) => order(one) - order(other))) {
+    const writes = head.name.startsWith("write");
+    const content = map(`${writes ? "adds" : "reads"} ${head.name.split(" ")[1]}`);
+    if (vectors && content) {
+      // A write head that is nowhere in particular adds next to nothing, whatever its vector is.
+      const reach = (step) =>
+        writes ? Math.max(...head.weights.subarray(step * head.width, (step + 1) * head.width)) : 1;
+      const reached = transposed(content, (weight, step) => weight * reach(step));
+      const note = writes ? "the vector that is added to memory" : "the vector that is read from memory";
+      panels.push({ name: content.name, note, ...reached, labels: bits(content.width), bounded: false });
+    }
+    const whole = transposed(head);
+    const note = `the slot of memory where the head ${writes ? "writes" : "reads"}`;
+    panels.push({
+      name: head.name,
+      note,
+      ...rowsOf(whole, slots),
+      labels: slots.map((slot) => String(slot + 1)),
+      bounded: true,
+      slots,
+    });
+  }
+  panels.push(...controlPanels(trace, heads));
+  const sizes = map("slot sizes");
+  if (sizes) {
+    const note = "how full each slot is (root mean square)";
+    panels.push({
+      name: "memory over time",
+      note,
+      ...rowsOf(transposed(sizes), slots),
+      labels: slots.map((slot) => String(slot + 1)),
+      bounded: false,
+    });
+  }
+  const kept = map("memory");
+  const memory = kept && {
+    name: "memory",
+    note: "at the end: a row for each slot",
+    ...rowsOf(kept, slots),
+    labels: slots.map((slot) => String(slot + 1)),
+    bounded: false,
+  };
+  return { panels, memory, wrong };
+}
+
+/** What the heads were told in each step: whether they look by content or keep their place, and how they move. */
+function controlPanels(trace, heads) {
+  const told = [
+    ["gate", "gates", "strong: looks by content; faint: moves on"],
+    ["shift", "shifts", "orange: one slot on; purple: one back"],
+  ];
+  return told.flatMap(([control, name, note]) => {
+    const rows = heads.map((head) => trace.values(`${head.name} ${control}`));
+    if (rows.some((row) => !row?.length)) return [];
+    const [height, width] = [rows.length, rows[0].length];
+    const weights = Float32Array.from(rows.flat());
+    const labels = heads.map((head) => (head.name.startsWith("write") ? "W" : "R") + head.name.split(" ")[1]);
+    return [{ name, note, weights, height, width, labels, bounded: true, signed: control === "shift" }];
+  });
+}
+
+/** The slots to show: the shortest arc of the circle of slots that holds all that a head used. */
+function usedSlots(heads, allSlots) {
+  const count = heads[0].width;
+  const every = Array.from({ length: count }, (_, slot) => slot);
+  const used = every.filter((slot) =>
+    heads.some(({ weights, height }) => {
+      for (let step = 0; step < height; step++) if (weights[step * count + slot] >= MIN_WEIGHT) return true;
+      return false;
+    }),
+  );
+  if (allSlots || !used.length) return every;
+  const gaps = used.map((slot, place) => (place + 1 < used.length ? used[place + 1] - slot : used[0] + count - slot));
+  const widest = gaps.indexOf(Math.max(...gaps));
+  const first = used[(widest + 1) % used.length];
+  return Array.from({ length: count - gaps[widest] + 1 }, (_, place) => (first + place) % count);
+}
+
+function transposed({ weights, height, width }, change = (weight) => weight) {
+  const turned = new Float32Array(height * width);
+  for (let step = 0; step < height; step++) {
+    for (let place = 0; place < width; place++)
+      turned[place * height + step] = change(weights[step * width + place], step);
+  }
+  return { weights: turned, height: width, width: height };
+}
+
+function rowsOf({ weights, width }, rows) {
+  const chosen = new Float32Array(rows.length * width);
+  rows.forEach((row, place) => chosen.set(weights.subarray(row * width, (row + 1) * width), place * width));
+  return { weights: chosen, height: rows.length, width };
+}
+
+const LEFT = 34;
+/** The height of a title; with its note on a line of its own, where there is no room beside the name. */
+const [TITLE, TWO_LINES] = [20, 34];
+const GAP = 8;
+const BESIDE = 40;
+const NOTE_SIZE = 11;
+
+/** `tape` has panels and memory, as `tapePanels` gives them. Rows are the steps. */
+class TapePicture extends Picture {
+  constructor({ panels, memory }, { width, theme, palette }) {
+    super();
+    Object.assign(this, { theme, palette });
+    const isWide = ({ name, note }) => LEFT + nameWidth(name) + measure(note, NOTE_SIZE) > width;
+    this.title = [...panels, memory].some((panel) => panel && isWide(panel)) ? TWO_LINES : TITLE;
+    this.rows = panels[0].width;
+    this.cellWidth = Math.max(3, Math.min(20, (width - LEFT - 4) / this.rows));
+    let y = 0;
+    this.panels = panels.map((panel) => {
+      const cell = { width: this.cellWidth, height: cellHeight(panel) };
+      const placed = { panel, cell, left: LEFT, top: y + this.title };
+      y = placed.top + panel.height * cell.height + GAP;
+      return placed;
+    });
+    this.timeline = y;
+    this.memory = memory && this.#placeMemory(memory, width);
+    const end = this.memory ? this.memory.top + memory.height * this.memory.cell.height + 6 : 0;
+    this.width = Math.ceil(Math.max(width, LEFT + this.rows * this.cellWidth + 4));
+    this.height = Math.ceil(Math.max(this.timeline + 22, end));
+  }
+
+  draw() {
+    const all = this.memory ? [...this.panels, this.memory] : this.panels;
+    return svg(
+      "g",
+      {},
+      all.map((placed) => this.#panel(placed)),
+      this.#steps(),
+    );
+  }
+
+  mark({ row }) {
+    const frame = { x: LEFT + row * this.cellWidth - 1, y: this.title - 2, width: this.cellWidth + 1 };
+    const height = this.timeline - this.title - GAP + 4;
+    return svg("rect", { ...frame, height, fill: "none", stroke: this.theme.mark, "stroke-width": 2 });
+  }
+
+  at(x, y) {
+    const step = Math.floor((x - LEFT) / this.cellWidth);
+    return step >= 0 && step < this.rows && y < this.timeline ? { row: step, column: null } : null;
+  }
+
+  box({ row }) {
+    return { x: LEFT + row * this.cellWidth, y: 0, width: this.cellWidth, height: 1 };
+  }
+
+  /** The memory stands beside the panels where there is room, otherwise below them. */
+  #placeMemory(memory, width) {
+    const cell = { width: Math.min(14, (width - LEFT) / memory.width), height: cellHeight(memory) };
+    const left = LEFT + this.rows * this.cellWidth + BESIDE + LEFT;
+    const isBeside = left + memory.width * cell.width <= width;
+    return {
+      panel: memory,
+      cell,
+      ...(isBeside ? { left, top: this.title } : { left: LEFT, top: this.timeline + 26 + this.title }),
+    };
+  }
+
+  #panel({ panel, cell, left, top }) {
+    const scale = new Scale(panel.weights, panel.width);
+    if (panel.signed) scale.signed = true;
+    if (panel.bounded) scale.largest = 1;
+    const table = colourTable(scale.signed ? "signed" : this.palette, this.theme.name);
+    const frame = { x: left, y: top, width: panel.width * cell.width, height: panel.height * cell.height };
+    const isAbove = this.title === TWO_LINES;
+    const note = isAbove ? left : left + nameWidth(panel.name);
+    return [
+      text(left, top - (isAbove ? 24 : 10), panel.name, { size: 12, weight: "600", fill: this.theme.ink }),
+      text(note, top - 10, panel.note, { size: NOTE_SIZE, fill: this.theme.quiet }),
+      cells({ ...panel, scale, table, x: left, y: top, cellWidth: cell.width, cellHeight: cell.height }),
+      svg("rect", { ...frame, fill: "none", stroke: this.theme.line }),
+      this.#labels(panel, cell, left, top),
+      [...(panel.wrong ?? [])].map((place) => this.#cross(place, panel, cell, left, top)),
+    ];
+  }
+
+  #labels(panel, cell, left, top) {
+    const every = Math.max(1, Math.ceil(14 / cell.height));
+    const style = { anchor: "right", size: 9, fill: this.theme.quiet };
+    return panel.labels.map((label, row) =>
+      row % every ? null : text(left - 5, top + (row + 0.5) * cell.height, label, style),
+    );
+  }
+
+  #cross(place, panel, cell, left, top) {
+    const [x, y] = [left + (place % panel.width) * cell.width, top + Math.floor(place / panel.width) * cell.height];
+    const [right, bottom] = [x + cell.width, y + cell.height];
+    return svg("path", {
+      d: `M${x} ${y}L${right} ${bottom}M${right} ${y}L${x} ${bottom}`,
+      stroke: this.theme.current,
+      "stroke-width": 2,
+    });
+  }
+
+  #steps() {
+    const style = { size: 10, fill: this.theme.quiet };
+    const every = Math.max(1, Math.ceil(28 / this.cellWidth / 5) * 5);
+    const labels = [text(LEFT, this.timeline + 4, "step", style)];
+    for (let step = every; step <= this.rows; step += every) {
+      const x = LEFT + (step - 0.5) * this.cellWidth;
+      labels.push(text(x, this.timeline + 4, String(step), { ...style, anchor: "middle" }));
+    }
+    return labels;
+  }
+}
+
+function nameWidth(name) {
+  return measure(name, 12, "600") + 8;
+}
+
+function cellHeight(panel) {
+  if (panel.height < 4) return 14;
+  return panel.height > 60 ? 3 : panel.height > 24 ? 6 : 9;
 }

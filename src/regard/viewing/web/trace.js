@@ -1,4 +1,4 @@
-// A Trace: the JSON (version 2) that regard's Trace.to_json() writes, checked and ready for drawing.
+// A Trace: the JSON that Trace.to_json() writes, checked and ready for drawing, and where an element gets it from.
 
 /** Read a trace from its JSON text, from the parsed object, or from a result that has it as `trace`. */
 export function readTrace(written) {
@@ -73,4 +73,24 @@ function checkedImage(image) {
     throw new Error("The image of a trace must be a PNG or JPEG data URI.");
   }
   return image;
+}
+
+/** Read the JSON script inside an element, as soon as the page has been parsed, and pass its text on. */
+export function whenWritten(element, found) {
+  const read = () => {
+    const script = element.querySelector('script[type="application/json"]');
+    if (script) found(script.textContent);
+  };
+  // While a page is parsed, an element is created before its children are.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", read, { once: true });
+  else read();
+}
+
+/** Properties that were set before the element was defined hide its accessors: set them again, through those. */
+export function upgradeProperties(element, names) {
+  for (const name of names.filter((each) => Object.hasOwn(element, each))) {
+    const value = element[name];
+    delete element[name];
+    element[name] = value;
+  }
 }

@@ -1,10 +1,9 @@
 // <attention-view>: one trace in several elements, a tab for each. `elements="matrix lines heads"` says which.
 
+import { themeAround, THEMES, watchTheme } from "./colours.js";
 import { fill, html } from "./dom.js";
-import { upgradeProperties, whenWritten } from "./source.js";
-import { styleSheet } from "./styles.js";
-import { THEMES, themeAround, watchTheme } from "./theme.js";
-import { readTrace } from "./trace.js";
+import { styleSheet } from "./sheet.js";
+import { readTrace, upgradeProperties, whenWritten } from "./trace.js";
 
 /** Options that an element shares with the others. */
 const SHARED = ["map", "layer", "head", "name", "scale", "palette", "words", "hideSpecial"];

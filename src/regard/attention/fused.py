@@ -1,0 +1,186 @@
+"""Which kernel serves a call? `fused` decides it, here and nowhere else.
+
+Every kernel computes the same numbers (to rounding) as score, align and read in turn, which serve every other call.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from regard.attention import checks
+from regard.attention.align import Align, Local, LocalMonotonic, LocalPredictive, Soft, Softmax
+from regard.attention.mask import causal as causal_mask
+from regard.attention.memory import Attended, Memory
+from regard.attention.score import Product, Score, TanhSum
+from regard.errors import KernelError
+from regard.kernels.additive import prefers_gpu_kernels
+from regard.kernels.dot_product import dot_product_attention
+from regard.kernels.numerics import has_gpu_kernels
+
+Kernel = Literal["auto", "reference", "fused"]
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of attention, checked and broadcast: all that a kernel needs to know."""
+
+    query: Tensor
+    projected: Tensor
+    """The query as the score projects it."""
+    keys: Tensor
+    values: Tensor
+    mask: Tensor | None
+    score: Score
+    align: Align
+    kernel: Kernel
+    weights: bool
+    causal: bool
+    """Whether the last query stands at the last key and sees no later key; `mask` does not include this."""
+    state: Any
+    soft: Soft
+
+    def visible(self) -> Tensor | None:
+        """Return the mask, combined with the causal one if the call is causal."""
+        if not self.causal:
+            return self.mask
+        past = checks.check_past(self.query.shape[-2], self.keys.shape[-2])
+        earlier = causal_mask(self.query.shape[-2], past=past, device=self.values.device)
+        return earlier if self.mask is None else self.mask & earlier
+
+    def first_state(self) -> Any:
+        """Return the state of the alignment; in a causal call without one, that after the keys of the past."""
+        if not self.causal or self.state is not None:
+            return self.state
+        return self.align.start_at(self.keys.shape[-2] - self.query.shape[-2])
+
+
+def fused(call: Call) -> Attended | None:
+    """Compute a call by the kernel that serves it; None if there is none, or if the plain steps are faster."""
+    form, align, is_asked = call.score.form, type(call.align), call.kernel == "fused"
+    if not call.weights and call.kernel != "reference":
+        # A single query has no more logits than there are keys, so fusing saves nothing and the plain steps are faster.
+        if form == "product" and align is Softmax and (is_asked or call.query.shape[-2] > 1):
+            return _dot_product(call)
+        if has_gpu_kernels(call.projected) and has_gpu_kernels(call.values):
+            if form == "additive" and align is Softmax and (is_asked or prefers_gpu_kernels(call.projected, call.keys)):
+                return _additive_on_gpu(call)
+            if form in ("product", "additive") and align in (LocalMonotonic, LocalPredictive) and _fits_windows(call):
+                return _local_on_gpu(call)
+    if is_asked and form not in ("additive", "pairs"):
+        raise KernelError(_why_not_fused(call))
+    return None
+
+
+def _dot_product(call: Call) -> Attended:
+    """By torch's fused attention, on any device."""
+    if call.causal:
+        checks.check_past(call.query.shape[-2], call.keys.shape[-2])
+    scale = _scale(call.score, call.keys)
+    return Attended(dot_product_attention(call.projected, call.keys, call.values, scale, call.mask, causal=call.causal))
+
+
+def _additive_on_gpu(call: Call) -> Attended:
+    """By regard's kernels for additive scores, on a GPU."""
+    from regard.kernels.additive_gpu import additive_attention
+
+    query, keys, values, mask = _with_one_lead_axis(call)
+    context = additive_attention(query, keys, values, _direction(call.score), mask)
+    return Attended(context.view(*call.query.shape[:-1], values.shape[-1]))
+
+
+def _fits_windows(call: Call) -> bool:
+    """Whether the kernel of local attention serves the call.
+
+    It does not serve where deterministic results are required, nor an expanded memory, which would have to be copied.
+    """
+    if not (call.keys.is_contiguous() and call.values.is_contiguous() and has_gpu_kernels(call.keys)):
+        return False
+    from regard.kernels.local import MAX_WINDOW
+
+    window: int = call.align.window  # type: ignore[assignment]
+    return window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()
+
+
+def _local_on_gpu(call: Call) -> Attended:
+    """By regard's kernel for local-m and local-p, on a GPU."""
+    from regard.kernels.local import local_attention
+
+    align, state = call.align, call.first_state()
+    assert isinstance(align, Local)  # noqa: S101 - `fused` chose it
+    lead, num_queries = call.query.shape[:-2], call.query.shape[-2]
+    centre = align.centre(call.query, call.keys.shape[-2], call.visible(), state)
+    query, keys, values, mask = _with_one_lead_axis(call)
+    is_product = call.score.form == "product"
+    context = local_attention(
+        query,
+        keys,
+        values,
+        centre.reshape(lead.numel(), num_queries),
+        mask,
+        window=align.window,
+        sigma=align.sigma,
+        direction=None if is_product else _direction(call.score),
+        scale=_scale(call.score, keys) if is_product else 1.0,
+    )
+    context = context.view(*lead, num_queries, values.shape[-1])
+    return Attended(context, state=align.next_state(num_queries, state), extras={"centre": centre})
+
+
+def _with_one_lead_axis(call: Call) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Reshape projected queries, keys, values and the visible part of the mask to (b, ..., ...)."""
+    lead, mask = call.query.shape[:-2], call.visible()
+    if mask is not None:
+        mask = mask.expand(*lead, *mask.shape[-2:]).reshape(lead.numel(), *mask.shape[-2:])
+    query, keys, values = (
+        part.reshape(lead.numel(), *part.shape[-2:]) for part in (call.projected, call.keys, call.values)
+    )
+    return query, keys, values, mask
+
+
+def _scale(score: Score, keys: Tensor) -> float:
+    assert isinstance(score, Product)  # noqa: S101 - its form says so
+    return score.scale(keys.shape[-1])
+
+
+def _direction(score: Score) -> Tensor:
+    assert isinstance(score, TanhSum)  # noqa: S101 - its form says so
+    return score.direction
+
+
+def in_steps(score: Score, align: Align, memory: Memory) -> Callable[[Tensor], Tensor] | None:
+    """Return a function from a query (b, d) to its context (b, v), for a recurrence that asks one query a step.
+
+    It runs one kernel per step, on a GPU, for the softmax of additive scores and of products and up to MAX_KEYS keys;
+    None where that does not apply.
+    """
+    mask = memory.mask
+    if type(align) is not Softmax or memory.keys.ndim != 3:
+        return None
+    if not has_gpu_kernels(memory.keys) or not has_gpu_kernels(memory.values):
+        return None
+    from regard.kernels.steps import MAX_KEYS, Steps
+
+    if memory.num_keys > MAX_KEYS or (mask is not None and (mask.ndim != 3 or mask.shape[1] != 1)):
+        return None
+    allowed = None if mask is None else mask[:, 0].expand(memory.keys.shape[0], memory.num_keys)
+    if score.form == "additive":
+        steps = Steps(memory.keys, memory.values, allowed, _direction(score))
+    elif score.form == "product" and score.learned_query() is None:
+        steps = Steps(memory.keys, memory.values, allowed, scale=_scale(score, memory.keys))
+    else:
+        return None
+
+    def read(query: Tensor) -> Tensor:
+        return steps(score.project_query(query.unsqueeze(1)).squeeze(1))
+
+    return read
+
+
+def _why_not_fused(call: Call) -> str:
+    pair = f"{type(call.score).__name__} with {type(call.align).__name__}"
+    if call.weights and isinstance(call.score, Product) and type(call.align) is Softmax:
+        return f"The fused kernel of {pair} does not return weights. Use kernel='auto' or weights=False."
+    return f"There is no fused kernel for {pair}. Use kernel='auto'."
