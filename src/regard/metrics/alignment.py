@@ -7,12 +7,12 @@ A link (i, j) connects word i of the source with word j of the target, both coun
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from regard.errors import NonFiniteError, OptionError, ShapeError
+from regard.errors import OptionError, ShapeError
+from regard.metrics.attention import finite_array
 
 Link = tuple[int, int]
 Links = AbstractSet[Link]
@@ -83,7 +83,7 @@ def merge_subwords(
     source word, since attention to any of them is attention to the word, and averaged over the subwords of a target
     word. A subword of word -1, such as an end marker, is left out; its weight is not distributed to others.
     """
-    weights = _map(weights)
+    weights = finite_array(weights, "(target, source) weights", axes=2)
     if weights.shape != (len(target_words), len(source_words)):
         raise ShapeError(
             "merge_subwords needs the word of each subword, (target, source); got weights "
@@ -105,7 +105,7 @@ def links_from_weights(
     with a weight of at least `threshold`. With the first two, a threshold drops the links below it. A weight of 0 never
     gives a link.
     """
-    weights = _map(weights)
+    weights = finite_array(weights, "(target, source) weights", axes=2)
     if method not in METHODS:
         raise OptionError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
     if method == "threshold" and threshold is None:
@@ -160,15 +160,6 @@ def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
 def diagonal(n: int, m: int) -> set[Link]:
     """Return links along the diagonal, one for each of m target words among n source words: a baseline."""
     return {((2 * j + 1) * n // (2 * m), j) for j in range(m)} if n else set()
-
-
-def _map(weights: Any) -> Float[np.ndarray, "target source"]:
-    table = np.asarray(weights, dtype=np.float64)
-    if table.ndim != 2:
-        raise ShapeError(f"An alignment needs (target, source) weights; got shape {table.shape}.")
-    if not np.isfinite(table).all():
-        raise NonFiniteError("An alignment needs finite weights; some are NaN or infinite.")
-    return table
 
 
 def _membership(words: Sequence[int]) -> Float[np.ndarray, "pieces words"]:

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from regard.errors import OptionError, ShapeError
+from regard.metrics.attention import finite_array
 
 Predictor = Callable[[Sequence[str], Bool[np.ndarray, "m n"]], Float[np.ndarray, "m y"]]
 Scores = Float[np.ndarray, "n"]
@@ -234,8 +235,8 @@ def _iou(one: tuple[int, int], other: tuple[int, int]) -> float:
 
 
 def _vector(scores: Scores, length: int | None = None) -> Scores:
-    vector = np.asarray(scores, dtype=np.float64)
-    if vector.ndim != 1 or not len(vector) or (length is not None and len(vector) != length):
-        needed = "one score per token" if length is None else f"{length} scores, one per token"
-        raise ShapeError(f"There must be {needed}; got shape {vector.shape}.")
+    needed = "one score per token" if length is None else f"{length} scores, one per token"
+    vector = finite_array(scores, needed, axes=1, length=length)
+    if not len(vector):
+        raise ShapeError(f"There must be {needed}; got none.")
     return vector
