@@ -22,10 +22,29 @@ from torch import Tensor
 from regard.data.batches import CostBatches
 from regard.data.text import read_lines
 from regard.encoders.lstmn_reader import LSTMNReader
-from regard.kernels.lstmn import lstmn_reference
 from regard.layers.lstmn import LSTMN
 
 Run = Callable[[Tensor], Tensor]
+
+
+def plain_states(layer: LSTMN, words: Tensor) -> Tensor:
+    """The hidden states by the formulas, step by step, with the keys of the whole tape computed anew in each."""
+    inputs, size, recurrent = layer.project(words), layer.hidden, layer.recurrent.weight
+    hidden: list[Tensor] = []
+    memory: list[Tensor] = []
+    read = inputs.new_zeros(len(inputs), size)
+    read_memory = read
+    for step in inputs.unbind(1):
+        for_gates, for_query = step[:, : 4 * size], step[:, 4 * size :]
+        if hidden:
+            tape, query = torch.stack(hidden, dim=1), for_query + read @ recurrent[4 * size :].mT
+            matches = torch.tanh(tape @ layer.key_layer.weight.mT + query.unsqueeze(1)) @ layer.direction
+            weight = matches.softmax(-1).unsqueeze(-1)
+            read, read_memory = (weight * tape).sum(1), (weight * torch.stack(memory, dim=1)).sum(1)
+        entry, forget, out, candidate = (for_gates + read @ recurrent[: 4 * size].mT).chunk(4, dim=-1)
+        memory.append(torch.sigmoid(forget) * read_memory + torch.sigmoid(entry) * torch.tanh(candidate))
+        hidden.append(torch.sigmoid(out) * torch.tanh(memory[-1]))
+    return torch.stack(hidden, dim=1)
 
 
 def plain_loop(reader: LSTMNReader) -> Run:
@@ -34,8 +53,7 @@ def plain_loop(reader: LSTMNReader) -> Run:
     def run(words: Tensor) -> Tensor:
         states = words
         for layer in reader._layers():
-            inputs = layer.project(states)
-            states = lstmn_reference(inputs, layer.recurrent.weight, layer.key_layer.weight, layer.direction)[0]
+            states = plain_states(layer, states)
         return states
 
     return run

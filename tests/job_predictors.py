@@ -16,7 +16,7 @@ class Upper:
     """Writes lines in upper case, after whatever `fault` does about some of them."""
 
     fault: Callable[[str], None] | None = None
-    part_size: int = 4
+    chunk_size: int = 4
     json: bool = False
     log: Path | None = None
     """A file with a line for each line that was answered."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from document_models import small_document_classifier
-from file_makers import idx, image_bytes, lines, npy, npz, tar, zipped
+from file_makers import idx, image_bytes, lines, npz, tar, zipped
 from fuzzing import BOUNDED, Parser, repeat
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ from regard.data.alignments import read_gold, read_links
 from regard.data.captions import read_captions
 from regard.data.documents import BadRows, read_documents
 from regard.data.images import Images, open_image
-from regard.data.labelled_images import read_cifar10, read_idx, read_mnist, read_mosaics
+from regard.data.labelled_images import read_cifar10, read_idx, read_mnist
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
 from regard.data.public.newsgroups import prepare
 from regard.data.regions import read_regions
@@ -84,14 +84,6 @@ def mnist_with(name: str, path: Path) -> Any:
     return read_mnist(path.parent)
 
 
-def mosaics_with(path: Path) -> Any:
-    for name in ("data_batch_1.jpg", "test_batch.jpg"):
-        (path.parent / name).write_bytes(image_bytes("JPEG", size=(64, 32)))
-    (path.parent / "train_labels.npy").write_bytes(path.read_bytes())
-    (path.parent / "test_labels.npy").write_bytes(npy(np.arange(2)))
-    return read_mosaics(path.parent)
-
-
 def view_trace(path: Path) -> None:
     """Read a trace, and draw it in the terminal where it can be read."""
     shown = view(Trace.load(path))
@@ -127,16 +119,6 @@ TRACE = Trace.from_weights(
     ["the", "dog"], ["le", "chien", "."], [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], log_probs=[-1, 0, -2]
 )
 CAPTION = Trace.from_image(np.zeros((4, 6, 3), np.uint8), ["a", "dog"], np.full((2, 4), 0.25), choices=[0, 3])
-OLD_TRACE = {
-    "version": 1,
-    "kind": "text",
-    "source": ["a"],
-    "target": ["b", "c"],
-    "weights": [[1.0], [1.0]],
-    "extras": {},
-    "heads": [[[1], [1]]],
-    "head_names": ["h"],
-}
 CIFAR = np.arange(3 * 3073, dtype=np.uint8).tobytes()
 CIFAR_FILES = {
     f"cifar-10-batches-bin/{name}.bin": CIFAR for name in (*(f"data_batch_{n}" for n in range(1, 6)), "test_batch")
@@ -188,13 +170,11 @@ PARSERS = [
     Parser("mnist images", "x", idx(np.ones((4, 5, 5))), partial(mnist_with, "train-images-idx3-ubyte")),
     Parser("mnist labels", "x", idx(np.arange(4)), partial(mnist_with, "t10k-labels-idx1-ubyte")),
     Parser("cifar", "cifar-10-binary.tar.gz", tar(CIFAR_FILES, "w:gz"), lambda path: read_cifar10(path.parent)),
-    Parser("mosaic labels", "x.npy", npy(np.arange(2)), mosaics_with),
     *(Parser(f"image {kind} {mode}", f"a.{kind}", image_bytes(kind, mode), open_image) for kind, mode in IMAGES),
     Parser("images zip", "a.zip", zipped({"a.png": image_bytes("PNG"), "x/b.jpg": image_bytes("JPEG")}), read_images),
     Parser("images tar", "a.tar", tar({"a.png": image_bytes("PNG"), "x/b.jpg": image_bytes("JPEG")}), read_images),
     Parser("trace", "a.json", TRACE.to_json().encode(), view_trace, "json"),
     Parser("trace of an image", "a.json", CAPTION.to_json().encode(), view_trace, "json"),
-    Parser("old trace", "a.json", json.dumps(OLD_TRACE).encode(), view_trace, "json"),
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import refused
-from file_makers import image_bytes, npy, npz, tar, zipped
+from file_makers import image_bytes, npz, tar, zipped
 from PIL import Image
 from small_models import small_translator
 
@@ -20,7 +20,6 @@ import regard
 from regard import Trace
 from regard.data.documents import read_documents
 from regard.data.images import Images, open_image
-from regard.data.labelled_images import read_mosaics
 from regard.data.public.datasets import DATASETS
 from regard.data.public.download import SCHEMES
 from regard.data.word_vectors import read_vectors
@@ -107,16 +106,11 @@ def test_pickles_are_refused_and_not_run(tmp_path):
     torch.save({"state_dict": Evil(mark)}, tmp_path / "model" / "best.ckpt")
     objects = np.array([Evil(mark)], dtype=object)
     (tmp_path / "vectors.npz").write_bytes(npz(vectors=objects, words=np.array("a")))
-    for name in ("train_labels.npy", "test_labels.npy"):
-        (tmp_path / name).write_bytes(npy(objects))
-    for name in ("data_batch_1.jpg", "test_batch.jpg"):
-        (tmp_path / name).write_bytes(image_bytes("JPEG", size=(64, 32)))
     (tmp_path / "trace.json").write_bytes(payload)
     attempts = [
         lambda: regard.load(tmp_path / "model"),
         lambda: regard.load(tmp_path / "model" / "best.ckpt"),
         lambda: read_vectors(tmp_path / "vectors.npz", ["a"]),
-        lambda: read_mosaics(tmp_path),
         lambda: Trace.load(tmp_path / "trace.json"),
     ]
     for attempt in attempts:

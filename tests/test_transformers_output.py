@@ -9,7 +9,7 @@ import torch
 
 from regard import Trace
 from regard.errors import OptionError, ShapeError
-from regard.trace.transformers_output import plain_tokens
+from regard.trace.subwords import plain_tokens
 
 
 class Tokenizer:

@@ -79,7 +79,7 @@ class Field:
         try:
             return _checked(value, self.kind)
         except (ValidationError, TypeError, ValueError) as error:
-            near = _nearest(value, _choices(self.kind))
+            near = nearest_hint(value, _choices(self.kind))
             raise OptionError(f"{self.name} must be {self.allowed}; got {value!r:.200}.{near}") from error
 
     def parse(self, text: str) -> Any:
@@ -114,7 +114,7 @@ class Checked:
 
 def fields_of(config: type[Any]) -> tuple[Field, ...]:
     """The fields of a config class, in order."""
-    return _fields_of(cast(Any, config))
+    return _fields_of(cast(Any, config))  # of the class as a value that has a hash, which mypy denies it
 
 
 @cache
@@ -149,7 +149,7 @@ def parse_values(config: type[Checked], texts: Mapping[str, str], place: str) ->
     for key, text in texts.items():
         name = key.replace("-", "_")
         if name not in known:
-            near = _nearest(name, known)
+            near = nearest_hint(name, known)
             hint = near or f" Its fields are {', '.join(known)}."
             raise OptionError(f"There is no field {place}{key}.{hint}")
         if not isinstance(text, str):
@@ -177,16 +177,11 @@ def own_parts(config: Checked) -> dict[str, str]:
     }
 
 
-def nearest_hint(name: Any, names: Iterable[str]) -> str:
-    """ " Did you mean 'x'?", where a name is close to one of `names`; otherwise nothing."""
-    return _nearest(name, names)
-
-
 def _refuse_unknown(values: Mapping[str, Any], known: Iterable[str], place: str) -> None:
     known = list(known)
     for key in values:
         if key not in known:
-            hint = _nearest(key, known) or f" Its fields are {', '.join(known)}."
+            hint = nearest_hint(key, known) or f" Its fields are {', '.join(known)}."
             raise OptionError(f"{place}: there is no field {key!r:.200}.{hint}")
 
 
@@ -273,8 +268,9 @@ def _number(value: float | int) -> str:
     return str(value) if isinstance(value, int) else f"{value:g}"
 
 
-def _nearest(value: Any, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(value)[:200], list(names), n=1)
+def nearest_hint(name: Any, names: Iterable[str]) -> str:
+    """ " Did you mean 'x'?", where a name is close to one of `names`; otherwise nothing."""
+    near = difflib.get_close_matches(str(name)[:200], list(names), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -1,4 +1,4 @@
-"""What regard raises: each error echoes the values it was given and names the fix."""
+"""The exceptions of regard. Each message repeats the offending value and says how to fix it."""
 
 from typing import ClassVar
 
@@ -7,7 +7,7 @@ MAX_MESSAGE = 2000
 
 
 class RegardWarning(UserWarning):
-    """What a user should know about, although regard goes on."""
+    """Warns of a problem that does not stop the computation."""
 
 
 class RegardError(Exception):
@@ -60,7 +60,7 @@ class TrainingError(RegardError, RuntimeError):
 
 
 class WorkerError(RegardError, RuntimeError):
-    """A process that died while it did its part of a job, and whose work could not be done by another."""
+    """A worker process died and its work could not be reassigned."""
 
     status = 1
 

@@ -41,7 +41,7 @@ def find_part(path: str) -> Any:
 
 
 def build_part(path: str, sizes: Mapping[str, Any]) -> Any:
-    """Call the class or function at an import path with those of the `sizes` that its parameters ask for by name."""
+    """Instantiate the class or function at an import path, passing the `sizes` that match its parameter names."""
     factory = find_part(path)
     if not callable(factory):
         raise OptionError(f"{path!r} is {factory!r}, which is neither a class nor a function.")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import corpus_draft
+from regard.data import corpus as corpus_module
 from regard.data.corpus import Corpus, Report
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
@@ -73,7 +73,7 @@ def test_pairs_are_indexed_as_in_a_list(tokenizer, folder):
 def test_the_chunk_size_makes_no_difference(tokenizer, tmp_path, monkeypatch):
     pairs = [*PAIRS, ("", "un"), ("un " * 9, "un")]
     whole = build(pairs, tokenizer, tmp_path / "whole", max_length=8)
-    monkeypatch.setattr(corpus_draft, "CHUNK", 2)
+    monkeypatch.setattr(corpus_module, "CHUNK", 2)
     parts = build(pairs, tokenizer, tmp_path / "parts", max_length=8)
     assert as_lists(whole) == as_lists(parts)
     assert whole.report == parts.report
@@ -211,8 +211,8 @@ def test_two_processes_that_build_the_same_corpus_do_so_one_after_the_other(toke
 @pytest.mark.parametrize("linked", [False, True], ids=["plain", "linked"])
 @pytest.mark.parametrize("saved", ["always", "when interrupted", "never"])
 def test_an_interrupted_build_goes_on_where_it_stopped(tokenizer, folder, tmp_path, monkeypatch, linked, saved):
-    monkeypatch.setattr(corpus_draft, "CHUNK", 7)
-    monkeypatch.setattr(corpus_draft, "SAVE_SECONDS", -1 if saved == "always" else 1e9)
+    monkeypatch.setattr(corpus_module, "CHUNK", 7)
+    monkeypatch.setattr(corpus_module, "SAVE_SECONDS", -1 if saved == "always" else 1e9)
     pairs = [(*pair, np.zeros((i % 3, 2), np.int64)) if linked else pair for i, pair in enumerate([*PAIRS, ("", "un")])]
     whole = build(pairs, tokenizer, tmp_path / "whole", linked=linked)
     encoded = []
@@ -226,7 +226,7 @@ def test_an_interrupted_build_goes_on_where_it_stopped(tokenizer, folder, tmp_pa
 
     monkeypatch.setattr(Tokenizer, "encode_batch", lambda self, texts: encode(self, texts, stop_after=98))
     if saved == "never":
-        monkeypatch.setattr(corpus_draft.CorpusDraft, "_save", lambda self, parts: None)
+        monkeypatch.setattr(corpus_module.CorpusDraft, "_save", lambda self, parts: None)
     with pytest.raises((KeyboardInterrupt, SystemExit)):
         build(pairs, tokenizer, folder, fingerprint="these", linked=linked)
     with pytest.raises(DataError, match="no complete corpus"):
@@ -245,7 +245,7 @@ def test_an_interrupted_build_goes_on_where_it_stopped(tokenizer, folder, tmp_pa
 
 
 def test_the_draft_of_other_pairs_is_not_continued(tokenizer, folder, monkeypatch):
-    monkeypatch.setattr(corpus_draft, "CHUNK", 7)
+    monkeypatch.setattr(corpus_module, "CHUNK", 7)
 
     def interrupted():
         yield from PAIRS[:50]
@@ -273,7 +273,7 @@ def test_a_corpus_without_pairs_is_refused(tokenizer, folder):
 
 
 def test_memory_does_not_grow_with_the_corpus(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus_draft, "CHUNK", 64)
+    monkeypatch.setattr(corpus_module, "CHUNK", 64)
     peaks = []
     for count in (256, 256, 4096):
         tracemalloc.start()

@@ -131,4 +131,7 @@ def test_sentences_of_any_script():
     assert split_sentences("你好。我很好\uff01") == ["你好。", "我很好\uff01"]
     assert split_sentences("One<br /><br />Two") == ["One", "Two"]
     assert split_sentences("a b\n\nc\nd", lines=True) == ["a b", "c", "d"]
+    assert split_sentences("a\rb\r\nc\u2028d\x0be", lines=True) == ["a\rb", "c\u2028d\x0be"], (
+        "as `read_lines` reads a file"
+    )
     assert split_sentences(" \n ") == []

@@ -178,7 +178,7 @@ def test_invalid_features_are_explained(tmp_path, images):
         FeatureStore.build(tmp_path / "b", images, NAMES, lambda p: 1e9 * encode(p), **KIND)
     with pytest.raises(OptionError, match=r"at least one image, .*got 0 images"):
         FeatureStore.build(tmp_path / "c", images, [], encode, **KIND)
-    with pytest.raises(DataError, match="no feature store"):
+    with pytest.raises(DataError, match="no complete feature store"):
         FeatureStore.open(tmp_path / "nowhere")
 
 
@@ -189,7 +189,7 @@ def test_a_damaged_store_is_not_opened(tmp_path, images):
     with pytest.raises(DataError, match="has 7 bytes"):
         FeatureStore.open(folder)
     (folder / "meta.json").write_text('{"regard_features": 99}')
-    with pytest.raises(DataError, match="feature format 99; this version of regard reads format 2"):
+    with pytest.raises(DataError, match="feature store format 99; this version reads format 2"):
         FeatureStore.open(folder)
 
 

@@ -38,7 +38,7 @@ def test_gold_alignments_are_read_plain_or_compressed(tmp_path, suffix):
 def test_an_invalid_line_is_named(tmp_path, line, message):
     path = tmp_path / "gold.jsonl"
     path.write_text('{"src": [], "tgt": [], "sure": []}\n\n' + line)
-    with pytest.raises(DataError, match=f"line 3: .*{message}"):
+    with pytest.raises(DataError, match=f"line 3 should be .*{message}"):
         read_gold(path)
 
 

@@ -23,10 +23,10 @@ def test_trees_have_words_labels_and_phrases(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("It works", "line 1 does not begin with a bracket"),
-        ("(3 (2 It) (4 works)", "line 1 has a bracket that is not closed"),
-        ("(3 (2 It) extra word)", "line 1 is not a labelled tree"),
-        ("(3)", "line 1 is not a labelled tree"),
+        ("It works", r"line 1 .*\(it does not begin with a bracket\)"),
+        ("(3 (2 It) (4 works)", r"line 1 .*\(it has a bracket that is not closed\)"),
+        ("(3 (2 It) extra word)", "line 1 should be a labelled tree.*a node has a label, and one word"),
+        ("(3)", "line 1 should be a labelled tree.*a node has a label, and one word"),
     ],
 )
 def test_broken_trees_are_named_by_their_line(tmp_path, line, message):
@@ -52,7 +52,7 @@ def test_inference_pairs_come_from_tables_and_from_json_lines(tmp_path):
     )
     assert list(read_inference(tmp_path / "a.tsv")) == list(read_inference(tmp_path / "a.jsonl")) == [pair]
     (tmp_path / "b.tsv").write_text("entailment\tA man sleeps.\n")
-    with pytest.raises(DataError, match=r"line 1 has 2 columns; it should be label<TAB>premise<TAB>hypothesis"):
+    with pytest.raises(DataError, match=r"line 1 should be label<TAB>premise<TAB>hypothesis \(it has 2 columns\)"):
         list(read_inference(tmp_path / "b.tsv"))
     (tmp_path / "b.jsonl").write_text("[1]\n")
     with pytest.raises(DataError, match="line 1 should be a JSON object with sentence1"):
@@ -69,5 +69,5 @@ def test_tagged_words_and_labelled_lines(tmp_path):
     path.write_text("good\ta fine film\n")
     assert list(read_labelled(path)) == [Labelled(("a fine film",), "good")]
     path.write_text("good\n")
-    with pytest.raises(DataError, match="line 1 has 1 column;"):
+    with pytest.raises(DataError, match=r"line 1 should be label<TAB>text \(it has 1 column\)"):
         list(read_labelled(path))

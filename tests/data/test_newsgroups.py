@@ -97,7 +97,7 @@ def test_missing_and_invalid_files_are_explained(tmp_path):
         prepare(tmp_path, tmp_path / "out")
     write(tmp_path / "test.jsonl", [])
     (tmp_path / "train.jsonl").write_text('{"id": 1}\n')
-    with pytest.raises(DataError, match="line 1 is not a post"):
+    with pytest.raises(DataError, match="line 1 should be a post"):
         prepare(tmp_path, tmp_path / "out")
     with pytest.raises(OptionError, match="words=0"):
         prepare(tmp_path, tmp_path / "out", words=0)

@@ -73,6 +73,13 @@ def test_a_phrase_is_found_where_it_begins_or_else_where_it_first_occurs():
     assert Phrase(0, 0, "a cat", ()).end_in("a dog") is None
 
 
+def test_a_phrase_ends_where_it_does_if_lower_case_changes_the_length_of_the_caption():
+    caption = "İİİ sees a DOG"
+    assert Phrase(0, 0, "a dog", ()).end_in(caption) == len(caption)
+    assert Phrase(0, 9, "a dog", ()).end_in(caption) == len(caption)
+    assert Phrase(0, 0, "i\u0307i\u0307i\u0307", ()).end_in(caption) == 3
+
+
 def test_the_files_of_flickr30k_entities_are_read(tmp_path):
     for name in ("Annotations", "Sentences"):
         (tmp_path / name).mkdir()
@@ -88,10 +95,13 @@ def test_the_files_of_flickr30k_entities_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        ("img\t0\t0\ta man\t1\t1\t2", "line 1: a row has 8 columns.*got 7"),
-        ("img\t0\tx\ta man\t1\t1\t2\t2", "line 1: caption, character and corners are numbers"),
-        ("img\t0\t0\ta man\t9\t1\t2\t2", "line 1: a box is 0 <= x1 <= x2.*got 9, 1, 2, 2"),
-        ("img\t0\t0\ta man\tnan\t1\t2\t2", "line 1: a box"),
+        (
+            "img\t0\t0\ta man\t1\t1\t2",
+            r"line 1 should be image, caption, .* y2, separated by tabs \(it has 7 columns\)",
+        ),
+        ("img\t0\tx\ta man\t1\t1\t2\t2", "line 1 should be image, caption, .*invalid literal for int.*'x'"),
+        ("img\t0\t0\ta man\t9\t1\t2\t2", "line 1 should be .*a box has 0 <= x1 <= x2.*, not 9, 1, 2, 2"),
+        ("img\t0\t0\ta man\tnan\t1\t2\t2", "line 1 should be .*a box has"),
         ("img\t-1\t-1\ta man\t1\t1\t2\t2", "no phrase with a box"),
     ],
 )

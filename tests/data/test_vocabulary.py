@@ -5,7 +5,7 @@ import json
 import pytest
 
 from regard.data.tokenizer import SPECIALS, UNKNOWN
-from regard.data.vocabulary import Vocabulary, join_words, split_words
+from regard.data.vocabulary import Vocabulary, join_words, treebank_words
 from regard.errors import DataError, OptionError
 
 
@@ -22,7 +22,7 @@ from regard.errors import DataError, OptionError
     ],
 )
 def test_text_is_split_as_in_treebanks(text, words):
-    assert split_words(text) == words.split()
+    assert treebank_words(text) == words.split()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_text_is_split_as_in_treebanks(text, words):
     ],
 )
 def test_split_words_are_joined_again(text):
-    assert join_words(split_words(text)) == text
+    assert join_words(treebank_words(text)) == text
 
 
 def test_frequent_words_come_first_and_ties_are_sorted():

@@ -103,8 +103,8 @@ def test_a_killed_job_continues_and_each_line_is_answered_once(folder):
     assert done.skipped_files == 1
     check_outputs(folder)
     lines = (folder / "log").read_text().splitlines()
-    # The worker itself lives on until it finds the pipe closed, and completes the part that it was answering.
-    assert len(lines) - len(set(lines)) in (0, predictor.part_size)
+    # The worker itself lives on until it finds the pipe closed, and completes the chunk that it was answering.
+    assert len(lines) - len(set(lines)) in (0, predictor.chunk_size)
     assert len(set(lines)) == 72
 
 
@@ -112,7 +112,7 @@ def test_a_job_that_continues_with_parts_of_another_size_answers_each_line_once(
     with pytest.raises(WorkerError):
         run(job_of(folder, Upper(DieAlways("a.txt 17"))), workers=1)
     assert list((folder / "out" / ".regard" / "files" / "a.txt" / "parts").iterdir())
-    run(job_of(folder, Upper(part_size=3)), workers=1)
+    run(job_of(folder, Upper(chunk_size=3)), workers=1)
     check_outputs(folder)
 
 
@@ -158,13 +158,13 @@ def test_parts_are_read_only_when_a_worker_is_free(folder):
     job = job_of(folder, Upper())
     taken = []
 
-    def parts():
+    def chunks():
         for file in job.inputs:
-            for part in job.outputs.read_parts(file, 4):
-                taken.append(part)
-                yield part
+            for chunk in job.outputs.read_chunks(file, 4):
+                taken.append(chunk)
+                yield chunk
 
-    answered = run_processes(job, parts(), workers=2)
+    answered = run_processes(job, chunks(), workers=2)
     for done in range(1, 10):
         next(answered)
         assert len(taken) <= done + 2

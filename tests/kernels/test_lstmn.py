@@ -7,7 +7,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.kernels import lstmn as module
-from regard.kernels.lstmn import lstmn, lstmn_reference
+from regard.kernels.lstmn import lstmn
+from regard.layers.lstmn import LSTMN
 
 SIZES = {"prime": (3, 7, 5, 11), "one_word": (2, 1, 3, 2), "two_words": (1, 2, 2, 3)}
 
@@ -16,6 +17,15 @@ def tensors(size, dtype=torch.float64):
     batch, length, hidden, dim = size
     shapes = [(batch, length, 4 * hidden + dim), (4 * hidden + dim, hidden), (dim, hidden), (dim,)]
     return [(torch.randn(shape, dtype=dtype) * shape[-1] ** -0.5).requires_grad_() for shape in shapes]
+
+
+def by_steps(inputs, recurrent, key_layer, direction, span=0):
+    """The recurrence step by step, with these parameters."""
+    layer = LSTMN(1, recurrent.shape[1], attention_dim=len(direction), span=span).to(inputs)
+    del layer.key_layer.weight, layer.direction
+    layer.key_layer.weight, layer.direction = key_layer, direction
+    tapes = layer.recur_by_steps(inputs, recurrent, weights=True)
+    return tapes.hidden, tapes.memory, tapes.weights
 
 
 def gradients(outputs, inputs):
@@ -27,7 +37,7 @@ def gradients(outputs, inputs):
 @pytest.mark.parametrize(("size", "span"), [*product(SIZES, [0, 1, 3])])
 def test_states_weights_and_gradients_equal_the_reference(size, span):
     inputs = tensors(SIZES[size])
-    found, wanted = lstmn(*inputs, span), lstmn_reference(*inputs, span)
+    found, wanted = lstmn(*inputs, span), by_steps(*inputs, span)
     torch.testing.assert_close(found, wanted)
     if size != "one_word":
         torch.testing.assert_close(gradients(found, inputs), gradients(wanted, inputs))
@@ -74,7 +84,7 @@ def test_no_tensor_has_the_features_of_all_pairs_of_words():
         gradients(lstmn(*inputs), inputs)
     assert seen.elements <= batch * length * max(length, 4 * hidden + dim)
     with Largest() as seen:
-        gradients(lstmn_reference(*inputs), inputs)
+        gradients(by_steps(*inputs), inputs)
     assert seen.elements < batch * length * length * dim
 
 
@@ -82,7 +92,7 @@ def test_half_precision_is_computed_in_float32():
     inputs = [part.detach().bfloat16().requires_grad_() for part in tensors(SIZES["prime"])]
     with torch.autocast("cpu", torch.bfloat16):
         found = lstmn(*inputs)
-    wanted = lstmn_reference(*(part.double() for part in inputs))
+    wanted = by_steps(*(part.double() for part in inputs))
     assert found[0].dtype == torch.bfloat16
     assert found[2].dtype == torch.float32
     torch.testing.assert_close(found[0].double(), wanted[0], rtol=0.01, atol=0.01)
@@ -94,18 +104,16 @@ def test_half_precision_is_computed_in_float32():
 @pytest.mark.parametrize(("size", "span"), [((1, 18, 3, 5), 0), ((2, 4, 37, 67), 0), ((2, 6, 3, 5), 2)])
 def test_the_kernels_equal_the_reference_in_poisoned_buffers(size, span, monkeypatch):
     pytest.importorskip("triton", reason="Triton is there on Linux only")
-    from regard.kernels import lstmn_gpu
-
     device = "cuda" if torch.cuda.is_available() else "cpu"
     new_empty, empty_like = torch.Tensor.new_empty, torch.empty_like
-    monkeypatch.setattr(module, "_steps", lambda *_: lstmn_gpu)
-    monkeypatch.setattr(lstmn_gpu, "PROGRAMS", 2 * size[0])
+    monkeypatch.setattr(module, "has_gpu_kernels", lambda tensor: tensor.dtype != torch.float64)
+    monkeypatch.setattr(module, "PROGRAMS", 2 * size[0])
     monkeypatch.setattr(torch.Tensor, "new_empty", lambda *a, **k: new_empty(*a, **k).fill_(torch.nan))
     monkeypatch.setattr(torch, "empty_like", lambda *a, **k: empty_like(*a, **k).fill_(torch.nan))
     inputs = [part.detach().to(device).requires_grad_() for part in tensors(size, torch.float32)]
     exact = [part.detach().double().requires_grad_() for part in inputs]
     found = lstmn(*inputs, span)
-    wanted = lstmn_reference(*exact, span)
+    wanted = by_steps(*exact, span)
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
     for one, other in zip(gradients(found, inputs), gradients(wanted, exact), strict=True):

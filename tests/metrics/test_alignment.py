@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regard.errors import NonFiniteError, OptionError, ShapeError
@@ -109,6 +109,27 @@ def test_growing_adds_neighbours_of_words_without_a_link():
     assert join(forward, backward) == {(0, 0), (1, 1), (2, 1), (3, 2)}
     # Then (4, 4), whose words are both free; after it (4, 5) and (6, 0) have a word that is taken.
     assert join(forward, backward, "grow-diag-final-and") == join(forward, backward) | {(4, 4)}
+
+
+@given(LINKS, LINKS)
+@example({(0, 0), (1, 1), (2, 2), (1, 2)}, {(0, 0), (2, 2), (2, 1), (3, 1)})
+def test_growing_scans_word_by_word_until_nothing_is_added(forward, backward):
+    """The pseudo-code of Koehn's GROW-DIAG, word for word: English words are those of the target."""
+    union, alignment = forward | backward, forward & backward
+    added = True
+    while added:
+        added = False
+        for e in range(5):
+            for f in range(7):
+                if (f, e) not in alignment:
+                    continue
+                for e_step, f_step in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
+                    e_new, f_new = e + e_step, f + f_step
+                    aligned_e, aligned_f = {e for _, e in alignment}, {f for f, _ in alignment}
+                    if (e_new not in aligned_e or f_new not in aligned_f) and (f_new, e_new) in union:
+                        alignment.add((f_new, e_new))
+                        added = True
+    assert join(forward, backward) == alignment
 
 
 @given(LINKS, LINKS)

@@ -8,10 +8,11 @@ from regard.errors import OptionError, ShapeError
 from regard.metrics.faithfulness import (
     agreement,
     attended_effect,
+    auprc,
     average_precision,
-    bootstrap,
     erasure,
-    iou_f1,
+    f1,
+    iou_scores,
     kendall_tau,
     leave_one_out,
     permutation_test,
@@ -103,9 +104,29 @@ def test_token_and_span_f1_by_hand():
     assert spans(gold) == [(1, 4), (6, 7)]
     assert spans(predicted) == [(1, 3), (5, 6)]
     assert token_f1(predicted, gold) == pytest.approx(2 * 2 / (3 + 4))
-    assert iou_f1(spans(predicted), spans(gold)) == pytest.approx(0.5)  # one span of two matches, on both sides
-    assert iou_f1([], spans(gold)) == 0.0
+    assert iou_scores(spans(predicted), spans(gold)) == (0.5, 0.5)  # one span of two matches, on both sides
+    assert iou_scores([], spans(gold)) == (0.0, 0.0)
+    assert f1(0.5, 0.5) == pytest.approx(0.5)
+    assert f1(0.0, 0.0) == 0.0
     assert token_f1(~gold, gold) == 0.0
+
+
+def test_the_iou_f1_of_eraser_is_that_of_mean_precision_and_recall():
+    """Its rationale benchmark averages precision and recall over documents; the mean of their F1 is another number."""
+    documents = [([(0, 2)], [(0, 2)]), ([(0, 2), (4, 5), (6, 7)], [(0, 2)]), ([(0, 1)], [(3, 4)])]
+    precisions, recalls = zip(*(iou_scores(predicted, gold) for predicted, gold in documents), strict=True)
+    assert (precisions, recalls) == ((1, 1 / 3, 0), (1, 1, 0))
+    assert f1(np.mean(precisions), np.mean(recalls)) == pytest.approx(2 * (4 / 9) * (2 / 3) / (4 / 9 + 2 / 3))
+    assert np.mean([f1(*each) for each in zip(precisions, recalls, strict=True)]) == pytest.approx((1 + 1 / 2) / 3)
+
+
+def test_auprc_is_the_trapezoid_from_recall_0_and_precision_1_and_not_average_precision():
+    gold = np.array([True, False, True, False])
+    scores = np.array([4.0, 3.0, 2.0, 1.0])
+    assert auprc(scores, gold) == pytest.approx(0.5 * 1 + 0.5 * (1 / 2 + 2 / 3) / 2)
+    assert average_precision(scores, gold) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+    assert auprc(np.array([4.0, 1.0, 3.0, 2.0]), gold) == 1.0
+    assert auprc(np.ones(4), gold) == 0.75  # without any ranking: halfway from 1 to the share of marked tokens
 
 
 def test_average_precision_by_hand():
@@ -118,22 +139,11 @@ def test_average_precision_by_hand():
 def test_agreement_is_perfect_for_scores_that_are_the_rationale(as_a_user):
     gold = np.array([0, 0, 1, 1, 0], dtype=bool)
     found = agreement(gold.astype(float), gold)
-    assert (found.token_f1, found.iou_f1, found.auprc) == (1.0, 1.0, 1.0)
+    assert (found.token_f1, found.iou_f1, found.auprc, found.average_precision) == (1.0, 1.0, 1.0, 1.0)
     with pytest.raises(OptionError, match="at least one token is marked"):
         agreement(np.ones(5), np.zeros(5, dtype=bool))
     with pytest.raises(ShapeError, match="5 scores"):
         agreement(np.ones(4), gold)
-
-
-def test_the_interval_holds_the_mean_and_shrinks_with_more_values():
-    random = np.random.default_rng(1)
-    few, many = random.standard_normal(20), random.standard_normal(2000)
-    mean, low, high = bootstrap(few.tolist())
-    assert low < mean < high
-    _, lower, higher = bootstrap(many.tolist())
-    assert higher - lower < (high - low) / 4
-    assert higher - lower == pytest.approx(2 * 1.96 / np.sqrt(2000), rel=0.15)
-    assert bootstrap([0.5, 0.5]) == (0.5, 0.5, 0.5)
 
 
 def test_the_effect_of_attended_parts_is_compared_with_that_of_any_part():

@@ -12,10 +12,11 @@ from regard.worlds.babel import LANGUAGES, Pair, crossing, pairs, statistics
 from regard.worlds.babel.adjectives import FIELDS, ORIGINS, QUALITIES, TIMES
 from regard.worlds.babel.corpus import RENDERERS, link
 from regard.worlds.babel.lexicon import Adjective, Noun, Verb
-from regard.worlds.babel.meaning import STRIDE, Clause, Period, Phrase, Sentence, key, split_of, template
+from regard.worlds.babel.meaning import STRIDE, Clause, Period, Phrase, Sentence, key, template
 from regard.worlds.babel.nouns import NOUNS
 from regard.worlds.babel.sampling import Sampler
 from regard.worlds.babel.verbs import DITRANSITIVE, INTRANSITIVE, SAYING, STATIVE, TRANSITIVE
+from regard.worlds.splits import NINETY, split_of
 
 DIRECTIONS = list(permutations(LANGUAGES, 2))
 # For thousands of sentences, checking each signature would take most of the time.
@@ -258,7 +259,7 @@ def test_the_same_seed_gives_the_same_pairs():
 def test_the_splits_share_no_meaning():
     splits: dict[str, set[str]] = {}
     for meaning in meanings(20_000):
-        splits.setdefault(split_of(meaning), set()).add(key(meaning))
+        splits.setdefault(split_of(key(meaning), NINETY), set()).add(key(meaning))
     assert set(splits) == {"train", "valid", "test"}
     assert not splits["train"] & splits["test"]
     assert not splits["train"] & splits["valid"]
@@ -272,7 +273,7 @@ def test_no_sentence_is_in_two_splits_even_where_meanings_sound_the_same(languag
     homes: dict[tuple[str, ...], set[str]] = {}
     sampler = Sampler(Random(7))  # noqa: S311
     for meaning in (sampler.sentence(1) for _ in range(20_000)):
-        homes.setdefault(translate(meaning, language, language).source, set()).add(split_of(meaning))
+        homes.setdefault(translate(meaning, language, language).source, set()).add(split_of(key(meaning), NINETY))
     assert not [source for source, splits in homes.items() if len(splits) > 1]
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from regard.errors import OptionError
 from regard.worlds.scenes import VOCABULARY, Scene, contact_sheet, scenes, statistics
-from regard.worlds.scenes.meaning import COLOURS, NUMBERS, PLACES, SHAPES, SIZES, Group, Meaning, describe, split_of
+from regard.worlds.scenes.meaning import COLOURS, NUMBERS, PLACES, SHAPES, SIZES, Group, Meaning, describe
 from regard.worlds.scenes.rendering import RGB, render
 from regard.worlds.scenes.sampling import JITTER, RADII, Sampler, SceneObject
 from regard.worlds.scenes.shapes import INSIDE, masks
+from regard.worlds.splits import NINETY, split_of
 
 # For thousands of scenes, checking each signature would take most of the time.
 in_bulk = pytest.mark.usefixtures("as_a_user")
@@ -145,7 +146,7 @@ def test_the_gates_hold():
 def test_the_splits_share_no_meaning():
     splits: dict[str, set[str]] = {}
     for meaning, _ in sample(5000, seed=2):
-        splits.setdefault(split_of(meaning), set()).add(" ".join(word for word, _ in describe(meaning)))
+        splits.setdefault(split_of(meaning.caption, NINETY), set()).add(meaning.caption)
     assert set(splits) == {"train", "valid", "test"}
     assert not splits["train"] & splits["test"]
     assert not splits["train"] & splits["valid"]

@@ -94,7 +94,7 @@ def test_simple_rules_fail():
 
 
 def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(OptionError, match="split must be one of train, valid, test; got 'dev'"):
+    with pytest.raises(OptionError, match="stories has no split 'dev'; choose from train, valid, test"):
         stories(split="dev")
     with pytest.raises(OptionError, match="at least one sentence"):
         statistics(count=0)

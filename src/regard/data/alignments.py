@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from regard.data.text import read_lines
+from regard.data.text import parsed, read_lines
 from regard.errors import DataError
 from regard.metrics.alignment import GoldAlignment
 
@@ -44,16 +44,8 @@ def read_gold(path: str | os.PathLike[str]) -> list[GoldAlignment]:
     A line is {"src": [...], "tgt": [...], "sure": [[i, j], ...], "possible": [[i, j], ...]} with links counted from 0;
     `possible` may leave out the sure links.
     """
-    pairs = []
-    for number, line in enumerate(read_lines(path), 1):
-        if line.strip():
-            try:
-                pairs.append(_parse(json.loads(line)))
-            except (TypeError, ValueError, OverflowError, RecursionError) as error:
-                raise DataError(
-                    f"{path}, line {number}: {error}. A line must be an object with src and tgt (lists of words) and "
-                    "sure and possible (lists of [i, j], counted from 0)."
-                ) from error
+    expected = "an object with src and tgt (lists of words) and sure and possible (lists of [i, j], counted from 0)"
+    pairs = list(parsed(path, _gold, expected))
     if not pairs:
         raise DataError(f"{path} holds no aligned sentence pairs: it is empty.")
     if not any(pair.possible for pair in pairs):
@@ -61,7 +53,8 @@ def read_gold(path: str | os.PathLike[str]) -> list[GoldAlignment]:
     return pairs
 
 
-def _parse(fields: Any) -> GoldAlignment:
+def _gold(line: str) -> GoldAlignment:
+    fields: Any = json.loads(line)
     if missing := {"src", "tgt", "sure"} - set(fields):
         raise ValueError(f"it is without {', '.join(sorted(missing))}")
     for side in ("src", "tgt"):

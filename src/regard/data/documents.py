@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.data.text import MAX_FILE_BYTES, read_limited, read_lines, well_formed
+from regard.data.text import MAX_FILE_BYTES, read_limited, read_lines, reading, well_formed
 from regard.errors import DataError, counted
 
 Format = Literal["auto", "csv", "tsv", "jsonl", "folders"]
@@ -243,22 +243,17 @@ def _archive_of(path: Path) -> tuple[Path, str] | None:
 def _archive_files(archive: Path, inside: str) -> Iterator[tuple[str, str, bytes]]:
     """The files of an archive, in its order, without unpacking it; a class is the folder that holds a file."""
     prefix = f"{inside.strip('/')}/" if inside else ""
-    try:
-        with tarfile.open(archive, "r|*") as opened:
-            for member in opened:
-                name = member.name.removeprefix("./")
-                parts = name.removeprefix(prefix).split("/")
-                if not (member.isfile() and name.startswith(prefix) and len(parts) >= 2) or parts[-2] == _UNLABELLED:
-                    continue
-                if prefix and len(parts) != 2:
-                    continue
-                stream = opened.extractfile(member)
-                if stream is not None:
-                    yield f"{archive}/{name}", parts[-2], read_limited(stream, f"{archive}/{name}")
-    except DataError:
-        raise
-    except Exception as error:  # tarfile raises nearly anything for a damaged archive
-        raise DataError(f"{archive} cannot be read: {error}. Download it again.") from error
+    with reading(archive), tarfile.open(archive, "r|*") as opened:
+        for member in opened:
+            name = member.name.removeprefix("./")
+            parts = name.removeprefix(prefix).split("/")
+            if not (member.isfile() and name.startswith(prefix) and len(parts) >= 2) or parts[-2] == _UNLABELLED:
+                continue
+            if prefix and len(parts) != 2:
+                continue
+            stream = opened.extractfile(member)
+            if stream is not None:
+                yield f"{archive}/{name}", parts[-2], read_limited(stream, f"{archive}/{name}")
 
 
 def _labels(names: Iterable[str]) -> set[str]:

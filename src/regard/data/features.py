@@ -6,38 +6,27 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float16, UInt8
+from jaxtyping import Float, Float16, UInt8, UInt32
 from PIL import Image
 
+from regard.data.array_folder import ArrayFolder, map_array, read_json, size_complaint, write_json
 from regard.data.captioned_images import ImageTensors
-from regard.data.feature_files import (
-    DONE,
-    FAILED,
-    FORMAT,
-    PENDING,
-    SUMS,
-    StorePlan,
-    damaged_rows,
-    hash_names,
-    hash_steps,
-    map_state,
-    map_sums,
-    read_json,
-    read_plan,
-    read_steps,
-    torn,
-    write_json,
-)
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
 from regard.errors import DataError, NonFiniteError, OptionError, RegardWarning, ShapeError, counted
 from regard.files import building
 
+SUMS = "sums.u4"
+"""The file with the CRC-32 of each row of features."""
+PENDING, DONE, FAILED = range(3)
+_DTYPES = {"float16": "<f2", "int8": "i1"}
+_SUFFIXES = {"float16": "f16", "int8": "i8"}
 # How far the features of the probe image may differ from those of the first run: devices round differently.
 _TOLERANCE = 0.02
 
@@ -45,14 +34,50 @@ Pixels = UInt8[np.ndarray, "b h w 3"]
 Prepare = Callable[[Image.Image], UInt8[np.ndarray, "h w 3"]]
 
 
-class FeatureStore:
+@dataclass(frozen=True)
+class StorePlan:
+    """The description of a store in meta.json."""
+
+    encoder: str
+    prepare: str
+    names_hash: str
+    count: int
+    cells: int
+    features: int
+    kind: str = "float16"
+    steps_hash: str = ""
+    """Of the quantization steps, where there are any."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Images, cells and features."""
+        return self.count, self.cells, self.features
+
+    @property
+    def file(self) -> str:
+        """Name of the file with the features."""
+        return f"features.{_SUFFIXES[self.kind]}"
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """Data type of the stored features."""
+        return np.dtype(_DTYPES[self.kind])
+
+    @property
+    def size(self) -> int:
+        """Number of bytes of all features."""
+        return self.count * self.cells * self.features * self.dtype.itemsize
+
+
+class FeatureStore(ArrayFolder):
     """Features of images by name, float16 (cells, features) each: `store["a.jpg"]`, `store.batch(names)`.
 
-    A store is a folder with features.f16 (a memory-mapped array), state.u8 (which rows are done), sums.u4 (the CRC-32
-    of each row), names.json, failed.json, probe.npy and meta.json. Quantized to half the size, features.i8 holds
-    integers from -127 to 127, and steps.npy the quantization step of each feature. Pickling a store, as loaders do for
-    their workers, copies only its path.
+    Beside features.f16 there are state.u8 (which rows are done), sums.u4 (the CRC-32 of each row), names.json,
+    failed.json and probe.npy. Quantized to half the size, features.i8 holds integers from -127 to 127, and steps.npy
+    the quantization step of each feature.
     """
+
+    kind, format = "feature store", ("regard_features", 2)
 
     def __init__(self, folder: Path, plan: StorePlan, names: Sequence[str], state: UInt8[np.ndarray, "n"]) -> None:
         self.folder = folder
@@ -170,19 +195,11 @@ class FeatureStore:
         failed = f", {len(self.failed)} failed" if self.failed else ""
         return f"FeatureStore({len(self)} images of {cells} x {features} by {self.encoder}{failed}; in {self.folder})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open_again, (self.folder,)
-
     def _row(self, name: str) -> int:
         if name not in self._rows:
             reason = self.failed.get(name, f"it is not one of the {len(self)} images.")
             raise DataError(f"{self.folder} has no features of {name}: {reason}")
         return self._rows[name]
-
-
-def _open_again(folder: Path) -> FeatureStore:
-    """Open a store in a worker; it was verified when it was opened first."""
-    return FeatureStore.open(folder, verify=False)
 
 
 @dataclass(frozen=True)
@@ -269,7 +286,7 @@ def _start(
     write_json(folder / "names.json", names)
     write_json(folder / "failed.json", {})
     # Written last: a folder that has it has all the other files.
-    write_json(folder / "meta.json", {"regard_features": FORMAT, **plan.__dict__})
+    FeatureStore.write_meta(folder, plan.__dict__)
 
 
 def _check_steps(steps: Float[np.ndarray, "features"] | None) -> None:
@@ -322,3 +339,63 @@ def _probe(tall: bool) -> Image.Image:
     y, x = np.mgrid[0:97, 0:131]
     levels = np.stack([2 * x, 255 - y - x // 2, 90 * ((x // 13 + y // 11) % 3)], axis=-1).clip(0, 255).astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(levels.transpose(1, 0, 2) if tall else levels))
+
+
+def read_plan(folder: Path) -> StorePlan:
+    """Read the description of the store in a folder."""
+    try:
+        return StorePlan(**FeatureStore.read_meta(folder))
+    except TypeError as error:
+        raise DataError(f"{folder / 'meta.json'} does not describe a feature store: {error}.") from error
+
+
+def map_state(folder: Path, plan: StorePlan, mode: Any) -> "np.memmap[Any, np.dtype[np.uint8]]":
+    """Map the state of each row: PENDING, DONE or FAILED."""
+    return map_array(folder / "state.u8", np.uint8, (plan.count,), mode)
+
+
+def map_sums(folder: Path, plan: StorePlan, mode: Any) -> "np.memmap[Any, np.dtype[np.uint32]]":
+    """Map the CRC-32 of each row."""
+    return map_array(folder / SUMS, "<u4", (plan.count,), mode)
+
+
+def damaged_rows(
+    features: "np.memmap[Any, Any]", state: UInt8[np.ndarray, "n"], sums: UInt32[np.ndarray, "n"]
+) -> list[int]:
+    """The rows that are done, but whose features are not those that were written."""
+    done = np.flatnonzero(state == DONE)
+    return [int(row) for row in done if zlib.crc32(features[row].data) != sums[row]]
+
+
+def read_steps(folder: Path) -> Float[np.ndarray, "features"]:
+    """Read the quantization step of each feature."""
+    try:
+        return np.asarray(np.load(folder / "steps.npy", allow_pickle=False), dtype=np.float32)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder / 'steps.npy'} cannot be read: {error}. Build it again.") from error
+
+
+def hash_names(names: Sequence[str]) -> str:
+    """Return a hash of the names of the images, in their order."""
+    return blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
+
+
+def torn(folder: Path, plan: StorePlan) -> str:
+    """What is wrong with the files of a store that was started with this plan, or "" if it can be continued."""
+    for name, size in {plan.file: plan.size, "state.u8": plan.count, SUMS: 4 * plan.count}.items():
+        if complaint := size_complaint(folder / name, size):
+            return complaint
+    try:
+        names = read_json(folder / "names.json")
+        if not isinstance(names, list) or hash_names(list(map(str, names))) != plan.names_hash:
+            return f"{folder / 'names.json'} has changed since the store was built"
+        if plan.steps_hash and hash_steps(read_steps(folder)) != plan.steps_hash:
+            return f"{folder / 'steps.npy'} has changed since the store was built"
+    except DataError as error:
+        return str(error).removesuffix(". Build it again.")
+    return ""
+
+
+def hash_steps(steps: Float[np.ndarray, "features"]) -> str:
+    """Return a hash of the quantization steps."""
+    return blake2b(np.ascontiguousarray(steps, dtype="<f4").tobytes(), digest_size=16).hexdigest()

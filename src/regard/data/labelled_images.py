@@ -1,4 +1,4 @@
-"""Images with class labels, read from IDX files, CIFAR-10, mosaics or one folder per class."""
+"""Images with class labels, read from IDX files, CIFAR-10 or one folder per class."""
 
 import gzip
 import hashlib
@@ -7,25 +7,22 @@ import math
 import os
 import struct
 import tarfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Int, Shaped, UInt8
+from jaxtyping import Int, UInt8
 from torch import Tensor
 
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.images import Square, channels_first, list_images, open_image
 from regard.data.progress import progress_bar
-from regard.data.text import read_limited
+from regard.data.text import read_limited, reading
 from regard.errors import DataError, OptionError
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-MAX_AXES = 8
-_IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,25 +82,19 @@ class LabelledImages:
         return self[~chosen], self[chosen]
 
 
-def read_idx(path: str | os.PathLike[str]) -> Shaped[np.ndarray, "..."]:
-    """Read the array in an IDX file, the format of MNIST, plain or gzipped."""
+def read_idx(path: str | os.PathLike[str]) -> UInt8[np.ndarray, "..."]:
+    """Read the bytes in an IDX file of MNIST, plain or gzipped: images (n, h, w) or labels (n,)."""
     content = _read_bytes(Path(path))
     if content[:2] == b"\x1f\x8b":
-        try:
-            with gzip.open(io.BytesIO(content)) as unpacked:
-                content = read_limited(unpacked, str(path))
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{path} is damaged: {error}.") from error
-    if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _IDX_TYPES:
-        raise DataError(f"{path} is not an IDX file: it begins with {content[:4].hex(' ')}.")
-    kind, axes = np.dtype(_IDX_TYPES[content[2]]), content[3]
-    if not 1 <= axes <= MAX_AXES:
-        raise DataError(f"{path} is not an IDX file: it has {axes} axes, and arrays have 1 to {MAX_AXES}.")
-    start = 4 + 4 * axes
-    shape = struct.unpack(f">{axes}I", content[4:start]) if len(content) >= start else ()
-    if len(content) < start or len(content) - start != math.prod(shape) * kind.itemsize:
+        with reading(path, "is damaged"), gzip.open(io.BytesIO(content)) as unpacked:
+            content = read_limited(unpacked, str(path))
+    if content[:3] != b"\0\0\x08" or content[3:4] not in (b"\1", b"\3"):
+        raise DataError(f"{path} is not an IDX file of images or labels: it begins with {content[:4].hex(' ')}.")
+    start = 4 + 4 * content[3]
+    shape = struct.unpack(f">{content[3]}I", content[4:start]) if len(content) >= start else ()
+    if len(content) < start or len(content) - start != math.prod(shape):
         raise DataError(f"{path} is truncated or too long: {len(content)} bytes do not hold an array of {shape}.")
-    return np.frombuffer(content, kind, offset=start).reshape(shape).astype(kind.newbyteorder("="))
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()
 
 
 def read_mnist(folder: str | os.PathLike[str]) -> tuple[LabelledImages, LabelledImages]:
@@ -113,10 +104,10 @@ def read_mnist(folder: str | os.PathLike[str]) -> tuple[LabelledImages, Labelled
         images, labels = (
             read_idx(_idx_file(Path(folder), f"{name}-{what}")) for what in ("images-idx3", "labels-idx1")
         )
-        if images.ndim != 3 or labels.ndim != 1 or {images.dtype, labels.dtype} != {np.dtype(np.uint8)}:
+        if images.ndim != 3 or labels.ndim != 1:
             raise DataError(
-                f"{folder}: MNIST has images (n, h, w) and labels (n,) of bytes; got {name} images {images.shape} of "
-                f"{images.dtype} and labels {labels.shape} of {labels.dtype}."
+                f"{folder}: MNIST has images (n, h, w) and labels (n,); got {name} images {images.shape} and labels "
+                f"{labels.shape}."
             )
         if not images.size:
             raise DataError(f"{folder}: the {name} images are empty.")
@@ -129,8 +120,8 @@ def read_mnist(folder: str | os.PathLike[str]) -> tuple[LabelledImages, Labelled
 def read_cifar10(folder: str | os.PathLike[str]) -> tuple[LabelledImages, LabelledImages]:
     """Read the training and test images of CIFAR-10.
 
-    `folder` holds the binary version (unpacked, or as cifar-10-binary.tar.gz) or mosaics (see `read_mosaics`). The
-    pickled files of the Python version are never opened.
+    `folder` holds the binary version, unpacked or as cifar-10-binary.tar.gz. Pickles of the Python version are never
+    opened.
     """
     folder = Path(folder)
     inner = folder / "cifar-10-batches-bin"
@@ -140,33 +131,9 @@ def read_cifar10(folder: str | os.PathLike[str]) -> tuple[LabelledImages, Labell
     archive = folder if folder.suffix == ".gz" else folder / "cifar-10-binary.tar.gz"
     if archive.is_file():
         return _cifar_archive(archive)
-    if (folder / "test_batch.jpg").is_file():
-        return read_mosaics(folder)
     raise DataError(
-        f"{folder} does not hold CIFAR-10: it has neither test_batch.bin, nor cifar-10-binary.tar.gz, nor "
-        "test_batch.jpg. Run `regard data get cifar10` to download the binary version."
-    )
-
-
-def read_mosaics(folder: str | os.PathLike[str], *, size: int = 32) -> tuple[LabelledImages, LabelledImages]:
-    """Read images that are tiles of data_batch_*.jpg and test_batch.jpg; labels are in train_ and test_labels.npy."""
-    folder = Path(folder)
-
-    def part(files: list[Path], labels: Path) -> LabelledImages:
-        if not files:
-            raise DataError(f"{folder} holds no data_batch_*.jpg beside its test_batch.jpg.")
-        images = np.concatenate([_tiles(file, size) for file in files])
-        try:
-            numbers = np.load(labels, allow_pickle=False)
-        except Exception as error:  # NumPy raises nearly anything for a damaged file
-            raise DataError(f"{labels} does not hold an array of labels: {error}.") from error
-        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise DataError(f"{labels} must hold whole numbers, one for each image; got {str(numbers)[:80]!r}.")
-        return LabelledImages(torch.from_numpy(images), torch.from_numpy(numbers.astype(np.int64)), CIFAR10_CLASSES)
-
-    return (
-        part(sorted(folder.glob("data_batch_*.jpg")), folder / "train_labels.npy"),
-        part([folder / "test_batch.jpg"], folder / "test_labels.npy"),
+        f"{folder} does not hold CIFAR-10: it has neither test_batch.bin nor "
+        "cifar-10-binary.tar.gz. Run `regard data get cifar10` to download the binary version."
     )
 
 
@@ -226,29 +193,13 @@ def _cifar_binary(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cifar_archive(archive: Path) -> tuple[LabelledImages, LabelledImages]:
-    try:
-        with tarfile.open(archive) as files:
+    with reading(archive, "is not the binary version of CIFAR-10"), tarfile.open(archive) as files:
 
-            def read(name: str) -> tuple[np.ndarray, np.ndarray]:
-                path = f"cifar-10-batches-bin/{name}.bin"
-                member = files.getmember(path)
-                stream = files.extractfile(member) if member.isfile() else None
-                content = b"" if stream is None else read_limited(stream, f"{archive}/{path}")
-                return _cifar_binary(content, f"{archive}/{path}")
+        def read(name: str) -> tuple[np.ndarray, np.ndarray]:
+            path = f"cifar-10-batches-bin/{name}.bin"
+            member = files.getmember(path)
+            stream = files.extractfile(member) if member.isfile() else None
+            content = b"" if stream is None else read_limited(stream, f"{archive}/{path}")
+            return _cifar_binary(content, f"{archive}/{path}")
 
-            return _read_parts(read)
-    except DataError:
-        raise
-    except Exception as error:  # tarfile raises nearly anything for a damaged archive
-        raise DataError(f"{archive} is not the binary version of CIFAR-10: {error}.") from error
-
-
-def _tiles(path: Path, size: int) -> UInt8[np.ndarray, "n 3 h w"]:
-    mosaic = open_image(path)
-    columns, rows = mosaic.width // size, mosaic.height // size
-    if not rows or not columns or (mosaic.width % size or mosaic.height % size):
-        raise DataError(
-            f"{path} is {mosaic.width} x {mosaic.height} pixels, which is not a multiple of {size} x {size}."
-        )
-    tiles = np.asarray(mosaic).reshape(rows, size, columns, size, 3).transpose(0, 2, 4, 1, 3)
-    return np.ascontiguousarray(tiles.reshape(rows * columns, 3, size, size))
+        return _read_parts(read)

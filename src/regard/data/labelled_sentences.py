@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.text import read_lines
+from regard.data.text import parsed, read_lines
 from regard.errors import DataError, counted
 
 # Words may contain a no-break space, as 8 1/2 does.
@@ -42,17 +42,17 @@ def read_trees(path: str | os.PathLike[str]) -> Iterator[Tree]:
 
     -LRB- and -RRB-, which stand for brackets in the text, become ( and ).
     """
-    for number, line in enumerate(read_lines(path), 1):
-        if line.strip():
-            yield _parse_tree(line, f"{path}: line {number}")
+    return parsed(path, _tree, "a labelled tree, such as (3 (2 It) (4 works))")
 
 
 def read_labelled(path: str | os.PathLike[str]) -> Iterator[Labelled]:
     """Read lines of label<TAB>text."""
-    for number, cells in _rows(path):
-        if len(cells) != 2:
-            raise DataError(f"{path}: line {number} has {counted(len(cells), 'column')}; it should be label<TAB>text.")
-        yield Labelled((cells[1],), cells[0])
+
+    def labelled(line: str) -> Labelled:
+        label, text = _cells(line, 2)
+        return Labelled((text,), label)
+
+    return parsed(path, labelled, "label<TAB>text")
 
 
 def read_inference(path: str | os.PathLike[str]) -> Iterator[Labelled]:
@@ -61,7 +61,10 @@ def read_inference(path: str | os.PathLike[str]) -> Iterator[Labelled]:
     Pairs without a label, on which the annotators of SNLI did not agree ("-"), are left out.
     """
     name = Path(path).name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zip")
-    rows = _json_pairs(path) if name.endswith((".jsonl", ".json")) else _tsv_pairs(path)
+    if name.endswith((".jsonl", ".json")):
+        rows = parsed(path, _json_pair, "a JSON object with sentence1, sentence2 and gold_label")
+    else:
+        rows = parsed(path, _tsv_pair, "label<TAB>premise<TAB>hypothesis")
     return (pair for pair in rows if pair.label != "-")
 
 
@@ -84,56 +87,44 @@ def read_tagged(path: str | os.PathLike[str]) -> Iterator[tuple[tuple[str, ...],
         yield tuple(words), tuple(tags)
 
 
-def _rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(read_lines(path), 1):
-        if line.strip():
-            yield number, [cell.strip() for cell in line.split("\t")]
+def _cells(line: str, count: int) -> list[str]:
+    cells = [cell.strip() for cell in line.split("\t")]
+    if len(cells) != count:
+        raise ValueError(f"it has {counted(len(cells), 'column')}")
+    return cells
 
 
-def _tsv_pairs(path: str | os.PathLike[str]) -> Iterator[Labelled]:
-    for number, cells in _rows(path):
-        if len(cells) != 3:
-            raise DataError(
-                f"{path}: line {number} has {counted(len(cells), 'column')}; it should be "
-                "label<TAB>premise<TAB>hypothesis."
-            )
-        yield Labelled((cells[1], cells[2]), cells[0])
+def _tsv_pair(line: str) -> Labelled:
+    label, premise, hypothesis = _cells(line, 3)
+    return Labelled((premise, hypothesis), label)
 
 
-def _json_pairs(path: str | os.PathLike[str]) -> Iterator[Labelled]:
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            yield Labelled((str(row["sentence1"]), str(row["sentence2"])), str(row["gold_label"]))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise DataError(
-                f"{path}: line {number} should be a JSON object with sentence1, sentence2 and gold_label: {error!r}."
-            ) from None
+def _json_pair(line: str) -> Labelled:
+    row = json.loads(line)
+    return Labelled((str(row["sentence1"]), str(row["sentence2"])), str(row["gold_label"]))
 
 
-def _parse_tree(line: str, place: str) -> Tree:
+def _tree(line: str) -> Tree:
     """Parse brackets without recursion, so that no line can exhaust the stack."""
     stack: list[tuple[list[str], list[Tree]]] = []
     for token in _BRACKETS.findall(line):
         if token == "(":  # noqa: S105 - a bracket, not a password
             stack.append(([], []))
         elif not stack:
-            raise DataError(f"{place} does not begin with a bracket: {line[:60]!r}.")
+            raise ValueError("it does not begin with a bracket")
         elif token != ")":  # noqa: S105
             stack[-1][0].append(token)
         else:
             names, children = stack.pop()
             # A leaf has a label and a word; any other node a label and the nodes below it.
             if len(names) != (1 if children else 2):
-                raise DataError(f"{place} is not a labelled tree, such as (3 (2 It) (4 works)): {line[:60]!r}.")
+                raise ValueError("a node has a label, and one word or nodes below it")
             words = tuple(word for child in children for word in child.words) or (_unescaped(names[1]),)
             tree = Tree(names[0], words, tuple(children))
             if not stack:
                 return tree
             stack[-1][1].append(tree)
-    raise DataError(f"{place} has a bracket that is not closed: {line[:60]!r}.")
+    raise ValueError("it has a bracket that is not closed")
 
 
 def _unescaped(word: str) -> str:

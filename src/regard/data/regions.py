@@ -2,9 +2,11 @@
 
 import os
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
@@ -12,14 +14,13 @@ import numpy as np
 from jaxtyping import Float
 
 from regard.data.images import SUFFIXES
-from regard.data.text import read_lines
-from regard.errors import DataError
+from regard.data.text import parsed, read_lines
+from regard.errors import DataError, counted
 
 FLICKR_LONGER_SIDE = 500
 """Longer side in pixels of the images of Flickr8k and Flickr30k, which their boxes refer to."""
 _SLACK = 3
 """Pixels by which a box may exceed its image: the shorter side is rounded where an image is resized."""
-_COLUMNS = 8
 _MARKED = re.compile(r"\[/EN#(\d+)/\S+ ([^\]]*)\]")
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom; as fractions of the image from 0 to 1."""
@@ -43,10 +44,13 @@ class Phrase:
 
     def end_in(self, caption: str) -> int | None:
         """The character after the phrase in the caption; None where the caption does not have the phrase."""
-        start = self.start
-        if caption[start : start + len(self.text)].lower() != self.text.lower():
-            start = caption.lower().find(self.text.lower())
-        return None if start < 0 else start + len(self.text)
+        folded, phrase = caption.casefold(), self.text.casefold()
+        # Where each character of the caption begins in the folded caption: folding changes the length of "İ".
+        places = [0, *accumulate(len(letter.casefold()) for letter in caption)]
+        start = places[min(self.start, len(caption))]
+        if not folded.startswith(phrase, start):
+            start = folded.find(phrase)
+        return None if start < 0 else bisect_left(places, start + len(phrase))
 
     def fractions(self, width: int, height: int) -> tuple[Box, ...]:
         """The boxes as fractions of an image of this shape, at any resolution; of those of a table, none is outside."""
@@ -112,24 +116,21 @@ def cover(boxes: Sequence[Box], grid: tuple[int, int]) -> Float[np.ndarray, "n"]
 
 def _read_table(path: Path, longer_side: int) -> Regions:
     boxes: dict[tuple[str, int, int, str], list[Box]] = defaultdict(list)
-    for number, line in enumerate(read_lines(path), 1):
-        row = line.split("\t")
-        if len(row) != _COLUMNS:
-            raise DataError(
-                f"{path}, line {number}: a row has {_COLUMNS} columns, separated by tabs (image, caption, character, "
-                f"phrase, x1, y1, x2, y2); got {len(row)}."
-            )
-        try:
-            caption, start = int(row[1]), int(row[2])
-            corners = [float(text) for text in row[4:]]
-        except ValueError as error:
-            raise DataError(f"{path}, line {number}: caption, character and corners are numbers; {error}.") from error
+    expected = "image, caption, character, phrase, x1, y1, x2 and y2, separated by tabs"
+    for image, caption, start, text, box in parsed(path, _row, expected):
         if caption >= 0 and start >= 0:
-            boxes[image_key(row[0]), caption, start, row[3]].append(_box(corners, f"{path}, line {number}"))
+            boxes[image, caption, start, text].append(box)
     return _grouped(
         (image, Phrase(caption, start, text, tuple(found), float(longer_side), f"{path}, image {image}"))
         for (image, caption, start, text), found in boxes.items()
     )
+
+
+def _row(line: str) -> tuple[str, int, int, str, Box]:
+    image, caption, start, text, *corners = line.split("\t")
+    if len(corners) != 4:
+        raise ValueError(f"it has {counted(len(corners) + 4, 'column')}")
+    return image_key(image), int(caption), int(start), text, _box([float(corner) for corner in corners])
 
 
 def _read_entities(folder: Path) -> Regions:
@@ -167,7 +168,7 @@ def _read_annotation(path: Path) -> tuple[dict[str, list[Box]], float]:
         boxes: dict[str, list[Box]] = defaultdict(list)
         for thing in root.iter("object"):
             for corners in thing.iter("bndbox"):
-                box = _box([float(corners.findtext(name, "")) for name in ("xmin", "ymin", "xmax", "ymax")], str(path))
+                box = _box([float(corners.findtext(name, "")) for name in ("xmin", "ymin", "xmax", "ymax")])
                 for name in thing.iter("name"):
                     boxes[name.text or ""].append(box)
     except (OSError, UnicodeDecodeError, ElementTree.ParseError, ValueError) as error:
@@ -177,10 +178,10 @@ def _read_annotation(path: Path) -> tuple[dict[str, list[Box]], float]:
     return boxes, longer_side
 
 
-def _box(corners: Sequence[float], place: str) -> Box:
+def _box(corners: Sequence[float]) -> Box:
     left, top, right, bottom = corners
     if not (np.isfinite(corners).all() and 0 <= left <= right and 0 <= top <= bottom):
-        raise DataError(f"{place}: a box is 0 <= x1 <= x2 and 0 <= y1 <= y2; got {_listed(corners)}.")
+        raise ValueError(f"a box has 0 <= x1 <= x2 and 0 <= y1 <= y2, not {_listed(corners)}")
     return max(left - 1, 0), max(top - 1, 0), right, bottom
 
 

@@ -10,14 +10,14 @@ import struct
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from regard.errors import DataError, OptionError, counted
+from regard.errors import DataError, OptionError, RegardError, counted
 from regard.extras import require
 
 MAX_LINE_BYTES = 2**24
@@ -25,6 +25,7 @@ MAX_LINE_BYTES = 2**24
 MAX_FILE_BYTES = 2**29
 """A larger file is refused where it must be read whole: a small archive can expand to many gigabytes."""
 
+T = TypeVar("T")
 _BOM = b"\xef\xbb\xbf"
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _SIGNATURES = {
@@ -59,6 +60,32 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[str]:
     return _decode(_locate(Path(path)))
 
 
+def parsed(path: str | os.PathLike[str], parse: Callable[[str], T], expected: str) -> Iterator[T]:
+    """Yield what `parse` makes of each line of a text file that is not blank; `expected` says what a line should be.
+
+    Whatever `parse` raises about a line becomes a DataError that names the file and the line.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        if line.strip():
+            try:
+                value = parse(line)
+            except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+                reason = f"{path}: line {number} should be {expected} ({error})"
+                raise DataError(f"{reason}; got {line[:60]!r}.") from error
+            yield value
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], what: str = "cannot be read") -> Iterator[None]:
+    """Turn what a library raises about a damaged file, which may be nearly anything, into a DataError with its name."""
+    try:
+        yield
+    except RegardError:
+        raise
+    except Exception as error:
+        raise DataError(f"{path} {what}: {error}. Download it again.") from error
+
+
 def decode_lines(stream: ByteStream, name: str) -> Iterator[str]:
     """Yield the lines of an open stream, such as a pipe, exactly as `read_lines` reads a file; `name` is for errors."""
     return _lines(stream, name)
@@ -72,6 +99,11 @@ def read_text(path: str | os.PathLike[str]) -> str:
 def decode_text(stream: ByteStream, name: str) -> str:
     """Read a whole text from an open stream, as `read_text` reads a file; `name` is for errors."""
     return "\n".join(decode_lines(io.BytesIO(read_limited(stream, name)), name))
+
+
+def split_lines(text: str) -> list[str]:
+    r"""The lines of a text, without line ends, which are \n or \r\n as in `read_lines`."""
+    return text.replace("\r\n", "\n").split("\n")
 
 
 def well_formed(text: str) -> str:
@@ -331,7 +363,7 @@ def split_sentences(text: str, *, lines: bool = False) -> list[str]:
     """
     text = _LINE_BREAK.sub("\n" if lines else "\n\n", unicodedata.normalize("NFC", well_formed(text)))
     if lines:
-        found = text.splitlines()
+        found = split_lines(text)
     else:
         # Imported here, because documents that are already split need no splitter.
         from sentencex import segment

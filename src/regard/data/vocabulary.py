@@ -29,7 +29,7 @@ _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'"})
 _IS_NUMBER = re.compile(r"[-+]?\d(?:[\d.,/:]*\d)?")
 
 
-def split_words(text: str) -> list[str]:
+def treebank_words(text: str) -> list[str]:
     """Split text into words and punctuation as treebanks do: did|n't, it|'s, and a final full stop by itself."""
     return _PIECES.findall(text.translate(_APOSTROPHES))
 
@@ -101,14 +101,14 @@ class Vocabulary:
         return number if number >= UNKNOWN else UNKNOWN
 
     def split(self, text: str) -> list[str]:
-        """Split text into words: at spaces and, where that leaves an unknown word, as `split_words` does.
+        """Split text into words: at spaces and, where that leaves an unknown word, as `treebank_words` does.
 
         Text that is split already, in the way of this vocabulary, stays as it is. Unknown punctuation is left out: a
         model that learned from text without punctuation has nothing to say about it.
         """
         words: list[str] = []
         for chunk in text.split():
-            pieces = [chunk] if chunk in self else split_words(chunk)
+            pieces = [chunk] if chunk in self else treebank_words(chunk)
             words += [piece for piece in pieces if piece in self or any(map(str.isalnum, piece))]
         return words
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from regard.data.text import read_lines
+from regard.data.text import read_lines, reading
 from regard.errors import DataError, counted
 
 MAX_DIM = 100_000
@@ -55,11 +55,8 @@ def read_vectors(path: str | os.PathLike[str], words: Sequence[str]) -> WordVect
 
 
 def _npz_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            vectors, stored = archive["vectors"], archive["words"]
-    except Exception as error:  # NumPy raises nearly anything for a damaged file
-        raise DataError(f"{path} cannot be read as word vectors: {error}. It needs `vectors` and `words`.") from error
+    with reading(path, "does not hold `vectors` and `words`"), np.load(path, allow_pickle=False) as archive:
+        vectors, stored = archive["vectors"], archive["words"]
     words = str(stored).split("\n") if stored.ndim == 0 else [str(word) for word in stored]
     if vectors.ndim != 2 or len(vectors) != len(words) or vectors.dtype.kind not in "fiu":
         what = f"{counted(len(words), 'word')} for vectors of shape {vectors.shape} and type {vectors.dtype}"

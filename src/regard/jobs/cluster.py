@@ -1,7 +1,7 @@
 """Workers on a Ray cluster, by Ray Data: it spreads reading and answering over the machines, and repeats what fails.
 
 Input files, output folder, model and regard itself must be found under the same names on all machines, as on a shared
-file system. Workers write the parts themselves; only reports of them travel back.
+file system. Workers write the chunks themselves; only reports of them travel back.
 """
 
 import logging
@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from regard.extras import require
+from regard.jobs.chunks import Chunk
 from regard.jobs.inputs import InputFile
-from regard.jobs.parts import Part
 from regard.jobs.worker import MAX_ATTEMPTS, Done, Job, Worker, gave_up
 
 BLOCK_BYTES = 1
-"""Size above which Ray closes a block of parts; every part is to be a block, so that workers share small files too."""
+"""Size above which Ray closes a block of chunks; each chunk is to be a block, so that workers share small files."""
 
 
 def run_on_ray(job: Job, files: list[InputFile], workers: int) -> Generator[Done, None, None]:
-    """The parts as they are answered, in any order, by a running Ray cluster or by one that is started here.
+    """The chunks as they are answered, in any order, by a running Ray cluster or by one that is started here.
 
     With 0 workers, there is one for each GPU of the cluster, or else for each CPU core.
     """
@@ -60,14 +60,14 @@ def run_on_ray(job: Job, files: list[InputFile], workers: int) -> Generator[Done
 
 def _read(job: Job, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     file = pickle.loads(row["file"])  # noqa: S301
-    for part in job.outputs.read_parts(file, job.predictor.part_size):
-        yield {"part": pickle.dumps(part)}
+    for chunk in job.outputs.read_chunks(file, job.predictor.chunk_size):
+        yield {"chunk": pickle.dumps(chunk)}
 
 
 class _RayWorker:
-    """A worker, for parts and reports as rows of a Ray data set.
+    """A worker, for chunks and reports as rows of a Ray data set.
 
-    Ray gives a part to another worker when one dies, without end, so that attempts are counted in the output folder.
+    Ray gives a chunk to another worker when one dies, without end, so that attempts are counted in the output folder.
     """
 
     def __init__(self, job: Job, folder: str) -> None:
@@ -75,7 +75,7 @@ class _RayWorker:
         self._job, self._worker = job, Worker(job)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        part: Part = pickle.loads(row["part"])  # noqa: S301
-        if not part.is_done and self._job.outputs.count_attempt(part) > MAX_ATTEMPTS:
-            return {"done": pickle.dumps(gave_up(part, "memory may be exhausted"))}
-        return {"done": pickle.dumps(self._worker(part))}
+        chunk: Chunk = pickle.loads(row["chunk"])  # noqa: S301
+        if not chunk.is_done and self._job.outputs.count_attempt(chunk) > MAX_ATTEMPTS:
+            return {"done": pickle.dumps(gave_up(chunk, "memory may be exhausted"))}
+        return {"done": pickle.dumps(self._worker(chunk))}

@@ -9,8 +9,8 @@ from typing import Literal
 
 from regard.data.progress import progress_bar
 from regard.errors import WorkerError
+from regard.jobs.chunks import Chunk
 from regard.jobs.inputs import InputFile
-from regard.jobs.parts import Part
 from regard.jobs.processes import run_processes
 from regard.jobs.worker import Done, Job
 
@@ -39,14 +39,14 @@ class _Tally:
 
     lines: int = 0
     indices: set[int] = field(default_factory=set)
-    parts: int | None = None
+    chunks: int | None = None
 
     def add(self, done: Done) -> bool:
-        """Count a part; whether the output is now complete."""
+        """Count a chunk; whether the output is now complete."""
         self.indices.add(done.index)
         self.lines += done.lines
-        self.parts = done.index + 1 if done.is_last else self.parts
-        return len(self.indices) == self.parts
+        self.chunks = done.index + 1 if done.is_last else self.chunks
+        return len(self.indices) == self.chunks
 
 
 def run(
@@ -70,8 +70,8 @@ def run(
                 advance(done.lines)
                 refused += _report(done, refused)
                 tally = tallies[done.name]
-                if tally.add(done) and tally.parts is not None:
-                    outputs.finish(todo[done.name], tally.parts, tally.lines)
+                if tally.add(done) and tally.chunks is not None:
+                    outputs.finish(todo[done.name], tally.chunks, tally.lines)
         missing = [name for name in todo if not outputs.is_complete(todo[name])]
         if missing:
             raise WorkerError(f"{missing[0]} is not complete. Run the same command again.")
@@ -92,12 +92,12 @@ def _engine(name: Engine) -> Callable[[Job, list[InputFile], int], Generator[Don
 
 
 def _on_this_machine(job: Job, files: list[InputFile], workers: int) -> Generator[Done, None, None]:
-    return run_processes(job, _parts(job, files), workers)
+    return run_processes(job, _chunks(job, files), workers)
 
 
-def _parts(job: Job, files: list[InputFile]) -> Iterator[Part]:
+def _chunks(job: Job, files: list[InputFile]) -> Iterator[Chunk]:
     for file in files:
-        yield from job.outputs.read_parts(file, job.predictor.part_size)
+        yield from job.outputs.read_chunks(file, job.predictor.chunk_size)
 
 
 def _report(done: Done, before: int) -> int:

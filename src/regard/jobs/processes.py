@@ -1,4 +1,4 @@
-"""Workers as processes of this machine: a worker that dies is replaced, and its part is answered again."""
+"""Workers as processes of this machine: a worker that dies is replaced, and its chunk is answered again."""
 
 import multiprocessing
 import signal
@@ -11,34 +11,34 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
-from regard.jobs.parts import Part
+from regard.jobs.chunks import Chunk
 from regard.jobs.worker import MAX_ATTEMPTS, Done, Job, Worker, gave_up
 
 
-def run_processes(job: Job, parts: Iterable[Part], workers: int) -> Generator[Done, None, None]:
-    """The parts as they are answered, in any order.
+def run_processes(job: Job, chunks: Iterable[Chunk], workers: int) -> Generator[Done, None, None]:
+    """The chunks as they are answered, in any order.
 
-    A part is read when a worker is free for it, so that memory holds one part per worker however large the files are.
+    A chunk is read when a worker is free for it, so that memory holds one chunk per worker however large the files are.
     """
     crew: list[_Process] = []
-    waiting, unread = deque[Part](), iter(parts)
+    waiting, unread = deque[Chunk](), iter(chunks)
     attempts: dict[tuple[str, int], int] = {}
     try:
         while True:
-            while len(crew) < workers or any(process.part is None for process in crew):
-                part = waiting.popleft() if waiting else next(unread, None)
-                if part is None:
+            while len(crew) < workers or any(process.chunk is None for process in crew):
+                chunk = waiting.popleft() if waiting else next(unread, None)
+                if chunk is None:
                     break
-                if part.is_done:
-                    yield Done(part.name, part.index, len(part.lines), part.is_last)
+                if chunk.is_done:
+                    yield Done(chunk.name, chunk.index, len(chunk.lines), chunk.is_last)
                     continue
-                process = next((process for process in crew if process.part is None), None)
+                process = next((process for process in crew if process.chunk is None), None)
                 if process is None:
                     numbers = {process.number for process in crew}
                     process = _Process(job, min(set(range(workers)) - numbers), workers)
                     crew.append(process)
-                process.give(part)
-            busy = {process.pipe: process for process in crew if process.part is not None}
+                process.give(chunk)
+            busy = {process.pipe: process for process in crew if process.chunk is not None}
             if not busy:
                 return
             for pipe in wait(list(busy)):
@@ -47,12 +47,12 @@ def run_processes(job: Job, parts: Iterable[Part], workers: int) -> Generator[Do
                     yield process.take()
                 except _DiedError as died:
                     crew.remove(process)
-                    reason, place = _reason(died.status), (died.part.name, died.part.index)
+                    reason, place = _reason(died.status), (died.chunk.name, died.chunk.index)
                     attempts[place] = attempts.get(place, 0) + 1
                     if attempts[place] == MAX_ATTEMPTS:
-                        yield gave_up(died.part, reason)
-                    sys.stderr.write(f"regard: a worker died: {reason}. Another takes {died.part.name}.\n")
-                    waiting.append(died.part)
+                        yield gave_up(died.chunk, reason)
+                    sys.stderr.write(f"regard: a worker died: {reason}. Another takes {died.chunk.name}.\n")
+                    waiting.append(died.chunk)
     finally:
         for process in crew:
             process.stop()
@@ -61,18 +61,18 @@ def run_processes(job: Job, parts: Iterable[Part], workers: int) -> Generator[Do
 class _DiedError(Exception):
     """A worker ended without an answer."""
 
-    def __init__(self, part: Part, status: int | None) -> None:
-        self.part, self.status = part, status
+    def __init__(self, chunk: Chunk, status: int | None) -> None:
+        self.chunk, self.status = chunk, status
 
 
 class _Process:
-    """A worker in a process of its own, and the part that it is answering."""
+    """A worker in a process of its own, and the chunk that it is answering."""
 
     def __init__(self, job: Job, number: int, workers: int) -> None:
         # A forked process would share locks of torch's threads with this one, which may never be released.
         context = multiprocessing.get_context("spawn")
         self.number = number
-        self.part: Part | None = None
+        self.chunk: Chunk | None = None
         self.pipe, other = context.Pipe()
         self._process: SpawnProcess = context.Process(target=_work, args=(other, job, number, workers), daemon=True)
         with _ignoring_interrupts():
@@ -80,39 +80,39 @@ class _Process:
         # The worker has the only other end left, so that its death closes the pipe.
         other.close()
 
-    def give(self, part: Part) -> None:
-        self.part = part
+    def give(self, chunk: Chunk) -> None:
+        self.chunk = chunk
         with suppress(BrokenPipeError, ConnectionResetError):  # it died meanwhile, which `take` finds out
-            self.pipe.send(part)
+            self.pipe.send(chunk)
 
     def take(self) -> Done:
-        part, self.part = self.part, None
-        assert part is not None  # noqa: S101 - only busy workers are waited for
+        chunk, self.chunk = self.chunk, None
+        assert chunk is not None  # noqa: S101 - only busy workers are waited for
         try:
             answer: Done | Exception = self.pipe.recv()
         except (EOFError, ConnectionResetError):
             self._process.join()
-            raise _DiedError(part, self._process.exitcode) from None
+            raise _DiedError(chunk, self._process.exitcode) from None
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def stop(self) -> None:
         self.pipe.close()
-        if self.part is not None:
+        if self.chunk is not None:
             self._process.terminate()
         self._process.join()
 
 
 def _work(pipe: Connection, job: Job, number: int, workers: int) -> None:
-    """Answer parts until the pipe is closed, also by the death of the process at its other end."""
+    """Answer chunks until the pipe is closed, also by the death of the process at its other end."""
     worker = Worker(job, number, workers)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            part = pipe.recv()
+            chunk = pipe.recv()
             answer: Done | Exception
             try:
-                answer = worker(part)
+                answer = worker(chunk)
             except Exception:
                 answer = RuntimeError(f"A worker failed:\n{traceback.format_exc()}")
             pipe.send(answer)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from regard.errors import RegardError, WorkerError
+from regard.jobs.chunks import Chunk, OutputFolder
 from regard.jobs.inputs import InputFile
-from regard.jobs.parts import OutputFolder, Part
 
 MAX_ATTEMPTS = 3
-"""How often a part is given to a worker, if each of them dies over it."""
+"""How often a chunk is given to a worker, if each of them dies over it."""
 Answer = Callable[[Sequence[str]], list[str]]
 """Lines in, a text for each of them out."""
 
@@ -24,7 +24,7 @@ class Predictor(Protocol):
         """Whether the texts are JSON, which decides how outputs are called."""
 
     @property
-    def part_size(self) -> int:
+    def chunk_size(self) -> int:
         """Lines that a worker answers at a time: enough to fill batches, few enough to lose little in a crash."""
 
     def settings(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """The report of a worker on a part."""
+    """The report of a worker on a chunk."""
 
     name: str
     index: int
@@ -64,45 +64,45 @@ class Done:
     refused: tuple[str, ...] = ()
     """Where errors are skipped: what was wrong, and in which line."""
     error: RegardError | None = None
-    """Why the part could not be answered."""
+    """Why the chunk could not be answered."""
 
 
-def gave_up(part: Part, reason: str) -> Done:
-    """The report on a part over which too many workers have died."""
+def gave_up(chunk: Chunk, reason: str) -> Done:
+    """The report on a chunk over which too many workers have died."""
     error = WorkerError(
-        f"{part.name}, {part.place}: {MAX_ATTEMPTS} workers died over these lines; {reason}. Try fewer --workers. What "
-        "is complete is kept, and the same command continues."
+        f"{chunk.name}, {chunk.place}: {MAX_ATTEMPTS} workers died over these lines; {reason}. Try fewer --workers. "
+        "What is complete is kept, and the same command continues."
     )
-    return Done(part.name, part.index, len(part.lines), part.is_last, error=error)
+    return Done(chunk.name, chunk.index, len(chunk.lines), chunk.is_last, error=error)
 
 
 class Worker:
-    """Answers one part after the other; the model is loaded for the first of them."""
+    """Answers one chunk after the other; the model is loaded for the first of them."""
 
     def __init__(self, job: Job, worker: int = 0, workers: int = 1) -> None:
         self._job, self._place = job, (worker, workers)
         self._answer: Answer | None = None
 
-    def __call__(self, part: Part) -> Done:
-        """Answer a part and write it; a part that an earlier run has written is only reported."""
+    def __call__(self, chunk: Chunk) -> Done:
+        """Answer a chunk and write it; a chunk that an earlier run has written is only reported."""
         refused: list[str] = []
         error = None
-        if not part.is_done:
+        if not chunk.is_done:
             try:
-                self._job.outputs.write_part(part, self._texts(part, refused))
+                self._job.outputs.write_chunk(chunk, self._texts(chunk, refused))
             except RegardError as raised:
-                error = type(raised)(f"{part.name}, {part.place}: {raised}")
-        return Done(part.name, part.index, len(part.lines), part.is_last, tuple(refused), error)
+                error = type(raised)(f"{chunk.name}, {chunk.place}: {raised}")
+        return Done(chunk.name, chunk.index, len(chunk.lines), chunk.is_last, tuple(refused), error)
 
-    def _texts(self, part: Part, refused: list[str]) -> list[str]:
+    def _texts(self, chunk: Chunk, refused: list[str]) -> list[str]:
         answer = self._answer = self._answer or self._job.predictor.load(*self._place)
         try:
-            return answer(part.lines)
+            return answer(chunk.lines)
         except RegardError:
             if not self._job.skip_errors:
                 raise
         texts = []
-        for number, line in enumerate(part.lines, part.first_line):
+        for number, line in enumerate(chunk.lines, chunk.first_line):
             try:
                 texts += answer([line])
             except RegardError as error:

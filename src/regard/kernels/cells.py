@@ -15,46 +15,31 @@ MAX_UNITS_PER_PROGRAM = 1024
 """Number of units that one program of a kernel computes."""
 
 
-def gru_gates_reference(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+def gru_gates(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
     """Compute z, r = sigmoid(inputs + product), which are the halves of (b, 2 h); return z and r h."""
+    if has_gpu_kernels(hidden):
+        gates: tuple[Tensor, Tensor] = _GRUGates.apply(inputs, product, hidden)  # type: ignore[no-untyped-call]
+        return gates
     update, reset = torch.sigmoid(inputs + product).chunk(2, dim=-1)
     return update, reset * hidden
 
 
-def gru_blend_reference(inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
+def gru_blend(inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
     """Compute (1 - z) h + z tanh(inputs + product)."""
+    if has_gpu_kernels(hidden):
+        blended: Tensor = _GRUBlend.apply(inputs, product, hidden, update)  # type: ignore[no-untyped-call]
+        return blended
     return torch.lerp(hidden, torch.tanh(inputs + product), update)
 
 
-def lstm_reference(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+def lstm(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     """Compute hidden vector and cell from the gates inputs + product, (b, 4 h): input, forget, candidate, output."""
+    if has_gpu_kernels(cell):
+        state: tuple[Tensor, Tensor] = _LSTM.apply(inputs, product, cell)  # type: ignore[no-untyped-call]
+        return state
     entry, forget, new, out = (inputs + product).chunk(4, dim=-1)
     cell = torch.sigmoid(forget + 1) * cell + torch.sigmoid(entry) * torch.tanh(new)
     return torch.sigmoid(out) * torch.tanh(cell), cell
-
-
-def gru_gates(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute `gru_gates_reference`, on a GPU in one kernel."""
-    if not has_gpu_kernels(hidden):
-        return gru_gates_reference(inputs, product, hidden)
-    gates: tuple[Tensor, Tensor] = _GRUGates.apply(inputs, product, hidden)  # type: ignore[no-untyped-call]
-    return gates
-
-
-def gru_blend(inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
-    """Compute `gru_blend_reference`, on a GPU in one kernel."""
-    if not has_gpu_kernels(hidden):
-        return gru_blend_reference(inputs, product, hidden, update)
-    blended: Tensor = _GRUBlend.apply(inputs, product, hidden, update)  # type: ignore[no-untyped-call]
-    return blended
-
-
-def lstm(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute `lstm_reference`, on a GPU in one kernel."""
-    if not has_gpu_kernels(cell):
-        return lstm_reference(inputs, product, cell)
-    state: tuple[Tensor, Tensor] = _LSTM.apply(inputs, product, cell)  # type: ignore[no-untyped-call]
-    return state
 
 
 class _GRUGates(torch.autograd.Function):

@@ -10,17 +10,20 @@ import triton.language as tl
 
 
 @triton.jit
-def _sigmoid(x):
+def sigmoid(x):
+    """Compute 1 / (1 + exp(-x))."""
     return 1.0 / (1.0 + tl.exp(-x))
 
 
 @triton.jit
-def _tanh(x):
+def tanh(x):
+    """Compute tanh, which Triton does not have."""
     return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * x))
 
 
 @triton.jit
-def _load(pointers, inside):
+def load(pointers, inside):
+    """Load float32 numbers, and 0 outside."""
     return tl.load(pointers, mask=inside, other=0.0).to(tl.float32)
 
 
@@ -30,11 +33,11 @@ def gru_gates(inputs, inputs_stride, product, hidden, update, reset, kept, size,
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
     own = inputs + row * inputs_stride + units
-    z = _sigmoid(_load(own, inside) + _load(product + 2 * row * size + units, inside))
-    r = _sigmoid(_load(own + size, inside) + _load(product + 2 * row * size + size + units, inside))
+    z = sigmoid(load(own, inside) + load(product + 2 * row * size + units, inside))
+    r = sigmoid(load(own + size, inside) + load(product + 2 * row * size + size + units, inside))
     tl.store(update + at, z, mask=inside)
     tl.store(reset + at, r, mask=inside)
-    tl.store(kept + at, r * _load(hidden + at, inside), mask=inside)
+    tl.store(kept + at, r * load(hidden + at, inside), mask=inside)
 
 
 @triton.jit
@@ -42,9 +45,9 @@ def gru_gates_back(update, reset, hidden, grad_update, grad_kept, grad_gates, gr
     """Compute the gradients of inputs and product, which are equal, and of h."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
-    z, r, through = _load(update + at, inside), _load(reset + at, inside), _load(grad_kept + at, inside)
-    grad_z = _load(grad_update + at, inside) * z * (1.0 - z)
-    grad_r = through * _load(hidden + at, inside) * r * (1.0 - r)
+    z, r, through = load(update + at, inside), load(reset + at, inside), load(grad_kept + at, inside)
+    grad_z = load(grad_update + at, inside) * z * (1.0 - z)
+    grad_r = through * load(hidden + at, inside) * r * (1.0 - r)
     tl.store(grad_gates + 2 * row * size + units, grad_z, mask=inside)
     tl.store(grad_gates + 2 * row * size + size + units, grad_r, mask=inside)
     tl.store(grad_hidden + at, through * r, mask=inside)
@@ -55,10 +58,10 @@ def gru_blend(inputs, inputs_stride, product, hidden, update, candidate, output,
     """Compute h + z (tanh(inputs + product) - h)."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
-    new = _tanh(_load(inputs + row * inputs_stride + units, inside) + _load(product + at, inside))
-    h = _load(hidden + at, inside)
+    new = tanh(load(inputs + row * inputs_stride + units, inside) + load(product + at, inside))
+    h = load(hidden + at, inside)
     tl.store(candidate + at, new, mask=inside)
-    tl.store(output + at, h + _load(update + at, inside) * (new - h), mask=inside)
+    tl.store(output + at, h + load(update + at, inside) * (new - h), mask=inside)
 
 
 @triton.jit
@@ -66,10 +69,10 @@ def gru_blend_back(candidate, hidden, update, grad, grad_sum, grad_hidden, grad_
     """Compute the gradients of inputs and product, which are equal, of h and of z."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
-    new, z, g = _load(candidate + at, inside), _load(update + at, inside), _load(grad + at, inside)
+    new, z, g = load(candidate + at, inside), load(update + at, inside), load(grad + at, inside)
     tl.store(grad_sum + at, g * z * (1.0 - new * new), mask=inside)
     tl.store(grad_hidden + at, g * (1.0 - z), mask=inside)
-    tl.store(grad_update + at, g * (new - _load(hidden + at, inside)), mask=inside)
+    tl.store(grad_update + at, g * (new - load(hidden + at, inside)), mask=inside)
 
 
 @triton.jit
@@ -78,17 +81,17 @@ def lstm(inputs, inputs_stride, product, cell, gates, new_cell, output, size, BL
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at, four = units < size, row * size + units, 4 * row * size + units
     own, other = inputs + row * inputs_stride + units, product + four
-    entry = _sigmoid(_load(own, inside) + _load(other, inside))
-    forget = _sigmoid(_load(own + size, inside) + _load(other + size, inside) + 1.0)
-    new = _tanh(_load(own + 2 * size, inside) + _load(other + 2 * size, inside))
-    out = _sigmoid(_load(own + 3 * size, inside) + _load(other + 3 * size, inside))
-    carried = forget * _load(cell + at, inside) + entry * new
+    entry = sigmoid(load(own, inside) + load(other, inside))
+    forget = sigmoid(load(own + size, inside) + load(other + size, inside) + 1.0)
+    new = tanh(load(own + 2 * size, inside) + load(other + 2 * size, inside))
+    out = sigmoid(load(own + 3 * size, inside) + load(other + 3 * size, inside))
+    carried = forget * load(cell + at, inside) + entry * new
     tl.store(gates + four, entry, mask=inside)
     tl.store(gates + four + size, forget, mask=inside)
     tl.store(gates + four + 2 * size, new, mask=inside)
     tl.store(gates + four + 3 * size, out, mask=inside)
     tl.store(new_cell + at, carried, mask=inside)
-    tl.store(output + at, out * _tanh(carried), mask=inside)
+    tl.store(output + at, out * tanh(carried), mask=inside)
 
 
 @triton.jit
@@ -96,12 +99,12 @@ def lstm_back(gates, cell, new_cell, grad, grad_new_cell, grad_sum, grad_cell, s
     """Compute the gradients of inputs and product, which are equal, and of the old cell."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at, four = units < size, row * size + units, 4 * row * size + units
-    entry, forget = _load(gates + four, inside), _load(gates + four + size, inside)
-    new, out = _load(gates + four + 2 * size, inside), _load(gates + four + 3 * size, inside)
-    g, shown = _load(grad + at, inside), _tanh(_load(new_cell + at, inside))
-    carried = _load(grad_new_cell + at, inside) + g * out * (1.0 - shown * shown)
+    entry, forget = load(gates + four, inside), load(gates + four + size, inside)
+    new, out = load(gates + four + 2 * size, inside), load(gates + four + 3 * size, inside)
+    g, shown = load(grad + at, inside), tanh(load(new_cell + at, inside))
+    carried = load(grad_new_cell + at, inside) + g * out * (1.0 - shown * shown)
     tl.store(grad_sum + four, carried * new * entry * (1.0 - entry), mask=inside)
-    tl.store(grad_sum + four + size, carried * _load(cell + at, inside) * forget * (1.0 - forget), mask=inside)
+    tl.store(grad_sum + four + size, carried * load(cell + at, inside) * forget * (1.0 - forget), mask=inside)
     tl.store(grad_sum + four + 2 * size, carried * entry * (1.0 - new * new), mask=inside)
     tl.store(grad_sum + four + 3 * size, g * shown * out * (1.0 - out), mask=inside)
     tl.store(grad_cell + at, carried * forget, mask=inside)

@@ -13,7 +13,7 @@ product for all steps. On a GPU a step is two matrix products and two kernels, f
 not be differentiated again.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -24,38 +24,13 @@ from regard.kernels.numerics import has_gpu_kernels
 
 MAX_TAPE = 1024
 """Number of steps up to which the GPU kernels, which take the whole tape at once, are used."""
-
-
-def lstmn_reference(
-    inputs: Float[Tensor, "b n g"],
-    recurrent: Float[Tensor, "g h"],
-    key_layer: Float[Tensor, "a h"],
-    direction: Float[Tensor, "a"],
-    span: int = 0,
-) -> tuple[Float[Tensor, "b n h"], Float[Tensor, "b n h"], Float[Tensor, "b n n"]]:
-    """Compute the recurrence step by step, as the formulas say; its arguments are those of `lstmn`."""
-    size = recurrent.shape[1]
-    hidden: list[Tensor] = []
-    memory: list[Tensor] = []
-    weights = []
-    read_hidden = inputs.new_zeros(len(inputs), size)
-    for t, (for_gates, for_query) in enumerate(zip(*_parts(inputs, size), strict=True)):
-        if t == 0:
-            read_memory, weight = torch.zeros_like(read_hidden), inputs.new_zeros(len(inputs), 0)
-        else:
-            first = max(0, t - span) if span else 0
-            tape = torch.stack(hidden[first:], dim=1)
-            query = for_query + read_hidden @ recurrent[4 * size :].mT
-            weight = (torch.tanh(tape @ key_layer.mT + query.unsqueeze(1)) @ direction).softmax(-1)
-            read_hidden = (weight.unsqueeze(-1) * tape).sum(1)
-            read_memory = (weight.unsqueeze(-1) * torch.stack(memory[first:], dim=1)).sum(1)
-            weight = torch.nn.functional.pad(weight, (first, 0))
-        gates = for_gates + read_hidden @ recurrent[: 4 * size].mT
-        entry, forget, out, candidate = gates.chunk(4, dim=-1)
-        memory.append(torch.sigmoid(forget) * read_memory + torch.sigmoid(entry) * torch.tanh(candidate))
-        hidden.append(torch.sigmoid(out) * torch.tanh(memory[-1]))
-        weights.append(torch.nn.functional.pad(weight, (0, inputs.shape[1] - weight.shape[1])))
-    return torch.stack(hidden, dim=1), torch.stack(memory, dim=1), torch.stack(weights, dim=1)
+TILE = 8192
+"""Elements of a tape that a program looks at together."""
+PROGRAMS = 256
+"""Programs that should run at a time; small batches are split by features to reach it."""
+MAX_SPLITS = 8
+MAX_UNITS_PER_PROGRAM = 512
+"""Units of a cell that one program takes."""
 
 
 def lstmn(
@@ -86,15 +61,42 @@ def lstmn(
     return hidden, memory, weights
 
 
-def _parts(inputs: Tensor, size: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    return inputs[..., : 4 * size].unbind(1), inputs[..., 4 * size :].unbind(1)
+class _Buffers(NamedTuple):
+    """What the steps of one layer share; all of it is needed again by the backward pass."""
+
+    direction: Tensor
+    """v, (a)."""
+    tape: Tensor
+    """[h; c] of each step, (b, n, 2 h)."""
+    read: Tensor
+    """[h~; c~] of each step, (b, n, 2 h)."""
+    keys: Tensor
+    """W_h h of each step, (b, n, a)."""
+    queries: Tensor
+    """W_x x + W_h~ h~ of each step, (b, n, a)."""
+    gates: Tensor
+    """i, f, o and c^ of each step, (b, n, 4 h)."""
+    weights: Tensor
+    """s of each step, (b, n, n)."""
+
+
+class _Gradients(NamedTuple):
+    """The gradients that the steps of the backward pass share; later steps add to those of earlier ones."""
+
+    tape: Tensor
+    read: Tensor
+    keys: Tensor
+    products: Tensor
+    """Of h~_t times `recurrent`, (b, n, 4 h + a)."""
+    direction: Tensor
+    """For each row of the batch, (b, a)."""
 
 
 class _Loop(torch.autograd.Function):
     """All steps of one layer.
 
-    tape (b, n, 2 h) holds [h; c], read (b, n, 2 h) holds [h~; c~]. `product` is h~_t times `recurrent`: its first part
-    enters the gates of step t, its last part the query of step t + 1.
+    `product` is h~_t times `recurrent`: its first part enters the gates of step t, its last part the query of step
+    t + 1.
     """
 
     @staticmethod
@@ -102,81 +104,74 @@ class _Loop(torch.autograd.Function):
         ctx: Any, inputs: Tensor, recurrent: Tensor, key_layer: Tensor, direction: Tensor, span: int
     ) -> tuple[Tensor, Tensor]:
         (batch, length, _), (attention_dim, size) = inputs.shape, key_layer.shape
-        inputs, direction = inputs.contiguous(), direction.contiguous()
-        tape, read = inputs.new_empty(batch, length, 2 * size), inputs.new_zeros(batch, length, 2 * size)
-        keys, queries = (inputs.new_empty(batch, length, attention_dim) for _ in range(2))
-        gates = inputs.new_empty(batch, length, 4 * size)
-        weights = inputs.new_zeros(batch, length, length)
+        inputs = inputs.contiguous()
+        buffers = _Buffers(
+            direction=direction.contiguous(),
+            tape=inputs.new_empty(batch, length, 2 * size),
+            read=inputs.new_zeros(batch, length, 2 * size),
+            keys=inputs.new_empty(batch, length, attention_dim),
+            queries=inputs.new_empty(batch, length, attention_dim),
+            gates=inputs.new_empty(batch, length, 4 * size),
+            weights=inputs.new_zeros(batch, length, length),
+        )
         product = inputs.new_zeros(batch, 4 * size + attention_dim)
-        steps = _steps(inputs, length)
+        steps = _steps(inputs)
         for t in range(length):
             if t:
-                first = max(0, t - span) if span else 0
-                torch.mm(tape[:, t - 1, :size], key_layer.mT, out=keys[:, t - 1])
-                steps.look(t, first, inputs, product, keys, tape, direction, queries, weights, read)
-                torch.mm(read[:, t, :size], recurrent.mT, out=product)
-            steps.write(t, inputs, product, read, gates, tape)
-        ctx.save_for_backward(recurrent, key_layer, direction, tape, read, keys, queries, gates, weights)
+                torch.mm(buffers.tape[:, t - 1, :size], key_layer.mT, out=buffers.keys[:, t - 1])
+                steps.look(t, _first(t, span), buffers, inputs, product)
+                torch.mm(buffers.read[:, t, :size], recurrent.mT, out=product)
+            steps.write(t, buffers, inputs, product)
+        ctx.save_for_backward(recurrent, key_layer, *buffers)
         ctx.span = span
-        ctx.mark_non_differentiable(weights)
-        return tape, weights
+        ctx.mark_non_differentiable(buffers.weights)
+        return buffers.tape, buffers.weights
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_tape: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        recurrent, key_layer, direction, tape, read, keys, queries, gates, weights = ctx.saved_tensors
-        (batch, length, _), (attention_dim, size), span = tape.shape, key_layer.shape, ctx.span
-        # Later steps add to the gradients of the tapes and of the keys of earlier steps.
-        grad_tape = grad_tape.clone(memory_format=torch.contiguous_format)
-        grad_keys = torch.zeros_like(keys)
-        grad_products = tape.new_zeros(batch, length, 4 * size + attention_dim)
-        grad_read = torch.empty_like(read)
-        grad_direction = tape.new_zeros(batch, attention_dim)
-        steps = _steps(tape, length)
+    def backward(ctx: Any, grad_tape: Tensor, grad_weights: Tensor) -> tuple[Tensor | None, ...]:
+        recurrent, key_layer, *saved = ctx.saved_tensors
+        buffers = _Buffers(*saved)
+        (batch, length, _), (attention_dim, size) = buffers.tape.shape, key_layer.shape
+        grads = _Gradients(
+            tape=grad_tape.clone(memory_format=torch.contiguous_format),
+            read=torch.empty_like(buffers.read),
+            keys=torch.zeros_like(buffers.keys),
+            products=grad_tape.new_zeros(batch, length, 4 * size + attention_dim),
+            direction=grad_tape.new_zeros(batch, attention_dim),
+        )
+        steps = _steps(grad_tape)
         for t in reversed(range(length)):
-            grad_hidden = torch.addmm(grad_tape[:, t, :size], grad_keys[:, t], key_layer)
-            steps.write_back(t, gates, read, tape, grad_hidden, grad_tape, grad_products, grad_read)
+            grad_hidden = torch.addmm(grads.tape[:, t, :size], grads.keys[:, t], key_layer)
+            steps.write_back(t, buffers, grads, grad_hidden)
             if t:
-                first = max(0, t - span) if span else 0
-                torch.mm(grad_products[:, t], recurrent, out=grad_read[:, t, :size])
-                steps.look_back(
-                    t, first, queries, keys, tape, direction, weights, grad_read, grad_products, grad_keys, grad_tape,
-                    grad_direction,
-                )  # fmt: skip
-        grad_inputs = grad_products.clone()
+                torch.mm(grads.products[:, t], recurrent, out=grads.read[:, t, :size])
+                steps.look_back(t, _first(t, ctx.span), buffers, grads)
+        grad_inputs = grads.products.clone()
         grad_inputs[:, 0, 4 * size :] = 0
-        grad_inputs[:, 1:, 4 * size :] = grad_products[:, :-1, 4 * size :]
-        grad_recurrent = grad_products.flatten(0, 1).mT @ read[..., :size].flatten(0, 1)
-        grad_key_layer = grad_keys.flatten(0, 1).mT @ tape[..., :size].flatten(0, 1)
-        return grad_inputs, grad_recurrent, grad_key_layer, grad_direction.sum(0), None
+        grad_inputs[:, 1:, 4 * size :] = grads.products[:, :-1, 4 * size :]
+        grad_recurrent = grads.products.flatten(0, 1).mT @ buffers.read[..., :size].flatten(0, 1)
+        grad_key_layer = grads.keys.flatten(0, 1).mT @ buffers.tape[..., :size].flatten(0, 1)
+        return grad_inputs, grad_recurrent, grad_key_layer, grads.direction.sum(0), None
 
 
-def _steps(tensor: Tensor, length: int) -> Any:
+def _first(t: int, span: int) -> int:
+    """The first step that step t attends to."""
+    return max(0, t - span) if span else 0
+
+
+def _steps(tensor: Tensor) -> "type[_Formulas] | type[_Kernels]":
     """The steps of the loop: GPU kernels where there are some, otherwise plain formulas."""
-    if not has_gpu_kernels(tensor) or length > MAX_TAPE:
-        return _Formulas
-    from regard.kernels import lstmn_gpu
-
-    return lstmn_gpu
+    return _Kernels if has_gpu_kernels(tensor) and tensor.shape[1] <= MAX_TAPE else _Formulas
 
 
 class _Formulas:
     """The steps by plain formulas."""
 
     @staticmethod
-    def look(
-        t: int,
-        first: int,
-        inputs: Tensor,
-        product: Tensor,
-        keys: Tensor,
-        tape: Tensor,
-        direction: Tensor,
-        queries: Tensor,
-        weights: Tensor,
-        read: Tensor,
-    ) -> None:
+    def look(t: int, first: int, buffers: _Buffers, inputs: Tensor, product: Tensor) -> None:
         """Attend to the tape from `first` to t - 1."""
+        direction, tape, read, keys, queries, _, weights = buffers
         dim = len(direction)
         torch.add(inputs[:, t, -dim:], product[:, -dim:], out=queries[:, t])
         logits = (queries[:, t].unsqueeze(1) + keys[:, first:t]).tanh_() @ direction
@@ -185,63 +180,108 @@ class _Formulas:
         read[:, t] = torch.bmm(weight.unsqueeze(1), tape[:, first:t]).squeeze(1)
 
     @staticmethod
-    def write(t: int, inputs: Tensor, product: Tensor, read: Tensor, gates: Tensor, tape: Tensor) -> None:
+    def write(t: int, buffers: _Buffers, inputs: Tensor, product: Tensor) -> None:
         """Update the cell, and write it to the tape; `gates` keeps i, f, o and c^."""
-        size = read.shape[-1] // 2
-        gate = gates[:, t]
+        gate, size = buffers.gates[:, t], buffers.read.shape[-1] // 2
         torch.add(inputs[:, t, : 4 * size], product[:, : 4 * size], out=gate)
         gate[:, : 3 * size].sigmoid_()
         gate[:, 3 * size :].tanh_()
         entry, forget, out, candidate = gate.chunk(4, dim=-1)
-        memory = torch.addcmul(forget * read[:, t, size:], entry, candidate)
-        tape[:, t, size:] = memory
-        tape[:, t, :size] = out * memory.tanh()
+        memory = torch.addcmul(forget * buffers.read[:, t, size:], entry, candidate)
+        buffers.tape[:, t, size:] = memory
+        buffers.tape[:, t, :size] = out * memory.tanh()
 
     @staticmethod
-    def write_back(
-        t: int,
-        gates: Tensor,
-        read: Tensor,
-        tape: Tensor,
-        grad_hidden: Tensor,
-        grad_tape: Tensor,
-        grad_products: Tensor,
-        grad_read: Tensor,
-    ) -> None:
+    def write_back(t: int, buffers: _Buffers, grads: _Gradients, grad_hidden: Tensor) -> None:
         """The gradients of the gates, and of c~."""
-        size = read.shape[-1] // 2
-        entry, forget, out, candidate = gates[:, t].chunk(4, dim=-1)
-        squashed = tape[:, t, size:].tanh()
-        grad_memory = grad_tape[:, t, size:] + grad_hidden * out * (1 - squashed * squashed)
-        grad_entry, grad_forget, grad_out, grad_candidate = grad_products[:, t, : 4 * size].chunk(4, dim=-1)
+        size = buffers.read.shape[-1] // 2
+        entry, forget, out, candidate = buffers.gates[:, t].chunk(4, dim=-1)
+        squashed = buffers.tape[:, t, size:].tanh()
+        grad_memory = grads.tape[:, t, size:] + grad_hidden * out * (1 - squashed * squashed)
+        grad_entry, grad_forget, grad_out, grad_candidate = grads.products[:, t, : 4 * size].chunk(4, dim=-1)
         grad_entry.copy_(grad_memory * candidate * entry * (1 - entry))
-        grad_forget.copy_(grad_memory * read[:, t, size:] * forget * (1 - forget))
+        grad_forget.copy_(grad_memory * buffers.read[:, t, size:] * forget * (1 - forget))
         grad_out.copy_(grad_hidden * squashed * out * (1 - out))
         grad_candidate.copy_(grad_memory * entry * (1 - candidate * candidate))
-        grad_read[:, t, size:] = grad_memory * forget
+        grads.read[:, t, size:] = grad_memory * forget
 
     @staticmethod
-    def look_back(
-        t: int,
-        first: int,
-        queries: Tensor,
-        keys: Tensor,
-        tape: Tensor,
-        direction: Tensor,
-        weights: Tensor,
-        grad_read: Tensor,
-        grad_products: Tensor,
-        grad_keys: Tensor,
-        grad_tape: Tensor,
-        grad_direction: Tensor,
-    ) -> None:
+    def look_back(t: int, first: int, buffers: _Buffers, grads: _Gradients) -> None:
         """The gradient of the query; adds to those of the keys, of the tape and of v."""
-        weight, upstream = weights[:, t, first:t], grad_read[:, t]
+        direction, tape, _, keys, queries, _, weights = buffers
+        weight, upstream = weights[:, t, first:t], grads.read[:, t]
         through = torch.bmm(tape[:, first:t], upstream.unsqueeze(-1)).squeeze(-1)
         slope = weight * (through - (weight * through).sum(-1, keepdim=True))
         squashed = (queries[:, t].unsqueeze(1) + keys[:, first:t]).tanh_()
-        grad_direction += torch.bmm(slope.unsqueeze(1), squashed).squeeze(1)
+        grads.direction.add_(torch.bmm(slope.unsqueeze(1), squashed).squeeze(1))
         grad_pairs = (squashed.square_().neg_().add_(1)).mul_(slope.unsqueeze(-1)).mul_(direction)
-        grad_products[:, t - 1, -len(direction) :] = grad_pairs.sum(1)
-        grad_keys[:, first:t] += grad_pairs
-        grad_tape[:, first:t].addcmul_(weight.unsqueeze(-1), upstream.unsqueeze(1))
+        grads.products[:, t - 1, -len(direction) :] = grad_pairs.sum(1)
+        grads.keys[:, first:t] += grad_pairs
+        grads.tape[:, first:t].addcmul_(weight.unsqueeze(-1), upstream.unsqueeze(1))
+
+
+class _Kernels:
+    """The same steps on a GPU, by one kernel each (lstmn_triton.py)."""
+
+    @staticmethod
+    def look(t: int, first: int, buffers: _Buffers, inputs: Tensor, product: Tensor) -> None:
+        from regard.kernels import lstmn_triton
+
+        direction, tape, read, keys, queries, _, weights = buffers
+        batch, length, dim = keys.shape
+        lstmn_triton.look[batch, _splits(batch)](
+            inputs, product, keys, tape, direction, queries, weights, read, t, first, length, dim, tape.shape[2] // 2,
+            **_blocks(t - first),
+        )  # fmt: skip
+
+    @staticmethod
+    def write(t: int, buffers: _Buffers, inputs: Tensor, product: Tensor) -> None:
+        from regard.kernels import lstmn_triton
+
+        (batch, length, columns), size = inputs.shape, buffers.tape.shape[2] // 2
+        grid, block = _cell_grid(batch, size)
+        lstmn_triton.write[grid](
+            inputs, product, buffers.read, buffers.gates, buffers.tape, t, length, columns, size, BLOCK=block
+        )
+
+    @staticmethod
+    def write_back(t: int, buffers: _Buffers, grads: _Gradients, grad_hidden: Tensor) -> None:
+        from regard.kernels import lstmn_triton
+
+        (batch, length, columns), size = grads.products.shape, buffers.tape.shape[2] // 2
+        grid, block = _cell_grid(batch, size)
+        lstmn_triton.write_back[grid](
+            buffers.gates, buffers.read, buffers.tape, grad_hidden, grads.tape, grads.products, grads.read, t, length,
+            columns, size, BLOCK=block,
+        )  # fmt: skip
+
+    @staticmethod
+    def look_back(t: int, first: int, buffers: _Buffers, grads: _Gradients) -> None:
+        from regard.kernels import lstmn_triton
+
+        direction, tape, _, keys, queries, _, weights = buffers
+        batch, length, dim = keys.shape
+        lstmn_triton.look_back[batch, _splits(batch)](
+            queries, keys, tape, direction, weights, grads.read, grads.products, grads.keys, grads.tape,
+            grads.direction, t, first, length, dim, tape.shape[2] // 2, **_blocks(t - first),
+        )  # fmt: skip
+
+
+def _splits(batch: int) -> int:
+    return max(1, min(MAX_SPLITS, PROGRAMS // batch))
+
+
+def _blocks(num_keys: int) -> dict[str, int]:
+    block = max(16, _power_of_2(num_keys))
+    return {"BLOCK_K": block, "BLOCK_DIM": max(16, min(64, TILE // block)), "num_warps": 4 if num_keys <= 256 else 8}
+
+
+def _cell_grid(batch: int, size: int) -> tuple[tuple[int, int], int]:
+    """The programs of a kernel of the cell, and how many units each of them takes."""
+    block = min(MAX_UNITS_PER_PROGRAM, _power_of_2(size))
+    return (batch, -(-size // block)), block
+
+
+def _power_of_2(size: int) -> int:
+    """The next power of 2."""
+    return 1 << (size - 1).bit_length()

@@ -1,4 +1,4 @@
-"""The steps of the long short-term memory network, in Triton; lstmn_gpu.py calls these.
+"""The steps of the long short-term memory network, in Triton; lstmn.py calls these.
 
 All tensors are contiguous and batch first: (b, n, ...), with n = `length`. Where the features of one example are split
 among programs, each program compares the query with the keys anew: that is cheaper than waiting for the others.
@@ -9,20 +9,7 @@ among programs, each program compares the query with the keys anew: that is chea
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def _sigmoid(x):
-    return 1.0 / (1.0 + tl.exp(-x))
-
-
-@triton.jit
-def _tanh(x):
-    return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * x))
-
-
-@triton.jit
-def _load(pointers, inside):
-    return tl.load(pointers, mask=inside, other=0.0)
+from regard.kernels.cells_triton import load, sigmoid, tanh
 
 
 @triton.jit
@@ -55,10 +42,10 @@ def look(
     for start in range(0, dim, BLOCK_DIM):
         dims = start + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
-        query = _load(own + dims, is_dim) + _load(before + dims, is_dim)
+        query = load(own + dims, is_dim) + load(before + dims, is_dim)
         tl.store(queries + (batch * length + t) * dim + dims, query, mask=is_dim & (part == 0))
-        key = _load(keys + rows[:, None] * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
-        matches += _load(direction + dims, is_dim)[None, :] * _tanh(query[None, :] + key)
+        key = load(keys + rows[:, None] * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
+        matches += load(direction + dims, is_dim)[None, :] * tanh(query[None, :] + key)
     logits = tl.where(is_key, tl.sum(matches, 1), float("-inf"))
     found = tl.exp(logits - tl.max(logits, 0))
     found = found / tl.sum(found, 0)
@@ -66,7 +53,7 @@ def look(
     for start in range(part * BLOCK_DIM, 2 * size, parts * BLOCK_DIM):
         features = start + tl.arange(0, BLOCK_DIM)
         is_feature = features < 2 * size
-        tile = _load(tape + rows[:, None] * 2 * size + features[None, :], is_key[:, None] & is_feature[None, :])
+        tile = load(tape + rows[:, None] * 2 * size + features[None, :], is_key[:, None] & is_feature[None, :])
         total = tl.sum(found[:, None] * tile, 0)
         tl.store(read + (batch * length + t) * 2 * size + features, total, mask=is_feature)
 
@@ -101,32 +88,32 @@ def look_back(
     for start in range(0, 2 * size, BLOCK_DIM):
         features = start + tl.arange(0, BLOCK_DIM)
         is_feature = features < 2 * size
-        tile = _load(tape + rows[:, None] * 2 * size + features[None, :], is_key[:, None] & is_feature[None, :])
-        products += tile * _load(upstream + features, is_feature)[None, :]
+        tile = load(tape + rows[:, None] * 2 * size + features[None, :], is_key[:, None] & is_feature[None, :])
+        products += tile * load(upstream + features, is_feature)[None, :]
     through = tl.sum(products, 1)
-    weight = _load(weights + (batch * length + t) * length + places, is_key)
+    weight = load(weights + (batch * length + t) * length + places, is_key)
     slope = weight * (through - tl.sum(weight * through, 0))
     for start in range(part * BLOCK_DIM, dim, parts * BLOCK_DIM):
         dims = start + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
         inside = is_key[:, None] & is_dim[None, :]
         at = rows[:, None] * dim + dims[None, :]
-        query = _load(queries + (batch * length + t) * dim + dims, is_dim)
-        squashed = _tanh(query[None, :] + _load(keys + at, inside))
+        query = load(queries + (batch * length + t) * dim + dims, is_dim)
+        squashed = tanh(query[None, :] + load(keys + at, inside))
         own = grad_direction + batch * dim + dims
-        tl.store(own, _load(own, is_dim) + tl.sum(slope[:, None] * squashed, 0), mask=is_dim)
-        pairs = slope[:, None] * (1.0 - squashed * squashed) * _load(direction + dims, is_dim)[None, :]
+        tl.store(own, load(own, is_dim) + tl.sum(slope[:, None] * squashed, 0), mask=is_dim)
+        pairs = slope[:, None] * (1.0 - squashed * squashed) * load(direction + dims, is_dim)[None, :]
         # The product of the last step is part of this step's query.
         place = grad_products + (batch * length + t - 1) * (4 * size + dim) + 4 * size + dims
         tl.store(place, tl.sum(pairs, 0), mask=is_dim)
-        tl.store(grad_keys + at, _load(grad_keys + at, inside) + pairs, mask=inside)
+        tl.store(grad_keys + at, load(grad_keys + at, inside) + pairs, mask=inside)
     for start in range(part * BLOCK_DIM, 2 * size, parts * BLOCK_DIM):
         features = start + tl.arange(0, BLOCK_DIM)
         is_feature = features < 2 * size
         inside = is_key[:, None] & is_feature[None, :]
         at = rows[:, None] * 2 * size + features[None, :]
-        more = weight[:, None] * _load(upstream + features, is_feature)[None, :]
-        tl.store(grad_tape + at, _load(grad_tape + at, inside) + more, mask=inside)
+        more = weight[:, None] * load(upstream + features, is_feature)[None, :]
+        tl.store(grad_tape + at, load(grad_tape + at, inside) + more, mask=inside)
 
 
 @triton.jit
@@ -135,16 +122,16 @@ def write(inputs, product, read, gates, tape, t, length, columns, size, BLOCK: t
     batch, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, row = units < size, batch * length + t
     own, other, four = inputs + row * columns + units, product + batch * columns + units, gates + row * 4 * size + units
-    entry = _sigmoid(_load(own, inside) + _load(other, inside))
-    forget = _sigmoid(_load(own + size, inside) + _load(other + size, inside))
-    out = _sigmoid(_load(own + 2 * size, inside) + _load(other + 2 * size, inside))
-    candidate = _tanh(_load(own + 3 * size, inside) + _load(other + 3 * size, inside))
-    memory = forget * _load(read + row * 2 * size + size + units, inside) + entry * candidate
+    entry = sigmoid(load(own, inside) + load(other, inside))
+    forget = sigmoid(load(own + size, inside) + load(other + size, inside))
+    out = sigmoid(load(own + 2 * size, inside) + load(other + 2 * size, inside))
+    candidate = tanh(load(own + 3 * size, inside) + load(other + 3 * size, inside))
+    memory = forget * load(read + row * 2 * size + size + units, inside) + entry * candidate
     tl.store(four, entry, mask=inside)
     tl.store(four + size, forget, mask=inside)
     tl.store(four + 2 * size, out, mask=inside)
     tl.store(four + 3 * size, candidate, mask=inside)
-    tl.store(tape + row * 2 * size + units, out * _tanh(memory), mask=inside)
+    tl.store(tape + row * 2 * size + units, out * tanh(memory), mask=inside)
     tl.store(tape + row * 2 * size + size + units, memory, mask=inside)
 
 
@@ -167,13 +154,13 @@ def write_back(
     batch, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, row = units < size, batch * length + t
     four, two = gates + row * 4 * size + units, row * 2 * size + size + units
-    entry, forget = _load(four, inside), _load(four + size, inside)
-    out, candidate = _load(four + 2 * size, inside), _load(four + 3 * size, inside)
-    upstream, squashed = _load(grad_hidden + batch * size + units, inside), _tanh(_load(tape + two, inside))
-    through = _load(grad_tape + two, inside) + upstream * out * (1.0 - squashed * squashed)
+    entry, forget = load(four, inside), load(four + size, inside)
+    out, candidate = load(four + 2 * size, inside), load(four + 3 * size, inside)
+    upstream, squashed = load(grad_hidden + batch * size + units, inside), tanh(load(tape + two, inside))
+    through = load(grad_tape + two, inside) + upstream * out * (1.0 - squashed * squashed)
     place = grad_products + row * columns + units
     tl.store(place, through * candidate * entry * (1.0 - entry), mask=inside)
-    tl.store(place + size, through * _load(read + two, inside) * forget * (1.0 - forget), mask=inside)
+    tl.store(place + size, through * load(read + two, inside) * forget * (1.0 - forget), mask=inside)
     tl.store(place + 2 * size, upstream * squashed * out * (1.0 - out), mask=inside)
     tl.store(place + 3 * size, through * entry * (1.0 - candidate * candidate), mask=inside)
     tl.store(grad_read + two, through * forget, mask=inside)

@@ -131,19 +131,27 @@ class LSTMN(nn.Module):
         if fused is None:
             hidden, memory, found = lstmn(inputs, recurrent, self.key_layer.weight, self.direction, self.span)
             return Tapes(hidden, memory, found if weights else None)
-        return self._with_fusion(inputs, recurrent, fused, source, weights=weights)
+        return self.recur_by_steps(inputs, recurrent, fused, source, weights=weights)
 
-    def _with_fusion(
-        self, inputs: Tensor, recurrent: Tensor, fused: Tensor, source: Memory | None, *, weights: bool
+    def recur_by_steps(
+        self,
+        inputs: Float[Tensor, "b n g"],
+        recurrent: Float[Tensor, "g h"],
+        fused: Float[Tensor, "b n f"] | None = None,
+        source: Memory | None = None,
+        *,
+        weights: bool = False,
     ) -> Tapes:
+        """Run the recurrence step by step, as in decoding: the reference of kernels/lstmn.py, and deep fusion."""
         tape, own, other = self.start(len(inputs)), [], []
-        for for_word, for_fusion in zip(inputs.unbind(1), fused.unbind(1), strict=True):
-            tape, to_own, to_source = self._step(for_word, for_fusion, tape, source, recurrent)
+        for t in range(inputs.shape[1]):
+            for_fusion = None if fused is None else fused[:, t]
+            tape, to_own, to_source = self._step(inputs[:, t], for_fusion, tape, source, recurrent)
             own.append(functional.pad(to_own, (0, inputs.shape[1] - to_own.shape[1])))
-            other.append(to_source)
+            other += [] if to_source is None else [to_source]
         if not weights:
             return Tapes(tape.hidden, tape.memory)
-        joined = torch.stack([part for part in other if part is not None], dim=1)
+        joined = torch.stack(other, dim=1) if other else None
         return Tapes(tape.hidden, tape.memory, torch.stack(own, dim=1), joined)
 
     def _step(

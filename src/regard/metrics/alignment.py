@@ -7,12 +7,12 @@ A link (i, j) connects word i of the source with word j of the target, both coun
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from regard.errors import NonFiniteError, OptionError, ShapeError
+from regard.errors import OptionError, ShapeError
+from regard.metrics.attention import finite_array
 
 Link = tuple[int, int]
 Links = AbstractSet[Link]
@@ -83,7 +83,7 @@ def merge_subwords(
     source word, since attention to any of them is attention to the word, and averaged over the subwords of a target
     word. A subword of word -1, such as an end marker, is left out; its weight is not distributed to others.
     """
-    weights = _map(weights)
+    weights = finite_array(weights, "(target, source) weights", axes=2)
     if weights.shape != (len(target_words), len(source_words)):
         raise ShapeError(
             "merge_subwords needs the word of each subword, (target, source); got weights "
@@ -105,7 +105,7 @@ def links_from_weights(
     with a weight of at least `threshold`. With the first two, a threshold drops the links below it. A weight of 0 never
     gives a link.
     """
-    weights = _map(weights)
+    weights = finite_array(weights, "(target, source) weights", axes=2)
     if method not in METHODS:
         raise OptionError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
     if method == "threshold" and threshold is None:
@@ -123,9 +123,10 @@ def links_from_weights(
 def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
     """Combine the links of two models, one for each direction; both are given as (source, target).
 
-    "grow-diag" starts from the intersection and repeatedly adds neighbouring links (diagonal ones included) of the
-    union whose source word or target word has no link yet (Koehn et al. 2003, section 4.1). "grow-diag-final-and" then
-    adds links, first of `forward`, then of `backward`, of which neither word has a link yet.
+    "grow-diag" starts from the intersection and adds neighbouring links (diagonal ones included) of the union whose
+    source word or target word has no link yet, target word by target word, again and again until nothing is added
+    (Koehn et al. 2003, section 4.5, in the order of Moses). "grow-diag-final-and" then adds links, first of `forward`,
+    then of `backward`, of which neither word has a link yet.
     """
     if how not in JOINS:
         raise OptionError(f"how must be one of {', '.join(JOINS)}; got {how!r}.")
@@ -136,21 +137,23 @@ def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
         return joined
     union = forward | backward
     sources, targets = {i for i, _ in joined}, {j for _, j in joined}
-    queue = sorted(joined)
-    # A neighbour that is refused has links for both of its words, so it never needs to be considered again.
-    for i, j in queue:
-        for link in _neighbours(i, j):
-            if link in union and link not in joined and (link[0] not in sources or link[1] not in targets):
-                joined.add(link)
-                sources.add(link[0])
-                targets.add(link[1])
-                queue.append(link)
+
+    def add(link: Link) -> None:
+        joined.add(link)
+        sources.add(link[0])
+        targets.add(link[1])
+
+    before = -1
+    while len(joined) > before:
+        before = len(joined)
+        for i, j in _by_target(union):
+            for link in _neighbours(i, j) if (i, j) in joined else ():
+                if link in union and link not in joined and (link[0] not in sources or link[1] not in targets):
+                    add(link)
     if how == "grow-diag-final-and":
-        for link in (*sorted(forward), *sorted(backward)):
+        for link in (*_by_target(forward), *_by_target(backward)):
             if link[0] not in sources and link[1] not in targets:
-                joined.add(link)
-                sources.add(link[0])
-                targets.add(link[1])
+                add(link)
     return joined
 
 
@@ -159,20 +162,15 @@ def diagonal(n: int, m: int) -> set[Link]:
     return {((2 * j + 1) * n // (2 * m), j) for j in range(m)} if n else set()
 
 
-def _map(weights: Any) -> Float[np.ndarray, "target source"]:
-    table = np.asarray(weights, dtype=np.float64)
-    if table.ndim != 2:
-        raise ShapeError(f"An alignment needs (target, source) weights; got shape {table.shape}.")
-    if not np.isfinite(table).all():
-        raise NonFiniteError("An alignment needs finite weights; some are NaN or infinite.")
-    return table
-
-
 def _membership(words: Sequence[int]) -> Float[np.ndarray, "pieces words"]:
     of_piece = np.asarray(words, dtype=np.int64).reshape(-1, 1)
     return np.asarray(of_piece == np.arange(max(0, int(of_piece.max(initial=-1)) + 1)), dtype=np.float64)
 
 
+def _by_target(links: Links) -> list[Link]:
+    return sorted(links, key=lambda link: (link[1], link[0]))
+
+
 def _neighbours(i: int, j: int) -> Iterator[Link]:
-    for di, dj in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
+    for dj, di in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
         yield i + di, j + dj

@@ -76,10 +76,20 @@ def _rows_with_gold(weights: Maps, gold: Masks) -> list[tuple[np.ndarray, np.nda
     return rows
 
 
-def _array(weights: Any) -> Float[np.ndarray, "*rows k"]:
-    array = np.asarray(weights, dtype=np.float64)
+def finite_array(
+    values: Any, what: str, *, axes: int | None = None, length: int | None = None
+) -> Float[np.ndarray, "..."]:
+    """The values in float64, refused unless they are finite and have this number of axes and length."""
+    array = np.asarray(values, dtype=np.float64)
+    if axes not in (None, array.ndim) or length not in (None, len(array)):
+        raise ShapeError(f"There must be {what}; got shape {array.shape}.")
     if not np.isfinite(array).all():
-        raise NonFiniteError("Attention weights must be finite; some are NaN or infinite.")
+        raise NonFiniteError(f"There must be {what}, all finite; some are NaN or infinite.")
+    return array
+
+
+def _array(weights: Any) -> Float[np.ndarray, "*rows k"]:
+    array = finite_array(weights, "attention weights")
     if (array < 0).any():
         raise OptionError(f"Attention weights must not be negative; the smallest weight is {array.min():g}.")
     return array

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from regard.errors import OptionError, ShapeError
+from regard.metrics.attention import finite_array
 
 Predictor = Callable[[Sequence[str], Bool[np.ndarray, "m n"]], Float[np.ndarray, "m y"]]
 Scores = Float[np.ndarray, "n"]
@@ -144,10 +145,19 @@ class Agreement:
 
     token_f1: float
     """F1 of the tokens chosen by the scores: as many as people marked."""
-    iou_f1: float
-    """F1 of whole spans: two spans match if they share at least half of their union (DeYoung et al. 2020)."""
+    iou_precision: float
+    """Share of the chosen spans that match a marked one: two spans match if they share at least half of their union."""
+    iou_recall: float
+    """Share of the marked spans that match a chosen one."""
     auprc: float
-    """Area under the precision-recall curve (average precision) of the scores."""
+    """Area under the precision-recall curve of the scores, with straight lines between its points, as in ERASER."""
+    average_precision: float
+    """Area under the precision-recall curve as a sum of steps, which does not reward chance."""
+
+    @property
+    def iou_f1(self) -> float:
+        """F1 of the spans of this document. ERASER's of a corpus is `f1` of the mean precision and recall instead."""
+        return f1(self.iou_precision, self.iou_recall)
 
 
 def agreement(scores: Scores, gold: Bool[np.ndarray, "n"]) -> Agreement:
@@ -157,7 +167,13 @@ def agreement(scores: Scores, gold: Bool[np.ndarray, "n"]) -> Agreement:
     if not gold.any():
         raise OptionError("Scores can be compared with a rationale only where at least one token is marked.")
     chosen = top_mask(scores, gold.sum() / len(gold))
-    return Agreement(token_f1(chosen, gold), iou_f1(spans(chosen), spans(gold)), average_precision(scores, gold))
+    iou = iou_scores(spans(chosen), spans(gold))
+    return Agreement(token_f1(chosen, gold), *iou, auprc(scores, gold), average_precision(scores, gold))
+
+
+def f1(precision: float, recall: float) -> float:
+    """The harmonic mean of precision and recall; 0 where both are."""
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def token_f1(predicted: Bool[np.ndarray, "n"], gold: Bool[np.ndarray, "n"]) -> float:
@@ -173,35 +189,44 @@ def spans(mask: Bool[np.ndarray, "n"]) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
 
 
-def iou_f1(predicted: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]], *, threshold: float = 0.5) -> float:
-    """F1 of spans, which match if intersection over union is at least `threshold`."""
+def iou_scores(
+    predicted: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]], *, threshold: float = 0.5
+) -> tuple[float, float]:
+    """Precision and recall of spans, which match if intersection over union is at least `threshold`.
+
+    The IoU F1 of a corpus in DeYoung et al. 2020, section 4.1, is the F1 of the two means over all documents.
+    """
     if not predicted or not gold:
-        return 0.0
+        return 0.0, 0.0
     overlap = np.array([[_iou(one, other) for other in gold] for one in predicted]) >= threshold
-    precision, recall = float(overlap.any(1).mean()), float(overlap.any(0).mean())
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return float(overlap.any(1).mean()), float(overlap.any(0).mean())
+
+
+def auprc(scores: Scores, gold: Bool[np.ndarray, "n"]) -> float:
+    """Area under the precision-recall curve by the trapezoidal rule from (recall 0, precision 1) on, as in ERASER.
+
+    Davis and Goadrich 2006 show that straight lines between the points of this curve are too optimistic.
+    """
+    precision, recall = _precision_recall(scores, gold)
+    heights = np.concatenate([[1.0], precision])
+    return float((np.diff(recall, prepend=0.0) * (heights[1:] + heights[:-1]) / 2).sum())
 
 
 def average_precision(scores: Scores, gold: Bool[np.ndarray, "n"]) -> float:
-    """Area under the precision-recall curve as the sum of precision x gain in recall; tied scores count together."""
+    """The sum of precision x gain in recall over the precision-recall curve."""
+    precision, recall = _precision_recall(scores, gold)
+    return float((np.diff(recall, prepend=0.0) * precision).sum())
+
+
+def _precision_recall(
+    scores: Scores, gold: Bool[np.ndarray, "n"]
+) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"]]:
+    """Precision and recall if the k highest scores are chosen, for every k; tied scores are chosen together."""
     scores, gold = _vector(scores), np.asarray(gold, dtype=bool)
     order = np.argsort(-scores, kind="stable")
-    right = np.cumsum(gold[order])
     last_of_tie = np.append(np.diff(scores[order]) != 0, True)
-    hits, counts = right[last_of_tie], np.flatnonzero(last_of_tie) + 1
-    gains = np.diff(np.concatenate([[0], hits]))
-    return float((gains * hits / counts).sum() / gold.sum()) if gold.any() else 0.0
-
-
-def bootstrap(values: Sequence[float], *, samples: int = 1000, seed: int = 0) -> tuple[float, float, float]:
-    """The mean of some values, and the 95 % interval of the mean over resampled values."""
-    numbers = np.asarray(values, dtype=np.float64)
-    if not len(numbers):
-        raise OptionError("There are no values to average.")
-    random = np.random.default_rng(seed)
-    means = numbers[random.integers(0, len(numbers), (samples, len(numbers)))].mean(1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return float(numbers.mean()), float(low), float(high)
+    hits, counts = np.cumsum(gold[order])[last_of_tie], np.flatnonzero(last_of_tie) + 1
+    return hits / counts, hits / max(1, gold.sum())
 
 
 def _iou(one: tuple[int, int], other: tuple[int, int]) -> float:
@@ -210,8 +235,8 @@ def _iou(one: tuple[int, int], other: tuple[int, int]) -> float:
 
 
 def _vector(scores: Scores, length: int | None = None) -> Scores:
-    vector = np.asarray(scores, dtype=np.float64)
-    if vector.ndim != 1 or not len(vector) or (length is not None and len(vector) != length):
-        needed = "one score per token" if length is None else f"{length} scores, one per token"
-        raise ShapeError(f"There must be {needed}; got shape {vector.shape}.")
+    needed = "one score per token" if length is None else f"{length} scores, one per token"
+    vector = finite_array(scores, needed, axes=1, length=length)
+    if not len(vector):
+        raise ShapeError(f"There must be {needed}; got none.")
     return vector

@@ -1,4 +1,4 @@
-"""Confidence intervals of means."""
+"""Confidence intervals of means, by the bootstrap."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +17,19 @@ class Interval:
     high: float
 
 
-def clustered_mean(sums: Sequence[float], counts: Sequence[int], *, samples: int = 1000, seed: int = 0) -> Interval:
-    """The mean of values that come in groups, such as the words of a sentence, of which only the sums are needed.
+def bootstrap(
+    values: Sequence[float], counts: Sequence[int] | None = None, *, samples: int = 1000, seed: int = 0
+) -> Interval:
+    """The mean of some values, and the interval of the mean of as many drawn with replacement.
 
-    Values of a group are not independent, so whole groups are drawn with replacement.
+    With `counts`, each value is the sum of a group of so many, such as those of the words of a sentence. Values of a
+    group are not independent, so whole groups are drawn.
     """
-    totals, numbers = np.asarray(sums, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    totals = np.asarray(values, dtype=np.float64)
+    numbers = np.ones_like(totals) if counts is None else np.asarray(counts, dtype=np.float64)
     if totals.shape != numbers.shape or totals.ndim != 1:
         raise ShapeError(f"Each group needs its sum and its count; got shapes {totals.shape} and {numbers.shape}.")
-    if not len(totals) or not numbers.sum():
+    if not numbers.sum():
         raise OptionError("There are no values to average.")
     drawn = np.random.default_rng(seed).multinomial(len(totals), np.full(len(totals), 1 / len(totals)), size=samples)
     means = (drawn @ totals) / np.maximum(drawn @ numbers, 1)

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from regard.errors import OptionError
 from regard.metrics.attention import attention_correctness, entropy, map_variation, pointing_game
-from regard.metrics.intervals import Interval, clustered_mean
+from regard.metrics.intervals import Interval, bootstrap
 
 Map = Float[np.ndarray, "_ _"]
 Mask = Bool[np.ndarray, "_ _"]
@@ -97,7 +97,7 @@ def phrase_scores(captions: Sequence[PhraseMaps], grid: tuple[int, int]) -> Phra
     counts = [len(caption.words) for caption in captions]
 
     def mean(values: Callable[[PhraseMaps], np.ndarray]) -> Interval:
-        return clustered_mean([float(values(caption).sum()) for caption in captions], counts)
+        return bootstrap([float(values(caption).sum()) for caption in captions], counts)
 
     return PhraseScores(
         pointing=mean(lambda one: _points(one.weights[list(one.words)], one.covers)),

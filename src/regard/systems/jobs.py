@@ -68,7 +68,7 @@ class Answers:
     trust: bool = False
 
     @property
-    def part_size(self) -> int:
+    def chunk_size(self) -> int:
         """Lines that a worker answers at a time."""
         return BATCHES_PER_PART * registry.entry(self.system).system.max_batch
 

@@ -1,13 +1,14 @@
 """The elements of a Trace: axes, maps over two axes, series along one axis, and boxes in an image."""
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float32
 
-from regard.errors import DtypeError, NonFiniteError, OptionError, ShapeError
+from regard.errors import DataError, DtypeError, NonFiniteError, OptionError, ShapeError
 
 VERSION = 2
 """The version of the JSON form."""
@@ -17,6 +18,7 @@ MAX_CELLS = 2**20
 """Maximum number of cells of an image's grid."""
 SIGNIFICANT_DIGITS = 6
 """Digits to which numbers are written and compared: the most that a float32 always keeps."""
+T = TypeVar("T")
 # Those that are exact in float64.
 _POWERS_OF_TEN = np.array([float(f"1e{power}") for power in range(23)])
 
@@ -47,6 +49,19 @@ class Axis:
             _check_text(f"text of axis {self.name!r}", self.text, empty=True)
         if self.grid is not None or self.kind == "cells":
             self._check_grid()
+
+    @classmethod
+    def from_dict(cls, written: Any, where: str) -> "Axis":
+        """The axis that `to_dict` wrote; `where` is for errors."""
+        if isinstance(written, Mapping):
+            written = dict(written)
+            if "grid" in written:
+                written["grid"] = _grid(written["grid"], where)
+                written.setdefault("labels", cls.from_grid(where, written["grid"]).labels)
+            if not isinstance(labels := written.get("labels", ()), list | tuple):
+                raise DataError(f"Not a trace: the labels of {where} must be a list; got {labels!r:.60}.")
+            written |= {"labels": tuple(labels)} if "labels" in written else {}
+        return construct(cls, written, where)
 
     @classmethod
     def from_grid(cls, name: str, grid: tuple[int, int]) -> "Axis":
@@ -92,9 +107,9 @@ class Map:
     """The name of the axis of the columns."""
     weights: Float32[np.ndarray, "rows columns"]
     """Read-only."""
-    layer: int | None
+    layer: int | None = None
     """The number of the layer, counted from 1."""
-    head: int | None
+    head: int | None = None
     """The number of the head, counted from 1."""
 
     def __init__(
@@ -117,10 +132,8 @@ class Map:
                 f"{table[tuple(wrong[0])]}."
             )
         table.setflags(write=False)
-        values: dict[str, Any] = {"name": name, "rows": rows, "columns": columns, "weights": table}
-        values |= {"layer": None if layer is None else int(layer), "head": None if head is None else int(head)}
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
+        layer, head = (None if number is None else int(number) for number in (layer, head))
+        vars(self).update(name=name, rows=rows, columns=columns, weights=table, layer=layer, head=head)
 
     def __eq__(self, other: object) -> bool:
         return self.to_dict() == other.to_dict() if isinstance(other, Map) else NotImplemented
@@ -173,8 +186,7 @@ class Series:
         # JSON has no NaN, and a browser would refuse the whole file.
         if not np.isfinite(numbers).all():
             raise NonFiniteError(f"The values of series {name!r} must be finite; got {tuple(numbers.tolist())}.")
-        for field, value in {"name": name, "axis": axis, "values": tuple(numbers.tolist())}.items():
-            object.__setattr__(self, field, value)
+        vars(self).update(name=name, axis=axis, values=tuple(numbers.tolist()))
 
     def __eq__(self, other: object) -> bool:
         return self.to_dict() == other.to_dict() if isinstance(other, Series) else NotImplemented
@@ -215,6 +227,18 @@ class Box:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return _without_none(self)
+
+
+def construct(kind: type[T], written: Any, where: str) -> T:
+    """An element from its dictionary, every field of which must be known; what must be there is in the constructor."""
+    if not isinstance(written, Mapping):
+        raise DataError(f"Not a trace: {where} must be an object; got {written!r:.60}.")
+    known = {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(written) - set(known)):
+        raise DataError(f"Not a trace: {where} has an unknown field {unknown[0]!r:.60}; known are {', '.join(known)}.")
+    if missing := [name for name, is_required in known.items() if is_required and name not in written]:
+        raise DataError(f"Not a trace: {where} has no {missing[0]!r}.")
+    return kind(**written)
 
 
 def to_array(numbers: Any, name: str) -> np.ndarray:

@@ -3,8 +3,9 @@
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -15,12 +16,17 @@ from jaxtyping import Float32
 from regard.errors import DataError, OptionError, RegardError, ShapeError
 from regard.files import write_text
 from regard.trace.data_uri import check_data_uri, to_data_uri
-from regard.trace.elements import VERSION, Axis, Box, Map, Series, to_array
-from regard.trace.reading import constructor_arguments, parse
+from regard.trace.elements import VERSION, Axis, Box, Map, Series, construct, to_array
+from regard.trace.subwords import join_subwords
 from regard.trace.transformers_output import axes_and_maps
-from regard.trace.words import join_subwords
 
 Element = TypeVar("Element", Axis, Map)
+_ELEMENTS: dict[str, Callable[[Any, str], Any]] = {
+    "axes": Axis.from_dict,
+    "maps": partial(construct, Map),
+    "series": partial(construct, Series),
+    "boxes": partial(construct, Box),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,14 +223,43 @@ class Trace:
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "Trace":
-        """Build a trace from what `to_dict` returned, in version 1 or 2, or from a result's dict that has a trace."""
-        return cls(**constructor_arguments(fields))
+    def from_dict(cls, fields: Any) -> "Trace":
+        """Build a trace from what `to_dict` returned, or from a result's dict that has a trace."""
+        if not isinstance(fields, Mapping):
+            raise DataError(f"Not a trace: it is a {type(fields).__name__}, not what Trace.to_dict() returns.")
+        if "version" not in fields and "trace" in fields:
+            if fields["trace"] is None:
+                raise DataError("This result has no trace: its model has no attention to show.")
+            return cls.from_dict(fields["trace"])
+        if "version" not in fields:
+            raise DataError("Not a trace: it has no 'version'. A trace is the JSON that Trace.to_json() writes.")
+        if fields["version"] != VERSION or isinstance(fields["version"], bool):
+            raise DataError(f"This trace has version {fields['version']!r:.50}; this regard reads version {VERSION}.")
+        arguments = {name: value for name, value in fields.items() if name != "version"}
+        try:
+            for name, element in _ELEMENTS.items():
+                rows = fields.get(name, [])
+                if not isinstance(rows, list):
+                    raise DataError(f"Not a trace: {name!r} must be a list; got {rows!r:.60}.")
+                arguments[name] = tuple(element(row, f"{name}[{place}]") for place, row in enumerate(rows))
+            return construct(cls, arguments, "it")
+        except RegardError:
+            raise
+        except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
+            raise DataError(f"Not a trace: {type(error).__name__} {error}.") from None
 
     @classmethod
     def from_json(cls, text: str) -> "Trace":
-        """Read the JSON of a trace, version 1 or 2, or that of a result with a trace, as `--json` prints it."""
-        return cls.from_dict(parse(text))
+        """Read the JSON of a trace, or that of a result with a trace, as `--json` prints it."""
+        try:
+            parsed = json.loads(text)
+        except json.JSONDecodeError as error:
+            if error.msg == "Extra data":
+                raise DataError("Not a trace: it holds several JSON values. Take one of its lines.") from None
+            raise DataError(f"Not a trace: it is not JSON ({error}).") from None
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"Not a trace: {error}.") from None
+        return cls.from_dict(parsed)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Trace":

@@ -1,6 +1,6 @@
 """The attention in an output of Hugging Face Transformers, as axes and maps. Transformers itself is not imported."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from regard.errors import OptionError, ShapeError
 from regard.trace.elements import Axis, Map, to_array
+from regard.trace.subwords import plain_tokens
 
 Layer = Float[np.ndarray, "heads _ _"]
 # From the fields of an output to the names of maps.
@@ -60,38 +61,6 @@ def axes_and_maps(
             maps += _maps(each, rows, columns, layers)[0 if not maps else 1 :]
     used = {side for each in maps for side in (each.rows, each.columns)}
     return tuple(axis for axis in axes.values() if axis.name in used), tuple(maps)
-
-
-def plain_tokens(tokens: Sequence[str]) -> tuple[list[str], str]:
-    """Tokens without the marks of their tokenizer, and the text that they make up without special tokens.
-
-    Knows the marks of SentencePiece ("▁the"), byte-level BPE ("Ġthe"), WordPiece ("##ing") and other BPE ("the</w>",
-    "play@@ ing"). Without any mark, every token is a word.
-    """
-    pieces = iter(_pieces([token for token in tokens if not _is_special(token)]))
-    labels, text = [], ""
-    for token in tokens:
-        if _is_special(token):
-            labels.append(token)
-            continue
-        piece = next(pieces)
-        labels.append(piece.strip(" ") or "␣")
-        text += piece
-    return labels, text.strip()
-
-
-def _pieces(tokens: Sequence[str]) -> list[str]:
-    """Tokens as parts of a text, with a space where a word begins or ends."""
-    if any(token.startswith("Ġ") for token in tokens):
-        return [_from_bytes(token) for token in tokens]
-    if any("▁" in token for token in tokens):
-        return [token.replace("▁", " ") for token in tokens]
-    if not any(token.startswith("##") for token in tokens):
-        if any(token.endswith("</w>") for token in tokens):
-            return [f"{token[:-4]} " if token.endswith("</w>") else token for token in tokens]
-        if any(token.endswith("@@") for token in tokens):
-            return [token[:-2] if token.endswith("@@") else f"{token} " for token in tokens]
-    return [token[2:] if token.startswith("##") and len(token) > 2 else f" {token}" for token in tokens]
 
 
 def _attentions(output: Any, example: int) -> dict[str, list[Layer]]:
@@ -199,29 +168,3 @@ def _maps(name: str, rows: str, columns: str, layers: list[Layer]) -> list[Map]:
 
 def _is_tensor(value: Any) -> bool:
     return hasattr(value, "shape")
-
-
-def _is_special(token: str) -> bool:
-    if token.endswith("</w>"):
-        return False
-    return (token.startswith("<") and token.endswith(">") and len(token) > 2) or token in (
-        "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]", "[BOS]", "[EOS]",
-    )  # fmt: skip
-
-
-def _from_bytes(token: str) -> str:
-    """The text of a token of byte-level BPE, which writes each byte as a printable letter; as it is where it is cut."""
-    try:
-        return bytes(_BYTES[letter] for letter in token).decode("utf-8")
-    except (KeyError, UnicodeDecodeError):
-        return token.replace("Ġ", " ")
-
-
-def _byte_letters() -> dict[str, int]:
-    """The letters of GPT-2 for bytes: printable ones stand for themselves, the others for letters from 256 on."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
-
-
-_BYTES = _byte_letters()

@@ -15,7 +15,7 @@ from rich.text import Text
 from regard.errors import OptionError
 from regard.files import write_text
 from regard.trace import Trace
-from regard.trace.transformers_output import plain_tokens
+from regard.trace.subwords import plain_tokens
 from regard.viewing import page
 from regard.viewing.tokens import shortened
 

@@ -13,7 +13,6 @@ The gold sentences are the author's verdicts; the gold words are their opinion w
 words is therefore not enough: a reader has to find who holds the opinion, and about what.
 """
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -22,9 +21,9 @@ from typing import TypeVar
 
 from regard.errors import OptionError
 from regard.worlds.described import Described, described
+from regard.worlds.splits import EIGHTY, check_split, split_of
 
 LABELS = ("negative", "positive")
-SPLITS = ("train", "valid", "test")
 MAX_SENTENCES = 60
 
 _Item = TypeVar("_Item")
@@ -114,8 +113,7 @@ def reviews(
     split: str = "train", *, seed: int = 1, min_sentences: int = 3, max_sentences: int = 10
 ) -> Iterator[Review]:
     """Yield reviews without end. The splits have no review in common."""
-    if split not in SPLITS:
-        raise OptionError(f"reviews has no split {split!r}; choose from {', '.join(SPLITS)}.")
+    check_split("reviews", split)
     if not 1 <= min_sentences <= max_sentences <= MAX_SENTENCES:
         raise OptionError(
             f"Reviews have 1 to {MAX_SENTENCES} sentences; got min_sentences={min_sentences}, "
@@ -124,7 +122,7 @@ def reviews(
     random = Random(f"{seed} {split}")  # noqa: S311
     while True:
         review = _review(random, random.randint(min_sentences, max_sentences))
-        if _split_of(review.text) == split:
+        if split_of(review.text, EIGHTY) == split:
             yield review
 
 
@@ -145,11 +143,6 @@ def statistics(count: int = 2000) -> Statistics:
         chance_sentence=sum(len(review.decisive) / len(review.sentences) for review in sample) / count,
         test_overlap=len(test & {review.text for review in sample}),
     )
-
-
-def _split_of(text: str) -> str:
-    number = hashlib.sha256(text.encode()).digest()[0]
-    return "test" if number < 26 else "valid" if number < 52 else "train"
 
 
 def _review(random: Random, count: int) -> Review:

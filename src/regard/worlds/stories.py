@@ -18,7 +18,6 @@ What a reader learns is `tags`: at the place where it can know, it names the nou
 Nothing tells it where to look.
 """
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -27,6 +26,7 @@ from typing import Literal
 
 from regard.errors import OptionError
 from regard.worlds.described import Described, described
+from regard.worlds.splits import EIGHTY, check_split, split_of
 
 Kind = Literal["animal", "way", "food", "machine", "furniture", "man", "woman"]
 IRREGULAR = {
@@ -75,7 +75,6 @@ OPENINGS = ("yesterday", "this morning", "last week", "in the end", "of course")
 CLOSINGS = ("today", "again", "as always", "they say", "I think")
 PRONOUNS: dict[Kind, str] = {"man": "he", "woman": "she"}
 """Of all other kinds it is *it*, and of several *they*."""
-SPLITS = ("train", "valid", "test")
 NONE = "-"
 """The tag of a word that goes back to nothing."""
 Direction = Literal["forward", "both"]
@@ -171,8 +170,7 @@ class Statistics(Described):
 
 def stories(*, split: str = "train", seed: int = 0) -> Iterator[Story]:
     """Generate an endless stream of sentences. The same seed gives the same ones; a sentence is in one split only."""
-    if split not in SPLITS:
-        raise OptionError(f"split must be one of {', '.join(SPLITS)}; got {split!r}.")
+    check_split("stories", split)
     return _generate(split, seed)
 
 
@@ -206,17 +204,11 @@ def is_noun(word: str) -> bool:
     return word in _ALL_NOUNS
 
 
-def split_of(words: tuple[str, ...]) -> str:
-    """The split that a sentence belongs to: 80 % train, 10 % valid, 10 % test."""
-    number = hashlib.sha256(" ".join(words).encode()).digest()[0]
-    return "test" if number < 26 else "valid" if number < 52 else "train"
-
-
 def _generate(split: str, seed: int) -> Iterator[Story]:
     random = Random(f"{split} {seed}")  # noqa: S311 - sentences, not secrets
     while True:
         story = _pronoun(random) if random.random() < _SHARE_PRONOUNS else _agreement(random)
-        if story is not None and split_of(story.words) == split:
+        if story is not None and split_of(story.text, EIGHTY) == split:
             yield story
 
 

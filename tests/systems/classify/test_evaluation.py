@@ -176,10 +176,11 @@ def test_rationales_are_compared_with_gradients_and_chance(model, strongest, exp
         place = int(weights.argmax() if strongest else weights.argmin())
         documents.append(Document(text, "positive", rationale=((place, place + 1),)))
     measures, sentence = rationale_agreement(model, documents)
-    assert {f"AUPRC, {name}" for name in ("attention", "gradients", "random")} <= set(measures)
+    names = ("AUPRC", "average precision", "token F1", "IoU F1", "IoU F1, mean over documents")
+    assert set(measures) == {f"{name}, {scores}" for name in names for scores in ("attention", "gradients", "random")}
     assert all(0 <= measure.value <= 1 for measure in measures.values())
     assert (measures["AUPRC, attention"].value == 1) is strongest
-    assert measures["token F1, attention"].value == (1 if strongest else 0)
+    assert measures["token F1, attention"].value == measures["IoU F1, attention"].value == (1 if strongest else 0)
     assert expected in sentence
     assert rationale_agreement(model, [Document("x")])[0] == {}
 

@@ -10,7 +10,7 @@ from itertools import islice
 import pytest
 
 from regard.config import parse_values
-from regard.data import corpus_draft
+from regard.data import corpus as corpus_module
 from regard.data.corpus import Corpus
 from regard.data.splits import HashHoldOut
 from regard.data.text import read_tsv
@@ -100,7 +100,7 @@ def test_a_tokenizer_is_trained_on_an_even_sample_of_a_large_corpus(monkeypatch)
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
     monkeypatch.setattr(data_module, "TOKENIZER_PAIRS", 500)
-    monkeypatch.setattr(corpus_draft, "CHUNK", 256)
+    monkeypatch.setattr(corpus_module, "CHUNK", 256)
     words = [f"w{i}" for i in range(50)]
 
     def pairs(count: int):

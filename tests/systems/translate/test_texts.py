@@ -353,6 +353,12 @@ def test_a_long_sentence_is_divided_so_that_time_grows_with_its_length(tokenizer
     assert all(part.given.endswith(",") for part in clauses[:-1])
 
 
+def test_only_line_feeds_end_a_line(tokenizer):
+    """Line i of the output is that of line i of a file, so that parallel files stay parallel."""
+    parts = segments("a b.\rb a.\u2028a a.\r\na b.\nb b.", tokenizer, split=True, copy=True)
+    assert "".join(part.joint + part.given for part in parts).count("\n") == 2
+
+
 @given(st.text(alphabet=st.sampled_from("ab .!?,1\n\r🙂é\u200d好“\ud800\t"), max_size=60) | st.text(max_size=60))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_sentences_of_a_text_are_all_of_it(tokenizer, text):

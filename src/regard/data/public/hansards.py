@@ -5,7 +5,7 @@ import io
 import tarfile
 from pathlib import Path
 
-from regard.data.text import read_limited
+from regard.data.text import read_limited, reading
 from regard.errors import DataError, counted
 from regard.files import replacing
 
@@ -20,33 +20,29 @@ def write_pairs(folder: Path) -> None:
     Pairs with an empty side are left out.
     """
     archive = folder / ARCHIVE
-    try:
-        with (
-            tarfile.open(archive) as tar,
-            replacing(folder / PAIRS) as draft,
-            draft.open("wb") as raw,
-            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as out,
-        ):
-            files = {member.name: member for member in tar if member.isfile()}
-            english = sorted(name for name in files if name.endswith(".e.gz"))
-            if not english:
-                raise DataError(f"{archive} holds no *.e.gz files.")
-            for name in english:
-                french = name.removesuffix(".e.gz") + ".f.gz"
-                if french not in files:
-                    raise DataError(f"{archive} holds {name} without {french}.")
-                sources, targets = _lines(tar, files[name]), _lines(tar, files[french])
-                if len(sources) != len(targets):
-                    raise DataError(
-                        f"{archive}: {name} has {counted(len(sources), 'line')} and {french} has {len(targets)}; the "
-                        "numbers of lines must be equal."
-                    )
-                pairs = (pair for pair in zip(sources, targets, strict=True) if all(pair))
-                out.write("".join(f"{source}\t{target}\n" for source, target in pairs).encode())
-    except DataError:
-        raise
-    except Exception as error:  # tarfile raises nearly anything for a damaged archive
-        raise DataError(f"{archive} cannot be read: {error}. Download it again.") from error
+    with (
+        reading(archive),
+        tarfile.open(archive) as tar,
+        replacing(folder / PAIRS) as draft,
+        draft.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as out,
+    ):
+        files = {member.name: member for member in tar if member.isfile()}
+        english = sorted(name for name in files if name.endswith(".e.gz"))
+        if not english:
+            raise DataError(f"{archive} holds no *.e.gz files.")
+        for name in english:
+            french = name.removesuffix(".e.gz") + ".f.gz"
+            if french not in files:
+                raise DataError(f"{archive} holds {name} without {french}.")
+            sources, targets = _lines(tar, files[name]), _lines(tar, files[french])
+            if len(sources) != len(targets):
+                raise DataError(
+                    f"{archive}: {name} has {counted(len(sources), 'line')} and {french} has {len(targets)}; the "
+                    "numbers of lines must be equal."
+                )
+            pairs = (pair for pair in zip(sources, targets, strict=True) if all(pair))
+            out.write("".join(f"{source}\t{target}\n" for source, target in pairs).encode())
 
 
 def _lines(tar: tarfile.TarFile, member: tarfile.TarInfo) -> list[str]:

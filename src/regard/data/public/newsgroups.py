@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.text import read_lines, well_formed
+from regard.data.text import parsed, reading, well_formed
 from regard.errors import DataError, OptionError
 from regard.files import write_text
 
@@ -158,31 +158,22 @@ def _texts(source: Path) -> dict[str, Iterator[str]]:
     archive = source / ARCHIVE
     if archive.is_file():
         return {part: _archived(archive, part) for part in ("train", "test")}
-    return {part: _json_lines(path) for part, path in [(part, _file(source, part)) for part in ("train", "test")]}
+    paths = {part: _file(source, part) for part in ("train", "test")}
+    return {part: parsed(path, _text, "a post, a JSON object with a text") for part, path in paths.items()}
+
+
+def _text(line: str) -> str:
+    return well_formed(json.loads(line)["text"])
 
 
 def _archived(archive: Path, part: str) -> Iterator[str]:
-    try:
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                if member.isfile() and member.name.removeprefix("./").startswith(f"20news-bydate-{part}/"):
-                    if member.size > MAX_POST_BYTES:
-                        raise DataError(f"{archive}/{member.name} has {member.size:,} bytes, which is not a post.")
-                    stream = tar.extractfile(member)
-                    yield "" if stream is None else stream.read().decode("latin-1")
-    except DataError:
-        raise
-    except Exception as error:  # tarfile raises nearly anything for a damaged archive
-        raise DataError(f"{archive} cannot be read: {error}. Download it again.") from error
-
-
-def _json_lines(path: Path) -> Iterator[str]:
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            text = well_formed(json.loads(line)["text"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise DataError(f"{path}: line {number} is not a post, a JSON object with a text: {error!r}.") from error
-        yield text
+    with reading(archive), tarfile.open(archive) as tar:
+        for member in tar:
+            if member.isfile() and member.name.removeprefix("./").startswith(f"20news-bydate-{part}/"):
+                if member.size > MAX_POST_BYTES:
+                    raise DataError(f"{archive}/{member.name} has {member.size:,} bytes, which is not a post.")
+                stream = tar.extractfile(member)
+                yield "" if stream is None else stream.read().decode("latin-1")
 
 
 def _file(folder: Path, part: str) -> Path:

@@ -13,7 +13,7 @@ from regard.attention.align import Hard
 from regard.attention.guidance import guidance_loss
 from regard.data.batches import BatchLoader
 from regard.data.captioned_images import CaptionBatch, CaptionedImages
-from regard.data.feature_files import SUMS
+from regard.data.features import SUMS
 from regard.data.tokenizer import PAD
 from regard.decoders.protocol import Unrolled
 from regard.encoders.encoded import Encoded

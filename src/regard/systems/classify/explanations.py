@@ -15,12 +15,13 @@ from regard.metrics.faithfulness import (
     Agreement,
     Erasure,
     agreement,
-    bootstrap,
     erasure,
+    f1,
     kendall_tau,
     leave_one_out,
     permutation_test,
 )
+from regard.metrics.intervals import bootstrap
 from regard.systems.classify.data import DocumentBatch, EncodedDocument
 from regard.systems.classify.model import DocumentClassifier, EncodedText
 from regard.systems.report import Measure
@@ -181,8 +182,10 @@ def faithfulness(model: DocumentClassifier, documents: Sequence[Document], *, sh
 
 def interval(values: Sequence[float], note: str = "") -> Measure:
     """The mean of some values as a score, with its 95 % interval in the note."""
-    mean, low, high = bootstrap(values)
-    return Measure(mean, "{:.3f}", f"95 % interval {low:.3f} to {high:.3f}{f'; {note}' if note else ''}")
+    found = bootstrap(values)
+    return Measure(
+        found.mean, "{:.3f}", f"95 % interval {found.low:.3f} to {found.high:.3f}{f'; {note}' if note else ''}"
+    )
 
 
 def rationale_agreement(model: DocumentClassifier, documents: Sequence[Document]) -> tuple[dict[str, Measure], str]:
@@ -206,25 +209,35 @@ def rationale_agreement(model: DocumentClassifier, documents: Sequence[Document]
             found[name].append(agreement(each, gold))
     if not found["attention"]:
         return {}, "No document has marked words to compare the attention with."
-    names = {"auprc": "AUPRC", "token_f1": "token F1", "iou_f1": "IoU F1"}
+    names = {
+        "auprc": "AUPRC",
+        "average_precision": "average precision",
+        "token_f1": "token F1",
+        "iou_f1": "IoU F1, mean over documents",
+    }
     measures = {
         f"{title}, {name}": interval([getattr(each, field) for each in rows])
         for field, title in names.items()
         for name, rows in found.items()
     }
-    gains = [ours.auprc - theirs.auprc for ours, theirs in zip(found["attention"], found["random"], strict=True)]
-    _, low, high = bootstrap(gains)
-    return measures, _human_verdict(low, high)
+    for name, rows in found.items():
+        means = (float(np.mean([getattr(each, side) for each in rows])) for side in ("iou_precision", "iou_recall"))
+        measures[f"IoU F1, {name}"] = Measure(
+            f1(*means), "{:.3f}", "F1 of mean precision and mean recall, as in ERASER"
+        )
+    pairs = zip(found["attention"], found["random"], strict=True)
+    gain = bootstrap([ours.average_precision - theirs.average_precision for ours, theirs in pairs])
+    return measures, _human_verdict(gain.low, gain.high)
 
 
 def verdict(erased: Sequence[Erasure]) -> str:
     """What the drops of the probability say about the attention, in one sentence."""
     gains = [each.comprehensiveness - each.random_comprehensiveness for each in erased]
-    mean, low, high = bootstrap(gains)
-    span = f"{100 * mean:.1f} points of probability, 95 % interval {100 * low:.1f} to {100 * high:.1f}"
-    if low > 0:
+    gain = bootstrap(gains)
+    span = f"{100 * gain.mean:.1f} points of probability, 95 % interval {100 * gain.low:.1f} to {100 * gain.high:.1f}"
+    if gain.low > 0:
         return f"The words that the model attends to matter more for its predictions than random words do ({span})."
-    if high < 0:
+    if gain.high < 0:
         return f"Do not read the attention as an explanation: random words matter more ({span})."
     return f"Do not read the attention as an explanation: the attended words matter no more than random ones ({span})."
 

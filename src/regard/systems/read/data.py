@@ -16,7 +16,7 @@ from regard.data.labelled_sentences import read_inference, read_labelled, read_t
 from regard.data.public.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
 from regard.data.text import read_lines
-from regard.data.vocabulary import Vocabulary, split_words
+from regard.data.vocabulary import Vocabulary, treebank_words
 from regard.errors import DataError, OptionError
 from regard.systems.read.config import ReadingData
 
@@ -144,7 +144,7 @@ def read_examples(
     chosen = FORMATS[task][0] if data.format == "auto" else data.format
     if chosen not in FORMATS[task]:
         raise OptionError(f"The task {task} reads the format {' or '.join(FORMATS[task])}; got format {chosen!r}.")
-    cut = split or (str.split if data.split == "spaces" else split_words)
+    cut = split or (str.split if data.split == "spaces" else treebank_words)
     found: Iterable[Example]
     match chosen:
         case "lines":

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.data.batches import pad
 from regard.data.text import well_formed
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
-from regard.data.vocabulary import Vocabulary, join_words, split_words
+from regard.data.vocabulary import Vocabulary, join_words, treebank_words
 from regard.encoders.readers import Sentences
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
@@ -170,7 +170,7 @@ class Reader(System):
 
     def split(self, text: str) -> list[str]:
         """The words of a text, of which there must be some; unknown marks count where there is nothing else."""
-        words = self.vocabulary.split(text) or split_words(text)
+        words = self.vocabulary.split(text) or treebank_words(text)
         if not words:
             raise OptionError(f"There is no word to read in {text!r}.")
         return words

@@ -54,7 +54,7 @@ class RecognitionData(Checked):
     folder: str = "."
     """Folder with the files."""
     format: Literal["mnist", "cifar10", "folders"] = "folders"
-    """mnist: four IDX files; cifar10: binary files, their archive, or mosaics; folders: one folder for each class."""
+    """mnist: four IDX files; cifar10: binary files or their archive; folders: one folder for each class."""
     test_folder: str = ""
     """folders: the test images, sorted in the same way."""
     held_out: PositiveInt = 1000
@@ -91,7 +91,7 @@ class RecognitionTest(Checked):
     folder: str = ""
     """Folder with the images."""
     format: Literal["mnist", "cifar10", "folders"] = "folders"
-    """mnist: IDX files; cifar10: binary files, their archive, or mosaics; folders: one folder for each class."""
+    """mnist: IDX files; cifar10: binary files or their archive; folders: one folder for each class."""
 
     def check(self) -> None:
         """Rules between the fields."""

@@ -24,7 +24,7 @@ class Links:
     json: bool = False
     device: str | None = None
     trust: bool = False
-    part_size: ClassVar[int] = 4096
+    chunk_size: ClassVar[int] = 4096
 
     def settings(self) -> dict[str, Any]:
         """The models, identified by their content, and the options."""

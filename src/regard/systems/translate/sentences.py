@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from regard.data.text import split_sentences
+from regard.data.text import split_lines, split_sentences
 from regard.data.tokenizer import Tokenizer
 
 MAX_TOKENS = 128
@@ -116,7 +116,8 @@ def _parts(text: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
     """The sentences of a text, each after what stands before it: line ends, a space, or nothing inside a long word."""
     parts: list[tuple[str, str]] = []
     waiting, breaks = "", ""
-    for line in text.splitlines(keepends=True):
+    for number, line in enumerate(split_lines(text)):
+        breaks += "\n" if number else ""
         for sentence in split_sentences(line):
             waiting += sentence
             if not any(map(str.isalpha, sentence)):  # "1." belongs to what it numbers
@@ -127,7 +128,6 @@ def _parts(text: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
         if waiting.strip():
             parts += _divided(waiting, breaks or " ", tokenizer)
             waiting = breaks = ""
-        breaks += "" if line == line.rstrip("\r\n") else "\n"
     return parts
 
 

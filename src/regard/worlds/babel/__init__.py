@@ -7,15 +7,7 @@ Words are separated by spaces and in lower case except for names and German noun
 marks and elided French words (l', n', qu') are separate words, and Persian words keep their zero-width non-joiners.
 """
 
-from regard.worlds.babel.corpus import (
-    LANGUAGES,
-    Links,
-    Pair,
-    Statistics,
-    ambiguity,
-    crossing,
-    pairs,
-    statistics,
-)
+from regard.worlds.babel.closed_words import LANGUAGES
+from regard.worlds.babel.corpus import Links, Pair, Statistics, crossing, pairs, statistics
 
-__all__ = ["LANGUAGES", "Links", "Pair", "Statistics", "ambiguity", "crossing", "pairs", "statistics"]
+__all__ = ["LANGUAGES", "Links", "Pair", "Statistics", "crossing", "pairs", "statistics"]

@@ -9,13 +9,12 @@ from random import Random
 from regard.errors import OptionError
 from regard.metrics.alignment import alignment_error_rate, diagonal
 from regard.worlds.babel import english, french, german, persian
-from regard.worlds.babel.ambiguity import neighbours
-from regard.worlds.babel.meaning import SPLITS, Sentence, split_of, template
+from regard.worlds.babel.closed_words import LANGUAGES, Word
+from regard.worlds.babel.meaning import Sentence, key, template
 from regard.worlds.babel.sampling import Sampler
-from regard.worlds.babel.words import Word
 from regard.worlds.described import Described, described
+from regard.worlds.splits import NINETY, check_split, split_of
 
-LANGUAGES = ("en", "fr", "de", "fa")
 MAX_WORDS = 60
 Links = frozenset[tuple[int, int]]
 RENDERERS: dict[str, Callable[[Sentence], list[Word]]] = {
@@ -58,7 +57,6 @@ class Statistics(Described):
         "alignment error rate of linking words along the diagonal: the score without reading; 0 is perfect"
     )
     test_overlap: int = described("source sentences of a test sample that occur in the training sample; 0 is intended")
-    ambiguous: float = described("fraction of meanings that share a source sentence but differ in the target language")
 
 
 def pairs(
@@ -134,35 +132,7 @@ def statistics(source: str, target: str, *, count: int = 2000, seed: int = 0) ->
         crossing_links=sum(crossing(pair.sure) for pair in sample) / baseline.sure,
         diagonal_error_rate=baseline.error_rate,
         test_overlap=sum(pair.source in sources for pair in test),
-        ambiguous=ambiguity(source, target, count=count, seed=seed),
     )
-
-
-def ambiguity(source: str, target: str, *, count: int = 500, seed: int = 0) -> float:
-    """Return the fraction of meanings whose source sentence has another meaning with another translation.
-
-    Other meanings are searched among those that differ in one attribute. With a fraction of 0, a translator can always
-    be right; otherwise it is the fraction of sentences that no translator can be sure of.
-    """
-    render = RENDERERS[target]
-    groups = _homonyms(source, count, seed)
-    return (
-        sum(any(_forms(render, other) != _forms(render, each) for other in others) for each, others in groups) / count
-    )
-
-
-@cache
-def _homonyms(language: str, count: int, seed: int) -> list[tuple[Sentence, list[Sentence]]]:
-    """Return meanings, each with its neighbours that are expressed by the same sentence."""
-    groups = []
-    for meaning, words in islice(_meanings(language, "train", seed, 3, 20), count):
-        forms = [form for form, _, _ in words]
-        groups.append((meaning, [each for each in neighbours(meaning) if _forms(RENDERERS[language], each) == forms]))
-    return groups
-
-
-def _forms(render: Callable[[Sentence], list[Word]], meaning: Sentence) -> list[str]:
-    return [form for form, _, _ in render(meaning)]
 
 
 @cache
@@ -182,7 +152,7 @@ def _meanings(
         length = min_words + random.random() * (max_words - min_words)
         meaning = sampler.sentence(max(1, round((length - _OTHER_WORDS) / _WORDS_PER_CLAUSE)))
         words = render(meaning)
-        if min_words <= len(words) <= max_words and split_of(meaning) == split:
+        if min_words <= len(words) <= max_words and split_of(key(meaning), NINETY) == split:
             yield meaning, words
 
 
@@ -190,8 +160,7 @@ def _check(source: str, target: str, split: str, min_words: int, max_words: int)
     for name, value in (("source", source), ("target", target)):
         if value not in LANGUAGES:
             raise OptionError(f"babel has no {name} language {value!r}; choose from {', '.join(LANGUAGES)}.")
-    if split not in SPLITS:
-        raise OptionError(f"babel has no split {split!r}; choose from {', '.join(SPLITS)}.")
+    check_split("babel", split)
     if not (1 <= min_words <= max_words and 3 <= max_words <= MAX_WORDS):
         raise OptionError(
             f"babel generates sentences of 3 to {MAX_WORDS} words, the full stop included; "

@@ -1,41 +1,12 @@
 """French: most adjectives after the noun, in reverse order; agreement; ne ... pas; object pronouns before the verb."""
 
-from regard.worlds.babel.meaning import (
-    ADJECTIVE,
-    AND,
-    DETERMINER,
-    HEAD,
-    LINK,
-    MODAL,
-    NEGATION,
-    OFTEN,
-    OWNER,
-    PLACE,
-    PREDICATE,
-    RELATIVE,
-    STOP,
-    TENSE,
-    TIME,
-    TO,
-    VERB,
-    VERY,
-    Clause,
-    Period,
-    Phrase,
-    Sentence,
-)
-from regard.worlds.babel.words import Word, comma, reduce_commas, timed
+from regard.worlds.babel import meaning as m
+from regard.worlds.babel.closed_words import Word, add_period, closed_words, render_sentence, timed
+from regard.worlds.babel.meaning import Clause, Period, Phrase, Sentence
 
+_WORDS = closed_words("fr")
 _SUBJECTS = {"I": "je", "he": "il", "she": "elle", "we": "nous", "they": "ils"}
 _OBJECTS = {"I": "me", "he": "le", "she": "la", "we": "nous", "they": "les"}
-_LEADS = {"and": "et", "but": "mais"}
-_LINKS = {
-    "because": ("parce", "que"),
-    "when": ("quand",),
-    "while": ("pendant", "que"),
-    "if": ("si",),
-    "that": ("que",),
-}
 _BE = {"present": ("suis", "est", "sommes", "sont"), "past": ("étais", "était", "étions", "étaient")}
 _HAVE = ("ai", "a", "avons", "ont")
 _FUTURE = ("ai", "a", "ons", "ont")
@@ -43,25 +14,6 @@ _MODALS = {
     "can": ("peux", "peut", "pouvons", "peuvent"),
     "must": ("dois", "doit", "devons", "doivent"),
     "want": ("veux", "veut", "voulons", "veulent"),
-}
-_PLACES = {
-    "in": ("dans",),
-    "behind": ("derrière",),
-    "in front of": ("devant",),
-    "with": ("avec",),
-    "for": ("pour",),
-}
-_NUMERALS = {
-    "two": "deux",
-    "three": "trois",
-    "four": "quatre",
-    "five": "cinq",
-    "six": "six",
-    "seven": "sept",
-    "eight": "huit",
-    "nine": "neuf",
-    "ten": "dix",
-    "several": "plusieurs",
 }
 # Masculine, feminine, plural, and before a vowel.
 _DETERMINERS = {
@@ -78,15 +30,11 @@ _VOWELS = tuple("aeiouâàéèêîôûœh")
 
 def render(sentence: Sentence) -> list[Word]:
     """Return the words of a sentence in order."""
-    out: list[Word] = []
-    for period in sentence:
-        if period.lead:
-            node = period.clause.node
-            out += [comma(node)] if period.lead == "but" else []
-            out.append((_LEADS[period.lead], (node + LINK,), ()))
-        _period(out, period)
-    out.append((".", (STOP,), ()))
-    return _elide(reduce_commas(out))
+    return _elide(render_sentence(sentence, "fr", _period))
+
+
+def _period(out: list[Word], period: Period) -> None:
+    add_period(out, period, "fr", _clause, first={"if": _clause})
 
 
 def _elide(words: list[Word]) -> list[Word]:
@@ -100,44 +48,26 @@ def _elide(words: list[Word]) -> list[Word]:
     return words
 
 
-def _period(out: list[Word], period: Period) -> None:
-    other = period.other
-    if other is None:
-        _clause(out, period.clause)
-        return
-    node = other.clause.node
-    link: list[Word] = [(form, (node + LINK,), ()) for form in _LINKS[period.link]]
-    if period.link == "if":
-        out += link
-        _period(out, other)
-        out.append(comma(node))
-        _clause(out, period.clause)
-    else:
-        _clause(out, period.clause)
-        out += link
-        _period(out, other)
-
-
 def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None) -> None:
     node = clause.node
     subject = clause.subject or antecedent
     if subject is None:
         raise LookupError("A clause needs a subject or a phrase that it modifies.")
     if clause.time:
-        out += [*timed(clause.time.words["fr"], node + TIME), (",", (), (node + TIME,))]
+        out += [*timed(clause.time.words["fr"], node + m.TIME), (",", (), (node + m.TIME,))]
     if clause.subject:
         _phrase(out, clause.subject)
     _verb(out, clause, subject, antecedent if clause.gap == "object" else None)
     if clause.direct and not clause.direct.pronoun:
         _phrase(out, clause.direct, none=clause.negative and clause.direct.determiner == "a")
     if clause.indirect:
-        _phrase(out, clause.indirect, "à", node + TO)
+        _phrase(out, clause.indirect, "à", node + m.TO)
     if clause.predicate:
         if clause.very:
-            out.append(("très", (node + VERY,), (node + PREDICATE,)))
-        out.append((clause.predicate.french[_agreement(subject)], (node + PREDICATE,), ()))
+            out.append(("très", (node + m.VERY,), (node + m.PREDICATE,)))
+        out.append((clause.predicate.french[_agreement(subject)], (node + m.PREDICATE,), ()))
     if clause.place:
-        out += [(form, (node + PLACE,), (clause.place[1].node,)) for form in _PLACES[clause.place[0]]]
+        out += [(form, (node + m.PLACE,), (clause.place[1].node,)) for form in _WORDS[clause.place[0]]]
         _phrase(out, clause.place[1])
 
 
@@ -150,32 +80,32 @@ def _verb(out: list[Word], clause: Clause, subject: Phrase, before: Phrase | Non
     finite, end = _parts(clause, subject, before)
     pronoun: list[Word] = []
     if clause.direct and clause.direct.pronoun:
-        pronoun = [(_OBJECTS[clause.direct.pronoun], (clause.direct.node + HEAD,), ())]
+        pronoun = [(_OBJECTS[clause.direct.pronoun], (clause.direct.node + m.HEAD,), ())]
     if clause.negative:
-        out.append(("ne", (node + NEGATION,), ()))
+        out.append(("ne", (node + m.NEGATION,), ()))
     if not clause.modal:
         out += pronoun
     out.append(finite)
     if clause.negative:
-        out.append(("pas", (node + NEGATION,), ()))
+        out.append(("pas", (node + m.NEGATION,), ()))
     if clause.often:
-        out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["fr"]]
+        out += [(form, (node + m.OFTEN,), ()) for form, _ in clause.often.words["fr"]]
     if clause.modal:
         out += pronoun
     if end:
-        out.append((end, (node + VERB,), ()))
+        out.append((end, (node + m.VERB,), ()))
 
 
 def _parts(clause: Clause, subject: Phrase, before: Phrase | None) -> tuple[Word, str]:
     node, verb, person = clause.node, clause.verb, subject.person
     if verb is None:
-        return (_BE[clause.tense][person], (node + VERB,), ()), ""
+        return (_BE[clause.tense][person], (node + m.VERB,), ()), ""
     if clause.modal:
-        return (_MODALS[clause.modal][person], (node + MODAL,), (node + VERB,)), verb.french_infinitive
+        return (_MODALS[clause.modal][person], (node + m.MODAL,), (node + m.VERB,)), verb.french_infinitive
     if clause.tense == "future":
-        return (verb.french_future + _FUTURE[person], (node + VERB,), (node + TENSE,)), ""
+        return (verb.french_future + _FUTURE[person], (node + m.VERB,), (node + m.TENSE,)), ""
     if clause.tense == "present":
-        return (verb.french[person], (node + VERB,), ()), ""
+        return (verb.french[person], (node + m.VERB,), ()), ""
     auxiliary = (_BE["present"] if verb.french_etre else _HAVE)[person]
     if verb.french_etre:
         before = subject
@@ -184,7 +114,7 @@ def _parts(clause: Clause, subject: Phrase, before: Phrase | None) -> tuple[Word
     agreement = _agreement(before) if before else 0
     participle = verb.french_participle
     ending = ("", "e", "" if participle.endswith("s") else "s", "es")[agreement]
-    return (auxiliary, (node + TENSE,), (node + VERB,)), participle + ending
+    return (auxiliary, (node + m.TENSE,), (node + m.VERB,)), participle + ending
 
 
 def _feminine(phrase: Phrase) -> bool:
@@ -202,7 +132,7 @@ def _phrase(out: list[Word], phrase: Phrase, preposition: str = "", role: int = 
     """Append a phrase, with a preposition that may contract with its article; `none` is for "pas de"."""
     node = phrase.node
     if phrase.pronoun:
-        out.append((_SUBJECTS[phrase.pronoun], (node + HEAD,), ()))
+        out.append((_SUBJECTS[phrase.pronoun], (node + m.HEAD,), ()))
         return
     noun, feminine, plural = phrase.head, phrase.head.french_feminine, phrase.plural
     words: list[Word] = []
@@ -212,38 +142,38 @@ def _phrase(out: list[Word], phrase: Phrase, preposition: str = "", role: int = 
         form = adjective.french[agreement]
         if adjective.french_before:
             alone = agreement == 0 and noun.french[0].startswith(_VOWELS)
-            words.append((adjective.french_before_vowel if alone else form, (node + ADJECTIVE + index,), ()))
+            words.append((adjective.french_before_vowel if alone else form, (node + m.ADJECTIVE + index,), ()))
         else:
-            after.insert(0, (form, (node + ADJECTIVE + index,), ()))
-    words.append((noun.french[plural], (node + HEAD,), ()))
+            after.insert(0, (form, (node + m.ADJECTIVE + index,), ()))
+    words.append((noun.french[plural], (node + m.HEAD,), ()))
     if none:
-        out.append(("de", (), (node + DETERMINER, node + HEAD)))
+        out.append(("de", (), (node + m.DETERMINER, node + m.HEAD)))
     else:
         _determine(out, phrase, words[0][0], preposition, role)
     out += words + after
     if phrase.owner:
-        _phrase(out, phrase.owner, "de", node + OWNER)
+        _phrase(out, phrase.owner, "de", node + m.OWNER)
     if phrase.relative:
         form = "qui" if phrase.relative.gap == "subject" else "que"
-        out.append((form, (node + RELATIVE,), (node + HEAD,)))
+        out.append((form, (node + m.RELATIVE,), (node + m.HEAD,)))
         _clause(out, phrase.relative, phrase)
     if phrase.second:
-        out.append(("et", (node + AND,), ()))
+        out.append(("et", (node + m.AND,), ()))
         _phrase(out, phrase.second, preposition, role)
 
 
 def _determine(out: list[Word], phrase: Phrase, following: str, preposition: str, role: int) -> None:
     node = phrase.node
-    if phrase.determiner in _NUMERALS:
-        form = _NUMERALS[phrase.determiner]
+    if phrase.determiner in m.NUMERALS:
+        (form,) = _WORDS[phrase.determiner]
     else:
         forms = _DETERMINERS[phrase.determiner]
         form = forms[2 if phrase.plural else phrase.head.french_feminine]
         if not phrase.plural and forms[3] and following.startswith(_VOWELS) and form != "cette":
             form = forms[3]
     if (preposition, form) in _CONTRACTED:
-        out.append((_CONTRACTED[preposition, form], (role, node + DETERMINER), (node + HEAD,)))
+        out.append((_CONTRACTED[preposition, form], (role, node + m.DETERMINER), (node + m.HEAD,)))
         return
     if preposition:
-        out.append((preposition, (role,), (node + HEAD,)))
-    out.append((form, (node + DETERMINER,), (node + HEAD,)))
+        out.append((preposition, (role,), (node + m.HEAD,)))
+    out.append((form, (node + m.DETERMINER,), (node + m.HEAD,)))

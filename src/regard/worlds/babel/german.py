@@ -1,36 +1,15 @@
 """German: four cases; the verb second in a main clause and last in a subordinate one; separated verb parts."""
 
+from regard.worlds.babel import meaning as m
+from regard.worlds.babel.closed_words import Word, closed_words, comma, render_sentence, timed
 from regard.worlds.babel.lexicon import CASES
-from regard.worlds.babel.meaning import (
-    ADJECTIVE,
-    AND,
-    DETERMINER,
-    HEAD,
-    LINK,
-    MODAL,
-    NEGATION,
-    OFTEN,
-    PLACE,
-    PREDICATE,
-    RELATIVE,
-    STOP,
-    TENSE,
-    TIME,
-    VERB,
-    VERY,
-    Clause,
-    Period,
-    Phrase,
-    Sentence,
-)
-from regard.worlds.babel.words import Word, comma, reduce_commas, timed
+from regard.worlds.babel.meaning import Clause, Period, Phrase, Sentence
 
+_WORDS = closed_words("de")
 _PRONOUNS = {
     "nom": {"I": "ich", "he": "er", "she": "sie", "we": "wir", "they": "sie"},
     "acc": {"I": "mich", "he": "ihn", "she": "sie", "we": "uns", "they": "sie"},
 }
-_LEADS = {"and": "und", "but": "aber"}
-_LINKS = {"because": "weil", "when": "wenn", "while": "während", "if": "wenn", "that": "dass"}
 _BE = {"present": ("bin", "ist", "sind", "sind"), "past": ("war", "war", "waren", "waren")}
 _HAVE = ("habe", "hat", "haben", "haben")
 _WILL = ("werde", "wird", "werden", "werden")
@@ -39,26 +18,6 @@ _MODALS = {
     "must": ("muss", "muss", "müssen", "müssen"),
     "must not": ("darf", "darf", "dürfen", "dürfen"),
     "want": ("will", "will", "wollen", "wollen"),
-}
-_NUMERALS = {
-    "two": "zwei",
-    "three": "drei",
-    "four": "vier",
-    "five": "fünf",
-    "six": "sechs",
-    "seven": "sieben",
-    "eight": "acht",
-    "nine": "neun",
-    "ten": "zehn",
-    "several": "mehrere",
-}
-# Each preposition and the case that it governs.
-_PLACES = {
-    "in": ("in", "dat"),
-    "behind": ("hinter", "dat"),
-    "in front of": ("vor", "dat"),
-    "with": ("mit", "dat"),
-    "for": ("für", "acc"),
 }
 # By case: masculine, feminine, neuter, plural.
 _THE = {
@@ -87,15 +46,7 @@ _STEMS = {"a": "ein", "my": "mein", "our": "unser", "no": "kein"}
 
 def render(sentence: Sentence) -> list[Word]:
     """Return the words of a sentence in order."""
-    out: list[Word] = []
-    for period in sentence:
-        if period.lead:
-            node = period.clause.node
-            out += [comma(node)] if period.lead == "but" else []
-            out.append((_LEADS[period.lead], (node + LINK,), ()))
-        _period(out, period, "second")
-    out.append((".", (STOP,), ()))
-    return reduce_commas(out)
+    return render_sentence(sentence, "de", lambda out, period: _period(out, period, "second"))
 
 
 def _period(out: list[Word], period: Period, order: str) -> None:
@@ -104,8 +55,8 @@ def _period(out: list[Word], period: Period, order: str) -> None:
         _clause(out, period.clause, order)
         return
     node = other.clause.node
-    form = "als" if period.link == "when" and other.clause.tense == "past" else _LINKS[period.link]
-    link: Word = (form, (node + LINK,), ())
+    form = "als" if period.link == "when" and other.clause.tense == "past" else _WORDS[period.link][0]
+    link: Word = (form, (node + m.LINK,), ())
     if period.link in ("if", "when"):
         out.append(link)
         _clause(out, other.clause, "last")
@@ -126,7 +77,7 @@ def _clause(out: list[Word], clause: Clause, order: str, antecedent: Phrase | No
         raise LookupError("A clause has a subject, or belongs to a phrase.")
     finite, end = _parts(clause, subject.person)
     if clause.time:
-        out += timed(clause.time.words["de"], node + TIME)
+        out += timed(clause.time.words["de"], node + m.TIME)
         order = "first"
     if order == "first":
         out.append(finite)
@@ -138,12 +89,12 @@ def _clause(out: list[Word], clause: Clause, order: str, antecedent: Phrase | No
     _middle(out, clause, direct._replace(relative=None) if direct and after else direct)
     if order != "last":
         if end:
-            out.append((end, (node + VERB,), ()))
+            out.append((end, (node + m.VERB,), ()))
     elif clause.verb and clause.verb.german_prefix == end and end:
         out.append((end + finite[0], finite[1], finite[2]))
     else:
         if end:
-            out.append((end, (node + VERB,), ()))
+            out.append((end, (node + m.VERB,), ()))
         out.append(finite)
     if direct and after:
         _relative(out, direct)
@@ -153,16 +104,16 @@ def _parts(clause: Clause, person: int) -> tuple[Word, str]:
     """Return the finite verb, and the form at the end of the clause: prefix, participle or infinitive."""
     node, verb = clause.node, clause.verb
     if verb is None:
-        return (_BE[clause.tense][person], (node + VERB,), ()), ""
+        return (_BE[clause.tense][person], (node + m.VERB,), ()), ""
     if clause.modal:
         modal = "must not" if clause.modal == "must" and clause.negative else clause.modal
-        return (_MODALS[modal][person], (node + MODAL,), (node + VERB,)), verb.german_infinitive
+        return (_MODALS[modal][person], (node + m.MODAL,), (node + m.VERB,)), verb.german_infinitive
     if clause.tense == "future":
-        return (_WILL[person], (node + TENSE,), (node + VERB,)), verb.german_infinitive
+        return (_WILL[person], (node + m.TENSE,), (node + m.VERB,)), verb.german_infinitive
     if clause.tense == "past":
         auxiliary = (_BE["present"] if verb.german_sein else _HAVE)[person]
-        return (auxiliary, (node + TENSE,), (node + VERB,)), verb.german_participle
-    return (verb.german[person], (node + VERB,), ()), verb.german_prefix
+        return (auxiliary, (node + m.TENSE,), (node + m.VERB,)), verb.german_participle
+    return (verb.german[person], (node + m.VERB,), ()), verb.german_prefix
 
 
 def _middle(out: list[Word], clause: Clause, direct: Phrase | None) -> None:
@@ -172,28 +123,28 @@ def _middle(out: list[Word], clause: Clause, direct: Phrase | None) -> None:
     if direct and direct.pronoun:
         _phrase(out, direct, "acc")
     if clause.often:
-        out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["de"]]
+        out += [(form, (node + m.OFTEN,), ()) for form, _ in clause.often.words["de"]]
     if clause.indirect:
         _phrase(out, clause.indirect, "dat")
     if direct and not direct.pronoun and not new:
         _phrase(out, direct, "acc")
     if clause.negative and not new:
-        out.append(("nicht", (node + NEGATION,), ()))
+        out.append(("nicht", (node + m.NEGATION,), ()))
     if clause.place:
-        _place(out, clause.place, node + PLACE)
+        _place(out, clause.place, node + m.PLACE)
     if direct and new:
-        _phrase(out, direct, "acc", no=node + NEGATION if clause.negative else 0)
+        _phrase(out, direct, "acc", no=node + m.NEGATION if clause.negative else 0)
     if clause.predicate:
         if clause.very:
-            out.append(("sehr", (node + VERY,), (node + PREDICATE,)))
-        out.append((clause.predicate.german, (node + PREDICATE,), ()))
+            out.append(("sehr", (node + m.VERY,), (node + m.PREDICATE,)))
+        out.append((clause.predicate.german, (node + m.PREDICATE,), ()))
 
 
 def _place(out: list[Word], place: tuple[str, Phrase], node: int) -> None:
-    (form, case), phrase = _PLACES[place[0]], place[1]
+    (form,), phrase = _WORDS[place[0]], place[1]
     out.append((form, (node,), (phrase.node,)))
     start = len(out)
-    _phrase(out, phrase, case)
+    _phrase(out, phrase, "acc" if place[0] == "for" else "dat")
     if form == "in" and out[start][0] == "dem":
         _, core, near = out.pop(start)
         out[start - 1] = ("im", (node, *core), near)
@@ -203,21 +154,21 @@ def _phrase(out: list[Word], phrase: Phrase, case: str, *, no: int = 0) -> None:
     """Append a phrase in a case; `no` is the negation that "kein" expresses together with the article."""
     node = phrase.node
     if phrase.pronoun:
-        out.append((_PRONOUNS[case][phrase.pronoun], (node + HEAD,), ()))
+        out.append((_PRONOUNS[case][phrase.pronoun], (node + m.HEAD,), ()))
         return
     column = 3 if phrase.plural else "mfn".index(phrase.head.german_gender)
     form, endings = _determiner("no" if no else phrase.determiner, case, column)
-    core = (node + DETERMINER, no) if no else (node + DETERMINER,)
-    out.append((form, core, (node + HEAD,)))
+    core = (node + m.DETERMINER, no) if no else (node + m.DETERMINER,)
+    out.append((form, core, (node + m.HEAD,)))
     for place, adjective in enumerate(phrase.adjectives):
-        out.append((_inflect(adjective.german, adjective.german_stem, endings), (node + ADJECTIVE + place,), ()))
-    out.append((phrase.head.german[CASES.index(case) + 4 * phrase.plural], (node + HEAD,), ()))
+        out.append((_inflect(adjective.german, adjective.german_stem, endings), (node + m.ADJECTIVE + place,), ()))
+    out.append((phrase.head.german[CASES.index(case) + 4 * phrase.plural], (node + m.HEAD,), ()))
     if phrase.owner:
         _phrase(out, phrase.owner, "gen")
     if phrase.relative:
         _relative(out, phrase)
     if phrase.second:
-        out.append(("und", (node + AND,), ()))
+        out.append(("und", (node + m.AND,), ()))
         _phrase(out, phrase.second, case)
 
 
@@ -228,8 +179,8 @@ def _relative(out: list[Word], phrase: Phrase) -> None:
     node = phrase.node
     column = 3 if phrase.plural else "mfn".index(phrase.head.german_gender)
     pronoun = _THE["nom" if clause.gap == "subject" else "acc"][column]
-    aside: Word = (",", (), (node + RELATIVE,))
-    out += [aside, (pronoun, (node + RELATIVE,), (node + HEAD,))]
+    aside: Word = (",", (), (node + m.RELATIVE,))
+    out += [aside, (pronoun, (node + m.RELATIVE,), (node + m.HEAD,))]
     _clause(out, clause, "last", phrase)
     out.append(aside)
 
@@ -240,8 +191,8 @@ def _determiner(determiner: str, case: str, column: int) -> tuple[str, str]:
         return _THE[case][column], _WEAK[case][column]
     if determiner == "this":
         return "dies" + _ENDINGS_OF_THIS[case][column], _WEAK[case][column]
-    if determiner in _NUMERALS:
-        form = _NUMERALS[determiner]
+    if determiner in m.NUMERALS:
+        (form,) = _WORDS[determiner]
         return form + "n" if determiner == "several" and case == "dat" else form, _STRONG_PLURAL[case]
     ending = _ENDINGS_OF_A[case][column]
     # A determiner without an ending leaves the strong ending to the adjective; "unser" keeps its e: unsere, unseren.

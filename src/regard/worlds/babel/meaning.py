@@ -1,4 +1,4 @@
-"""Meanings: what a sentence expresses, independent of language, and how meanings are split.
+"""Meanings: what a sentence expresses, independent of language.
 
     Sentence = (period, period, ...)          joined by "and", "but"
     Period   = clause [link period]           "because", "when", "while", "if" + a clause, or "that" + a period
@@ -9,7 +9,6 @@ Each phrase and clause has a unique number, and each part of it is a node: that 
 A language states for each of its words which nodes the word expresses; words that express the same node are linked.
 """
 
-from hashlib import blake2b
 from typing import NamedTuple
 
 from regard.worlds.babel.lexicon import Adjective, Adverb, Noun, Verb
@@ -31,7 +30,6 @@ TENSES = ("present", "past", "future")
 LINKS = ("because", "when", "while", "if")
 PLACES = ("in", "behind", "in front of")
 COMPANIONS = ("with", "for")
-SPLITS = {"train": range(0, 90), "valid": range(90, 95), "test": range(95, 100)}
 
 
 class Phrase(NamedTuple):
@@ -106,12 +104,6 @@ def key(sentence: Sentence) -> str:
 def template(sentence: Sentence) -> str:
     """Return the structure of a meaning: its string without the nouns, adjectives, verbs, adverbs and numerals."""
     return " + ".join(_period(period, lexical=False) for period in sentence)
-
-
-def split_of(sentence: Sentence) -> str:
-    """Return the split of a meaning, from a hash of the meaning: 90 % train, 5 % valid, 5 % test."""
-    bucket = int.from_bytes(blake2b(key(sentence).encode(), digest_size=4).digest()) % 100
-    return next(split for split, buckets in SPLITS.items() if bucket in buckets)
 
 
 def _period(period: Period, *, lexical: bool) -> str:

@@ -6,58 +6,17 @@ Persian has one pronoun for he and she. Where the difference matters, "that man"
 # Persian letters are intended, not mistyped Latin ones.
 # ruff: noqa: RUF001
 
-from regard.worlds.babel.lexicon import ZWNJ, Verb, join_persian
-from regard.worlds.babel.meaning import (
-    ADJECTIVE,
-    AND,
-    DETERMINER,
-    HEAD,
-    LINK,
-    MODAL,
-    NEGATION,
-    OFTEN,
-    OWN,
-    PLACE,
-    PREDICATE,
-    RELATIVE,
-    STOP,
-    TENSE,
-    TIME,
-    TO,
-    VERB,
-    VERY,
-    Clause,
-    Period,
-    Phrase,
-    Sentence,
-)
-from regard.worlds.babel.words import Word, comma, reduce_commas, timed
+from functools import partial
 
-_LEADS = {"and": "و", "but": "اما"}
-_LINKS = {
-    "because": ("چون",),
-    "when": ("وقتی",),
-    "while": ("در", "حالی", "که"),
-    "if": ("اگر",),
-    "that": ("که",),
-}
+from regard.worlds.babel import meaning as m
+from regard.worlds.babel.closed_words import AddClause, Word, add_period, closed_words, render_sentence, timed
+from regard.worlds.babel.lexicon import ZWNJ, Verb, join_persian
+from regard.worlds.babel.meaning import Clause, Period, Phrase, Sentence
+
+_WORDS = closed_words("fa")
 _PRONOUNS = {"I": "من", "we": "ما", "they": "آن‌ها", "my": "من", "our": "ما"}
 _PEOPLE = {"he": "مرد", "she": "زن"}
-_DETERMINERS = {
-    "a": "یک",
-    "this": "این",
-    "two": "دو",
-    "three": "سه",
-    "four": "چهار",
-    "five": "پنج",
-    "six": "شش",
-    "seven": "هفت",
-    "eight": "هشت",
-    "nine": "نه",
-    "ten": "ده",
-    "several": "چند",
-}
-_PLACES = {"in": "در", "behind": "پشت", "in front of": "جلوی", "with": "با", "for": "برای"}
+_DETERMINERS = {"a": "یک", "this": "این"} | {name: _WORDS[name][0] for name in m.NUMERALS}
 _PRESENT = ("م", "د", "یم", "ند")
 _PAST = ("م", "", "یم", "ند")
 _BE = {
@@ -73,33 +32,12 @@ _CONSONANTS = ("گاو", "گروه", "کنجکاو")
 
 def render(sentence: Sentence) -> list[Word]:
     """Return the words of a sentence in order."""
-    out: list[Word] = []
-    for period in sentence:
-        if period.lead:
-            node = period.clause.node
-            out += [comma(node, "،")] if period.lead == "but" else []
-            out.append((_LEADS[period.lead], (node + LINK,), ()))
-        _period(out, period)
-    out.append((".", (STOP,), ()))
-    return reduce_commas(out)
+    return render_sentence(sentence, "fa", _period)
 
 
 def _period(out: list[Word], period: Period) -> None:
-    other = period.other
-    if other is None:
-        _clause(out, period.clause)
-        return
-    node = other.clause.node
-    link: list[Word] = [(form, (node + LINK,), ()) for form in _LINKS[period.link]]
-    if period.link in ("if", "when"):
-        out += link
-        _clause(out, other.clause, mood="subjunctive" if period.link == "if" else "")
-        out.append(comma(node, "،"))
-        _clause(out, period.clause)
-    else:
-        _clause(out, period.clause)
-        out += link
-        _period(out, other)
+    first: dict[str, AddClause] = {"if": partial(_clause, mood="subjunctive"), "when": _clause}
+    add_period(out, period, "fa", _clause, first=first)
 
 
 def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, mood: str = "") -> None:
@@ -108,34 +46,34 @@ def _clause(out: list[Word], clause: Clause, antecedent: Phrase | None = None, m
     if subject is None:
         raise LookupError("A clause has a subject, or belongs to a phrase.")
     drops = clause.subject is not None and clause.subject.pronoun in _PRONOUNS
-    dropped = (subject.node + HEAD,) if drops else ()
+    dropped = (subject.node + m.HEAD,) if drops else ()
     if clause.time:
-        out += timed(clause.time.words["fa"], node + TIME)
+        out += timed(clause.time.words["fa"], node + m.TIME)
     if clause.subject and not drops:
         _phrase(out, clause.subject)
     if clause.often:
-        out += [(form, (node + OFTEN,), ()) for form, _ in clause.often.words["fa"]]
-    negation = (node + NEGATION,) if clause.negative else ()
+        out += [(form, (node + m.OFTEN,), ()) for form, _ in clause.often.words["fa"]]
+    negation = (node + m.NEGATION,) if clause.negative else ()
     if clause.modal:
         supported = () if clause.modal == "must" else dropped
-        out.append((_modal(clause, subject.person), (node + MODAL, *negation), supported))
+        out.append((_modal(clause, subject.person), (node + m.MODAL, *negation), supported))
         negation = ()
     _complements(out, clause)
     if clause.verb is None:
         form = _copula(mood or clause.tense, clause.negative)[subject.person]
-        out.append((form, (node + VERB, *negation), dropped))
+        out.append((form, (node + m.VERB, *negation), dropped))
         return
     tense = "subjunctive" if clause.modal else mood or clause.tense
     # In a compound verb the noun has the meaning, and the light verb supports it as an auxiliary does.
-    says: tuple[int, ...] = (node + VERB,)
+    says: tuple[int, ...] = (node + m.VERB,)
     serves: tuple[int, ...] = ()
     if clause.verb.persian_word:
         out.append((clause.verb.persian_word, says, ()))
         says, serves = serves, says
     forms = _finite(clause.verb, tense, clause.negative and not clause.modal, subject.person)
     if len(forms) > 1:
-        first = (node + TENSE,) if tense == "future" else says
-        out.append((forms[0], (*first, *negation), (node + VERB, *dropped)))
+        first = (node + m.TENSE,) if tense == "future" else says
+        out.append((forms[0], (*first, *negation), (node + m.VERB, *dropped)))
         negation = dropped = ()
     out.append((forms[-1], (*says, *negation), (*serves, *dropped)))
 
@@ -147,17 +85,17 @@ def _complements(out: list[Word], clause: Clause) -> None:
     if direct and first:
         _phrase(out, direct, marked=True)
     if clause.indirect:
-        out.append(("به", (node + TO,), (clause.indirect.node + HEAD,)))
+        out.append(("به", (node + m.TO,), (clause.indirect.node + m.HEAD,)))
         _phrase(out, clause.indirect)
     if clause.place:
-        out.append((_PLACES[clause.place[0]], (node + PLACE,), (clause.place[1].node,)))
+        out.append((_WORDS[clause.place[0]][0], (node + m.PLACE,), (clause.place[1].node,)))
         _phrase(out, clause.place[1])
     if direct and not first:
         _phrase(out, direct, marked=not (clause.verb and clause.verb.persian_bare), none=clause.negative)
     if clause.predicate:
         if clause.very:
-            out.append(("خیلی", (node + VERY,), (node + PREDICATE,)))
-        out.append((clause.predicate.persian, (node + PREDICATE,), ()))
+            out.append(("خیلی", (node + m.VERY,), (node + m.PREDICATE,)))
+        out.append((clause.predicate.persian, (node + m.PREDICATE,), ()))
 
 
 def _copula(tense: str, negative: bool) -> tuple[str, ...]:
@@ -200,19 +138,19 @@ def _phrase(out: list[Word], phrase: Phrase, *, marked: bool = False, none: bool
     node = phrase.node
     last = phrase
     if phrase.pronoun in _PEOPLE:
-        out += [("آن", (), (node + HEAD,)), (_PEOPLE[phrase.pronoun], (node + HEAD,), ())]
+        out += [("آن", (), (node + m.HEAD,)), (_PEOPLE[phrase.pronoun], (node + m.HEAD,), ())]
     elif phrase.pronoun:
-        out.append((_PRONOUNS[phrase.pronoun], (node + HEAD,), ()))
+        out.append((_PRONOUNS[phrase.pronoun], (node + m.HEAD,), ()))
     else:
         _nominal(out, phrase, none)
         if phrase.second:
-            out.append(("و", (node + AND,), ()))
+            out.append(("و", (node + m.AND,), ()))
             _nominal(out, phrase.second, False)
             last = phrase.second
     if marked:
-        out.append(("را", (), (last.node + HEAD,)))
+        out.append(("را", (), (last.node + m.HEAD,)))
     if phrase.relative:
-        out.append(("که", (node + RELATIVE,), (node + HEAD,)))
+        out.append(("که", (node + m.RELATIVE,), (node + m.HEAD,)))
         _clause(out, phrase.relative, phrase)
 
 
@@ -220,12 +158,12 @@ def _nominal(out: list[Word], phrase: Phrase, none: bool) -> None:
     """Append determiner, noun, adjectives from the innermost outwards, and owner, all but the last with ezafe."""
     node = phrase.node
     if phrase.determiner in _DETERMINERS and not none:
-        out.append((_DETERMINERS[phrase.determiner], (node + DETERMINER,), (node + HEAD,)))
+        out.append((_DETERMINERS[phrase.determiner], (node + m.DETERMINER,), (node + m.HEAD,)))
     counted = phrase.plural and phrase.determiner in _DETERMINERS and phrase.determiner != "this"
-    chain: list[Word] = [(phrase.head.persian[phrase.plural and not counted], (node + HEAD,), ())]
+    chain: list[Word] = [(phrase.head.persian[phrase.plural and not counted], (node + m.HEAD,), ())]
     for place in range(len(phrase.adjectives) - 1, -1, -1):
-        chain.append((phrase.adjectives[place].persian, (node + ADJECTIVE + place,), ()))
-    owned = phrase.owner is not None or phrase.determiner in OWN
+        chain.append((phrase.adjectives[place].persian, (node + m.ADJECTIVE + place,), ()))
+    owned = phrase.owner is not None or phrase.determiner in m.OWN
     for place, (form, core, near) in enumerate(chain):
         if owned or place < len(chain) - 1:
             form = _ezafe(form)
@@ -235,7 +173,7 @@ def _nominal(out: list[Word], phrase: Phrase, none: bool) -> None:
     if phrase.owner:
         _nominal(out, phrase.owner, False)
     elif owned:
-        out.append((_PRONOUNS[phrase.determiner], (node + DETERMINER,), (node + HEAD,)))
+        out.append((_PRONOUNS[phrase.determiner], (node + m.DETERMINER,), (node + m.HEAD,)))
 
 
 def _silent(form: str) -> bool:

@@ -3,23 +3,10 @@
 from random import Random
 from typing import TypeVar
 
+from regard.worlds.babel import meaning as m
 from regard.worlds.babel.adjectives import FIELDS, FREQUENCIES, ORIGINS, QUALITIES, TIMES
 from regard.worlds.babel.lexicon import Adjective, Adverb, Noun, Verb
-from regard.worlds.babel.meaning import (
-    COMPANIONS,
-    LINKS,
-    MODALS,
-    NUMERALS,
-    OWN,
-    PLACES,
-    PRONOUNS,
-    STRIDE,
-    TENSES,
-    Clause,
-    Period,
-    Phrase,
-    Sentence,
-)
+from regard.worlds.babel.meaning import Clause, Period, Phrase, Sentence
 from regard.worlds.babel.nouns import NOUNS
 from regard.worlds.babel.verbs import DITRANSITIVE, INTRANSITIVE, SAYING, STATIVE, TRANSITIVE
 
@@ -42,18 +29,12 @@ _VERBS_WITH_OBJECT: dict[Noun, tuple[Verb, ...]] = {
 }
 
 
-def is_possible(verb: Verb | None, subject: Phrase, direct: Phrase) -> bool:
-    """Whether the verb can have this subject and this direct object."""
-    verbs = _VERBS_WITH_OBJECT[direct.noun or _PEOPLE[0]]
-    return verb in verbs and (subject.noun is None or subject.noun in _PEOPLE)
-
-
 def is_negatable(clause: Clause) -> bool:
     """Whether "not" means the same in every language: no numeral, no coordination, no indefinite subject."""
     subject, direct = clause.subject, clause.direct
     if subject and (subject.indefinite or subject.second):
         return False
-    return direct is None or (direct.second is None and direct.determiner not in NUMERALS)
+    return direct is None or (direct.second is None and direct.determiner not in m.NUMERALS)
 
 
 class Sampler:
@@ -61,11 +42,11 @@ class Sampler:
 
     def __init__(self, random: Random) -> None:
         self._uniform = random.random
-        self._node = STRIDE
+        self._node = m.STRIDE
 
     def sentence(self, clauses: int) -> Sentence:
         """Sample a sentence with this many clauses, relative clauses included."""
-        self._node = STRIDE
+        self._node = m.STRIDE
         periods: list[Period] = []
         while clauses > 0:
             size = min(clauses, 1 + self._below(3))
@@ -82,7 +63,7 @@ class Sampler:
             return Period(lead, self._clause(timed=True, relatives=1), *self._rest(size - 2))
         if kind == 1:
             return self._saying(lead, size)
-        link = self._pick(LINKS)
+        link = self._pick(m.LINKS)
         tense, modal = ("past" if self._uniform() < 0.5 else "present"), None
         if link == "while":
             tense, modal = "present", ""
@@ -132,7 +113,7 @@ class Sampler:
             subject=subject,
             predicate=predicate,
             very=self._uniform() < 0.3,
-            tense=tense or self._pick(TENSES[:2]),
+            tense=tense or self._pick(m.TENSES[:2]),
             negative=self._uniform() < 0.25,
         )
 
@@ -164,8 +145,8 @@ class Sampler:
     def _finish(self, clause: Clause, timed: bool, tense: str | None, modal: str | None) -> Clause:
         """Add tense, modality, polarity and adverbs to a clause."""
         if modal is None and tense in (None, "present") and self._uniform() < 0.3:
-            tense, modal = "present", self._pick(MODALS)
-        tense = tense or self._pick(TENSES)
+            tense, modal = "present", self._pick(m.MODALS)
+        tense = tense or self._pick(m.TENSES)
         chance = self._uniform()
         negative = chance < 0.22 and is_negatable(clause)
         # French has a separate tense for habits in the past.
@@ -203,18 +184,18 @@ class Sampler:
 
     def _pronoun(self, other: Phrase | None = None) -> Phrase:
         """Sample a pronoun that refers to someone else than `other`."""
-        choices: tuple[str, ...] = PRONOUNS
+        choices: tuple[str, ...] = m.PRONOUNS
         if other and other.pronoun:
-            choices = PRONOUNS[1:3] if other.pronoun in ("I", "we", "they") else ("I", "we", "they")
+            choices = m.PRONOUNS[1:3] if other.pronoun in ("I", "we", "they") else ("I", "we", "they")
         return Phrase(self._number(), pronoun=self._pick(choices))
 
     def _indefinite(self, noun: Noun) -> Phrase:
-        determiner = "a" if self._uniform() < 0.6 else self._pick(NUMERALS)
+        determiner = "a" if self._uniform() < 0.6 else self._pick(m.NUMERALS)
         return Phrase(self._number(), "", noun, determiner, determiner != "a", self._adjectives(noun, 3))
 
     def _definite(self, nouns: tuple[Noun, ...], *, adjectives: int = 3, own: bool = False) -> Phrase:
         noun, chance = self._pick(nouns), self._uniform()
-        determiner = "this" if chance < 0.15 else self._pick(OWN) if chance < 0.3 and own else "the"
+        determiner = "this" if chance < 0.15 else self._pick(m.OWN) if chance < 0.3 and own else "the"
         phrase = Phrase(self._number(), "", noun, determiner, self._uniform() < 0.3, self._adjectives(noun, adjectives))
         if determiner == "the" and adjectives > 1 and chance > 0.75:
             return phrase._replace(adjectives=phrase.adjectives[:1], owner=self._owner(noun))
@@ -251,8 +232,8 @@ class Sampler:
             subject = self._pronoun() if self._uniform() < 0.4 else self._definite(_PEOPLE, adjectives=1)
             clause = Clause(self._number(), self._pick(_VERBS_WITH_OBJECT[noun]), subject, gap="object")
         chance = self._uniform()
-        modal = self._pick(MODALS) if chance < 0.2 else ""
-        tense = "present" if modal else self._pick(TENSES)
+        modal = self._pick(m.MODALS) if chance < 0.2 else ""
+        tense = "present" if modal else self._pick(m.TENSES)
         negative = chance > 0.85
         return phrase._replace(relative=clause._replace(tense=tense, modal=modal, negative=negative))
 
@@ -260,12 +241,12 @@ class Sampler:
         if self._uniform() >= probability:
             return None
         if self._uniform() < 0.7:
-            return self._pick(PLACES), self._definite(_PLACES, adjectives=2)
-        return self._pick(COMPANIONS), self._definite(_PEOPLE, adjectives=1)
+            return self._pick(m.PLACES), self._definite(_PLACES, adjectives=2)
+        return self._pick(m.COMPANIONS), self._definite(_PEOPLE, adjectives=1)
 
     def _number(self) -> int:
         node = self._node
-        self._node += STRIDE
+        self._node += m.STRIDE
         return node
 
     def _pick(self, items: tuple[_Item, ...]) -> _Item:

@@ -4,7 +4,6 @@ Group   = number, size, colour, shape          "two small red stars"
 Meaning = relation, (group, ...)              "two small red stars left of a blue circle"
 """
 
-from hashlib import blake2b
 from typing import NamedTuple
 
 SIZES = ("small", "medium", "large")
@@ -27,7 +26,6 @@ PLACES = (
 )
 BESIDE = ("left of", "right of", "above", "below")
 BETWEEN, SEVERAL = "between", ""
-SPLITS = {"train": range(0, 90), "valid": range(90, 95), "test": range(95, 100)}
 VOCABULARY = tuple(
     dict.fromkeys(
         [*NUMBERS, "an", *SIZES[::2], *COLOURS, *SHAPES, *SHAPES.values(), "and"]
@@ -52,6 +50,11 @@ class Meaning(NamedTuple):
     relation: str
     groups: tuple[Group, ...]
 
+    @property
+    def caption(self) -> str:
+        """The caption, which also decides the split."""
+        return " ".join(word for word, _ in describe(self))
+
 
 # A word, and the index of the group that it refers to; None for words that describe relations.
 Word = tuple[str, int | None]
@@ -64,13 +67,6 @@ def describe(meaning: Meaning) -> list[Word]:
     if meaning.relation == BETWEEN:
         return [*phrases[0], *relation, *phrases[1], ("and", None), *phrases[2]]
     return [*phrases[0], *relation, *(phrases[1] if len(phrases) > 1 else ())]
-
-
-def split_of(meaning: Meaning) -> str:
-    """Return the split of a meaning, from a hash of its caption: 90 % train, 5 % valid, 5 % test."""
-    caption = " ".join(word for word, _ in describe(meaning))
-    bucket = int.from_bytes(blake2b(caption.encode(), digest_size=4).digest()) % 100
-    return next(split for split, buckets in SPLITS.items() if bucket in buckets)
 
 
 def _phrase(group: Group, number: int) -> list[Word]:

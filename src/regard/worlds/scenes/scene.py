@@ -12,9 +12,10 @@ from jaxtyping import Bool, UInt8
 
 from regard.errors import OptionError
 from regard.worlds.described import Described, described
-from regard.worlds.scenes.meaning import SPLITS, Meaning, describe, split_of
+from regard.worlds.scenes.meaning import Meaning, describe
 from regard.worlds.scenes.rendering import render
 from regard.worlds.scenes.sampling import Sampler, SceneObject
+from regard.worlds.splits import NINETY, check_split, split_of
 
 SIDE = 64
 MIN_SIDE, MAX_SIDE = 32, 512
@@ -108,8 +109,7 @@ def scenes(*, split: str = "train", seed: int = 0, side: int = SIDE) -> Iterator
 
     The same seed gives the same scenes. A caption belongs to one split only, whatever the seed.
     """
-    if split not in SPLITS:
-        raise OptionError(f"scenes has no split {split!r}; choose from {', '.join(SPLITS)}.")
+    check_split("scenes", split)
     if not MIN_SIDE <= side <= MAX_SIDE:
         raise OptionError(f"The side of a scene must be from {MIN_SIDE} to {MAX_SIDE} pixels; got side={side}.")
     random = Random(seed)  # noqa: S311
@@ -141,7 +141,7 @@ def statistics(*, count: int = 2000, seed: int = 0) -> Statistics:
         grounded_words=len(gold) / sum(lengths),
         chance_pointing=float(np.mean(gold)),
         most_frequent_caption=captions.most_common(1)[0][1] / count,
-        test_overlap=sum(" ".join(word for word, _ in describe(meaning)) in captions for meaning, _ in test),
+        test_overlap=sum(meaning.caption in captions for meaning, _ in test),
     )
 
 
@@ -149,7 +149,7 @@ def _samples(split: str, random: Random) -> Iterator[tuple[Meaning, list[SceneOb
     sampler = Sampler(random)
     while True:
         meaning = sampler.meaning()
-        if split_of(meaning) == split:
+        if split_of(meaning.caption, NINETY) == split:
             yield meaning, sampler.layout(meaning)
 
 

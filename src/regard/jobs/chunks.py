@@ -1,13 +1,13 @@
-"""The output folder of a job: complete parts of each output, joined into the output when none is missing.
+"""The output folder of a job: complete chunks of each output, joined into the output when none is missing.
 
     out/a.txt                            an output, which appears when it is complete
     out/.regard/settings.json            what every output of this folder was made with
-    out/.regard/files/a.txt/input.json   the input that it belongs to, and the size of its parts
-    out/.regard/files/a.txt/parts/       parts of an output that is not complete yet
+    out/.regard/files/a.txt/input.json   the input that it belongs to, and the size of its chunks
+    out/.regard/files/a.txt/parts/       chunks of an output that is not complete yet
     out/.regard/files/a.txt/done.json    says that the output is complete
 
-Each file is written under a temporary name and renamed. A part that exists is therefore whole, and may be written twice
-(by a worker that is thought to be dead, and by the one that took its place) without harm.
+Each file is written under a temporary name and renamed. A chunk that exists is therefore whole, and may be written
+twice (by a worker that is thought to be dead, and by the one that took its place) without harm.
 """
 
 import gzip
@@ -27,11 +27,11 @@ from regard.jobs.inputs import InputFile
 
 
 @dataclass(frozen=True)
-class Part:
+class Chunk:
     """Consecutive lines of one input file: what a worker answers at a time."""
 
     name: str
-    """The name of the output that it is a part of."""
+    """The name of the output that it is a chunk of."""
     index: int
     first_line: int
     """The number of its first line, counted from 1."""
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """Where the outputs of a job are, complete or in parts."""
+    """Where the outputs of a job are, complete or in chunks."""
 
     folder: Path
 
@@ -90,8 +90,8 @@ class OutputFolder:
                 f"{output} exists, and was not written by this job. Choose another folder, or move it away."
             )
 
-    def read_parts(self, file: InputFile, size: int) -> Iterator[Part]:
-        """The lines of a file in parts of `size`.
+    def read_chunks(self, file: InputFile, size: int) -> Iterator[Chunk]:
+        """The lines of a file in chunks of `size`.
 
         Parts of an earlier input of the same name are removed first, and those of another size, which another version
         of regard may have chosen: they have other lines.
@@ -104,38 +104,38 @@ class OutputFolder:
             attempts.unlink()
         write_text(state / "input.json", json.dumps(origin) + "\n")
         lines = read_lines(file.path)
-        part = tuple(islice(lines, size))
+        chunk = tuple(islice(lines, size))
         index = 0
-        while part or not index:  # an empty file is one part without lines
+        while chunk or not index:  # an empty file is one chunk without lines
             following = tuple(islice(lines, size))
-            is_done = self._part(file.name, index).is_file()
-            yield Part(file.name, index, 1 + index * size, part, is_last=not following, is_done=is_done)
-            part, index = following, index + 1
+            is_done = self._chunk(file.name, index).is_file()
+            yield Chunk(file.name, index, 1 + index * size, chunk, is_last=not following, is_done=is_done)
+            chunk, index = following, index + 1
 
-    def write_part(self, part: Part, texts: Sequence[str]) -> None:
-        """Write the answers of a part, one text per input."""
+    def write_chunk(self, chunk: Chunk, texts: Sequence[str]) -> None:
+        """Write the answers of a chunk, one text per input."""
         content = "".join(f"{text}\n" for text in texts).encode()
-        # Compressed parts may be joined: a gzip file is any number of gzip streams.
-        compressed = gzip.compress(content, mtime=0) if part.name.endswith(".gz") else content
-        write_bytes(self._part(part.name, part.index), compressed)
+        # Compressed chunks may be joined: a gzip file is any number of gzip streams.
+        compressed = gzip.compress(content, mtime=0) if chunk.name.endswith(".gz") else content
+        write_bytes(self._chunk(chunk.name, chunk.index), compressed)
 
-    def count_attempt(self, part: Part) -> int:
-        """Note that a worker begins a part, and give the number of those that began it in this run."""
-        path = self._part(part.name, part.index).with_suffix(".attempts")
+    def count_attempt(self, chunk: Chunk) -> int:
+        """Note that a worker begins a chunk, and give the number of those that began it in this run."""
+        path = self._chunk(chunk.name, chunk.index).with_suffix(".attempts")
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as attempts:
             attempts.write(b".")
         return path.stat().st_size
 
-    def finish(self, file: InputFile, parts: int, lines: int) -> None:
-        """Join the parts of an output."""
+    def finish(self, file: InputFile, chunks: int, lines: int) -> None:
+        """Join the chunks of an output."""
         state = self._state(file.name)
         if not self._is_unchanged(file):
             raise DataError(f"{file.path} was changed while it was read. Run the same command again.")
         with replacing(state / "joined") as draft, draft.open("wb") as joined:
-            for index in range(parts):
-                with self._part(file.name, index).open("rb") as part:
-                    shutil.copyfileobj(part, joined)
+            for index in range(chunks):
+                with self._chunk(file.name, index).open("rb") as chunk:
+                    shutil.copyfileobj(chunk, joined)
         output = self.folder / file.name
         output.parent.mkdir(parents=True, exist_ok=True)
         (state / "joined").replace(output)
@@ -143,14 +143,14 @@ class OutputFolder:
         shutil.rmtree(state / "parts")
 
     def _is_unchanged(self, file: InputFile) -> bool:
-        """Whether a file is still the input that its parts were read from."""
+        """Whether a file is still the input that its chunks were read from."""
         origin, stamp = _read_json(self._state(file.name) / "input.json"), file.stamp
         return {name: origin.get(name) for name in stamp} == stamp
 
     def _state(self, name: str) -> Path:
         return self.folder / ".regard" / "files" / name
 
-    def _part(self, name: str, index: int) -> Path:
+    def _chunk(self, name: str, index: int) -> Path:
         return self._state(name) / "parts" / f"{index:08}"
 
 

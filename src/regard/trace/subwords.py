@@ -1,4 +1,4 @@
-"""Traces over words instead of subwords."""
+"""Subword tokens: the marks of common tokenizers, the text that tokens make up, and traces over words instead."""
 
 import re
 from collections.abc import Sequence
@@ -16,14 +16,49 @@ SUMMED = ("log_prob", "surprisal")
 """Series of which a word has the sum over its subwords; of others it has the mean."""
 MAX_GAP = 60
 """Characters of the text that may be passed over to find the next token."""
-_SPECIAL = re.compile(
-    r"</?s>|<(pad|bos|eos|sos|cls|sep|start|end)>|<\|[^|]*\|>|\[(CLS|SEP|PAD|BOS|EOS)\]", re.IGNORECASE
-)
+_SPECIAL = re.compile(r"<[^<>\s]+>|\[(CLS|SEP|PAD|UNK|MASK|BOS|EOS)\]", re.IGNORECASE)
 _UNKNOWN = re.compile(r"<unk>|\[UNK\]", re.IGNORECASE)
 _MARKS = re.compile(r"^(?:[▁Ġ]|##)|(?:@@|</w>)$")
 
 Groups = list[list[int]]
 """The positions of the tokens of each word."""
+
+
+def is_special(token: str) -> bool:
+    """Whether a token stands for something that is not in the text, such as its end, or for an unknown word."""
+    return _SPECIAL.fullmatch(token) is not None
+
+
+def plain_tokens(tokens: Sequence[str]) -> tuple[list[str], str]:
+    """Tokens without the marks of their tokenizer, and the text that they make up without special tokens.
+
+    Knows the marks of SentencePiece ("▁the"), byte-level BPE ("Ġthe"), WordPiece ("##ing") and other BPE ("the</w>",
+    "play@@ ing"). Without any mark, every token is a word.
+    """
+    pieces = iter(_pieces([token for token in tokens if not is_special(token)]))
+    labels, text = [], ""
+    for token in tokens:
+        if is_special(token):
+            labels.append(token)
+            continue
+        piece = next(pieces)
+        labels.append(piece.strip(" ") or "␣")
+        text += piece
+    return labels, text.strip()
+
+
+def _pieces(tokens: Sequence[str]) -> list[str]:
+    """Tokens as parts of a text, with a space where a word begins or ends."""
+    if any(token.startswith("Ġ") for token in tokens):
+        return [_from_bytes(token) for token in tokens]
+    if any("▁" in token for token in tokens):
+        return [token.replace("▁", " ") for token in tokens]
+    if not any(token.startswith("##") for token in tokens):
+        if any(token.endswith("</w>") for token in tokens):
+            return [f"{token[:-4]} " if token.endswith("</w>") else token for token in tokens]
+        if any(token.endswith("@@") for token in tokens):
+            return [token[:-2] if token.endswith("@@") else f"{token} " for token in tokens]
+    return [token[2:] if token.startswith("##") and len(token) > 2 else f" {token}" for token in tokens]
 
 
 def join_subwords(trace: "Trace") -> "Trace":
@@ -48,7 +83,7 @@ def word_groups(axis: Axis) -> Groups | None:
     if axis.kind != "tokens":
         return None
     starts = _starts_in_text(axis.labels, axis.text) if axis.text else _starts_by_marks(axis.labels)
-    if starts is None or all(starts):
+    if all(starts):
         return None
     groups: Groups = []
     for place, is_start in enumerate(starts):
@@ -61,16 +96,17 @@ def word_groups(axis: Axis) -> Groups | None:
 
 def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     """Whether each token begins a word, found by looking it up in the text, where white space separates words."""
-    lower, place, is_after_special = text.lower(), 0, True
+    # Case is folded first, and every place below is one in the folded text: folding changes the length of "İ".
+    text, place, is_after_special = text.casefold(), 0, True
     starts = []
     for label in labels:
-        if _SPECIAL.fullmatch(label):
+        if _stands_alone(label):
             starts.append(True)
             is_after_special = True
             continue
-        token = _MARKS.sub("", label).strip().lower()
+        token = _MARKS.sub("", label).strip().casefold()
         is_unknown = _UNKNOWN.fullmatch(label) is not None
-        found = len(text) - len(text[place:].lstrip()) if is_unknown else lower.find(token, place)
+        found = len(text) - len(text[place:].lstrip()) if is_unknown else text.find(token, place)
         is_found = 0 <= found - place < MAX_GAP
         starts.append(is_after_special or not is_found or any(map(str.isspace, text[place:found])))
         if is_found:
@@ -80,19 +116,20 @@ def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     return starts
 
 
-def _starts_by_marks(labels: Sequence[str]) -> list[bool] | None:
-    """Whether each token begins a word, by the marks of common subword tokenizers; None where there are none."""
-    special = [_SPECIAL.fullmatch(label) is not None for label in labels]
-    plain = [label for label, is_special in zip(labels, special, strict=True) if not is_special]
-    edges = [i == 0 or special[i] or special[i - 1] for i in range(len(labels))]
-    if any(label.startswith(("▁", "Ġ")) for label in plain):
-        return [edge or label.startswith(("▁", "Ġ")) for edge, label in zip(edges, labels, strict=True)]
-    if any(label.startswith("##") for label in plain):
-        return [edge or not label.startswith("##") for edge, label in zip(edges, labels, strict=True)]
-    for mark, ends_word in (("</w>", True), ("@@", False)):
-        if any(label.endswith(mark) for label in plain):
-            return [edge or labels[i - 1].endswith(mark) == ends_word for i, edge in enumerate(edges)]
-    return None
+def _starts_by_marks(labels: Sequence[str]) -> list[bool]:
+    """Whether each token begins a word, by the marks of common subword tokenizers; without any, every token does."""
+    pieces = iter(_pieces([label for label in labels if not _stands_alone(label)]))
+    starts, is_after_end = [], True
+    for label in labels:
+        piece = " " if _stands_alone(label) else next(pieces)
+        starts.append(is_after_end or piece.startswith(" "))
+        is_after_end = piece.endswith(" ")
+    return starts
+
+
+def _stands_alone(label: str) -> bool:
+    """Whether a token is special but no unknown word, which may be a part of a word."""
+    return is_special(label) and not _UNKNOWN.fullmatch(label)
 
 
 def _joined_axis(axis: Axis, groups: Groups | None) -> Axis:
@@ -130,3 +167,21 @@ def _joined_series(each: Series, groups: dict[str, Groups], maps: Sequence[Map])
 def _word_of(groups: Groups) -> list[int]:
     """The word that each token belongs to."""
     return [word for word, group in enumerate(groups) for _ in group]
+
+
+def _from_bytes(token: str) -> str:
+    """The text of a token of byte-level BPE, which writes each byte as a printable letter; as it is where it is cut."""
+    try:
+        return bytes(_BYTES[letter] for letter in token).decode("utf-8")
+    except (KeyError, UnicodeDecodeError):
+        return token.replace("Ġ", " ")
+
+
+def _byte_letters() -> dict[str, int]:
+    """The letters of GPT-2 for bytes: printable ones stand for themselves, the others for letters from 256 on."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+_BYTES = _byte_letters()
