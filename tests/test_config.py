@@ -6,7 +6,6 @@ from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
-import tomli_w
 
 from regard.config import (
     Checked,
@@ -27,7 +26,7 @@ from regard.errors import OptionError, RegardError
 from regard.systems import registry
 from regard.systems.run import read_recipe
 from regard.systems.translate.config import TranslationConfig
-from regard.training.recipes import read_raw, recipe_names
+from regard.training.recipes import read_raw, recipe_names, to_toml
 from regard.training.settings import TrainSettings
 
 
@@ -190,7 +189,7 @@ def test_a_wrong_value_in_a_file_is_a_clear_error(system, tmp_path):
     for table, config in tables_of(system).items():
         for field in fields_of(config):
             for value in wrong_values(field)[-1:]:
-                path.write_text(tomli_w.dumps({"system": system, table: {field.name: value}}), encoding="utf-8")
+                path.write_text(to_toml({"system": system, table: {field.name: value}}), encoding="utf-8")
                 with pytest.raises(OptionError) as raised:
                     read_recipe(path)
                 assert str(raised.value).startswith(f"{path} [{table}]: {field.name} must be ")

@@ -3,6 +3,7 @@
 The line `system = ...` says what a recipe trains; without it, a translator.
 """
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -102,14 +103,29 @@ def find_recipe(name: str | Path) -> Path:
 
 def recipe_toml(recipe: Recipe) -> str:
     """A recipe as TOML, all its fields included; `regard train` reads it back."""
-    import tomli_w
-
-    return tomli_w.dumps(_without_none(recipe.to_dict()))
+    return to_toml(recipe.to_dict())
 
 
-def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: _without_none(value) if isinstance(value, Mapping) else value
-        for name, value in table.items()
-        if value is not None
-    }
+def to_toml(recipe: Mapping[str, Any]) -> str:
+    """Plain values as TOML: single values, and tables of values one level deep; None is left out."""
+    lines = [f"{name} = {_toml(value)}" for name, value in recipe.items() if not isinstance(value, Mapping)]
+    for table, values in recipe.items():
+        if isinstance(values, Mapping):
+            lines += [
+                "",
+                f"[{table}]",
+                *(f"{name} = {_toml(part)}" for name, part in values.items() if part is not None),
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML. Its texts are those of JSON, but for DEL; tables within tables are inline."""
+    if isinstance(value, Mapping):
+        items = ((name, part) for name, part in value.items() if part is not None)
+        return "{" + ", ".join(f"{_toml(name)} = {_toml(part)}" for name, part in items) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
