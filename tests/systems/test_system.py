@@ -111,7 +111,10 @@ def switches() -> dict[str, Any]:
 
 
 def test_prediction_changes_nothing(case, monkeypatch):
-    """Nothing is set and restored either: another thread would see it in between."""
+    """Nothing is set and restored either: another thread would see it in between.
+
+    The number of CPU threads is restored (tests/kernels/test_threads.py); with one thread it is never set.
+    """
     flips = []
     monkeypatch.setattr(torch.nn.Module, "train", lambda self, mode=True: flips.append(mode))
     for name in ("set_float32_matmul_precision", "set_num_threads", "use_deterministic_algorithms", "manual_seed"):

@@ -111,6 +111,9 @@ def main(tokens: Sequence[str] | None = None) -> None:
     A mistake that regard can explain ends with one line and status 2, a fault of regard itself with one line and status
     1. With --debug, both end with a traceback.
     """
+    if "torch" not in sys.modules:
+        # A thread that waits for another then leaves its core to other processes.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     words = list(sys.argv[1:] if tokens is None else tokens)
     before = words[: words.index("--")] if "--" in words else words
     debug = DEBUG in before

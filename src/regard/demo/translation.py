@@ -1,15 +1,13 @@
 """Translation: train on generated sentence pairs, measure the attention, and use a pretrained model."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-import torch
 from rich.console import Console
 from rich.table import Table
 
 import regard
+from regard.kernels.threads import threads_for
 from regard.metrics.alignment import GoldAlignment
 from regard.metrics.translation import corpus_bleu
 from regard.systems.translate.alignment import align_words, alignment_error
@@ -40,7 +38,7 @@ def show_babel(console: Console, folder: Path, *, minutes: float) -> list[Path]:
         "sentences of the world babel. For these sentences it is known which words belong together, so the attention "
         "can be measured.\n"
     )
-    with _single_thread():
+    with threads_for(0):
         trained = regard.train(
             "babel-en-fr",
             out=folder / "babel",
@@ -78,17 +76,6 @@ def show_pretrained(console: Console, folder: Path) -> list[Path]:
         view.save(folder / "en-fr.png", title=title),
         view.save(folder / "en-fr-lines.png", style="lines", title=title),
     ]
-
-
-@contextmanager
-def _single_thread() -> Iterator[None]:
-    """Use one thread: steps this small gain nothing from more, and lose much where other work shares the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _show_scores(console: Console, model: Translator, test: list[Pair]) -> float:

@@ -53,6 +53,11 @@ class Search(Checked):
     prefix: str | None = None
     """Text that each output must begin with."""
 
+    @property
+    def num_hypotheses(self) -> int:
+        """Number of hypotheses for each input."""
+        return self.nbest if self.sample else self.beam
+
     def check(self) -> None:
         """Raise an OptionError where options contradict each other."""
         if not self.sample and self.nbest > self.beam:

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from regard.decoders.protocol import Decoder, select
+from regard.kernels.threads import threads_for
 from regard.search.beam import beam
 from regard.search.choice import choose
 from regard.search.hypothesis import Hypothesis, Rules
@@ -22,12 +23,14 @@ def search(
     inputs. Beam search returns `options.nbest` outputs, best first; sampling returns that many independent samples, in
     the order in which they are drawn.
     """
-    if options.sample:
-        inputs = [row for row in range(rows) for _ in range(options.nbest)]
-        if options.nbest > 1:
-            state = select(state, torch.tensor(inputs, device=device, dtype=torch.long))
-        drawn = choose(decoder, state, rules.of_inputs(inputs), options, rows=len(inputs), device=device)
-        return [drawn[first : first + options.nbest] for first in range(0, len(drawn), options.nbest)]
-    if options.beam == 1:
-        return [[output] for output in choose(decoder, state, rules, options, rows=rows, device=device)]
-    return beam(decoder, state, rules, options, rows=rows, device=device)
+    parameters = sum(parameter.numel() for parameter in decoder.parameters())
+    with threads_for(rows * options.num_hypotheses * parameters):
+        if options.sample:
+            inputs = [row for row in range(rows) for _ in range(options.nbest)]
+            if options.nbest > 1:
+                state = select(state, torch.tensor(inputs, device=device, dtype=torch.long))
+            drawn = choose(decoder, state, rules.of_inputs(inputs), options, rows=len(inputs), device=device)
+            return [drawn[first : first + options.nbest] for first in range(0, len(drawn), options.nbest)]
+        if options.beam == 1:
+            return [[output] for output in choose(decoder, state, rules, options, rows=rows, device=device)]
+        return beam(decoder, state, rules, options, rows=rows, device=device)

@@ -16,6 +16,7 @@ from torch import nn
 
 from regard.config import Checked, from_values
 from regard.errors import OptionError
+from regard.kernels.threads import threads_for
 from regard.layers.layout import by_columns
 from regard.systems.folder import find_model, read_model, write_config, write_model
 from regard.systems.parameters import Store
@@ -79,6 +80,8 @@ class System(nn.Module):
     assets: ClassVar[Mapping[str, Any]] = {}
     """What the model needs beside its parameters: name -> class (an Asset). Each is an attribute, an argument of the
     constructor, and a file of the model's folder."""
+    parameter_uses: ClassVar[int] = 1
+    """How often a step uses each parameter for one input: once, or with convolutions at about 100 places of an image."""
     max_batch: ClassVar[int] = 64
     """Most inputs in a batch."""
     takes_images: ClassVar[bool] = False
@@ -115,8 +118,10 @@ class System(nn.Module):
                 "Call model.eval() first."
             )
         results: list[Any] = [None] * len(inputs)
+        multiplications = self.parameter_uses * sum(parameter.numel() for parameter in self.parameters())
+        multiplications *= getattr(options, "num_hypotheses", 1)
         for places in batches_by_cost(self.costs(inputs), max_batch=self.max_batch):
-            with torch.inference_mode():
+            with threads_for(len(places) * multiplications), torch.inference_mode():
                 batch = self.predict([inputs[place] for place in places], options)
             for place, result in zip(places, batch, strict=True):
                 results[place] = self.with_measure(result)

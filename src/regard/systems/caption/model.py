@@ -50,6 +50,7 @@ class Captioner(System):
     Config = CaptionConfig
     Options = CaptionOptions
     takes_images = True
+    parameter_uses = 100
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer}
     max_batch = 32
     config: CaptionConfig

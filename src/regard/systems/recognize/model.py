@@ -59,6 +59,7 @@ class ImageClassifier(System):
     Config = RecognitionConfig
     Options = RecognitionOptions
     takes_images = True
+    parameter_uses = 100
     assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
     config: RecognitionConfig
     mean: Float[Tensor, "c 1 1"]
