@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Int
 
 from regard.data.documents import Document
 from regard.data.tokenizer import UNKNOWN
-from regard.errors import OptionError
 from regard.metrics.faithfulness import (
     Agreement,
     Erasure,
@@ -39,8 +38,7 @@ class Explained:
         self, model: DocumentClassifier, document: Document | str, on_cpu: DocumentClassifier | None = None
     ) -> None:
         """`on_cpu` is `cpu_copy(model)`, to be given where many documents share it."""
-        if model.training:
-            raise OptionError("This DocumentClassifier is in training mode; call model.eval() first.")
+        model.check_mode()
         self._model, self._text = model, model.encode(document)
         self._on_cpu = on_cpu
         self.tokens = [word for sentence in self._text.words for word in sentence]
