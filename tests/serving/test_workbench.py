@@ -10,11 +10,14 @@ from starlette.testclient import TestClient
 
 import regard
 from regard.serving.app import create_app
-from regard.serving.workbench import PAGES
+from regard.serving.settings import ServerSettings
+from regard.serving.workbench import OTHER_PAGES
+from regard.systems import registry
 from regard.systems.registry import SYSTEMS
 
 FOLDER = files("regard.serving").joinpath("pages")
 ROOT = Path(regard.__file__).parents[2]
+TOKEN = "a-token"  # noqa: S105
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,7 @@ def client():
 
 def test_every_page_answers_with_the_same_shell(client):
     shell = FOLDER.joinpath("index.html").read_text(encoding="utf-8")
-    for name in PAGES:
+    for name in ("", *OTHER_PAGES):
         answer = client.get(f"/{name}")
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         assert answer.headers["cache-control"] == "no-cache", "a new version is seen at once"
@@ -39,8 +42,24 @@ def test_every_page_answers_with_the_same_shell(client):
 
 def test_navigation_and_server_know_the_same_pages():
     table = FOLDER.joinpath("table.js").read_text(encoding="utf-8")
-    assert tuple(re.findall(r'name: "(\w+)"', table)) == PAGES[1:]
+    assert tuple(re.findall(r'name: "(\w+)"', table)) == OTHER_PAGES
     assert set(re.findall(r'verb: "(\w+)"', table)) <= set(SYSTEMS)
+
+
+def test_the_page_of_a_system_is_served_from_its_folder_and_nothing_else_of_it(tmp_path, monkeypatch):
+    for name, text in {"page.js": "export const title = 'Count';", "__init__.py": "", "secret.txt": "a secret"}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(
+        registry.Entry, "page", property(lambda each: tmp_path / "page.js" if each.name == "tape" else None)
+    )
+    with TestClient(create_app(ServerSettings(token=TOKEN)), base_url="http://localhost") as client:
+        (listed,) = client.get("/v1/systems").json()["systems"]
+        assert (listed["name"], listed["summary"]) == ("tape", registry.entry("tape").declaration.summary)
+        answer = client.get(listed["page"])
+        assert answer.headers["content-type"].startswith("text/javascript")
+        assert answer.text == "export const title = 'Count';"
+        for other in ("secret.txt", "__init__.py", "nothing.js", "%2e%2e/page.js"):
+            assert client.get(f"/systems/tape/{other}").status_code == 404
 
 
 def test_colours_are_those_of_the_web_components():
@@ -71,11 +90,11 @@ def test_trust_is_that_of_the_function(client):
     body = {"verb": "translate", "model": "en-fr", "input": "He is happy .", "options": {"beam": 2}}
     answer = client.post("/v1/trust", json=body)
     assert answer.status_code == 200
-    expected = regard.trust(regard.load("en-fr", device="cpu"), "He is happy .", beam=2).to_dict()
+    expected = regard.faithfulness(regard.load("en-fr", device="cpu"), "He is happy .", beam=2).to_dict()
     found = answer.json()
     assert found.pop("model") == "en-fr"
     assert found["sentence"] == expected["sentence"]
-    assert found["erasing"] == pytest.approx(expected["erasing"], abs=1e-4)
+    assert found["ablation"] == pytest.approx(expected["ablation"], abs=1e-4)
     wrong_bodies = [
         {**body, "model": "photo-en"},
         {**body, "input": ["He", "she"]},

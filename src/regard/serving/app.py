@@ -75,8 +75,8 @@ def create_app(settings: ServerSettings | None = None, folders: Sequence[str] = 
     app.include_router(align_route(backend))
     for page in (caption, convolution, document, glimpse, reading, tape, translation, trust):
         app.include_router(page.routes(backend))
-    add_workbench(app)
-    app.add_middleware(Security, settings=settings)
+    pages = add_workbench(app)
+    app.add_middleware(Security, settings=settings, pages=pages)
     app.state.backend = backend
     return app
 

@@ -134,7 +134,7 @@ def _example(system: type[System]) -> Any:
 
 
 def _result_model(result: Any) -> Any:
-    """A dataclass as a pydantic model; a trace is a JSON object of version 2."""
+    """A dataclass as a pydantic model; a trace is a JSON object of version 3."""
     fields: dict[str, Any] = {}
     hints, meanings = get_type_hints(result), field_meanings(result)
     for field in dataclasses.fields(result):

@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.serving.errors import error_response
 from regard.serving.settings import MEBIBYTE, ServerSettings
-from regard.serving.workbench import is_static
+from regard.serving.workbench import is_file
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -26,16 +26,16 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-OPEN = ("/health",)
-"""Routes that need no token, beside the pages and their files."""
+OPEN = ("/health", "/v1/systems")
+"""Routes that need no token, beside the pages and their files: what they answer is the same for everybody."""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Security:
     """An ASGI middleware that checks each request before it is read, and adds headers to each answer."""
 
-    def __init__(self, app: App, settings: ServerSettings) -> None:
-        self._app, self._settings = app, settings
+    def __init__(self, app: App, settings: ServerSettings, pages: frozenset[str]) -> None:
+        self._app, self._settings, self._pages = app, settings, pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -47,7 +47,7 @@ class Security:
             if message["type"] == "http.response.start":
                 added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
                 # Static files are asked for again each time, which costs nothing where they have not changed.
-                caching = b"no-cache" if is_static(scope["path"]) else b"no-store"
+                caching = b"no-cache" if self._is_static(scope["path"]) else b"no-store"
                 added.append((b"cache-control", caching))
                 message["headers"] = [*message.get("headers", []), *added]
             await send(message)
@@ -82,13 +82,17 @@ class Security:
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
             return 403, "Pages of other origins may not use this server."
-        is_open = scope["path"] in OPEN or is_static(scope["path"])
+        is_open = scope["path"] in OPEN or self._is_static(scope["path"])
         if self._settings.token and not is_open and not self._has_token(headers):
             return 401, "Send the token of this server as `Authorization: Bearer TOKEN`."
         length = headers.get("content-length", "0")
         if not re.fullmatch("[0-9]{1,15}", length) or int(length) > self._settings.max_body * MEBIBYTE:
             return 413, self._too_large
         return None
+
+    def _is_static(self, path: str) -> bool:
+        """Whether a path leads to a page or a static file, which are the same for everybody and need no token."""
+        return path in self._pages or is_file(path)
 
     def _has_token(self, headers: dict[str, str]) -> bool:
         kind, _, token = headers.get("authorization", "").partition(" ")

@@ -1,36 +1,70 @@
 """The workbench: pages for the browser, as plain ES modules without a build step."""
 
 import mimetypes
+import os
 from importlib.resources import files
 from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, Response
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from regard.serving.errors import error_response
+from regard.systems import registry
 
-PAGES = ("", "translate", "caption", "document", "read", "tape", "glimpse", "convolution")
-"""The paths of the pages; "" is the home page."""
+OTHER_PAGES = ("translate", "caption", "document", "read", "tape", "glimpse", "convolution")
+"""Pages whose module is among those of the workbench, rather than in the folder of a system."""
 FOLDERS = {"/pages": "regard.serving:pages", "/web": "regard.viewing:web"}
-"""Static files: the modules of the pages, and the web components that draw attention."""
+"""Static files: the modules of the workbench, and the web components that draw attention."""
+OF_SYSTEMS = "/systems"
+"""Where the pages of systems are, each below the name of its system."""
 
 
-def add_workbench(app: FastAPI) -> None:
-    """Add the pages and their files to an application."""
+class SystemEntry(BaseModel):
+    """A system with a page in the workbench."""
+
+    name: str
+    """Its verb: the last part of its route, and the path of its page."""
+    summary: str
+    page: str
+    """The module of its page, which exports `title` and `show`."""
+
+
+class SystemList(BaseModel):
+    """The systems with a page, in the order of the navigation."""
+
+    systems: list[SystemEntry]
+
+
+def add_workbench(app: FastAPI) -> frozenset[str]:
+    """Add the pages and their files to an application; returns the paths of the pages."""
     # Some systems do not know that .js is JavaScript, and a browser refuses modules of another type.
     mimetypes.add_type("text/javascript", ".js")
     mimetypes.add_type("image/svg+xml", ".svg")
     index = _folder(FOLDERS["/pages"]) / "index.html"
+    pages = {each: each.page for each in registry.entries() if each.page is not None}
+    listed = [
+        SystemEntry(name=each.name, summary=each.declaration.summary, page=f"{OF_SYSTEMS}/{each.name}/{page.name}")
+        for each, page in pages.items()
+    ]
+    paths = frozenset(("/", *(f"/{name}" for name in (*(each.name for each in listed), *OTHER_PAGES))))
+
+    @app.get("/v1/systems", tags=["server"])
+    async def systems() -> SystemList:
+        """The systems that have a page in the workbench."""
+        return SystemList(systems=listed)
 
     async def page() -> FileResponse:
         return FileResponse(index)
 
-    for name in PAGES:
-        app.add_api_route(f"/{name}", page, methods=["GET"], include_in_schema=False)
+    for path in paths:
+        app.add_api_route(path, page, methods=["GET"], include_in_schema=False)
     for path, place in FOLDERS.items():
         app.mount(path, StaticFiles(directory=_folder(place)))
+    for each, module in pages.items():
+        app.mount(f"{OF_SYSTEMS}/{each.name}", _PageFiles(directory=module.parent))
 
     @app.exception_handler(404)
     async def missing(request: Request, error: HTTPException) -> Response:
@@ -39,10 +73,20 @@ def add_workbench(app: FastAPI) -> None:
             return FileResponse(index, 404)
         return error_response(404, str(error.detail))
 
+    return paths
 
-def is_static(path: str) -> bool:
-    """Whether a path leads to a page or a static file, which are the same for everybody and need no token."""
-    return path.removeprefix("/") in PAGES or path.startswith(tuple(f"{folder}/" for folder in FOLDERS))
+
+def is_file(path: str) -> bool:
+    """Whether a path leads to the files of pages."""
+    return path.startswith(tuple(f"{folder}/" for folder in (*FOLDERS, OF_SYSTEMS)))
+
+
+class _PageFiles(StaticFiles):
+    """The modules and styles in the folder of a system; its other files are not served."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Where a file is; nothing for files of other kinds."""
+        return super().lookup_path(path) if path.endswith((".js", ".css")) else ("", None)
 
 
 def _folder(place: str) -> Path:
