@@ -262,7 +262,7 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     assert run("pick", "--model", "run/model", "1", "3", "2", "--digits", "1") == 0
     assert capsys.readouterr().out.strip().endswith("miles")
     assert run("pick", "--model", "run", "1", "3", "2", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["trace"]["version"] == 2
+    assert json.loads(capsys.readouterr().out)["trace"]["version"] == 3
     assert run("recipes", "--fields", "pick") == 0
     assert "--data.unit" in capsys.readouterr().out
     assert run("pick", "--model", "run", "1", "--digits", "0") == 2

@@ -59,7 +59,7 @@ def test_one_input_gives_one_result_and_a_list_gives_a_list(case):
         assert close(one, case.ask(given, **case.option)), "a batch equals its inputs one by one"
 
 
-def test_options_are_keywords_or_an_instance_which_is_not_checked_again(case, monkeypatch):
+def test_options_are_keywords_or_an_instance_which_is_not_checked_again(case, monkeypatch, as_a_user):
     expected, chosen = case.ask(case.inputs, **case.option), case.model.Options(**case.option)
     monkeypatch.setattr(Checked, "__post_init__", lambda self: pytest.fail("checked again"))
     assert all(map(close, getattr(case.model, case.verb)(case.inputs, chosen), expected))

@@ -5,7 +5,7 @@ says where to look next. The policy is a Gaussian around the output of a small n
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -199,7 +199,8 @@ class Glimpser(System[ImageInput, Glimpses, GlimpsesOptions]):
         ]  # fmt: skip
         beliefs = torch.stack([path.logits.float().softmax(-1) for path in paths]).mean(0)
         rows = zip(views, paths[0].locations.float().cpu(), beliefs.cpu(), strict=True)
-        return [make_result(view, path, belief, self.config, self.labels) for view, path, belief in rows]
+        results = [make_result(view, path, belief, self.config, self.labels) for view, path, belief in rows]
+        return results if options.traces != "none" else [replace(result, trace=None) for result in results]
 
     def view(self, image: ImageInput) -> SquareView:
         """An image as this model looks at it."""
