@@ -74,7 +74,7 @@ def small_case(kind: str) -> Case:
             return Case(kind, small_classifier(), IMAGES, "recognize", "digits", {"top": 2}, fresh_image)
         case "classify":
             texts = ["A dull film. I left.", "Wonderful!", "It is long. It is loud. It is good.", "no", "Yes. Yes."]
-            return Case(kind, load("reviews-en"), texts, "classify", "reviews-en", {"weights": True}, fresh_text)
+            return Case(kind, load("reviews-en"), texts, "classify", "reviews-en", {"traces": "main"}, fresh_text)
         case "read":
             texts = ["A dog sleeps.", "It was late, so we went home early.", "Where is it?", "Yes", "Tom is too tired."]
             return Case(kind, load("reader-en"), texts, "read", "reader-en", {"max_length": 7}, fresh_text)
@@ -82,7 +82,7 @@ def small_case(kind: str) -> Case:
             return Case(kind, load("glimpse-digits"), IMAGES, "glimpse", "glimpse-digits", {"seed": 3}, fresh_image)
         case "tape":
             tapes = ["01100110 10011001", "11110000", "00001111 01010101 10101010", "11111111", "00000001 10000000"]
-            return Case(kind, load("tape-copy"), tapes, "tape", "tape-copy", {"traces": True}, fresh_tape)
+            return Case(kind, load("tape-copy"), tapes, "tape", "tape-copy", {"slots": 40}, fresh_tape)
     raise AssertionError(f"Add {kind} to the tests of the contract.")
 
 

@@ -160,9 +160,9 @@ CALLS: dict[str, list[Callable[[Path], Any]]] = {
         lambda folder: regard.train(out=folder / "o", data={"source": str(folder), "target": str(folder)}),
     ],
     "trust": [
-        lambda _: regard.trust(TRANSLATOR, None),
-        lambda _: regard.trust(TRANSLATOR, "a", nonsense=1),
-        lambda _: regard.trust(CAPTIONER, "nowhere.png"),
+        lambda _: regard.faithfulness(TRANSLATOR, None),
+        lambda _: regard.faithfulness(TRANSLATOR, "a", nonsense=1),
+        lambda _: regard.faithfulness(CAPTIONER, "nowhere.png"),
     ],
     "view": [lambda _, given=given: regard.view(given) for given in (None, 3, "a", {}, [])],
     "viewing": [

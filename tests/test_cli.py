@@ -188,7 +188,7 @@ def test_the_fields_of_recipes_are_listed_with_their_choices(system):
 
 def test_an_option_without_its_value_is_explained():
     said = refused("recipes", "--fields").replace("│ ", "")
-    assert "--fields requires an argument. List the fields of recipes for this system: translator, captioner" in said
+    assert "--fields requires an argument. List the fields of recipes for this system: translate, caption," in said
     assert "--train.epochs requires an argument" in refused("train", "--train.epochs").replace("│ ", "")
 
 

@@ -88,6 +88,14 @@ def test_values_are_checked_by_type_choice_and_range():
             from_values(Bicycle, values, "ride.toml [model]")
 
 
+@pytest.mark.parametrize("entry", registry.entries(), ids=lambda entry: entry.name)
+def test_defaults_are_valid_as_they_are_since_no_construction_checks_them(entry):
+    for config in (entry.options, entry.test_set, *entry.tables.values()):
+        for field in fields_of(config):
+            if field.default is not dataclasses.MISSING:
+                assert repr(field.check(field.default)) == repr(field.default)
+
+
 def test_replacing_a_field_checks_it():
     with pytest.raises(OptionError, match="spokes must be a whole number"):
         dataclasses.replace(Bicycle(), spokes=-1)

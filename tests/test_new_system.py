@@ -22,6 +22,7 @@ from regard.config import Checked, PositiveInt
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.splits import Splits
 from regard.errors import ModelError, OptionError
+from regard.systems.config import Options
 from regard.systems.folder import Labels
 from regard.systems.output import say, write_json
 from regard.systems.registry import MODULES, Declaration
@@ -41,7 +42,7 @@ class PickerConfig(Checked):
 
 
 @dataclass(frozen=True)
-class PickOptions(Checked):
+class PickOptions(Options):
     """Options of `pick`."""
 
     digits: PositiveInt = 2
@@ -56,12 +57,11 @@ class Pick(Result):
     unit: str
 
 
-class Picker(System):
+class Picker(System[list[float], Pick, PickOptions]):
     """Picks the largest of some numbers."""
 
     kind = "pick"
     Config = PickerConfig
-    Options = PickOptions
     assets: ClassVar[Mapping[str, Any]] = {"units": Labels}
 
     def __init__(self, config: PickerConfig, units: Sequence[str]) -> None:
@@ -78,14 +78,13 @@ class Picker(System):
     def costs(self, inputs: Sequence[Any]) -> list[int]:
         return [len(numbers) for numbers in inputs]
 
-    def pick(self, numbers: Any, **options: Any) -> Any:
-        """The largest of some numbers, or of each list of numbers."""
-        checked = self.options(options)
-        is_one = not isinstance(numbers[0], list | tuple)
-        found = self.answer([numbers] if is_one else list(numbers), checked)
-        return found[0] if is_one else found
+    pick = System.predict
 
-    def predict(self, inputs: Sequence[Sequence[float]], options: PickOptions) -> list[Pick]:
+    @classmethod
+    def is_one(cls, given: Any) -> bool:
+        return not isinstance(given[0], list | tuple)
+
+    def predict_batch(self, inputs: Sequence[Sequence[float]], options: PickOptions) -> list[Pick]:
         results = []
         for numbers in inputs:
             context, weights = self(torch.tensor([list(numbers)], device=self.device))
@@ -263,7 +262,7 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     assert run("pick", "--model", "run/model", "1", "3", "2", "--digits", "1") == 0
     assert capsys.readouterr().out.strip().endswith("miles")
     assert run("pick", "--model", "run", "1", "3", "2", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["trace"]["version"] == 2
+    assert json.loads(capsys.readouterr().out)["trace"]["version"] == 3
     assert run("recipes", "--fields", "pick") == 0
     assert "--data.unit" in capsys.readouterr().out
     assert run("pick", "--model", "run", "1", "--digits", "0") == 2

@@ -31,7 +31,7 @@ def test_a_trace_survives_json(tmp_path):
     path = trace.save(tmp_path / "new" / "trace.json")
     assert Trace.load(path) == trace
     assert [file.name for file in path.parent.iterdir()] == ["trace.json"], "no temporary file is left"
-    assert json.loads(trace.to_json())["version"] == 2
+    assert json.loads(trace.to_json())["version"] == 3
     assert trace.extras == {"model": "babel", "step": 3}
 
 
@@ -215,7 +215,7 @@ def test_every_kind_of_model_fits(build, tmp_path):
     assert again == trace
     assert again.to_json() == trace.to_json(), "writing again gives the same text"
     assert set(json.loads(trace.to_json())) <= {
-        "version", "kind", "axes", "maps", "series", "boxes", "image", "extras",
+        "version", "kind", "axes", "maps", "series", "boxes", "image", "extras", "used_slots",
     }  # fmt: skip
     assert len(repr(trace)) < 160
     for copied in (pickle.loads(pickle.dumps(trace)), copy.deepcopy(trace)):  # noqa: S301
@@ -472,9 +472,40 @@ def test_text_for_numbers_a_bad_grid_and_deep_nesting_are_explained():
         Trace.from_json('{"version":2,"kind":"text","extras":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}")
 
 
+def test_layout_facts_are_written_for_viewers_and_found_anew_when_read():
+    source = Axis("source", "tokens", ("▁un", "believ", "able", "▁news", "</s>"))
+    target = Axis("target", "tokens", ("خبر", "باور", "نکردنی"), text="خبر باورنکردنی")
+    written = json.loads(Trace("translation", (source, target), ()).to_json())
+    assert written["axes"][0]["words"] == [["unbelievable", 3], ["news", 1], ["</s>", 1]]
+    assert written["axes"][0]["special"] == [4]
+    assert "direction" not in written["axes"][0]
+    assert written["axes"][1]["direction"] == "rtl"
+    assert written["axes"][1]["words"] == [["خبر", 1], ["باورنکردنی", 2]]
+    again = Trace.from_dict(written | {"axes": [axis | {"words": [], "special": 3} for axis in written["axes"]]})
+    assert json.loads(again.to_json()) == written
+    plain = [
+        {name: axis[name] for name in axis if name in ("name", "kind", "labels", "text")} for axis in written["axes"]
+    ]
+    assert json.loads(Trace.from_dict({**written, "version": 2, "axes": plain}).to_json()) == written
+
+
+@pytest.mark.parametrize(
+    ("used", "arc"), [([2, 4], (2, 3)), ([0, 6], (6, 2)), ([3], (3, 1)), ([], None), (range(7), (0, 7))]
+)
+def test_the_used_slots_are_the_shortest_arc_of_the_circle_with_all_that_heads_used(used, arc):
+    weights = np.zeros((2, 7))
+    weights[1, list(used)] = 0.06
+    axes = Axis("steps", "steps", ("1", "2")), Axis("slots", "slots", tuple("1234567"))
+    maps = Map("write 1", "steps", "slots", weights), Map("read 1", "steps", "slots", np.full((2, 7), 0.04))
+    trace = Trace("tape", axes, maps)
+    assert trace.used_slots == arc
+    assert json.loads(trace.to_json()).get("used_slots") == (arc and list(arc))
+    assert Trace.from_json(trace.to_json()) == trace
+
+
 @pytest.mark.parametrize("version", [1, 99, True, "2", 2.5])
 def test_another_version_is_refused(version):
-    with pytest.raises(DataError, match=f"version {version!r}; this regard reads version 2"):
+    with pytest.raises(DataError, match=f"version {version!r}; this regard reads versions 2 and 3"):
         Trace.from_dict(GOOD | {"version": version})
 
 

@@ -26,12 +26,12 @@ __all__ = [
     "attend",
     "errors",
     "evaluate",
+    "faithfulness",
     "layer_table",
     "load",
     "mask",
     "score",
     "train",
-    "trust",
     "view",
     "viewing",
 ]
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from regard.search.options import Search
     from regard.systems.caption.model import Captioner
     from regard.systems.classify.model import DocumentClassifier
+    from regard.systems.faithfulness import faithfulness
     from regard.systems.glimpse.model import Glimpser
     from regard.systems.pretrained import load
     from regard.systems.read.model import Reader
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from regard.systems.run import evaluate, train
     from regard.systems.tape.model import TuringMachine
     from regard.systems.translate.model import Translator
-    from regard.systems.trust import trust
     from regard.trace import Trace
     from regard.viewing.view import view
 
@@ -80,12 +80,12 @@ _HOMES = {
     "attend": "regard.attention.attend:attend",
     "errors": "regard.errors",
     "evaluate": "regard.systems.run:evaluate",
+    "faithfulness": "regard.systems.faithfulness:faithfulness",
     "layer_table": "regard.encoders.layer_table:layer_table",
     "load": "regard.systems.pretrained:load",
     "mask": "regard.attention.mask",
     "score": "regard.attention.score",
     "train": "regard.systems.run:train",
-    "trust": "regard.systems.trust:trust",
     "view": "regard.viewing.view:view",
     "viewing": "regard.viewing",
 }

@@ -99,6 +99,8 @@ class Checked:
     def __post_init__(self) -> None:
         for field in fields_of(type(self)):
             value = getattr(self, field.name)
+            if value is field.default:
+                continue
             checked = field.check(value)
             if checked is not value:
                 object.__setattr__(self, field.name, checked)

@@ -374,7 +374,7 @@ def test_what_cannot_be_shown_is_explained(open_page):
     page.add_script_tag(content=script())
     for given, says in (
         (translation().to_json(), "has nothing to show as <attention-tape>"),
-        ('{"version": 1}', "has version 1; this viewer reads version 2"),
+        ('{"version": 1}', "has version 1; this viewer reads version 3"),
         ('{"trace": null}', "has no attention to show"),
     ):
         page.evaluate("(text) => { document.querySelector('attention-tape').trace = text; }", given)

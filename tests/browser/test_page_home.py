@@ -131,8 +131,8 @@ def test_the_trust_strip_shows_the_numbers_of_the_api_and_explains_them(visit, w
     found = page.request.post(f"{workbench}/v1/trust", data=asked).json()
     assert strip.locator(".verdict").text_content() == found["sentence"]
     values = strip.locator("data").evaluate_all("(all) => all.map((each) => Number(each.value))")
-    erasing = found["erasing"]
-    assert values == pytest.approx([found["entropy"], found["variation"], erasing["attended"], erasing["random"]])
+    ablation = found["ablation"]
+    assert values == pytest.approx([found["entropy"], found["variation"], ablation["attended"], ablation["random"]])
     focus = strip.get_by_role("group", name="Focus")
     width = focus.locator("i").evaluate("(bar) => parseFloat(bar.style.width)")
     assert width == pytest.approx(100 * math.exp(found["entropy"] - found["uniform_entropy"]), abs=0.6)
@@ -140,7 +140,7 @@ def test_the_trust_strip_shows_the_numbers_of_the_api_and_explains_them(visit, w
     measure = strip.get_by_role("group", name="Faithfulness")
     assert not measure.locator(".tip").is_visible()
     measure.focus()
-    assert measure.locator(".tip").text_content() == erasing["how"]
+    assert measure.locator(".tip").text_content() == ablation["method"]
     assert measure.locator(".tip").is_visible()
 
 

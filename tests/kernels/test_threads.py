@@ -13,7 +13,9 @@ from regard.kernels.threads import SMALL, threads_for
 from regard.search.hypothesis import Rules
 from regard.search.options import Search
 from regard.search.search import search
+from regard.systems.config import Options
 from regard.systems.system import System
+from regard.systems.translate.config import TranslationOptions
 
 
 @pytest.fixture(autouse=True)
@@ -81,15 +83,15 @@ def test_a_system_counts_the_parameters_for_each_input(monkeypatch):
     class Counting(System):
         parameter_uses = 2
 
-        def predict(self, inputs, options):
+        def predict_batch(self, inputs, options):
             return [torch.get_num_threads() for _ in inputs]
 
     model = Counting(Search()).eval()
     model.layer = torch.nn.Linear(6, 1)  # 7 parameters
     monkeypatch.setattr("regard.kernels.threads.SMALL", 5 * 2 * 7 * 4)
-    assert model.answer(range(4), Search(beam=5)) == [3] * 4
-    assert model.answer(range(3), Search(beam=5)) == [1] * 3
-    assert model.answer(range(64), None) == [3] * 64
+    assert model.answer(range(4), TranslationOptions(beam=5)) == [3] * 4
+    assert model.answer(range(3), TranslationOptions(beam=5)) == [1] * 3
+    assert model.answer(range(64), Options()) == [3] * 64
 
 
 @pytest.mark.parametrize(("own", "expected"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")])

@@ -84,7 +84,7 @@ def test_the_beam_is_a_tree(client, model):
     best = found.outputs()[0]
     rows = [answer["weights"][answer["nodes"][place]["attention"]] for place in found.tree.path(best)]
     assert rows == [pytest.approx(row, abs=1e-4) for row in found.trace(best).maps[0].weights.tolist()]
-    assert answer["source"] == list(found.trace(best).source)
+    assert answer["source"]["labels"] == list(found.trace(best).source)
 
 
 def test_two_models_and_the_right_links(client, model):

@@ -90,11 +90,11 @@ def test_trust_is_that_of_the_function(client):
     body = {"verb": "translate", "model": "en-fr", "input": "He is happy .", "options": {"beam": 2}}
     answer = client.post("/v1/trust", json=body)
     assert answer.status_code == 200
-    expected = regard.trust(regard.load("en-fr", device="cpu"), "He is happy .", beam=2).to_dict()
+    expected = regard.faithfulness(regard.load("en-fr", device="cpu"), "He is happy .", beam=2).to_dict()
     found = answer.json()
     assert found.pop("model") == "en-fr"
     assert found["sentence"] == expected["sentence"]
-    assert found["erasing"] == pytest.approx(expected["erasing"], abs=1e-4)
+    assert found["ablation"] == pytest.approx(expected["ablation"], abs=1e-4)
     wrong_bodies = [
         {**body, "model": "photo-en"},
         {**body, "input": ["He", "she"]},

@@ -13,7 +13,7 @@ from small_models import small_translator
 from system_cases import KINDS, Case, shipped_case, small_case
 
 import regard
-from regard.config import fields_of
+from regard.config import Checked, fields_of
 from regard.errors import OptionError
 from regard.systems.system import MAX_BATCH_COST, Result, batches_by_cost, choose_device, in_groups
 from regard.trace import Trace
@@ -57,6 +57,28 @@ def test_one_input_gives_one_result_and_a_list_gives_a_list(case):
     assert case.ask([], **case.option) == []
     for one, given in zip(several, case.inputs, strict=True):
         assert close(one, case.ask(given, **case.option)), "a batch equals its inputs one by one"
+
+
+def test_options_are_keywords_or_an_instance_which_is_not_checked_again(case, monkeypatch, as_a_user):
+    expected, chosen = case.ask(case.inputs, **case.option), case.model.Options(**case.option)
+    monkeypatch.setattr(Checked, "__post_init__", lambda self: pytest.fail("checked again"))
+    assert all(map(close, getattr(case.model, case.verb)(case.inputs, chosen), expected))
+    assert all(map(close, case.model.stream(case.inputs, chosen), expected))
+    monkeypatch.undo()
+    for wrong, more in ((chosen, case.option), (case.inputs[0], {}), (case.option, {})):
+        with pytest.raises(OptionError, match=r"takes options as keywords or as one \w+Options; got"):
+            getattr(case.model, case.verb)(case.inputs[0], wrong, **more)
+
+
+def test_without_traces_results_are_the_same_but_for_the_trace(case):
+    for one, full in zip(case.ask(case.inputs, traces="none"), case.ask(case.inputs), strict=True):
+        assert one.trace is None
+        assert getattr(one, "text", None) == getattr(full, "text", None)
+        assert getattr(one, "label", None) == getattr(full, "label", None)
+
+
+def test_the_class_of_a_result_is_declared(case):
+    assert type(case.ask(case.inputs[0])) is type(case.model).Answer
 
 
 def test_a_stream_keeps_the_order_over_its_groups(case):
@@ -150,7 +172,7 @@ def test_an_unknown_option_is_named_with_the_nearest(case):
     for ask in (case.ask, lambda inputs, **options: list(case.model.stream(inputs, **options))):
         with pytest.raises(OptionError, match=f"no field '{name}x'. Did you mean '{name}'"):
             ask(case.inputs, **{f"{name}x": 2})
-        with pytest.raises(OptionError, match=f"{name} must be (a whole number|true or false).*; got 'many'"):
+        with pytest.raises(OptionError, match=f"{name} must be (a whole number|one of).*; got 'many'"):
             ask(case.inputs, **{name: "many"})
 
 
@@ -196,13 +218,13 @@ def test_one_long_text_among_short_ones_is_decoded_in_a_small_batch(monkeypatch)
     texts = [f"{'two dogs run ' * (n % 3 + 1)}." for n in range(64)]
     texts[20] = "a dog is running ." + " a dog is running ." * 349
     sizes = []
-    predict = type(model).predict
+    predict = type(model).predict_batch
 
     def spy(self, inputs, options):
         sizes.append((len(inputs), max(map(len, inputs))))
         return predict(self, inputs, options)
 
-    monkeypatch.setattr(type(model), "predict", spy)
+    monkeypatch.setattr(type(model), "predict_batch", spy)
     found = model.translate(texts, beam=2, max_length=4)
     costs = model.costs(texts)
     assert costs[20] > 2000

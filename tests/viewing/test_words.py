@@ -9,7 +9,8 @@ from rich.console import Console
 
 from regard import RegardError, Trace, viewing
 from regard.errors import OptionError
-from regard.viewing.tokens import isolated, printable, right_to_left, shortened
+from regard.trace.elements import right_to_left
+from regard.viewing.tokens import isolated, printable, shortened
 from regard.viewing.view import view
 
 PERSIAN = ["من", "می‌خواهم", "مُحَمَّد", "کتابخانهٔ", "."]

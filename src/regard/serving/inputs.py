@@ -11,16 +11,9 @@ from regard.serving.settings import ServerSettings
 from regard.systems.system import System
 
 
-def is_one(system: type[System], given: Any) -> bool:
-    """Whether the field `input` holds one input rather than a list of them: rows of numbers are one."""
-    if not isinstance(given, list):
-        return True
-    return system.json_input == "rows" and bool(given) and all(_is_row(each) for each in given)
-
-
 def read_inputs(system: type[System], given: Any, settings: ServerSettings) -> list[Any]:
     """The inputs of a request, decoded; what cannot be decoded is a RegardError. Takes a while for large images."""
-    listed = [given] if is_one(system, given) else given
+    listed = [given] if system.is_one(given) else given
     return [read_input(system, each, f"input {number}", settings) for number, each in enumerate(listed, 1)]
 
 
@@ -35,7 +28,3 @@ def read_input(system: type[System], given: Any, name: str, settings: ServerSett
     except (binascii.Error, ValueError) as error:
         raise DataError(f"The {name} is no valid data URI: {error}.") from None
     return open_image(content, name=f"The image of {name}", max_pixels=settings.max_megapixels * 1_000_000)
-
-
-def _is_row(each: Any) -> bool:
-    return isinstance(each, list) and all(isinstance(number, int | float) for number in each)

@@ -74,8 +74,7 @@ def default_model(each: Entry, names: list[str]) -> Any:
 
 def answer_model(system: type[System], verb: str) -> type[BaseModel]:
     """The body of the answer: one result for each input, in order."""
-    result: Any = get_args(get_type_hints(system.predict)["return"])[0]
-    results: Any = GenericAlias(list, (_result_model(result),))
+    results: Any = GenericAlias(list, (_result_model(system.Answer),))
     return create_model(
         f"{verb.capitalize()}Answer",
         model=(str, Field(description="The model that answered.")),
@@ -86,10 +85,7 @@ def answer_model(system: type[System], verb: str) -> type[BaseModel]:
 def options_of(system: type[System], given: BaseModel, *, trace: bool) -> Any:
     """The checked options of a request; without `trace`, those that report attention are off."""
     values: Mapping[str, Any] = given.model_dump(exclude_unset=True)
-    fields = {field.name: field.kind for field in fields_of(system.Options)}
-    if not trace and "traces" in fields:
-        values = {**values, "traces": False if fields["traces"] is bool else "none"}
-    return system.options(values)
+    return system.options(values if trace else {**values, "traces": "none"})
 
 
 def _options_model(options: type[Checked], name: str) -> type[BaseModel]:
@@ -138,7 +134,7 @@ def _example(system: type[System]) -> Any:
 
 
 def _result_model(result: Any) -> Any:
-    """A dataclass as a pydantic model; a trace is a JSON object of version 2."""
+    """A dataclass as a pydantic model; a trace is a JSON object of version 3."""
     fields: dict[str, Any] = {}
     hints, meanings = get_type_hints(result), field_meanings(result)
     for field in dataclasses.fields(result):

@@ -3,8 +3,8 @@
 A new system is its own folder and its name in SYSTEMS. Its `__init__.py` declares it, and its parts are found by
 convention: its class is the only System defined in `model.py`, its experiment the only Experiment of `training.py`, its
 options the only class of `config.py` whose name ends in Options, its test set the one in Test; `evaluation.py` has
-`evaluate`, and `compare` where models are compared in a way of their own; `erasing.py` has `evidence`; `page.js` is its
-page in the workbench. Listing systems imports their declarations alone, and no torch.
+`evaluate`, and `compare` where models are compared in a way of their own; `faithfulness.py` has
+`evidence`; `page.js` is its page in the workbench. Listing systems imports their declarations alone, and no torch.
 """
 
 from collections.abc import Mapping
@@ -154,7 +154,7 @@ class Entry:
     @property
     def evidence(self) -> "Callable[..., Any] | None":
         """The function (model, input, options, result) -> Evidence, by which attention is judged; None for none."""
-        return self._function("erasing", "evidence")
+        return self._function("faithfulness", "evidence")
 
     def _function(self, role: str, name: str) -> "Callable[..., Any] | None":
         return getattr(self.part(role), name, None)

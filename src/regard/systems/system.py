@@ -9,22 +9,29 @@ from dataclasses import dataclass, field, fields, replace
 from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, get_args, get_origin, overload
 
 import torch
 from torch import nn
+from typing_extensions import TypeVar
 
 from regard.config import Checked, from_values
 from regard.errors import OptionError
 from regard.kernels.threads import threads_for
 from regard.layers.layout import by_columns
+from regard.systems.config import Options
 from regard.systems.folder import find_model, read_model, write_config, write_model
 from regard.systems.parameters import Store
 from regard.trace import Trace
 from regard.viewing.view import MEASURED, view
 
 Item = TypeVar("Item")
+Input = TypeVar("Input", default=Any)
+Output = TypeVar("Output", default=Any)
+Chosen = TypeVar("Chosen", bound=Options, default=Any)
 Loaded = TypeVar("Loaded", bound="System")
+WHOLE = (str, bytes, bytearray, Mapping)
+"""What is one input although it can be iterated."""
 MAX_BATCH_COST = 64 * 128
 """Largest cost of a batch, its number of inputs times the largest of their costs: a bound on the memory it takes."""
 
@@ -64,30 +71,38 @@ def _as_plain(value: Any) -> Any:
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
-class System(nn.Module):
-    """A model that can be saved, loaded and asked.
+class System(nn.Module, Generic[Input, Output, Chosen]):
+    """A model that can be saved, loaded and asked: what an input is, the class of a result, the options of its verb.
 
-    Subclasses declare their kind, config, options and assets, and define `predict`; saving, loading and batching are
-    inherited. Asking changes nothing about the model, so that one loaded model may be asked from many threads.
+    Subclasses declare their kind, config and assets, and define `predict_batch`; saving, loading and predicting are
+    inherited. Predicting changes nothing about the model, so that many threads may share one loaded model.
     """
 
     kind: ClassVar[str]
     """The name of the system in config.json and in recipes."""
     Config: ClassVar[type[Checked]]
     """The class of `config`."""
-    Options: ClassVar[type[Checked]]
-    """The options of the verb, which it takes as keywords."""
+    Options: ClassVar[type[Options]] = Options
+    """The options of the verb, which it takes as keywords: the third parameter of `System`."""
+    Answer: ClassVar[type[Any]] = Result
+    """The class of a result: the second parameter of `System`."""
     assets: ClassVar[Mapping[str, Any]] = {}
     """What the model needs beside its parameters: name -> class (an Asset). Each is an attribute, an argument of the
     constructor, and a file of the model's folder."""
     parameter_uses: ClassVar[int] = 1
-    """How often a step uses each parameter for one input: once, or with convolutions at about 100 places of an image."""
+    """How often a step uses each parameter for one input: once, or about 100 times with convolutions over an image."""
     max_batch: ClassVar[int] = 64
     """Most inputs in a batch."""
     takes_images: ClassVar[bool] = False
     """Whether inputs are images; a line of a text file of inputs then names one."""
     json_input: ClassVar[Literal["text", "pair", "rows"]] = "text"
     """What an input that is no image is in JSON: a text; or also a pair of texts, or rows of numbers."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for base in vars(cls).get("__orig_bases__", ()):
+            if get_origin(base) is System:
+                _, cls.Answer, cls.Options = get_args(base)
 
     def __init__(self, config: Checked) -> None:
         super().__init__()
@@ -102,30 +117,65 @@ class System(nn.Module):
         """Where the parameters are."""
         return next(self.parameters()).device
 
-    def predict(self, inputs: Sequence[Any], options: Any) -> list[Any]:
-        """The results for one batch of inputs, in order."""
-        raise TypeError(f"{type(self).__name__} does not define predict(inputs, options).")
+    @overload
+    def predict(self, inputs: Input, options: Chosen | None = None, /, **keywords: Any) -> Output: ...
 
-    def costs(self, inputs: Sequence[Any]) -> list[int]:
-        """The size of each input, such as its number of tokens; inputs of like size go together in a batch."""
-        return [1] * len(inputs)
+    @overload
+    def predict(self, inputs: Iterable[Input], options: Chosen | None = None, /, **keywords: Any) -> list[Output]: ...
 
-    def answer(self, inputs: Sequence[Any], options: Any) -> list[Any]:
-        """The results for any number of inputs, in order; what verbs call with a list."""
+    def predict(self, inputs: Any, options: Chosen | None = None, /, **keywords: Any) -> Any:
+        """The result for one input, or a list of results for several.
+
+        Options are given as keywords, the fields of `Options`, or as an instance of it. `stream` does the same for an
+        iterable of any length.
+        """
+        chosen = self.options(keywords, options)
+        if self.is_one(inputs):
+            return self.answer([inputs], chosen)[0]
+        return self.answer(list(inputs), chosen)
+
+    @classmethod
+    def is_one(cls, given: Any) -> bool:
+        """Whether this is one input rather than several: a text, a mapping, an array, or what cannot be iterated."""
+        return (
+            isinstance(given, str | bytes | bytearray | Mapping)
+            or hasattr(given, "__array__")
+            or not isinstance(given, Iterable)
+        )
+
+    def answer(self, inputs: Sequence[Input], options: Chosen) -> list[Output]:
+        """The results for any number of inputs, in order, with options that are checked already."""
+        self.check_mode()
+        with torch.inference_mode():
+            results = self.predict_all(inputs, options)
+        return [self.with_measure(result) for result in results]
+
+    def check_mode(self) -> None:
+        """Refuse a model in training mode, in which dropout changes its results."""
         if self.training:
             raise OptionError(
                 f"This {type(self).__name__} is in training mode, in which dropout changes its results. "
                 "Call model.eval() first."
             )
-        results: list[Any] = [None] * len(inputs)
+
+    def predict_all(self, inputs: Sequence[Input], options: Chosen) -> list[Output]:
+        """The results for any number of inputs, in order: those of batches of inputs of like cost."""
+        results: dict[int, Output] = {}
         multiplications = self.parameter_uses * sum(parameter.numel() for parameter in self.parameters())
         multiplications *= getattr(options, "num_hypotheses", 1)
         for places in batches_by_cost(self.costs(inputs), max_batch=self.max_batch):
-            with threads_for(len(places) * multiplications), torch.inference_mode():
-                batch = self.predict([inputs[place] for place in places], options)
-            for place, result in zip(places, batch, strict=True):
-                results[place] = self.with_measure(result)
-        return results
+            with threads_for(len(places) * multiplications):
+                batch = self.predict_batch([inputs[place] for place in places], options)
+            results.update(zip(places, batch, strict=True))
+        return [results[place] for place in range(len(inputs))]
+
+    def predict_batch(self, inputs: Sequence[Input], options: Chosen) -> list[Output]:
+        """The results for one batch of inputs, in order."""
+        raise TypeError(f"{type(self).__name__} does not define predict_batch(inputs, options).")
+
+    def costs(self, inputs: Sequence[Input]) -> list[int]:
+        """The size of each input, such as its number of tokens; inputs of like size go together in a batch."""
+        return [1] * len(inputs)
 
     def with_measure(self, result: Any) -> Any:
         """The result, whose trace says how right the attention of this model is, where its metrics say so."""
@@ -134,12 +184,14 @@ class System(nn.Module):
             return result
         return replace(result, trace=replace(trace, extras={**trace.extras, MEASURED: str(measured)}))
 
-    def stream(self, inputs: Iterable[Any], *, read_ahead: int = 256, **options: Any) -> Iterator[Any]:
+    def stream(
+        self, inputs: Iterable[Input], options: Chosen | None = None, /, *, read_ahead: int = 256, **keywords: Any
+    ) -> Iterator[Output]:
         """A result for each input, in order, from an iterable of any length; `read_ahead` inputs are read at a time."""
         if read_ahead < 1:
             raise OptionError(f"read_ahead must be 1 or more; got {read_ahead}.")
-        checked = self.options(options)
-        return (result for group in in_groups(inputs, read_ahead) for result in self.answer(group, checked))
+        chosen = self.options(keywords, options)
+        return (result for group in in_groups(inputs, read_ahead) for result in self.answer(group, chosen))
 
     def parse(self, line: str, options: Any) -> Any:
         """The input that a line of a text file stands for; None where it stands for none."""
@@ -153,18 +205,27 @@ class System(nn.Module):
             return str(result.text)
         return "\n".join(f"{one.score:.4f}\t{one.text}" for one in (result, *result.alternatives))
 
-    def stream_lines(self, lines: Iterable[str], *, read_ahead: int = 256, **options: Any) -> Iterator[tuple[Any, Any]]:
+    def stream_lines(
+        self, lines: Iterable[str], options: Chosen | None = None, /, *, read_ahead: int = 256, **keywords: Any
+    ) -> Iterator[tuple[Any, Any]]:
         """For each line of text its input and its result, in order; both are None where a line holds no input."""
-        checked = self.options(options)
+        chosen = self.options(keywords, options)
         for group in in_groups(lines, read_ahead):
-            inputs = [self.parse(line, checked) for line in group]
-            results = iter(self.answer([one for one in inputs if one is not None], checked))
+            inputs = [self.parse(line, chosen) for line in group]
+            results = iter(self.answer([one for one in inputs if one is not None], chosen))
             yield from ((one, None if one is None else next(results)) for one in inputs)
 
     @classmethod
-    def options(cls, keywords: Mapping[str, Any]) -> Any:
-        """The options of the verb from its keywords, checked."""
-        return from_values(cls.Options, keywords, cls.__name__)
+    def options(cls, keywords: Mapping[str, Any], given: Any = None) -> Any:
+        """The options of the verb: from keywords, which are checked, or an instance, which has been."""
+        if given is None:
+            return from_values(cls.Options, keywords, cls.__name__)
+        if keywords or not isinstance(given, cls.Options):
+            raise OptionError(
+                f"{cls.__name__} takes options as keywords or as one {cls.Options.__name__}; got {given!r:.80}"
+                f"{' and ' + ', '.join(keywords) if keywords else ''}."
+            )
+        return given
 
     def save(
         self,

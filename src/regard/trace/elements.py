@@ -1,17 +1,18 @@
 """The elements of a Trace: axes, maps over two axes, series along one axis, and boxes in an image."""
 
 import math
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Float32
 
 from regard.errors import DataError, DtypeError, NonFiniteError, OptionError, ShapeError
+from regard.trace.subwords import Words, stands_alone, words_of
 
-VERSION = 2
-"""The version of the JSON form."""
 AXIS_KINDS = ("tokens", "words", "sentences", "cells", "slots", "steps", "features", "classes")
 """What the positions of an axis can be."""
 MAX_CELLS = 2**20
@@ -19,6 +20,9 @@ MAX_CELLS = 2**20
 SIGNIFICANT_DIGITS = 6
 """Digits to which numbers are written and compared: the most that a float32 always keeps."""
 T = TypeVar("T")
+_WRITTEN = ("tokens", "words", "sentences")
+# What the JSON of an axis states for viewers; where it is read in Python, it is found anew.
+_FOUND = ("words", "special", "direction")
 # Those that are exact in float64.
 _POWERS_OF_TEN = np.array([float(f"1e{power}") for power in range(23)])
 
@@ -54,7 +58,7 @@ class Axis:
     def from_dict(cls, written: Any, where: str) -> "Axis":
         """The axis that `to_dict` wrote; `where` is for errors."""
         if isinstance(written, Mapping):
-            written = dict(written)
+            written = {name: value for name, value in written.items() if name not in _FOUND}
             if "grid" in written:
                 written["grid"] = _grid(written["grid"], where)
                 written.setdefault("labels", cls.from_grid(where, written["grid"]).labels)
@@ -70,6 +74,21 @@ class Axis:
         labels = (f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1))
         return cls(name, "cells", tuple(labels), (rows, columns))
 
+    @cached_property
+    def words(self) -> Words | None:
+        """The words that the tokens make up, each with the number of its tokens; None where every token is a word."""
+        return words_of(self.labels, self.text) if self.kind == "tokens" else None
+
+    @property
+    def special(self) -> tuple[int, ...]:
+        """The positions of tokens that stand for nothing in the text, such as its end."""
+        return tuple(place for place, label in enumerate(self.labels) if stands_alone(label))
+
+    @property
+    def direction(self) -> Literal["ltr", "rtl"]:
+        """The direction in which most of the labels are written."""
+        return "rtl" if self.kind in _WRITTEN and right_to_left(self.labels) else "ltr"
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -78,8 +97,14 @@ class Axis:
         return f"Axis({self.name!r}, {self.kind!r}, {len(self)} positions: {shown})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON. The labels of a grid are left out where they are the usual ones."""
+        """Plain values for JSON, with the words, special tokens and direction that viewers need.
+
+        The labels of a grid are left out where they are the usual ones.
+        """
         written = _without_none(self)
+        if self.kind in _WRITTEN:
+            found = {"words": self.words, "special": self.special, "direction": self.direction}
+            written |= {name: value for name, value in found.items() if value and value != "ltr"}
         if self.grid is not None and self.labels == Axis.from_grid(self.name, self.grid).labels:
             del written["labels"]
         return written
@@ -239,6 +264,12 @@ def construct(kind: type[T], written: Any, where: str) -> T:
     if missing := [name for name, is_required in known.items() if is_required and name not in written]:
         raise DataError(f"Not a trace: {where} has no {missing[0]!r}.")
     return kind(**written)
+
+
+def right_to_left(words: Iterable[str]) -> bool:
+    """Whether most letters of the words belong to a right-to-left script, such as Persian or Hebrew."""
+    kinds = [unicodedata.bidirectional(letter) for word in words for letter in word]
+    return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
 
 
 def to_array(numbers: Any, name: str) -> np.ndarray:

@@ -1,27 +1,15 @@
-"""Subword tokens: the marks of common tokenizers, the text that tokens make up, and traces over words instead."""
+"""Subword tokens: the marks of common tokenizers, and the text and the words that tokens make up."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from regard.trace.elements import Axis, Map, Series
-
-if TYPE_CHECKING:
-    from regard.trace.trace import Trace
-
-SUMMED = ("log_prob", "surprisal")
-"""Series of which a word has the sum over its subwords; of others it has the mean."""
+Words = tuple[tuple[str, int], ...]
+"""Words, each with the number of its tokens."""
 MAX_GAP = 60
 """Characters of the text that may be passed over to find the next token."""
 _SPECIAL = re.compile(r"<[^<>\s]+>|\[(CLS|SEP|PAD|UNK|MASK|BOS|EOS)\]", re.IGNORECASE)
 _UNKNOWN = re.compile(r"<unk>|\[UNK\]", re.IGNORECASE)
 _MARKS = re.compile(r"^(?:[▁Ġ]|##)|(?:@@|</w>)$")
-
-Groups = list[list[int]]
-"""The positions of the tokens of each word."""
 
 
 def is_special(token: str) -> bool:
@@ -61,37 +49,16 @@ def _pieces(tokens: Sequence[str]) -> list[str]:
     return [token[2:] if token.startswith("##") and len(token) > 2 else f" {token}" for token in tokens]
 
 
-def join_subwords(trace: "Trace") -> "Trace":
-    """See `Trace.by_words`."""
-    groups = {axis.name: found for axis in trace.axes if (found := word_groups(axis)) is not None}
-    if not groups:
-        return trace
-    return replace(
-        trace,
-        axes=tuple(_joined_axis(axis, groups.get(axis.name)) for axis in trace.axes),
-        maps=tuple(_joined_map(each, groups.get(each.rows), groups.get(each.columns)) for each in trace.maps),
-        series=tuple(_joined_series(each, groups, trace.maps) for each in trace.series),
-        boxes=tuple(
-            replace(box, position=_word_of(groups[box.axis])[box.position]) if box.axis in groups else box
-            for box in trace.boxes
-        ),
-    )
-
-
-def word_groups(axis: Axis) -> Groups | None:
-    """The tokens of each word of an axis; None where every token is a word, or where that is not known."""
-    if axis.kind != "tokens":
-        return None
-    starts = _starts_in_text(axis.labels, axis.text) if axis.text else _starts_by_marks(axis.labels)
-    if all(starts):
-        return None
-    groups: Groups = []
-    for place, is_start in enumerate(starts):
+def words_of(labels: Sequence[str], text: str | None) -> Words | None:
+    """The words that tokens make up; None where every token is a word, or where that is not known."""
+    groups: list[list[str]] = []
+    starts = _starts_in_text(labels, text) if text else _starts_by_marks(labels)
+    for label, is_start in zip(labels, starts, strict=True):
         if is_start or not groups:
-            groups.append([place])
-        else:
-            groups[-1].append(place)
-    return groups
+            groups.append([])
+        groups[-1].append(label)
+    words = tuple(("".join(_MARKS.sub("", label) for label in group) or "".join(group), len(group)) for group in groups)
+    return None if [word for word, _ in words] == list(labels) else words
 
 
 def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
@@ -100,7 +67,7 @@ def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     text, place, is_after_special = text.casefold(), 0, True
     starts = []
     for label in labels:
-        if _stands_alone(label):
+        if stands_alone(label):
             starts.append(True)
             is_after_special = True
             continue
@@ -118,55 +85,18 @@ def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
 
 def _starts_by_marks(labels: Sequence[str]) -> list[bool]:
     """Whether each token begins a word, by the marks of common subword tokenizers; without any, every token does."""
-    pieces = iter(_pieces([label for label in labels if not _stands_alone(label)]))
+    pieces = iter(_pieces([label for label in labels if not stands_alone(label)]))
     starts, is_after_end = [], True
     for label in labels:
-        piece = " " if _stands_alone(label) else next(pieces)
+        piece = " " if stands_alone(label) else next(pieces)
         starts.append(is_after_end or piece.startswith(" "))
         is_after_end = piece.endswith(" ")
     return starts
 
 
-def _stands_alone(label: str) -> bool:
-    """Whether a token is special but no unknown word, which may be a part of a word."""
+def stands_alone(label: str) -> bool:
+    """Whether a token stands for nothing in the text: it is special, but no unknown word, which may be part of one."""
     return is_special(label) and not _UNKNOWN.fullmatch(label)
-
-
-def _joined_axis(axis: Axis, groups: Groups | None) -> Axis:
-    if groups is None:
-        return axis
-    labels = ("".join(_MARKS.sub("", axis.labels[place]) for place in group) for group in groups)
-    return replace(axis, kind="words", labels=tuple(labels))
-
-
-def _joined_map(each: Map, rows: Groups | None, columns: Groups | None) -> Map:
-    """The mean of the rows and the sum of the columns of each word, so that a row still sums to what it did."""
-    weights = each.weights
-    if columns is not None:
-        weights = np.stack([weights[:, group].sum(1) for group in columns], 1)
-    if rows is not None:
-        weights = np.stack([weights[group].mean(0) for group in rows])
-    return Map(each.name, each.rows, each.columns, weights, each.layer, each.head)
-
-
-def _joined_series(each: Series, groups: dict[str, Groups], maps: Sequence[Map]) -> Series:
-    rows = groups.get(each.axis)
-    values = np.array(each.values)
-    if each.name == "choice":
-        columns = groups.get(maps[0].columns)
-        if columns is not None:
-            values = np.array(_word_of(columns))[values]
-        chosen = values if rows is None else values[[group[0] for group in rows]]
-        return Series(each.name, each.axis, chosen)
-    if rows is None:
-        return each
-    joined = np.sum if each.name in SUMMED else np.mean
-    return Series(each.name, each.axis, [joined(values[group]) for group in rows])
-
-
-def _word_of(groups: Groups) -> list[int]:
-    """The word that each token belongs to."""
-    return [word for word, group in enumerate(groups) for _ in group]
 
 
 def _from_bytes(token: str) -> str:

@@ -16,10 +16,14 @@ from jaxtyping import Float32
 from regard.errors import DataError, OptionError, RegardError, ShapeError
 from regard.files import write_text
 from regard.trace.data_uri import check_data_uri, to_data_uri
-from regard.trace.elements import VERSION, Axis, Box, Map, Series, construct, to_array
-from regard.trace.subwords import join_subwords
+from regard.trace.elements import Axis, Box, Map, Series, construct, to_array
 from regard.trace.transformers_output import axes_and_maps
+from regard.trace.words import join_subwords
 
+VERSION = 3
+"""The version of the JSON form."""
+MIN_USED = 0.05
+"""Weight from which on a slot counts as used by a head."""
 Element = TypeVar("Element", Axis, Map)
 _ELEMENTS: dict[str, Callable[[Any, str], Any]] = {
     "axes": Axis.from_dict,
@@ -208,14 +212,41 @@ class Trace:
         """
         return join_subwords(self)
 
+    @property
+    def used_slots(self) -> tuple[int, int] | None:
+        """The first slot and the number of slots of the shortest stretch of a memory with all that its heads used.
+
+        The slots are a circle. The heads are the maps "read 1", "write 1", ...; None where none used a slot.
+        """
+        memories = [axis for axis in self.axes if axis.kind == "slots"]
+        heads = [
+            each.weights.max(0, initial=0)
+            for each in self.maps
+            if memories and each.columns == memories[0].name and each.name.startswith(("read ", "write "))
+        ]
+        used = np.flatnonzero(np.max(heads, axis=0, initial=0) >= MIN_USED) if heads else np.zeros(0)
+        if not len(used):
+            return None
+        slots = len(memories[0])
+        gaps = np.diff(used, append=used[0] + slots)
+        # Of several longest gaps the last, so that a memory that is used as a whole begins at its first slot.
+        last = len(gaps) - 1 - int(gaps[::-1].argmax())
+        return int(used[(last + 1) % len(used)]), slots - int(gaps[last]) + 1
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, version 2. What the trace does not have is left out."""
+        """Plain values for JSON, version 3. What the trace does not have is left out.
+
+        What viewers need to lay it out is stated too: the words that tokens make up, special tokens, the direction of
+        an axis, and the slots that were used. `from_dict` finds these anew, also for version 2, which has none of them.
+        """
         written: dict[str, Any] = {"version": VERSION, "kind": self.kind}
         for name in ("axes", "maps", "series", "boxes"):
             if elements := getattr(self, name):
                 written[name] = [element.to_dict() for element in elements]
         if self.image is not None:
             written["image"] = self.image
+        if (used := self.used_slots) is not None:
+            written["used_slots"] = used
         return written | ({"extras": _json_copy(self.extras)} if self.extras else {})
 
     def to_json(self) -> str:
@@ -233,9 +264,9 @@ class Trace:
             return cls.from_dict(fields["trace"])
         if "version" not in fields:
             raise DataError("Not a trace: it has no 'version'. A trace is the JSON that Trace.to_json() writes.")
-        if fields["version"] != VERSION or isinstance(fields["version"], bool):
-            raise DataError(f"This trace has version {fields['version']!r:.50}; this regard reads version {VERSION}.")
-        arguments = {name: value for name, value in fields.items() if name != "version"}
+        if fields["version"] not in (2, VERSION):
+            raise DataError(f"This trace has version {fields['version']!r:.50}; this regard reads versions 2 and 3.")
+        arguments = {name: value for name, value in fields.items() if name not in ("version", "used_slots")}
         try:
             for name, element in _ELEMENTS.items():
                 rows = fields.get(name, [])

@@ -14,9 +14,10 @@ from rich.text import Text
 
 from regard.errors import OptionError, counted
 from regard.trace import Trace
+from regard.trace.elements import right_to_left
 from regard.viewing.matrix import html_label, html_shade
 from regard.viewing.scale import WHITE, blend, fractions, ink_on, inked
-from regard.viewing.tokens import isolated, printable, right_to_left, shortened
+from regard.viewing.tokens import isolated, printable, shortened
 from regard.viewing.view import View
 
 if TYPE_CHECKING:

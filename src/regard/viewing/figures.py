@@ -21,7 +21,8 @@ from matplotlib.text import Text
 from regard.errors import OptionError, RegardError, counted
 from regard.files import replacing, write_bytes
 from regard.trace import Trace
-from regard.viewing.tokens import printable, right_to_left, shortened
+from regard.trace.elements import right_to_left
+from regard.viewing.tokens import printable, shortened
 
 FORMATS = (".png", ".svg", ".pdf")
 MAX_LETTERS = 28

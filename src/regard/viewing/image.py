@@ -20,8 +20,9 @@ from regard.data.images import open_image
 from regard.errors import OptionError
 from regard.trace import Trace
 from regard.trace.data_uri import from_data_uri
+from regard.trace.elements import right_to_left
 from regard.viewing.scale import rgb, shade_of
-from regard.viewing.tokens import isolated, printable, right_to_left, shortened
+from regard.viewing.tokens import isolated, printable, shortened
 from regard.viewing.view import View, check_options, check_suffix, mean_note, with_mean_note
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.trace import Map, Trace
+from regard.trace.elements import right_to_left
 from regard.viewing.scale import (
     DARK,
     LIGHT,
@@ -27,7 +28,7 @@ from regard.viewing.scale import (
     reduction_note,
     shade_of,
 )
-from regard.viewing.tokens import heading, isolated, printable, right_to_left, shortened
+from regard.viewing.tokens import heading, isolated, printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from regard.viewing.figures import InlineFigure
 
-MIN_WEIGHT = 0.05
-"""Weight from which on a slot counts as used; the longest stretch of slots that no head used is not drawn."""
 MAX_ROWS, MAX_STEPS = 400, 1000
 """Rows and steps up to which a figure draws each; more are reduced."""
 _MAX_TERMINAL_ROWS = 32
@@ -130,7 +128,8 @@ def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
         return panels, None
     writes, reads = (sorted(name for name in maps if name.startswith(kind)) for kind in ("write ", "read "))
     slots = len(maps["memory"])
-    first, count = _used([maps[name] for name in (*writes, *reads)])
+    # The longest stretch of slots that no head used is not drawn.
+    first, count = trace.used_slots or (0, slots)
     used = (first + np.arange(count)) % slots
     for name in (*writes, *reads):
         kind, number = name.split()
@@ -149,17 +148,6 @@ def _panels(trace: Trace) -> tuple[list[_Panel], _Panel | None]:
         panels.append(_Panel(title, values, first=first + 1, circle=slots, bounded=False, down="slot"))
     at_end = maps["memory"][used]
     return panels, _Panel("memory at the end", at_end, first=first + 1, circle=slots, bounded=False, down="slot")
-
-
-def _used(weights: list[Float[np.ndarray, "t n"]]) -> tuple[int, int]:
-    """The first of the slots that the heads used, and how many follow it: the shortest arc of the circle with all."""
-    slots = weights[0].shape[1]
-    used = np.flatnonzero(np.max([each.max(0) for each in weights], axis=0) >= MIN_WEIGHT)
-    if not len(used):
-        return 0, slots
-    gaps = np.diff(used, append=used[0] + slots)
-    last = int(gaps.argmax())
-    return int(used[(last + 1) % len(used)]), slots - int(gaps[last]) + 1
 
 
 def _number(panel: _Panel, row: float | int) -> str:

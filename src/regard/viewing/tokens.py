@@ -1,7 +1,7 @@
 """Words as views show them: control characters made visible, right-to-left scripts kept in place, long words cut."""
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from rich.text import Text
 
@@ -15,12 +15,6 @@ _VISIBLE = dict.fromkeys(_CONTROLS, "\ufffd") | {ord("\n"): "â", ord("\t"): "â
 def printable(text: str) -> str:
     """The text with its control characters made visible, so that no word can send commands to a terminal."""
     return text.translate(_VISIBLE)
-
-
-def right_to_left(words: Iterable[str]) -> bool:
-    """Whether most letters of the words belong to a right-to-left script, such as Persian or Hebrew."""
-    kinds = [unicodedata.bidirectional(letter) for word in words for letter in word]
-    return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
 
 
 def isolated(word: str) -> str:

@@ -173,7 +173,7 @@ class View:
             from regard.viewing.image import check_overlay
 
             chosen["overlay"] = {"light": "light", "colour": "magma"}[check_overlay(options["overlay"])]
-        if not options.get("pieces") and self.trace.by_words().axes != self.trace.axes:
+        if not options.get("pieces") and any(axis.words for axis in self.trace.axes):
             chosen["words"] = True
         image = self.trace.image and f'<img src="{escape(self.trace.image)}" alt="the image of this trace" width="360">'
         table = f"{image or ''}{self.html_table()}"

@@ -56,13 +56,13 @@ def test_json_and_views(model, tmp_path):
     assert ">loved<" in (tmp_path / "a.html").read_text()
     regard("classify", "-m", model, TEXT, "--show", tmp_path / "a.svg", "--raw", check=True)
     assert "loved" in (tmp_path / "a.svg").read_text()
-    regard("classify", "-m", model, TEXT, "--json", "--no-weights", "-o", tmp_path / "a.json", check=True)
+    regard("classify", "-m", model, TEXT, "--json", "--traces", "none", "-o", tmp_path / "a.json", check=True)
     assert json.loads((tmp_path / "a.json").read_text())["trace"] is None
 
 
 def test_lines_are_classified_as_they_arrive(model):
     """An endless pipe gives results before its end."""
-    command = [sys.executable, "-m", "regard", "classify", "-m", str(model), "--lines", "--json", "--no-weights"]
+    command = [sys.executable, "-m", "regard", "classify", "-m", str(model), "--lines", "--json", "--traces", "none"]
     lines = "".join(f"{TEXT} {number}\n" for number in range(600))
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         running.stdin.write(lines)
@@ -75,7 +75,7 @@ def test_mistakes_are_explained(model, tmp_path):
     assert "needs at least one word" in refused("classify", "-m", model, " ")
     assert "not both" in refused("classify", "-m", model, TEXT, "--file", tmp_path / "a.txt")
     assert "There is no file" in refused("classify", "-m", model, "--file", tmp_path / "a.txt")
-    assert "--show needs the weights" in refused("classify", "-m", model, TEXT, "--show", "-", "--no-weights")
+    assert "--show needs the weights" in refused("classify", "-m", model, TEXT, "--show", "-", "--traces", "none")
     assert "is for one document" in refused("classify", "-m", model, "--lines", "--show", tmp_path / "a.png")
     assert "is for one input; got 2" in refused("classify", "-m", model, TEXT, "x", "--show", tmp_path / "a.png")
 

@@ -14,10 +14,10 @@ from regard.metrics.faithfulness import Erasure, erasure
 from regard.systems.classify import evaluation
 from regard.systems.classify.data import DocumentBatch
 from regard.systems.classify.evaluation import word_weights
-from regard.systems.classify.explanations import (
+from regard.systems.classify.faithfulness import (
     Explained,
-    Faithfulness,
-    faithfulness,
+    FaithfulnessScores,
+    measure_faithfulness,
     rationale_agreement,
     verdict,
 )
@@ -126,7 +126,9 @@ def test_shuffling_the_weights_of_an_average_changes_nothing():
     """Within a sentence and between sentences all weights of an average are equal; those of attention are not."""
     documents = [Document(text) for text in TEXTS]
     changes = {
-        pool: faithfulness(small_document_classifier(pool=pool), documents, shuffles=5).scores["permutation change"]
+        pool: measure_faithfulness(small_document_classifier(pool=pool), documents, shuffles=5).scores[
+            "permutation change"
+        ]
         for pool in ("average", "attention")
     }
     assert changes["average"].value == pytest.approx(0, abs=1e-6)
@@ -150,7 +152,7 @@ def test_the_sentence_on_faithfulness_follows_the_interval(gains, expected):
 
 
 def test_faithfulness_reports_intervals_beside_random_words_and_gradients(model):
-    found = faithfulness(model, [Document(text) for text in TEXTS], shuffles=5)
+    found = measure_faithfulness(model, [Document(text) for text in TEXTS], shuffles=5)
     expected = {"permutation change", "tau with gradients", "tau with leave-one-out"} | {
         f"{name}{other}"
         for name in ("comprehensiveness", "sufficiency")
@@ -191,9 +193,9 @@ def test_documents_for_faithfulness_are_spread_over_the_test_set(model, tmp_path
 
     def measured(model, documents, *, shuffles):
         seen.extend(document.text for document in documents)
-        return Faithfulness({}, "")
+        return FaithfulnessScores({}, "")
 
-    monkeypatch.setattr(evaluation, "faithfulness", measured)
+    monkeypatch.setattr(evaluation, "measure_faithfulness", measured)
     regard.evaluate(model, documents=write(tmp_path / "a.jsonl", rows), faithfulness=4)
     assert seen == ["fine 0", "fine 33", "fine 66", "fine 99"]
 

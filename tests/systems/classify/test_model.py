@@ -178,12 +178,12 @@ def test_documents_that_are_already_split(as_a_user):
     assert [sentence.text for sentence in model.classify(given).sentences] == ["the film", "was fine"]
     with pytest.raises(OptionError, match="takes a text"):
         model.classify(7)
-    with pytest.raises(OptionError, match="Did you mean 'weights'"):
-        model.classify("fine", weight=False)
+    with pytest.raises(OptionError, match="Did you mean 'traces'"):
+        model.classify("fine", trace=False)
 
 
 def test_without_weights_only_the_label_is_reported():
-    result = small_document_classifier().classify("The film was fine.", weights=False)
+    result = small_document_classifier().classify("The film was fine.", traces="none")
     assert (result.sentences, result.trace) == ((), None)
 
 

@@ -50,7 +50,7 @@ def test_json_has_the_trace(model, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["trace"]["kind"] == "tape"
     assert len(found["output"]) == 2
-    assert run("tape", "-m", model, "--length", "2", "--json", "--no-traces") == 0
+    assert run("tape", "-m", model, "--length", "2", "--json", "--traces", "none") == 0
     assert json.loads(capsys.readouterr().out)["trace"] is None
 
 

@@ -26,7 +26,7 @@ def test_a_seed_and_a_length_name_a_tape(copier):
 def test_a_longer_tape_gets_a_larger_memory(copier):
     assert needed_slots(copier, 20) == copier.config.slots == 128
     assert needed_slots(copier, 200) == 200
-    tape = random_tape(copier, 140, traces=False)
+    tape = random_tape(copier, 140, traces="none")
     assert len(tape.output) == 140
     with pytest.raises(OptionError, match="needs a memory of 140 slots"):
         random_tape(copier, 140, slots=128)

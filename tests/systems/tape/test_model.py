@@ -129,7 +129,7 @@ def test_the_trace_has_the_whole_story():
     np.testing.assert_allclose(trace.map("slot sizes").weights[-1], at_last, rtol=1e-5)
     np.testing.assert_allclose(trace.map("read 2").weights.sum(1), 1, rtol=1e-5)
     assert trace.values("scored") == (0, 0, 0, 0, 1, 1, 1)
-    assert model.tape("101 001 111", traces=False).trace is None
+    assert model.tape("101 001 111", traces="none").trace is None
     # The memory after the last step follows from what was added and erased; here, its first slot was written to.
     assert np.abs(trace.map("memory").weights[0]).max() > 0.01
 

@@ -124,7 +124,7 @@ def test_search_options_reach_the_search(tokenizer):
 
 def test_wrong_calls_are_explained(tokenizer, as_a_user):
     model = small_translator(tokenizer)
-    with pytest.raises(OptionError, match="takes a text or a list of texts; got None in the list"):
+    with pytest.raises(OptionError, match="takes a text or a list of texts; got None"):
         model.translate(["a dog", None])
     with pytest.raises(OptionError, match="nbest must not exceed beam, 5"):
         model.translate(["a dog"], nbest=6)

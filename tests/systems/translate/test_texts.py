@@ -355,8 +355,8 @@ def test_a_long_sentence_is_divided_so_that_time_grows_with_its_length(tokenizer
 
 def test_only_line_feeds_end_a_line(tokenizer):
     """Line i of the output is that of line i of a file, so that parallel files stay parallel."""
-    parts = segments("a b.\rb a.\u2028a a.\r\na b.\nb b.", tokenizer, split=True, copy=True)
-    assert "".join(part.joint + part.given for part in parts).count("\n") == 2
+    parts = split("a b.\rb a.\u2028a a.\r\na b.\nb b.", tokenizer, by_sentence=True, copy=True)
+    assert "".join(part.separator + part.given for part in parts).count("\n") == 2
 
 
 @given(st.text(alphabet=st.sampled_from("ab .!?,1\n\r🙂é\u200d好“\ud800\t"), max_size=60) | st.text(max_size=60))
@@ -415,9 +415,11 @@ def test_a_trace_that_would_be_too_large_is_left_out_and_the_result_says_so(toke
 
 def decodes_of(model, monkeypatch):
     """The lists of sentences that the model decodes from now on."""
-    lists, predict = [], type(model).predict
+    lists, predict = [], type(model).predict_batch
     monkeypatch.setattr(
-        type(model), "predict", lambda self, texts, options: lists.append(list(texts)) or predict(self, texts, options)
+        type(model),
+        "predict_batch",
+        lambda self, texts, options: lists.append(list(texts)) or predict(self, texts, options),
     )
     return lists
 

@@ -9,6 +9,7 @@ from regard.errors import counted
 from regard.serving.errors import RefusedError, documented
 from regard.serving.inspection import translation_schemas as schemas
 from regard.serving.verbs import REFUSALS, Backend
+from regard.trace import Axis
 
 Value = TypeVar("Value")
 SMALLEST = -3e38
@@ -100,10 +101,11 @@ def _tree(model: Any, body: schemas.SentenceRequest) -> schemas.TreeAnswer:
         for place, node in enumerate(found.nodes)
     ]
     weights = [] if found.tree.weights is None else found.tree.weights.tolist()
+    pieces = model.source_tokenizer.pieces(found.decoder.ids[:-1])
     return schemas.TreeAnswer(
         model=body.model,
         sentence=sentence,
-        source=[*model.source_tokenizer.pieces(found.decoder.ids[:-1]), "</s>"],
+        source=Axis("source", "tokens", (*pieces, "</s>"), text=sentence).to_dict(),
         nodes=nodes,
         weights=[[round(weight, 5) for weight in row] for row in weights],
         shifted=model.config.alignment_step == "input",

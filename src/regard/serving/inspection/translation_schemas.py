@@ -172,8 +172,8 @@ class TreeAnswer(BaseModel):
 
     model: str
     sentence: str
-    source: list[str]
-    """The source tokens."""
+    source: dict[str, Any]
+    """The axis of the source tokens, as a trace has it."""
     nodes: list[TreeNode]
     weights: list[list[float]]
     shifted: bool

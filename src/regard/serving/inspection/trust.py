@@ -13,13 +13,13 @@ from regard.serving.verbs import REFUSALS, Backend
 from regard.systems import registry
 
 
-class ErasingAnswer(BaseModel):
+class AblationAnswer(BaseModel):
     """What erasing the attended part of the input costs, beside a part chosen at random."""
 
     attended: float
     random: float
     unit: str
-    how: str
+    method: str
 
 
 class TrustAnswer(BaseModel):
@@ -36,7 +36,7 @@ class TrustAnswer(BaseModel):
     """What is attended to, such as "source words"."""
     variation: float | None
     """How much the attention moves between outputs, from 0 to 1."""
-    erasing: ErasingAnswer | None
+    ablation: AblationAnswer | None
     """Faithfulness: what erasing the attended part costs, beside a random one."""
     measured: str
     """How right this model's attention is, where that was measured."""
@@ -51,7 +51,7 @@ def routes(backend: Backend) -> APIRouter:
     @router.post("/v1/trust", tags=["workbench"], operation_id="trust", responses=documented(*REFUSALS))
     async def trust(request: Request, body: Annotated[asked, Body()]) -> TrustAnswer:
         """Measure how far the attention of a model explains what it answers for one input."""
-        from regard.systems.trust import trust as measure
+        from regard.systems.faithfulness import faithfulness as measure
 
         given: Any = body
         served = backend.models.find(given.model, given.verb)

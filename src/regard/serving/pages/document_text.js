@@ -1,6 +1,7 @@
 // A classified text whose words and sentences can be removed: bars for sentences, shades for words, and probabilities.
 
 import { fill, html } from "/web/dom.js";
+import { direction } from "/web/tokens.js";
 import { button, section } from "/pages/parts.js";
 
 const MAX_CLASSES = 6;
@@ -199,7 +200,7 @@ function traceOf({ words, sentences, after, word_weights: weights, sentence_weig
   const numbers = [...new Set(kept.map((place) => sentences[place]))];
   const [label] = Object.entries(after).sort((one, other) => other[1] - one[1])[0];
   return {
-    version: 2,
+    version: 3,
     kind: "document",
     axes: [
       { name: "label", kind: "classes", labels: [label] },
@@ -213,7 +214,7 @@ function traceOf({ words, sentences, after, word_weights: weights, sentence_weig
             .join(" "),
         ),
       },
-      { name: "words", kind: "words", labels: kept.map((place) => words[place]) },
+      { name: "words", kind: "words", labels: kept.map((place) => words[place]), direction: direction(words) },
     ],
     maps: [
       { name: "sentences", rows: "label", columns: "sentences", weights: [numbers.map((number) => shares[number])] },

@@ -198,13 +198,16 @@ class BeamTree {
     const nodes = this.path(place).slice(1).map((at) => this.nodes[at]);
     let rows = nodes.map(({ attention }) => this.weights[attention]);
     if (this.shifted) rows = [...rows.slice(1), rows.at(-1)];
+    const words = [];
+    for (const { label, begins } of nodes) {
+      if (begins || label === END || !words.length) words.push(["", 0]);
+      words.at(-1)[0] += label;
+      words.at(-1)[1] += 1;
+    }
     return {
-      version: 2,
+      version: 3,
       kind: "translation",
-      axes: [
-        { name: "source", kind: "tokens", labels: this.source, text: this.sentence },
-        { name: "target", kind: "tokens", labels: nodes.map(({ label }) => label), text: this.text(place) },
-      ],
+      axes: [this.source, { name: "target", kind: "tokens", labels: nodes.map(({ label }) => label), words }],
       maps: [{ name: "cross", rows: "target", columns: "source", weights: rows }],
       series: [{ name: "log_prob", axis: "target", values: nodes.map(({ log_prob: value }) => value) }],
     };

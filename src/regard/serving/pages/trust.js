@@ -29,7 +29,7 @@ export async function trustStrip(root, { verb, model, input, options = {} }) {
   if (!answer || control.signal.aborted) return;
   fill(root, html("h2", {}, "How far to trust this attention"), html("p", { className: "verdict" }, answer.sentence));
   const measures = [focus(answer), movement(answer), faithfulness(answer), correctness(answer)].filter(Boolean);
-  if (answer.erasing || answer.entropy !== null) root.append(html("div", { className: "measures" }, measures));
+  if (answer.ablation || answer.entropy !== null) root.append(html("div", { className: "measures" }, measures));
 }
 
 function focus({ entropy, uniform_entropy: uniform, parts }) {
@@ -57,15 +57,15 @@ function movement({ variation }) {
   );
 }
 
-function faithfulness({ erasing }) {
-  if (!erasing) return null;
-  const { attended, random, unit, how } = erasing;
+function faithfulness({ ablation }) {
+  if (!ablation) return null;
+  const { attended, random, unit, method } = ablation;
   const largest = Math.max(attended, random, 1e-9);
   const rows = [
     [`attended ${fixed(attended, 2)}`, attended / largest],
     [`random ${fixed(random, 2)}`, random / largest],
   ];
-  return measure("Faithfulness", `drop of the ${unit}`, bar(rows), how, attended, random);
+  return measure("Faithfulness", `drop of the ${unit}`, bar(rows), method, attended, random);
 }
 
 function correctness({ measured }) {

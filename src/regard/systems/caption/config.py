@@ -8,6 +8,7 @@ from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, Pos
 from regard.data.regions import Box
 from regard.errors import OptionError
 from regard.search.options import LengthPenalty, Search
+from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
 LEARNED = "strided"
@@ -122,14 +123,12 @@ class CaptionConfig(Checked):
 
 
 @dataclass(frozen=True)
-class CaptionOptions(Search):
+class CaptionOptions(Options, Search):
     """Options of `caption`: those of the search."""
 
     max_length: PositiveInt | None = 30
     length_penalty: LengthPenalty = 0.6
     """Exponent of the length by which log-probabilities are divided; 1 would favour long captions."""
-    traces: Literal["main", "none"] = "main"
-    """Whether to report what each word attended to."""
 
 
 @dataclass(frozen=True)

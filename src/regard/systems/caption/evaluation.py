@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.data.regions import read_regions
-from regard.errors import OptionError, counted
+from regard.errors import counted
 from regard.metrics.captions import CaptionScores, caption_scores
 from regard.metrics.intervals import Interval
 from regard.metrics.regions import MapScores, PhraseScores, RegionScores, map_scores, phrase_scores, region_scores
@@ -21,8 +21,7 @@ from regard.systems.report import Measure, Report
 
 def evaluate(model: Captioner, test_set: CaptionTest, *, name: str = "model") -> Report:
     """Caption the images of a test set and compare with what people wrote."""
-    if model.training:
-        raise OptionError("This model is in training mode; call model.eval() first.")
+    model.check_mode()
     regions, phrases = None, None
     if test_set.world:
         captions, references, maps, regions = _on_scenes(model, test_set)

@@ -210,8 +210,7 @@ def compare_words(before: str, after: str) -> tuple[Edit, ...]:
 
 
 def _options(model: Captioner, options: dict[str, Any]) -> CaptionOptions:
-    if model.training:
-        raise OptionError("This Captioner is in training mode; call model.eval() first.")
+    model.check_mode()
     checked: CaptionOptions = model.options(options)
     return checked
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -39,16 +39,15 @@ class Caption(Result):
     """The next best captions, where `nbest` asked for them."""
 
 
-class Captioner(System):
+class Captioner(System[ImageInput, Caption, CaptionOptions]):
     """The cells of an image, a decoder that attends to them, and its words.
 
-    Images come as pixels, uint8 (b, 3, h, w), or for a frozen encoder as features, (b, cells, d), as a FeatureStore
-    keeps them.
+    An input is an image: a path, a PIL image or an array. A batch comes as pixels, uint8 (b, 3, h, w), or for a frozen
+    encoder as features, (b, cells, d), as a FeatureStore keeps them.
     """
 
     kind = "caption"
     Config = CaptionConfig
-    Options = CaptionOptions
     takes_images = True
     parameter_uses = 100
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer}
@@ -112,25 +111,9 @@ class Captioner(System):
         rules = options.rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=30, prefixes=prefixes)
         return search(self.decoder, self.decoder.start(encoded), rules, options, rows=rows, device=device)
 
-    @overload
-    def caption(self, images: ImageInput, **options: Any) -> Caption: ...
+    caption = System.predict
 
-    @overload
-    def caption(self, images: Sequence[ImageInput], **options: Any) -> list[Caption]: ...
-
-    def caption(self, images: Any, **options: Any) -> Caption | list[Caption]:
-        """Caption an image (a path, a PIL image or an array), or each image of a list.
-
-        Options are the fields of `CaptionOptions`: beam, nbest, sample, max_length, ... `stream` does the same for an
-        iterable of any length.
-        """
-        checked = self.options(options)
-        if isinstance(images, list | tuple):
-            return self.answer(images, checked)
-        only: Caption = self.answer([images], checked)[0]
-        return only
-
-    def predict(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
+    def predict_batch(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
         """The captions of one batch of images."""
         seen = [self.seen(image) for image in inputs]
         encoded = self.encode(self.prepare(seen).to(self.device))

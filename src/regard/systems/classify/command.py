@@ -78,11 +78,11 @@ def classify(
     files, chosen = files or FileOptions(), options or ClassificationOptions()
     if texts and file:
         raise OptionError("Give texts or files, not both.")
-    if show is not None and not chosen.weights:
-        raise OptionError("--show needs the weights, which --no-weights leaves out.")
+    if show is not None and chosen.traces == "none":
+        raise OptionError("--show needs the weights, which --traces none leaves out.")
     if files.into_folder(output, texts or file):
         check_show(show, 2)
-        keywords = vars(chosen) if json else vars(chosen) | {"weights": False}
+        keywords = vars(chosen) if json else vars(chosen) | {"traces": "none"}
         run_job(Answers("classify", model, keywords, json, device, trust), files, str(output), label="Classifying")
         return
     by_line = bool(files.input) or (lines and not texts and not file)

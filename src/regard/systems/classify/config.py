@@ -5,6 +5,7 @@ from typing import Literal
 
 from regard.config import Checked, Count, Fraction, PositiveInt
 from regard.errors import OptionError
+from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
 Pool = Literal["attention", "average", "max"]
@@ -43,11 +44,8 @@ class ClassificationConfig(Checked):
 
 
 @dataclass(frozen=True)
-class ClassificationOptions(Checked):
-    """Options of `classify`."""
-
-    weights: bool = True
-    """Report the sentences and words with their weights; without them, only the label and the probabilities."""
+class ClassificationOptions(Options):
+    """Options of `classify`: what to report; without traces, only the label and the probabilities."""
 
 
 Posts = Literal["", "whole", "body"]

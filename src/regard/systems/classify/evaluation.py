@@ -11,7 +11,7 @@ from regard.data.documents import BadRows, Document, read_documents
 from regard.errors import DataError, OptionError, counted
 from regard.systems.classify.config import ClassificationTest
 from regard.systems.classify.data import WORLD_COUNT, cleaned, encode_documents, sorted_labels
-from regard.systems.classify.explanations import faithfulness, rationale_agreement
+from regard.systems.classify.faithfulness import measure_faithfulness, rationale_agreement
 from regard.systems.classify.model import Classification, DocumentClassifier
 from regard.systems.classify.training import predicted
 from regard.systems.report import Measure, Report
@@ -42,7 +42,7 @@ def evaluate(model: DocumentClassifier, test_set: ClassificationTest, *, name: s
     if test_set.world:
         scores |= decisive_scores(model, len(documents), test_set.split)
     if test_set.faithfulness:
-        measured = faithfulness(model, _spaced(documents, test_set.faithfulness), shuffles=test_set.shuffles)
+        measured = measure_faithfulness(model, _spaced(documents, test_set.faithfulness), shuffles=test_set.shuffles)
         scores |= measured.scores
         notes.append(measured.sentence)
     if test_set.rationales:

@@ -10,7 +10,7 @@ import torch
 from regard.data.documents import Document
 from regard.errors import OptionError
 from regard.systems.classify.data import DocumentBatch
-from regard.systems.classify.explanations import Explained
+from regard.systems.classify.faithfulness import Explained
 from regard.systems.classify.model import DocumentClassifier
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, overload
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -133,15 +133,15 @@ class Reading(NamedTuple):
     sentence_weights: Float[Tensor, "s"]
 
 
-class DocumentClassifier(System):
+class DocumentClassifier(System[str | Document, Classification, ClassificationOptions]):
     """Word BiGRU and word attention give sentence vectors; sentence BiGRU and sentence attention give the document's.
 
-    Nothing is padded, so that neither longer sentences nor longer documents in a batch change a result.
+    An input is a text, or a `Document`, which may be split into sentences already. Nothing is padded, so that neither
+    longer sentences nor longer documents in a batch change a result.
     """
 
     kind = "classify"
     Config = ClassificationConfig
-    Options = ClassificationOptions
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer, "labels": Labels}
     config: ClassificationConfig
 
@@ -189,22 +189,7 @@ class DocumentClassifier(System):
         logits = self.output(self.dropout(documents))
         return Reading(logits, by_sentence.restored(words), by_document.restored(shares))
 
-    @overload
-    def classify(self, texts: str | Document, **options: Any) -> Classification: ...
-
-    @overload
-    def classify(self, texts: Sequence[str | Document], **options: Any) -> list[Classification]: ...
-
-    def classify(self, texts: Any, **options: Any) -> Classification | list[Classification]:
-        """Classify a text, or each text of a list; a `Document` may already be split into sentences.
-
-        Options are the fields of `ClassificationOptions`. `stream` does the same for an iterable of any length.
-        """
-        checked = self.options(options)
-        if isinstance(texts, list | tuple):
-            return self.answer(texts, checked)
-        only: Classification = self.answer([texts], checked)[0]
-        return only
+    classify = System.predict
 
     def costs(self, inputs: Sequence[str | Document]) -> list[int]:
         """About the number of words of each text."""
@@ -219,7 +204,7 @@ class DocumentClassifier(System):
         left_out = f" ({counted(result.sentences_left_out, 'sentence')} not read)" if result.sentences_left_out else ""
         return f"{result.label} {result.probability:.3f}{left_out}"
 
-    def predict(self, inputs: Sequence[str | Document], options: ClassificationOptions) -> list[Classification]:
+    def predict_batch(self, inputs: Sequence[str | Document], options: ClassificationOptions) -> list[Classification]:
         """The class of each document of one batch."""
         texts = [self.encode(each) for each in inputs]
         batch = DocumentBatch.from_ids([text.ids for text in texts]).to(self.device)
@@ -233,7 +218,7 @@ class DocumentClassifier(System):
             best = self.labels[order[0]]
             parts: tuple[SentenceWeight, ...] = ()
             trace = None
-            if options.weights:
+            if options.traces != "none":
                 size = sum(map(len, text.ids))
                 parts = weighted_sentences(
                     text, words[word : word + size], sentences[sentence : sentence + len(text.ids)]
@@ -274,8 +259,7 @@ class DocumentClassifier(System):
     @torch.inference_mode()
     def probabilities(self, batches: Any) -> Float[Tensor, "n y"]:
         """The probability of each class for each document of some batches, in order, on the CPU."""
-        if self.training:
-            raise OptionError("This DocumentClassifier is in training mode; call model.eval() first.")
+        self.check_mode()
         return torch.cat([self(batch.to(self.device)).logits.float().softmax(-1) for batch in batches]).cpu()
 
     def _with_hidden_words(self, words: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.errors import OptionError
+from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
 Policy = Literal["learned", "random", "center"]
@@ -60,7 +61,7 @@ class GlimpsesConfig(Checked):
 
 
 @dataclass(frozen=True)
-class GlimpsesOptions(Checked):
+class GlimpsesOptions(Options):
     """Options of `glimpse`."""
 
     policy: Literal["model", "learned", "random", "center"] = "model"

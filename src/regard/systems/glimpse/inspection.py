@@ -26,8 +26,7 @@ def glimpse_at(
     is the image of a trace: (0, 0) is its upper left corner, (0.5, 0.5) its centre. What follows a forced glimpse is
     chosen after what was seen there. Without places, this is what `Glimpser.glimpse` gives.
     """
-    if model.training:
-        raise OptionError("This Glimpser is in training mode; call model.eval() first.")
+    model.check_mode()
     count = num_glimpses or model.config.num_glimpses
     for number, place in places.items():
         if not 0 <= number < count:

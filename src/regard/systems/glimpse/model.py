@@ -5,8 +5,8 @@ says where to look next. The policy is a Gaussian around the output of a small n
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, overload
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -56,12 +56,14 @@ class Path:
     """The reward that is expected before each of these was chosen."""
 
 
-class Glimpser(System):
-    """A glimpse network, a recurrent core, a classifier, a location policy and its baseline."""
+class Glimpser(System[ImageInput, Glimpses, GlimpsesOptions]):
+    """A glimpse network, a recurrent core, a classifier, a location policy and its baseline.
+
+    An input is an image: a path, a PIL image or an array (see `open_image`).
+    """
 
     kind = "glimpse"
     Config = GlimpsesConfig
-    Options = GlimpsesOptions
     takes_images = True
     assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
     config: GlimpsesConfig
@@ -171,22 +173,7 @@ class Glimpser(System):
             locations = 2 * torch.rand(locations.shape, generator=generator) - 1
         return self.look(images, locations=locations.to(images.device).expand(len(images), -1, -1), forced=forced)
 
-    @overload
-    def glimpse(self, images: ImageInput, **options: Any) -> Glimpses: ...
-
-    @overload
-    def glimpse(self, images: Sequence[ImageInput], **options: Any) -> list[Glimpses]: ...
-
-    def glimpse(self, images: Any, **options: Any) -> Glimpses | list[Glimpses]:
-        """Say what an image shows (a path, a PIL image or an array; see `open_image`), or each image of a list.
-
-        Options are the fields of `GlimpsesOptions`. `stream` does the same for an iterable of any length.
-        """
-        checked = self.options(options)
-        if isinstance(images, list | tuple):
-            return self.answer(images, checked)
-        only: Glimpses = self.answer([images], checked)[0]
-        return only
+    glimpse = System.predict
 
     def crop(self, image: ImageInput, **options: Any) -> Image.Image:
         """Cut an image to the part that the model attends to (`Glimpses.crop_box`)."""
@@ -197,7 +184,7 @@ class Glimpser(System):
         path = " ".join(f"({x:.0f},{y:.0f})" for x, y in result.path)
         return f"{result.label} {result.probability:.3f}, looked at {path}"
 
-    def predict(self, inputs: Sequence[ImageInput], options: GlimpsesOptions) -> list[Glimpses]:
+    def predict_batch(self, inputs: Sequence[ImageInput], options: GlimpsesOptions) -> list[Glimpses]:
         """The results of one batch of images."""
         views = [self.view(image) for image in inputs]
         pixels = torch.from_numpy(np.stack([view.pixels for view in views])).to(self.device)
@@ -212,7 +199,8 @@ class Glimpser(System):
         ]  # fmt: skip
         beliefs = torch.stack([path.logits.float().softmax(-1) for path in paths]).mean(0)
         rows = zip(views, paths[0].locations.float().cpu(), beliefs.cpu(), strict=True)
-        return [make_result(view, path, belief, self.config, self.labels) for view, path, belief in rows]
+        results = [make_result(view, path, belief, self.config, self.labels) for view, path, belief in rows]
+        return results if options.traces != "none" else [replace(result, trace=None) for result in results]
 
     def view(self, image: ImageInput) -> SquareView:
         """An image as this model looks at it."""

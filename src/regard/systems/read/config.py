@@ -6,6 +6,7 @@ from typing import Literal
 from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveInt, fields_of
 from regard.errors import OptionError
 from regard.search.options import Search
+from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
 RECURRENT = ("lstm", "lstmn")
@@ -107,15 +108,13 @@ class ReadingConfig(Checked):
 
 
 @dataclass(frozen=True)
-class ReadingOptions(Search):
+class ReadingOptions(Options, Search):
     """Options of `read`: what to report, and how a language model continues a text."""
 
     generate: bool = False
     """Language models: continue the text, by the search that the other options describe, and read the result."""
     max_length: PositiveInt | None = 60
     """Generated text: maximum number of words after the given ones; none lets the model choose a limit."""
-    traces: Literal["main", "all", "none"] = "main"
-    """Attention to report: one map; all layers and heads; or nothing."""
 
     def check(self) -> None:
         """Rules between the fields."""

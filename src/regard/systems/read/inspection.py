@@ -23,8 +23,7 @@ def expected_words(model: Reader, text: str, *, top: int = 5) -> list[tuple[Expe
 
     One more entry, the last, is about what follows the text; "</s>" is the end of a sentence.
     """
-    if model.training:
-        raise OptionError("This Reader is in training mode; call model.eval() first.")
+    model.check_mode()
     if model.config.task != "language-model":
         raise OptionError(f"Only language models expect words; this reader has task {model.config.task!r}.")
     if top < 1:

@@ -75,12 +75,14 @@ class Classes(Labels):
     fewest = 0
 
 
-class Reader(System):
-    """A reader of one task, its vocabulary and its labels."""
+class Reader(System[ReadingInput, Reading, ReadingOptions]):
+    """A reader of one task, its vocabulary and its labels.
+
+    An input is a sentence; for inference it is a (premise, hypothesis).
+    """
 
     kind = "read"
     Config = ReadingConfig
-    Options = ReadingOptions
     json_input = "pair"
     assets: ClassVar[Mapping[str, Any]] = {"vocabulary": Vocabulary, "labels": Classes}
     config: ReadingConfig
@@ -92,22 +94,12 @@ class Reader(System):
         self.vocabulary, self.labels = vocabulary, Classes(labels)
         self.network = build_network(config, len(vocabulary), len(labels))
 
-    @overload
-    def read(self, texts: ReadingInput, **options: Any) -> Reading: ...
+    read = System.predict
 
-    @overload
-    def read(self, texts: list[ReadingInput] | list[str] | list[tuple[str, str]], **options: Any) -> list[Reading]: ...
-
-    def read(self, texts: Any, **options: Any) -> Reading | list[Reading]:
-        """Read a sentence, or each sentence of a list; for inference a sentence is a (premise, hypothesis).
-
-        Options are the fields of `ReadingOptions`. `stream` does the same for an iterable of any length.
-        """
-        checked = self.options(options)
-        if isinstance(texts, list):
-            return self.answer(texts, checked)
-        only: Reading = self.answer([texts], checked)[0]
-        return only
+    @classmethod
+    def is_one(cls, given: Any) -> bool:
+        """Whether this is one sentence, or one pair of sentences, which is a tuple."""
+        return isinstance(given, tuple) or super().is_one(given)
 
     @overload
     def generate(self, texts: str = "", **options: Any) -> Reading: ...
@@ -137,7 +129,7 @@ class Reader(System):
         """A line for the reading and for each alternative."""
         return "\n".join(one.line(generated=options.generate) for one in (result, *result.alternatives))
 
-    def predict(self, inputs: Sequence[ReadingInput], options: ReadingOptions) -> list[Reading]:
+    def predict_batch(self, inputs: Sequence[ReadingInput], options: ReadingOptions) -> list[Reading]:
         """Read one batch."""
         if options.generate and self.config.task != "language-model":
             raise OptionError(f"Generating is only for language models; this reader has task {self.config.task!r}.")
@@ -159,7 +151,8 @@ class Reader(System):
         """A tag for each word of sentences that are words already, as in a file of tagged words."""
         if self.config.task != "tag":
             raise OptionError(f"Tagging is for readers with task tag; this one has task {self.config.task!r}.")
-        options = self.options({"traces": "none"})
+        self.check_mode()
+        options = ReadingOptions(traces="none")
         tags: list[tuple[str, ...]] = [()] * len(sentences)
         for places in batches_by_cost(list(map(len, sentences)), max_batch=self.max_batch):
             words = [sentences[place] for place in places if sentences[place]]

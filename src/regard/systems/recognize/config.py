@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt
 from regard.errors import OptionError
+from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
 NETWORKS = (
@@ -40,7 +41,7 @@ class RecognitionConfig(Checked):
 
 
 @dataclass(frozen=True)
-class RecognitionOptions(Checked):
+class RecognitionOptions(Options):
     """Options of `recognize`."""
 
     top: PositiveInt = 5

@@ -15,8 +15,7 @@ def layer_maps(
     model: ImageClassifier, image: ImageInput, *, max_maps: int = 16, max_side: int = 32
 ) -> tuple[UInt8[Tensor, "c h w"], list[LayerMaps]]:
     """The pixels that the network sees of an image, and the maps after each of its layers (see `feature_maps`)."""
-    if model.training:
-        raise OptionError("This ImageClassifier is in training mode; call model.eval() first.")
+    model.check_mode()
     net = model.net
     if not isinstance(net, ConvNet) or not hasattr(net, "features"):
         raise OptionError(

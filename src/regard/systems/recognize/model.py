@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -52,12 +52,14 @@ class Recognition(Result):
         return self.predictions[0].probability
 
 
-class ImageClassifier(System):
-    """A convolutional network, the normalisation of its pixels, and the names of the classes."""
+class ImageClassifier(System[ImageInput, Recognition, RecognitionOptions]):
+    """A convolutional network, the normalisation of its pixels, and the names of the classes.
+
+    An input is an image: a path, a PIL image or an array (see `open_image`).
+    """
 
     kind = "recognize"
     Config = RecognitionConfig
-    Options = RecognitionOptions
     takes_images = True
     parameter_uses = 100
     assets: ClassVar[Mapping[str, Any]] = {"labels": Labels}
@@ -109,28 +111,13 @@ class ImageClassifier(System):
         self.mean.copy_(sums[:, None, None])
         self.deviation.copy_(deviation[:, None, None])
 
-    @overload
-    def recognize(self, images: ImageInput, **options: Any) -> Recognition: ...
-
-    @overload
-    def recognize(self, images: Sequence[ImageInput], **options: Any) -> list[Recognition]: ...
-
-    def recognize(self, images: Any, **options: Any) -> Recognition | list[Recognition]:
-        """Recognize an image (a path, a PIL image or an array; see `open_image`), or each image of a list.
-
-        Options are the fields of `RecognitionOptions`. `stream` does the same for an iterable of any length.
-        """
-        checked = self.options(options)
-        if isinstance(images, list | tuple):
-            return self.answer(images, checked)
-        only: Recognition = self.answer([images], checked)[0]
-        return only
+    recognize = System.predict
 
     def as_text(self, result: Recognition, options: RecognitionOptions) -> str:
         """The classes with their probabilities."""
         return ", ".join(f"{one.label} {one.probability:.3f}" for one in result.predictions)
 
-    def predict(self, inputs: Sequence[ImageInput], options: RecognitionOptions) -> list[Recognition]:
+    def predict_batch(self, inputs: Sequence[ImageInput], options: RecognitionOptions) -> list[Recognition]:
         """The most probable classes of one batch of images."""
         pixels = torch.from_numpy(np.stack([self.pixels(image) for image in inputs]))
         results = []
@@ -150,6 +137,5 @@ class ImageClassifier(System):
     @torch.inference_mode()
     def probabilities(self, images: Shaped[Tensor, "n c h w"], *, batch: int = 1000) -> Float[Tensor, "n classes"]:
         """The probability of each class for each image, from pixels from 0 to 255."""
-        if self.training:
-            raise OptionError("This ImageClassifier is in training mode; call model.eval() first.")
+        self.check_mode()
         return torch.cat([self(part.to(self.device)).float().softmax(-1).cpu() for part in images.split(batch)])

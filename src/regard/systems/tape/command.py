@@ -62,7 +62,8 @@ def tape(
     else:
         generator = torch.Generator().manual_seed(seed)
         sequence = task.draw(1, task.max_length if length is None else length, generator).rows[0]
-    result: Any = machine.tape(sequence, **vars(options) | {"traces": options.traces and (json or show is not None)})
+    keywords = vars(options) if json or show is not None else vars(options) | {"traces": "none"}
+    result = machine.tape(sequence, **keywords)
     if json:
         write_json(result, sys.stdout)
     else:

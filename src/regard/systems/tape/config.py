@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, fields_of
 from regard.errors import OptionError
+from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class TapeConfig(Checked):
 
 
 @dataclass(frozen=True)
-class TapeOptions(Checked):
+class TapeOptions(Options):
     """Options of `tape`."""
 
     repeats: PositiveInt | None = None
@@ -71,8 +72,6 @@ class TapeOptions(Checked):
     """recall: which item is shown again, counted from 1 (the default); the answer is the item after it."""
     slots: Count = 0
     """Slots of the memory; 0 for as many as in training. A machine can use more than it was trained with."""
-    traces: bool = True
-    """Whether to report how the heads moved and what the memory holds."""
 
 
 _NOT_OF_TASK = ("task", "valid_tapes", "valid_lengths")

@@ -1,7 +1,5 @@
 """Sequences as users give them, as rows, and the names of the steps of a tape."""
 
-from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,21 +9,6 @@ from torch import Tensor
 
 from regard.errors import OptionError
 from regard.worlds.tapes import PrioritySort, Recall, Tapes, Task
-
-
-def is_one(sequences: Any) -> bool:
-    """Whether this is one sequence, rather than a list of sequences: a text, an array of at most two axes, or numbers.
-
-    An empty list holds no sequences; the empty sequence is "".
-    """
-    if isinstance(sequences, str):
-        return True
-    if hasattr(sequences, "ndim"):
-        return bool(sequences.ndim < 3)
-    first = next(iter(sequences), None) if isinstance(sequences, Sequence) else None
-    if isinstance(first, Sequence) and not isinstance(first, str):
-        first = next(iter(first), None)
-    return isinstance(first, Real)
 
 
 def read_rows(sequence: Any, task: Task) -> Float[Tensor, "n r"]:

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from regard.errors import OptionError, counted
+from regard.errors import counted
 from regard.systems.report import Measure, Report
 from regard.systems.tape.config import TapeTest
 from regard.systems.tape.model import TuringMachine
@@ -72,8 +72,7 @@ def _parts(count: int) -> list[int]:
 
 def evaluate(model: TuringMachine, test_set: TapeTest, *, name: str = "model") -> Report:
     """Answer fresh tapes of the task: of the lengths of the training, and of further lengths one by one."""
-    if model.training:
-        raise OptionError("This TuringMachine is in training mode; call model.eval() first.")
+    model.check_mode()
     task, slots = model.task, test_set.slots
     lengths = test_set.lengths or _default_lengths(model, slots)
     for length in (task.max_length, *lengths):

@@ -56,8 +56,7 @@ def length_scores(
     model: TuringMachine, lengths: Sequence[int] = (), *, per_length: int = 20, seed: int = 1
 ) -> list[LengthScore]:
     """Measure `per_length` random tapes of each length; by default the `default_lengths`."""
-    if model.training:
-        raise OptionError("This TuringMachine is in training mode; call model.eval() first.")
+    model.check_mode()
     if per_length < 1:
         raise OptionError(f"per_length must be 1 or more; got {per_length}.")
     task = model.task

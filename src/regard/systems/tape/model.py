@@ -1,10 +1,12 @@
 """TuringMachine: bits on a tape in, bits out."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -13,12 +15,13 @@ from torch.nn import functional
 from regard.errors import OptionError
 from regard.systems.system import Result, System
 from regard.systems.tape.config import TapeConfig, TapeOptions
-from regard.systems.tape.data import is_one, length_of, read_rows, step_labels
+from regard.systems.tape.data import length_of, read_rows, step_labels
 from regard.systems.tape.networks import Answered, AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork
 from regard.trace import Axis, Map, Series, Trace
 from regard.worlds.tapes import Drawn, Recall, RepeatCopy, Tapes, Task
 
 Rows = tuple[tuple[float | int, ...], ...]
+TapeInput = str | Sequence[float] | Sequence[Sequence[float]] | np.ndarray | Tensor
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,16 @@ class Tape(Result):
     """The rows of the right answer."""
 
 
-class TuringMachine(System):
-    """A network that answers tapes, and the task that says how a sequence is written on a tape."""
+class TuringMachine(System[TapeInput, Tape, TapeOptions]):
+    """A network that answers tapes, and the task that says how a sequence is written on a tape.
+
+    An input is a sequence: a list of rows, an array or a tensor (rows, numbers), or a text such as "0110 1001". A row
+    is a vector of bits; for priority-sort a priority from -1 to 1 follows the bits. For recall, the rows of all items
+    follow each other.
+    """
 
     kind = "tape"
     Config = TapeConfig
-    Options = TapeOptions
     json_input = "rows"
     assets: ClassVar[Mapping[str, Any]] = {"task": Task}
     config: TapeConfig
@@ -68,26 +75,26 @@ class TuringMachine(System):
                 f"{available}. Take more slots, or a shorter sequence."
             )
 
-    def tape(self, sequences: Any, **options: Any) -> Tape | list[Tape]:
-        """Answer a sequence, or each sequence of a list.
+    tape = System.predict
 
-        A sequence is a list of rows, an array or a tensor (rows, numbers), or a text such as "0110 1001". A row is a
-        vector of bits; for priority-sort a priority from -1 to 1 follows the bits. For recall, the rows of all items
-        follow each other. Options are the fields of `TapeOptions`; `stream` takes an iterable of any length.
+    @classmethod
+    def is_one(cls, given: Any) -> bool:
+        """Whether this is one sequence: a text, an array of at most two axes, numbers, or rows of numbers.
+
+        An empty list holds no sequences; the empty sequence is "".
         """
-        checked = self.options(options)
-        if is_one(sequences):
-            only: Tape = self.answer([sequences], checked)[0]
-            return only
-        if not isinstance(sequences, Iterable):
-            raise OptionError(f"tape takes a sequence or a list of sequences; got {type(sequences).__name__}.")
-        return self.answer(list(sequences), checked)
+        if hasattr(given, "ndim"):
+            return bool(given.ndim < 3)
+        first = next(iter(given), None) if isinstance(given, Sequence) else None
+        if isinstance(first, Sequence) and not isinstance(first, str):
+            first = next(iter(first), None)
+        return isinstance(first, Real) or super().is_one(given)
 
     def costs(self, inputs: Sequence[Any]) -> list[int]:
         """The number of rows of each sequence."""
         return [len(read_rows(each, self.task)) for each in inputs]
 
-    def predict(self, inputs: Sequence[Any], options: TapeOptions) -> list[Tape]:
+    def predict_batch(self, inputs: Sequence[Any], options: TapeOptions) -> list[Tape]:
         """The answers to one batch of sequences; those with tapes of one length run together."""
         rows = [read_rows(each, self.task) for each in inputs]
         tapes = [self._write(each, options) for each in rows]
@@ -97,7 +104,7 @@ class TuringMachine(System):
             together = torch.cat([tapes[place].inputs for place in places])
             answered = self.network.answer(together.to(self.device), slots=options.slots or None)
             for row, place in enumerate(places):
-                results[place] = _result(rows[place], tapes[place], answered.row(row), traces=options.traces)
+                results[place] = _result(rows[place], tapes[place], answered.row(row), traces=options.traces != "none")
         return [results[place] for place in range(len(tapes))]
 
     def tape_of(self, sequence: Any, options: TapeOptions) -> Tapes:

@@ -47,8 +47,7 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
 
 def _align_words(model: Translator, pairs: Sequence[WordPair]) -> tuple[list[WordMap], list[bool]]:
     """The maps of `align_words`, and whether each pair is too long."""
-    if model.training:
-        raise OptionError("This model is in training mode; call model.eval() first.")
+    model.check_mode()
     if model.config.architecture == "plain":
         raise OptionError("A plain model has no attention to align words with.")
     for word in (word for pair in pairs for side in pair for word in side):

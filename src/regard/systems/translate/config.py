@@ -8,6 +8,7 @@ from msgspec import Meta
 from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt, fields_of
 from regard.errors import OptionError
 from regard.search.options import Search
+from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
 Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
@@ -133,11 +134,9 @@ class TranslationConfig(Checked):
 
 
 @dataclass(frozen=True)
-class TranslationOptions(Search):
+class TranslationOptions(Options, Search):
     """Options of `translate`: those of the search, and what to report."""
 
-    traces: Literal["main", "all", "none"] = "main"
-    """Attention to report: one map; all layers and heads of a Transformer, self-attention included; or nothing."""
     replace_unknown: bool = False
     """Write the source word that was attended to most in place of an unknown word (Luong et al. 2015); for models of
     whole words."""

@@ -110,8 +110,7 @@ def _search_fields() -> list[str]:
 
 def _forced(model: Translator, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[Losses, Weights | None]]:
     """For each pair, the loss of each target token and what was attended to for it, END included."""
-    if model.training:
-        raise OptionError("This model is in training mode; call model.eval() first.")
+    model.check_mode()
     for first in range(0, len(pairs), BATCH):
         yield from _force(model, pairs[first : first + BATCH])
 

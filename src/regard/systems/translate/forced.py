@@ -46,8 +46,7 @@ class SentenceDecoder:
     """A sentence as a model reads it, with a change: encoded, and ready to be decoded any number of times."""
 
     def __init__(self, model: Translator, sentence: str, change: Change = UNCHANGED) -> None:
-        if model.training:
-            raise OptionError("This model is in training mode; call model.eval() first.")
+        model.check_mode()
         self.model, self.sentence, self.change = change.apply(model), sentence, change
         self.ids = [*model.source_tokenizer.encode(sentence), END]
         if len(self.ids) == 1:

@@ -1,8 +1,8 @@
 """Translator: text in, text out, by a plain encoder-decoder, RNNsearch, Luong's models or a Transformer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -39,12 +39,11 @@ class Translation(Result):
     """What the user should know about it, such as why it has no trace."""
 
 
-class Translator(System):
-    """An encoder, a decoder, and the tokenizers on both sides."""
+class Translator(System[str, Translation, TranslationOptions]):
+    """An encoder, a decoder, and the tokenizers on both sides; an input is a text."""
 
     kind = "translate"
     Config = TranslationConfig
-    Options = TranslationOptions
     assets: ClassVar[Mapping[str, Any]] = {"source_tokenizer": Tokenizer, "target_tokenizer": Tokenizer}
     config: TranslationConfig
 
@@ -89,33 +88,15 @@ class Translator(System):
         """The number of tokens of each text."""
         return [len(ids) + 1 for ids in self.source_tokenizer.encode_batch(list(inputs))]
 
-    @overload
-    def translate(self, texts: str, **options: Any) -> Translation: ...
+    translate = System.predict
 
-    @overload
-    def translate(self, texts: Sequence[str], **options: Any) -> list[Translation]: ...
-
-    def translate(self, texts: str | Sequence[str], **options: Any) -> Translation | list[Translation]:
-        """Translate a text, or each text of a list.
-
-        Options are the fields of `TranslationOptions`: beam, nbest, sample, temperature, max_length, traces, ...
-        `stream` does the same for an iterable of any length.
-        """
-        checked = self.options(options)
-        if isinstance(texts, str):
-            only: Translation = self.answer([texts], checked)[0]
-            return only
-        if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
-            raise OptionError(f"translate takes a text or a list of texts; got {type(texts).__name__}.")
-        return self.answer(list(texts), checked)
-
-    def answer(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
+    def predict_all(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
         """The translations of any number of texts, in order."""
         if wrong := [text for text in inputs if not isinstance(text, str)]:
-            raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r:.80} in the list.")
+            raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r:.80}.")
         from regard.systems.translate.texts import translate_texts
 
-        return [self.with_measure(one) for one in translate_texts(self, super().answer, inputs, options)]
+        return translate_texts(self, super().predict_all, inputs, options)
 
     @property
     def has_attention(self) -> bool:
@@ -128,8 +109,8 @@ class Translator(System):
         own = self.config.encoder != "auto" or self.config.decoder != "auto"
         return self.config.architecture == "transformer" and not own
 
-    def predict(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
-        """The translations of one batch of sentences, as the model reads them; `answer` prepares whole texts."""
+    def predict_batch(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
+        """The translations of one batch of sentences, as the model reads them; `predict_all` prepares whole texts."""
         ids = [[*self.source_tokenizer.encode(text), END] for text in inputs]
         padded, lengths = pad(ids)
         encoded = self.encode(padded.to(self.device), lengths)

@@ -3,7 +3,6 @@
 import { PALETTES } from "./colours.js";
 import { html } from "./dom.js";
 import { chosenFamily, families } from "./selection.js";
-import { isSpecial, wordGroups } from "./tokens.js";
 
 /** A labelled <select>; `choices` are [value, label] pairs, `chosen` is called with the value. */
 export function choice(label, choices, value, chosen) {
@@ -87,8 +86,8 @@ export function tableOptions(element, { colours = true } = {}) {
   ];
   const controls = [choice("Scale", scales, options.scale, set("scale"))];
   if (colours) controls.push(choice("Colours", PALETTES, options.palette, set("palette")));
-  if (trace.axes.some(wordGroups)) controls.push(flag("Join subwords to words", options.words, set("words")));
-  if (trace.axes.some((axis) => axis.labels.some(isSpecial))) {
+  if (trace.axes.some((axis) => axis.words)) controls.push(flag("Join subwords to words", options.words, set("words")));
+  if (trace.axes.some((axis) => axis.special.length)) {
     controls.push(flag("Hide special tokens, rows keep their sum", options.hideSpecial, set("hideSpecial")));
   }
   return controls;

@@ -6,7 +6,7 @@ import { html, svg, text, wrapped } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { legendBar, numberList } from "./numbers.js";
 import { Picture } from "./picture.js";
-import { direction, printable, shortened } from "./tokens.js";
+import { printable, shortened } from "./tokens.js";
 
 const MAX_CLASSES = 5;
 
@@ -42,7 +42,7 @@ export class AttentionDocument extends AttentionElement {
       owners,
       sentenceWeights,
       weights,
-      direction: direction(labels),
+      direction: trace.axis(words.columns).direction,
       sentences: trace.axis(sentences.columns).labels,
       shades: shades.map((shade) => Math.max(0, shade / highest)),
       highest,

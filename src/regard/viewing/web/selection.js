@@ -1,7 +1,6 @@
 // What is selected of a trace: one map, or the mean or maximum of several heads, between tokens or whole words.
 
 import { exact, isSigned } from "./colours.js";
-import { direction, isSpecial, joined, wordGroups } from "./tokens.js";
 
 /** Maps over the same axes that differ only in layer and head: [{name, label, rows, columns, maps, layers, heads}]. */
 export function families(trace, accepts = () => true) {
@@ -57,15 +56,13 @@ export function seriesOf(trace, name, oneSide) {
   });
 }
 
-/** The trace of a selection, as version 2 JSON, with the series along its axes. */
+/** The trace of a selection, as version 3 JSON, with the series along its axes. */
 export function selectionTrace(trace, selection) {
   const sides = [selection.columns, selection.rows];
   const same = selection.rows.axis.name === selection.columns.axis.name;
   const axes = (same ? sides.slice(0, 1) : sides).map(({ axis, labels }) => {
-    const kept = { name: axis.name, kind: axis.kind, labels };
-    if (axis.grid && labels.length === axis.labels.length) kept.grid = axis.grid;
-    if (axis.text !== undefined) kept.text = axis.text;
-    return kept;
+    const { name, kind, text, direction, grid } = axis;
+    return { name, kind, labels, text, direction, grid: labels.length === axis.labels.length ? grid : undefined };
   });
   const table = [];
   for (let row = 0; row < selection.height; row++) {
@@ -89,7 +86,7 @@ export function selectionTrace(trace, selection) {
       continue;
     series.push({ name: each.name, axis: each.axis, values: seriesOf(trace, each.name, oneSide).map(exact) });
   }
-  const written = { version: 2, kind: trace.kind, axes, maps: [map] };
+  const written = { version: 3, kind: trace.kind, axes, maps: [map] };
   if (series.length) written.series = series;
   if (trace.image) written.image = trace.image;
   return written;
@@ -129,10 +126,15 @@ function reduced(family, { layer, head }) {
 }
 
 function side(axis, { words, hideSpecial }) {
-  let members = (words && wordGroups(axis)) || axis.labels.map((_, place) => [place]);
-  if (hideSpecial) members = members.filter((group) => !group.every((place) => isSpecial(axis.labels[place])));
-  const labels = members.map((group) => joined(group.map((place) => axis.labels[place])));
-  return { axis, labels, members, direction: direction(axis.text ?? labels) };
+  const pieces = (words && axis.words) || axis.labels.map((label) => [label, 1]);
+  let end = 0;
+  let found = pieces.map(([label, count]) => {
+    end += count;
+    return { label, members: Array.from({ length: count }, (_, place) => end - count + place) };
+  });
+  if (hideSpecial) found = found.filter(({ members }) => !members.every((place) => axis.special.includes(place)));
+  const labels = found.map(({ label }) => label);
+  return { axis, labels, members: found.map(({ members }) => members), direction: axis.direction };
 }
 
 /**

@@ -93,9 +93,6 @@ export class AttentionTape extends AttentionElement {
   }
 }
 
-/** Weight from which on a slot counts as used. */
-const MIN_WEIGHT = 0.05;
-
 /**
  * The panels of a trace of kind "tape": {name, note, height, width, weights, labels, bounded, wrong?}, a column for
  * each step; the memory, if there is one, has a column for each feature. Unless `allSlots`, only the part of the
@@ -145,7 +142,9 @@ function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
       });
     return { panels, memory: null, wrong };
   }
-  const slots = usedSlots(heads, allSlots);
+  const count = heads[0].width;
+  const [first, length] = (!allSlots && trace.usedSlots) || [0, count];
+  const slots = Array.from({ length }, (_, place) => (first + place) % count);
   const order = (head) => (head.name.startsWith("write") ? 0 : 1);
   for (const head of [...heads].sort((one, other) => order(one) - order(other))) {
     const writes = head.name.startsWith("write");
@@ -206,23 +205,6 @@ function controlPanels(trace, heads) {
     const labels = heads.map((head) => (head.name.startsWith("write") ? "W" : "R") + head.name.split(" ")[1]);
     return [{ name, note, weights, height, width, labels, bounded: true, signed: control === "shift" }];
   });
-}
-
-/** The slots to show: the shortest arc of the circle of slots that holds all that a head used. */
-function usedSlots(heads, allSlots) {
-  const count = heads[0].width;
-  const every = Array.from({ length: count }, (_, slot) => slot);
-  const used = every.filter((slot) =>
-    heads.some(({ weights, height }) => {
-      for (let step = 0; step < height; step++) if (weights[step * count + slot] >= MIN_WEIGHT) return true;
-      return false;
-    }),
-  );
-  if (allSlots || !used.length) return every;
-  const gaps = used.map((slot, place) => (place + 1 < used.length ? used[place + 1] - slot : used[0] + count - slot));
-  const widest = gaps.indexOf(Math.max(...gaps));
-  const first = used[(widest + 1) % used.length];
-  return Array.from({ length: count - gaps[widest] + 1 }, (_, place) => (first + place) % count);
 }
 
 function transposed({ weights, height, width }, change = (weight) => weight) {

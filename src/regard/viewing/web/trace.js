@@ -6,8 +6,8 @@ export function readTrace(written) {
   if (!json || typeof json !== "object") throw new Error("This is not a trace: it is no JSON object.");
   if (!("version" in json) && json.trace) return readTrace(json.trace);
   if (!("version" in json) && json.trace === null) throw new Error("This result has no attention to show.");
-  if (json.version !== 2) {
-    throw new Error(`This trace has version ${json.version}; this viewer reads version 2. Trace.load converts it.`);
+  if (json.version !== 3) {
+    throw new Error(`This trace has version ${json.version}; this viewer reads version 3. Trace.load converts it.`);
   }
   return new Trace(json);
 }
@@ -20,6 +20,8 @@ export class Trace {
     this.boxes = json.boxes ?? [];
     this.series = json.series ?? [];
     this.extras = json.extras ?? {};
+    /** The first slot of a memory that a head used, and how many slots there are up to the last. */
+    this.usedSlots = json.used_slots;
     this.axes = (json.axes ?? []).map(readAxis);
     this.maps = (json.maps ?? []).map((map) => this.#readMap(map));
     for (const each of this.series) {
@@ -57,7 +59,9 @@ export class Trace {
   }
 }
 
-function readAxis(axis) {
+/** An axis, with all that a file may leave out; `words` are [word, number of tokens], where some have several. */
+function readAxis(written) {
+  const axis = { direction: "ltr", special: [], words: null, ...written };
   if (axis.labels) return axis;
   const [rows, columns] = axis.grid;
   const labels = [];

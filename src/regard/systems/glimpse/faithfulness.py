@@ -8,12 +8,12 @@ from torch import Tensor
 
 from regard.data.images import ImageInput
 from regard.layers.glimpse import window_offsets
+from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.glimpse.model import Glimpser, Glimpses
-from regard.systems.trust import Erasing, Evidence
 
 GRID = 7
 """Rows and columns of the places that are covered for comparison."""
-HOW = (
+METHOD = (
     "The finest window of each glimpse in turn is covered, and the model looks at the same places again: the drop of "
     "the log-probability of its answer, beside the mean over {count} windows all over the image."
 )
@@ -37,13 +37,13 @@ def evidence(model: Glimpser, image: ImageInput, options: Any, result: Glimpses)
     looked = model.look(images, locations=path.expand(len(images), -1, -1))
     scores = looked.logits[:, -1].float().log_softmax(-1)[:, model.labels.index(result.label)]
     drops = (scores[0] - scores[1:]).cpu()
-    erasing = Erasing(
+    ablation = Ablation(
         float(drops[: len(path)].mean()),
         float(drops[len(path) :].mean()),
         unit=f"log-probability of {result.label}",
-        how=HOW.format(count=len(compared)),
+        method=METHOD.format(count=len(compared)),
     )
-    return Evidence(parts="places of the image", erasing=erasing)
+    return Evidence(parts="places of the image", ablation=ablation)
 
 
 def _covered(pixels: Tensor, locations: Tensor, side: int, size: int) -> Tensor:

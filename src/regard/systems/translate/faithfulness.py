@@ -9,14 +9,14 @@ from jaxtyping import Float
 from regard.data.batches import pad
 from regard.data.text import split_sentences
 from regard.data.tokenizer import END, START
+from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.translate.alignment import align_words
 from regard.systems.translate.model import Translation, Translator
-from regard.systems.trust import Erasing, Evidence
 
 MAX_SENTENCES, MAX_WORDS, MAX_TOKENS = 6, 60, 256
 """How many sentences of a text are measured, and the largest numbers of words and of tokens of a sentence that is: each
 of its words is erased in turn, and words of very many tokens would take minutes."""
-HOW = (
+METHOD = (
     "Each source word in turn is erased, and the translation is scored again. For each of its words: the drop of the "
     "log-probability without the source word that it attends to most, beside the mean over all source words."
 )
@@ -34,8 +34,8 @@ def evidence(model: Translator, text: str, options: Any, result: Translation) ->
     pairs = [pair for pair in pairs if _is_measured(model, *pair)][:MAX_SENTENCES]
     weights = align_words(model, pairs)
     effects = [word_effects(model, *pair) for pair in pairs]
-    erasing = Erasing.from_effects(weights, effects, unit="log-probability of a word", how=HOW)
-    return Evidence(weights, "source words", erasing)
+    ablation = Ablation.from_effects(weights, effects, unit="log-probability of a word", method=METHOD)
+    return Evidence(weights, "source words", ablation)
 
 
 def _is_measured(model: Translator, source: list[str], target: list[str]) -> bool:

@@ -12,11 +12,11 @@ import regard
 from regard.data.tokenizer import END, START
 from regard.encoders.encoded import Encoded
 from regard.systems import registry
+from regard.systems.faithfulness import Ablation, _sentence
 from regard.systems.tape.config import TapeOptions
-from regard.systems.translate import erasing
-from regard.systems.translate.erasing import MAX_TOKENS
+from regard.systems.translate import faithfulness
+from regard.systems.translate.faithfulness import MAX_TOKENS
 from regard.systems.translate.model import Translation
-from regard.systems.trust import Erasing, _sentence
 
 TEXT = "The man in the red jacket is reading an old book."
 
@@ -40,52 +40,53 @@ def photograph():
     ],
 )
 def test_attention_that_matters_is_told_from_chance(name, given, parts, photograph):
-    found = regard.trust(regard.load(name, device="cpu"), photograph if given is None else given)
+    found = regard.faithfulness(regard.load(name, device="cpu"), photograph if given is None else given)
     assert found.parts == parts
     assert 0 <= found.entropy <= found.uniform_entropy + 1e-9
     assert found.variation is None or 0 <= found.variation <= 1
-    assert found.erasing.how.endswith(".")
-    assert found.sentence == _sentence(found.erasing)
-    assert found.erasing.attended > 1.5 * found.erasing.random
+    assert found.ablation.method.endswith(".")
+    assert found.sentence == _sentence(found.ablation)
+    assert found.ablation.attended > 1.5 * found.ablation.random
 
 
 def test_a_model_without_attention_says_so(photograph):
-    found = regard.trust(regard.load("digits", device="cpu"), photograph.convert("L"))
-    assert found.erasing is None
+    found = regard.faithfulness(regard.load("digits", device="cpu"), photograph.convert("L"))
+    assert found.ablation is None
     assert "no attention" in found.sentence
 
 
 def test_glimpses_are_judged_by_covering_their_places(photograph):
-    found = regard.trust(regard.load("glimpse-digits", device="cpu"), photograph)
+    found = regard.faithfulness(regard.load("glimpse-digits", device="cpu"), photograph)
     assert found.entropy is None, "a glimpse is at one place"
-    assert np.isfinite([found.erasing.attended, found.erasing.random]).all()
+    assert np.isfinite([found.ablation.attended, found.ablation.random]).all()
 
 
 def test_an_input_with_nothing_to_erase_has_no_faithfulness():
     for name, given in (("en-fr", "Hi"), ("reviews-en", "good"), ("reader-en", "dog"), ("tape-copy", "")):
-        found = regard.trust(regard.load(name, device="cpu"), given)
-        assert found.erasing is None
+        found = regard.faithfulness(regard.load(name, device="cpu"), given)
+        assert found.ablation is None
         assert "could not be measured" in found.sentence
 
 
 def test_sentences_of_very_many_tokens_are_not_erased_word_by_word(monkeypatch):
     model = regard.load("en-fr", device="cpu")
     endless = "zq" * (MAX_TOKENS + 1)
-    monkeypatch.setattr(erasing, "word_effects", lambda *pair: pytest.fail("this takes minutes"))
+    monkeypatch.setattr(faithfulness, "word_effects", lambda *pair: pytest.fail("this takes minutes"))
     for source, target in ((f"{endless} house", "la maison"), ("the house", f"{endless} maison")):
         assert (
-            erasing.evidence(model, source, model.options({}), Translation(source, target, -1.0, True)).erasing is None
+            faithfulness.evidence(model, source, model.options({}), Translation(source, target, -1.0, True)).ablation
+            is None
         )
 
 
 def test_options_that_leave_out_traces_change_nothing():
     model, text = regard.load("reader-en", device="cpu"), "the old man reads a book"
-    assert regard.trust(model, text, traces="none") == regard.trust(model, text)
+    assert regard.faithfulness(model, text, traces="none") == regard.faithfulness(model, text)
 
 
 def test_a_measured_correctness_is_repeated():
     model = regard.load("en-fr", device="cpu")
-    assert regard.trust(model, TEXT).measured == model.metrics["attention_measured"]
+    assert regard.faithfulness(model, TEXT).measured == model.metrics["attention_measured"]
 
 
 def test_every_family_with_attention_has_evidence():
@@ -104,12 +105,12 @@ def test_every_family_with_attention_has_evidence():
     ],
 )
 def test_the_sentence_follows_from_the_numbers(attended, random, says):
-    assert says in _sentence(Erasing(attended, random, "", ""))
+    assert says in _sentence(Ablation(attended, random, "", ""))
     assert "could not be measured" in _sentence(None)
 
 
 def test_the_effect_of_a_source_word_is_the_drop_of_the_forced_translation():
-    from regard.systems.translate.erasing import word_effects
+    from regard.systems.translate.faithfulness import word_effects
 
     model = regard.load("en-fr", device="cpu")
     source, target = ["He", "is", "happy", "."], ["Il", "est", "heureux", "."]
@@ -132,7 +133,7 @@ def test_the_effect_of_a_source_word_is_the_drop_of_the_forced_translation():
 
 
 def test_the_effect_of_a_word_that_was_read_is_the_drop_of_the_next_word():
-    from regard.systems.read.erasing import word_effects
+    from regard.systems.read.faithfulness import word_effects
 
     model = regard.load("reader-en", device="cpu")
     words = ["the", "old", "man", "reads", "a", "book"]
@@ -144,7 +145,7 @@ def test_the_effect_of_a_word_that_was_read_is_the_drop_of_the_next_word():
 
 
 def test_blanking_a_slot_that_was_never_written_costs_nothing():
-    from regard.systems.tape.erasing import slot_effects
+    from regard.systems.tape.faithfulness import slot_effects
 
     model = regard.load("tape-copy", device="cpu")
     tape = model.tape_of("01100101 10010110 11110000", replace(TapeOptions(), slots=64))
@@ -156,7 +157,7 @@ def test_blanking_a_slot_that_was_never_written_costs_nothing():
 
 
 def test_hiding_all_but_some_cells_is_scored_as_an_image_with_only_these(photograph):
-    from regard.systems.caption.erasing import encode, score
+    from regard.systems.caption.faithfulness import encode, score
 
     model = regard.load("scenes", device="cpu")
     encoded = encode(model, photograph)

@@ -19,7 +19,7 @@ CLEAR_RATIO = 1.5
 
 
 @dataclass(frozen=True)
-class Erasing:
+class Ablation:
     """What erasing the attended part of an input costs, beside a part chosen at random."""
 
     attended: float
@@ -27,17 +27,17 @@ class Erasing:
     random: float
     """The same for a part chosen at random: what any explanation reaches without looking."""
     unit: str
-    """What dropped."""
-    how: str
+    """Which score is compared, such as the log-probability of a word."""
+    method: str
     """What was erased, and what was compared."""
 
     @classmethod
     def from_effects(
-        cls, weights: list[np.ndarray], effects: list[np.ndarray], *, unit: str, how: str
-    ) -> "Erasing | None":
+        cls, weights: list[np.ndarray], effects: list[np.ndarray], *, unit: str, method: str
+    ) -> "Ablation | None":
         """From maps of attention, and maps of the drop of each output without each part; None where all are empty."""
         found = attended_effect(weights, effects)
-        return None if found is None else cls(*found, unit=unit, how=how)
+        return None if found is None else cls(*found, unit=unit, method=method)
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Evidence:
     read; none where the model does not weigh parts."""
     parts: str = "inputs"
     """What the columns of the maps are, such as "source words"."""
-    erasing: Erasing | None = None
+    ablation: Ablation | None = None
 
 
 @dataclass(frozen=True)
-class Trust:
+class Faithfulness:
     """How far to trust the attention of one output."""
 
     sentence: str
@@ -66,7 +66,7 @@ class Trust:
     """What is attended to, such as "source words"."""
     variation: float | None = None
     """Mean divergence between the attention of consecutive outputs: 0 where it never moves, 1 where it always does."""
-    erasing: Erasing | None = None
+    ablation: Ablation | None = None
     """Faithfulness: what erasing the attended part costs, beside a random one."""
     measured: str = ""
     """How right this model's attention is, where that was measured on a test set."""
@@ -76,31 +76,29 @@ class Trust:
         return asdict(self)
 
 
-def trust(model: System, given: Any, **options: Any) -> Trust:
+def faithfulness(model: System, given: Any, **options: Any) -> Faithfulness:
     """Measure how far the attention of a model explains what it answers for one input.
 
     `options` are those of the model's verb. The input is answered once more without some of its parts: by which parts,
-    each system decides, and `Trust.erasing.how` says it. All numbers are about this input alone.
+    each system decides, and `Faithfulness.ablation.method` says it. All numbers are about this input alone.
     """
     # What was attended to is needed here, whatever else is reported.
     checked = model.options({name: value for name, value in options.items() if name != "traces"})
     result = model.answer([given], checked)[0]
     find = registry.entry(model.kind).evidence
-    if find is None:
-        return Trust("This model has no attention, so there is nothing here to trust or to doubt.")
-    found: Evidence | None = find(model, given, checked, result)
+    found: Evidence | None = None if find is None else find(model, given, checked, result)
     if found is None:
-        return Trust("This model has no attention, so there is nothing here to trust or to doubt.")
+        return Faithfulness("This model has no attention, so there is nothing here to trust or to doubt.")
     measured = str(model.metrics.get(MEASURED, ""))
     rows = [row[~np.isnan(row)] for each in found.weights for row in np.asarray(each, dtype=np.float64)]
     rows = [row for row in rows if row.any()]
-    return Trust(
-        sentence=_sentence(found.erasing),
+    return Faithfulness(
+        sentence=_sentence(found.ablation),
         entropy=float(np.mean([entropy(row) for row in rows])) if rows else None,
         uniform_entropy=float(np.mean([np.log(len(row)) for row in rows])) if rows else None,
         parts=found.parts,
         variation=_variation(found.weights),
-        erasing=found.erasing,
+        ablation=found.ablation,
         measured=measured,
     )
 
@@ -112,10 +110,10 @@ def _variation(weights: list[Float[np.ndarray, "_ _"]]) -> float | None:
     return float(np.mean([map_variation(each) for each in maps])) if maps else None
 
 
-def _sentence(erasing: Erasing | None) -> str:
-    if erasing is None:
+def _sentence(ablation: Ablation | None) -> str:
+    if ablation is None:
         return "Whether the attention matters could not be measured for this input; take it as a hint, not as a reason."
-    attended, random = erasing.attended, erasing.random
+    attended, random = ablation.attended, ablation.random
     if max(abs(attended), abs(random)) < SMALL_DROP:
         return "Erasing what the attention points at hardly changes this output, and neither does a random part."
     if attended >= CLEAR_RATIO * max(random, SMALL_DROP):

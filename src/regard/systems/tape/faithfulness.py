@@ -11,17 +11,17 @@ from torch.nn import functional
 
 from regard.decoders.protocol import select
 from regard.layers.memory import INITIAL_CONTENT, MemoryState
+from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.tape.config import TapeOptions
 from regard.systems.tape.model import Tape, TuringMachine
 from regard.systems.tape.networks import TuringNetwork
-from regard.systems.trust import Erasing, Evidence
 from regard.worlds.tapes import Tapes
 
 MAX_STEPS, MAX_SLOTS = 60, 60
 """The first steps of an answer, and the slots with the most content, that are measured."""
 MIN_CONTENT = 1e-4
 """Mean square above which a slot counts as used."""
-HOW = (
+METHOD = (
     "Before each step of the answer, each slot of the memory that holds something is blanked in turn: the drop of the "
     "log-probability of the right bits in this step and the next without the slot that is read most, beside the mean "
     "over these slots."
@@ -34,8 +34,8 @@ def evidence(model: TuringMachine, sequence: Any, options: TapeOptions, result: 
         return None
     tape = model.tape_of(sequence, options)
     weights, effects = slot_effects(model.network, tape, slots=options.slots or None)
-    erasing = Erasing.from_effects([weights], [effects], unit="log-probability of two rows", how=HOW)
-    return Evidence([weights], "slots of the memory", erasing)
+    ablation = Ablation.from_effects([weights], [effects], unit="log-probability of two rows", method=METHOD)
+    return Evidence([weights], "slots of the memory", ablation)
 
 
 @torch.inference_mode()

@@ -7,14 +7,14 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.read.model import Reader, Reading
-from regard.systems.trust import Erasing, Evidence
 
 MAX_WORDS = 60
 """The first words of a text that are measured."""
 ROWS = 16
 """Sentences that are read together."""
-HOW = (
+METHOD = (
     "Each word in turn is erased, and the rest is read again. When a word has been read: the drop of the "
     "log-probability of the next one without the earlier word that is attended to most, beside the mean over all "
     "earlier words."
@@ -38,8 +38,8 @@ def evidence(model: Reader, text: Any, options: Any, result: Reading) -> Evidenc
     weights = weights[: len(words), : len(words)].copy()
     weights[ahead] = np.nan
     effects = word_effects(model, words)
-    erasing = Erasing.from_effects([weights], [effects], unit="log-probability of the next word", how=HOW)
-    return Evidence([weights], "earlier words", erasing)
+    ablation = Ablation.from_effects([weights], [effects], unit="log-probability of the next word", method=METHOD)
+    return Evidence([weights], "earlier words", ablation)
 
 
 @torch.inference_mode()

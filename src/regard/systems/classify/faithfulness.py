@@ -1,8 +1,9 @@
-"""A document classifier as the measures of faithfulness see it: which words matter, and what happens without them."""
+"""Whether the attention of a document classifier explains it: which words matter, and what happens without them."""
 
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from regard.data.documents import Document
 from regard.data.tokenizer import UNKNOWN
-from regard.errors import OptionError
 from regard.metrics.faithfulness import (
+    FRACTIONS,
     Agreement,
     Erasure,
     agreement,
@@ -23,13 +24,18 @@ from regard.metrics.faithfulness import (
 )
 from regard.metrics.intervals import bootstrap
 from regard.systems.classify.data import DocumentBatch, EncodedDocument
-from regard.systems.classify.model import DocumentClassifier, EncodedText
+from regard.systems.classify.model import Classification, DocumentClassifier, EncodedText
+from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.report import Measure
 
 MAX_BATCH_WORDS = 1 << 16
 """Words in a batch of documents of which some words are erased."""
 MAX_WORDS_LEFT_OUT = 400
 """Longest document for which each word is left out once."""
+METHOD = (
+    "The most attended {shares} % of the words are erased, and the text is classified again: the mean drop of the "
+    "probability, beside that for as many words chosen at random (comprehensiveness; DeYoung et al. 2020)."
+)
 
 
 class Explained:
@@ -39,8 +45,7 @@ class Explained:
         self, model: DocumentClassifier, document: Document | str, on_cpu: DocumentClassifier | None = None
     ) -> None:
         """`on_cpu` is `cpu_copy(model)`, to be given where many documents share it."""
-        if model.training:
-            raise OptionError("This DocumentClassifier is in training mode; call model.eval() first.")
+        model.check_mode()
         self._model, self._text = model, model.encode(document)
         self._on_cpu = on_cpu
         self.tokens = [word for sentence in self._text.words for word in sentence]
@@ -135,15 +140,36 @@ def cpu_copy(model: DocumentClassifier) -> DocumentClassifier:
     return model if model.device.type == "cpu" else copy.deepcopy(model).cpu()
 
 
+def evidence(model: DocumentClassifier, text: str | Document, options: Any, result: Classification) -> Evidence | None:
+    """The attention to words, and what erasing them costs; None for a model that pools without attention."""
+    if model.config.pool != "attention":
+        return None
+    explained = Explained(model, text)
+    weights = explained.attention()
+    ablation = None
+    if len(explained.tokens) > 1:
+        found = erasure(explained.predict, explained.tokens, weights)
+        shares = ", ".join(f"{100 * share:g}" for share in FRACTIONS)
+        ablation = Ablation(
+            found.comprehensiveness,
+            found.random_comprehensiveness,
+            unit=f"probability of {result.label}",
+            method=METHOD.format(shares=shares),
+        )
+    return Evidence([weights[None]], "words", ablation)
+
+
 @dataclass(frozen=True)
-class Faithfulness:
+class FaithfulnessScores:
     """Scores of faithfulness, averaged over documents, and what they say in one sentence."""
 
     scores: dict[str, Measure]
     sentence: str
 
 
-def faithfulness(model: DocumentClassifier, documents: Sequence[Document], *, shuffles: int = 100) -> Faithfulness:
+def measure_faithfulness(
+    model: DocumentClassifier, documents: Sequence[Document], *, shuffles: int = 100
+) -> FaithfulnessScores:
     """Measure on some documents whether the attention explains the predictions."""
     erased: list[Erasure] = []
     by_gradient: list[Erasure] = []
@@ -177,7 +203,7 @@ def faithfulness(model: DocumentClassifier, documents: Sequence[Document], *, sh
         "tau with leave-one-out": "Kendall's tau of attention and the drop without each word",
     }
     scores = {name: interval(each, notes.get(name, "")) for name, each in values.items() if each}
-    return Faithfulness(scores, verdict(erased))
+    return FaithfulnessScores(scores, verdict(erased))
 
 
 def interval(values: Sequence[float], note: str = "") -> Measure:

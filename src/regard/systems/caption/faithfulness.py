@@ -12,13 +12,13 @@ from regard.data.tokenizer import START
 from regard.encoders.encoded import Encoded
 from regard.metrics.faithfulness import top_mask
 from regard.systems.caption.model import Caption, Captioner
-from regard.systems.trust import Erasing, Evidence
+from regard.systems.faithfulness import Ablation, Evidence
 
 FRACTIONS = (0.1, 0.25, 0.5)
 """Shares of the cells that are hidden: neighbours see much of the same, so that one cell alone never matters."""
 DRAWS = 8
 """Random choices of cells for each share."""
-HOW = (
+METHOD = (
     "For each word of the caption, the {shares} % of the cells that it attends to most are hidden from the model, and "
     "the caption is scored again: the mean drop of the log-probability of the word, beside that for as many cells "
     "chosen at random."
@@ -36,8 +36,8 @@ def evidence(model: Captioner, image: ImageInput, options: Any, result: Caption)
     scores, weights = score(model, encoded, tokens, np.ones((1, encoded.states.shape[1]), dtype=bool))
     attended, random = hidden_drops(model, encoded, tokens, scores[0], weights)
     shares = ", ".join(f"{100 * share:g}" for share in FRACTIONS)
-    erasing = Erasing(attended, random, unit="log-probability of a word", how=HOW.format(shares=shares))
-    return Evidence([weights], "cells of the image", erasing)
+    ablation = Ablation(attended, random, unit="log-probability of a word", method=METHOD.format(shares=shares))
+    return Evidence([weights], "cells of the image", ablation)
 
 
 @torch.inference_mode()

@@ -1,0 +1,15 @@
+"""What the configs of all systems share; like them, this imports no torch."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.config import Checked
+
+
+@dataclass(frozen=True)
+class Options(Checked):
+    """Options of every verb: what to report."""
+
+    traces: Literal["main", "all", "none"] = "main"
+    """Attention to report: one map of what was attended to; every layer and head, where a model has several; or
+    nothing."""
