@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 import pytest
 import torch
+from helpers.signatures import without_checks
 from jaxtyping import install_import_hook
-from signatures import without_checks
 
 # Workers share the cores, and the tensors here are small.
 torch.set_num_threads(1)

@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import damage
 import pytest
-from abuse_table import MT, TABLE, WRONG_OPTIONS, Slot, cases, fill_shelf
-from command_line import Done, regard
-from damage import READ, REFUSED
-from fuzzing import SECONDS
+from helpers import damage
+from helpers.abuse import MT, TABLE, WRONG_OPTIONS, Slot, cases, fill_shelf
+from helpers.command_line import Done, regard
+from helpers.damage import READ, REFUSED
+from helpers.fuzzing import SECONDS
 
 from regard.cli import build_app
 from regard.data import text

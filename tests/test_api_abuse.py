@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from document_models import small_document_classifier
-from small_models import small_captioner, small_classifier, small_translator
-from small_readers import small_reader
+from helpers.document_models import small_document_classifier
+from helpers.models import small_captioner, small_classifier, small_translator
+from helpers.readers import small_reader
 
 import regard
 from regard import Attention, MultiHead, Search, Trace, align, attend, mask, score, viewing

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import write_lines
-from small_models import small_translator
+from helpers.command_line import write_lines
+from helpers.models import small_translator
 
 import regard
 

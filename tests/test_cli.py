@@ -10,9 +10,9 @@ from inspect import signature
 
 import numpy as np
 import pytest
-from command_line import refused, regard, write_lines
-from small_models import small_translator
-from small_traces import caption, document, translation
+from helpers.command_line import refused, regard, write_lines
+from helpers.models import small_translator
+from helpers.traces import caption, document, translation
 
 import regard as library
 from regard.cli.view import view as view_command

@@ -4,9 +4,9 @@ import io
 
 import pytest
 import torch
+from helpers.readers import small_reader
 from PIL import Image
 from rich.console import Console
-from small_readers import small_reader
 
 from regard.data.images import open_image
 from regard.data.tokenizer import Tokenizer

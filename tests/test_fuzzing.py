@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from document_models import small_document_classifier
-from file_makers import idx, image_bytes, lines, npz, tar, zipped
-from fuzzing import BOUNDED, Parser, repeat
+from helpers.document_models import small_document_classifier
+from helpers.files import idx, image_bytes, lines, npz, tar, zipped
+from helpers.fuzzing import BOUNDED, Parser, repeat
+from helpers.models import TEXTS, small_captioner, small_classifier, small_translator
+from helpers.readers import small_reader
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from rich.console import Console
-from small_models import TEXTS, small_captioner, small_classifier, small_translator
-from small_readers import small_reader
 
 import regard
 from regard.data.alignments import read_gold, read_links

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-import command_line
 import pytest
+from helpers import command_line
 
 import regard
 

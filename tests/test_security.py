@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from command_line import refused
-from file_makers import image_bytes, npz, tar, zipped
+from helpers.command_line import refused
+from helpers.files import image_bytes, npz, tar, zipped
+from helpers.models import small_translator
 from PIL import Image
-from small_models import small_translator
 
 import regard
 from regard import Trace

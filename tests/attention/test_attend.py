@@ -5,7 +5,18 @@ import math
 
 import pytest
 import torch
-from catalogue import KEY_DIM, MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PAIRS, QUERY_DIM, VALUE_DIM, inputs, make
+from helpers.attention import (
+    KEY_DIM,
+    MAKE_ALIGN,
+    MAKE_SCORE,
+    NUM_KEYS,
+    NUM_QUERIES,
+    PAIRS,
+    QUERY_DIM,
+    VALUE_DIM,
+    inputs,
+    make,
+)
 from torch import nn
 from torch.nn import functional
 

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from catalogue import KEY_DIM, NUM_KEYS, NUM_QUERIES, QUERY_DIM, SAME_SIZE, inputs, make
-from signatures import check_gradients
+from helpers.attention import KEY_DIM, NUM_KEYS, NUM_QUERIES, QUERY_DIM, SAME_SIZE, inputs, make
+from helpers.signatures import check_gradients
 from torch import nn
 
 from regard import Attention, align, mask, score

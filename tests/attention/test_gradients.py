@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from catalogue import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PAIRS, inputs, make
-from signatures import check_gradients
+from helpers.attention import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PAIRS, inputs, make
+from helpers.signatures import check_gradients
 from torch import nn
 
 from regard import attend

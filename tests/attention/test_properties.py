@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from catalogue import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PAIRS, QUERY_DIM, inputs, make
+from helpers.attention import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PAIRS, QUERY_DIM, inputs, make
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from catalogue import KEY_DIM, MAKE_SCORE, QUERY_DIM, SAME_SIZE, inputs
+from helpers.attention import KEY_DIM, MAKE_SCORE, QUERY_DIM, SAME_SIZE, inputs
 from torch.nn import functional
 
 from regard import attend, score

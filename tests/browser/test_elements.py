@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from browser.accessibility import serious_faults
 from browser.showing import set_options, settle, show, shown_numbers, texts
+from helpers.traces import EVERY_KIND, caption, document, glimpses, hostile, persian, reading, tape, translation
 from PIL import Image
-from small_traces import EVERY_KIND, caption, document, glimpses, hostile, persian, reading, tape, translation
 
 from regard.metrics.alignment import merge_subwords
 from regard.trace import Series, Trace

@@ -2,7 +2,7 @@
 
 import pytest
 from browser.showing import settle, show, shown_numbers
-from small_traces import large
+from helpers.traces import large
 
 LONGEST_TASK_MS = 200
 SCROLL = """async (box) => {

@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from browser.showing import html_of, settle
+from helpers.traces import caption, document, translation
 from nbconvert import HTMLExporter
-from small_traces import caption, document, translation
 
 import regard
 from regard.viewing.page import component, module_names, module_text, notebook_output, script

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from browser.showing import saved, saved_trace, set_options, settle, show
+from helpers.traces import EVERY_KIND, hostile, large, translation
 from PIL import Image
-from small_traces import EVERY_KIND, hostile, large, translation
 
 from regard.trace import Trace
 

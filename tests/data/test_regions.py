@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from command_line import write_lines
+from helpers.command_line import write_lines
 
 from regard.data.regions import Phrase, cover, image_key, read_regions
 from regard.errors import DataError

@@ -1,7 +1,7 @@
 """Word links as text."""
 
 import pytest
-from command_line import write_lines
+from helpers.command_line import write_lines
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import torch
-from systems_small import HIDDEN, VOCABULARY, make, sources
+from helpers.decoders import HIDDEN, VOCABULARY, make, sources
 
 
 def test_the_sentinel_is_one_more_key_of_the_softmax():

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 import torch
-from systems_small import HIDDEN, VOCABULARY, make
+from helpers.decoders import HIDDEN, VOCABULARY, make
 
 from regard.attention.mask import padding
 from regard.encoders.encoded import Encoded

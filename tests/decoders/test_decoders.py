@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from systems_small import MAKE_DECODER, VOCABULARY, WITHOUT_ATTENTION, make, sources
+from helpers.decoders import MAKE_DECODER, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
 from regard.decoders.protocol import select
 from regard.errors import OptionError

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small_models import photograph, small_captioner, small_classifier
+from helpers.models import photograph, small_captioner, small_classifier
 
 from regard.encoders.feature_maps import feature_maps
 from regard.encoders.image import SmallVGG

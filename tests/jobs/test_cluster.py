@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from job_predictors import DieOnce, Upper
+from helpers.jobs import DieOnce, Upper
 
 from regard.jobs.inputs import find_inputs
 from regard.jobs.worker import Job

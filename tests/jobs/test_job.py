@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from job_predictors import DieAlways, DieOnce, Refuse, Upper, fail
+from helpers.jobs import DieAlways, DieOnce, Refuse, Upper, fail
 
 from regard.errors import DataError, WorkerError
 from regard.jobs.inputs import find_inputs

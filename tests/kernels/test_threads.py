@@ -7,7 +7,7 @@ import threading
 
 import pytest
 import torch
-from systems_small import END, PAD, START, make, sources
+from helpers.decoders import END, PAD, START, make, sources
 
 from regard.kernels.threads import SMALL, threads_for
 from regard.search.hypothesis import Rules

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from small_models import small_translator
+from helpers.models import small_translator
 
 from regard.decoders.protocol import Decoder, Step
 from regard.errors import OptionError

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from systems_small import END, MAKE_DECODER, PAD, START, VOCABULARY, WITHOUT_ATTENTION, make, sources
+from helpers.decoders import END, MAKE_DECODER, PAD, START, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
 from regard.decoders.protocol import Decoder, Step
 from regard.encoders.encoded import Encoded

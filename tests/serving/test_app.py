@@ -183,7 +183,7 @@ def test_models_are_unloaded_when_memory_runs_short():
 
 
 def test_a_model_folder_is_served_under_its_name(tmp_path):
-    from small_models import small_translator
+    from helpers.models import small_translator
 
     scores = {"test_bleu": 12.34, "test_sentences": 1500, "test_signature": "tok:13a"}
     small_translator().save(tmp_path / "mine", metrics=scores, card="# mine\n\nA to B.\n\n- more")
@@ -209,7 +209,7 @@ def test_a_model_folder_is_served_under_its_name(tmp_path):
 
 
 def test_two_folders_of_the_same_name_are_refused(tmp_path):
-    from small_models import small_translator
+    from helpers.models import small_translator
 
     folders = [str(tmp_path / run / "model") for run in ("first", "second")]
     for folder in folders:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from small_models import TEXTS, small_translator
+from helpers.models import TEXTS, small_translator
 
 from regard.errors import OptionError
 from regard.serving.batching import STOPPED, Batcher

@@ -13,8 +13,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 
-import command_line
 import pytest
+from helpers import command_line
 
 SECONDS = float(os.environ.get("REGARD_SOAK_SECONDS", "15"))
 CLIENTS = 64

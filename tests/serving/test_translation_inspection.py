@@ -1,7 +1,7 @@
 """The routes of the Translate page: the numbers are those of the plain functions."""
 
 import pytest
-from small_models import TRANSFORMER, small_translator
+from helpers.models import TRANSFORMER, small_translator
 from starlette.testclient import TestClient
 
 import regard

@@ -18,8 +18,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from many_calls import growth
-from system_cases import KINDS, fresh_text, load, shipped_case
+from helpers.memory import growth
+from helpers.systems import KINDS, fresh_text, load, shipped_case
 
 from regard.systems.translate.alignment import align_pairs
 

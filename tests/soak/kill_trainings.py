@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from killed_runs import read_losses, run_and_kill, run_to_the_end
-from small_runs import SYSTEMS, comparable
+from helpers.killed_runs import read_losses, run_and_kill, run_to_the_end
+from helpers.runs import SYSTEMS, comparable
 
 from regard.files import checksum
 

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import torch
-from small_recipes import small_version
+from helpers.recipes import small_version
 
 from regard.config import fields_of
 from regard.files import checksum

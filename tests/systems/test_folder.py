@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.models import TEXTS, small_captioner, small_classifier, small_translator
 from safetensors.torch import load_file, save_file
-from small_models import TEXTS, small_captioner, small_classifier, small_translator
 
 from regard import load
 from regard.data.tokenizer import Tokenizer

@@ -4,11 +4,11 @@ import gzip
 import json
 
 import pytest
-from command_line import refused, regard, write_lines
-from document_models import small_document_classifier
+from helpers.command_line import refused, regard, write_lines
+from helpers.document_models import small_document_classifier
+from helpers.models import TEXTS, small_captioner, small_classifier, small_translator
+from helpers.readers import small_reader
 from PIL import Image
-from small_models import TEXTS, small_captioner, small_classifier, small_translator
-from small_readers import small_reader
 
 from regard.jobs import job
 from regard.jobs.worker import Worker

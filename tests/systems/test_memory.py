@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from many_calls import growth
-from system_cases import KINDS, fresh_text, small_case
+from helpers.memory import growth
+from helpers.systems import KINDS, fresh_text, small_case
 
 from regard.systems.translate.alignment import align_pairs
 

@@ -4,7 +4,7 @@ import lzma
 import sys
 
 import pytest
-from command_line import regard, write_lines
+from helpers.command_line import regard, write_lines
 
 from regard.errors import RegardWarning
 from regard.systems.output import read_texts, warn_of_files

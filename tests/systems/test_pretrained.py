@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from small_models import small_translator
+from helpers.models import small_translator
 
 from regard import load
 from regard.errors import ModelError, OptionError

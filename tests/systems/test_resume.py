@@ -10,9 +10,9 @@ import time
 
 import pytest
 import torch
-from command_line import refused, regard
-from small_models import small_translator
-from small_runs import same_parameters, small_recipe
+from helpers.command_line import refused, regard
+from helpers.models import small_translator
+from helpers.runs import same_parameters, small_recipe
 
 from regard.errors import DataError, OptionError, RegardWarning
 from regard.files import checksum, locked

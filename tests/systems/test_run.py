@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 import torch
-from command_line import write_lines
-from small_models import TEXTS, TRANSFORMER, small_captioner, small_translator
+from helpers.command_line import write_lines
+from helpers.models import TEXTS, TRANSFORMER, small_captioner, small_translator
 
 import regard
 from regard.data.tokenizer import Tokenizer

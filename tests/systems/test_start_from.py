@@ -5,7 +5,7 @@ import signal
 
 import pytest
 import torch
-from small_models import small_captioner, small_classifier, small_translator
+from helpers.models import small_captioner, small_classifier, small_translator
 
 import regard
 from regard.errors import ModelError, OptionError

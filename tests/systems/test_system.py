@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import small_translator
-from system_cases import KINDS, Case, shipped_case, small_case
+from helpers.models import small_translator
+from helpers.systems import KINDS, Case, shipped_case, small_case
 
 import regard
 from regard.config import Checked, fields_of

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from killed_runs import PROCESSES, command_with_limit
-from small_runs import same_parameters, small_recipe
+from helpers.killed_runs import PROCESSES, command_with_limit
+from helpers.runs import same_parameters, small_recipe
 
 from regard.errors import DataError, RegardWarning, TrainingError
 from regard.systems.run import train

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from command_line import regard
-from small_runs import small_recipe, watch_losses
+from helpers.command_line import regard
+from helpers.runs import small_recipe, watch_losses
 
 from regard.data.batches import CostBatches
 from regard.errors import TrainingError

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from killed_runs import read_losses, run_and_kill, run_to_the_end
-from small_runs import comparable
+from helpers.killed_runs import read_losses, run_and_kill, run_to_the_end
+from helpers.runs import comparable
 
 from regard.files import checksum
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.runs import small_recipe, watch_losses
 from lightning.pytorch.utilities import rank_zero_only
-from small_runs import small_recipe, watch_losses
 
 from regard.systems.run import train
 from regard.training.checkpoint_files import read_checkpoint, step_files
@@ -20,7 +20,7 @@ from regard.training.divergence import StopWhenDiverged
 from regard.training.recipes import recipe_toml
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
-SCRIPT = Path(__file__).parent.parent / "joint_run.py"
+SCRIPT = Path(__file__).parent.parent / "helpers" / "joint_run.py"
 STEPS = 10
 
 

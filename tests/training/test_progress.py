@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import lightning.pytorch as lightning
 import pytest
 import torch
+from helpers.runs import small_recipe, watch_losses
 from rich.console import Console
-from small_runs import small_recipe, watch_losses
 from torch import nn
 
 from regard.systems.run import train

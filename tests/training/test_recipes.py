@@ -1,7 +1,7 @@
 """Recipes: read from files, checked against their system, and written so that they can be read again."""
 
 import pytest
-from small_recipes import small_version
+from helpers.recipes import small_version
 
 from regard.config import fields_of, parse_values
 from regard.errors import DataError, OptionError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_runs import SYSTEMS, comparable, same_parameters, small_recipe, watch_losses
+from helpers.runs import SYSTEMS, comparable, same_parameters, small_recipe, watch_losses
 
 from regard.errors import OptionError
 from regard.files import checksum
@@ -77,7 +77,7 @@ ANOTHER = """
 import sys
 from pathlib import Path
 import torch
-from small_runs import SYSTEMS, small_recipe
+from helpers.runs import SYSTEMS, small_recipe
 from regard.files import checksum
 from regard.systems.run import train
 

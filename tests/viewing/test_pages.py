@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from small_traces import EVERY_KIND, HOSTILE, caption, hostile, large, persian, translation
+from helpers.traces import EVERY_KIND, HOSTILE, caption, hostile, large, persian, translation
 
 from regard import Trace, view
 from regard.viewing.page import script, script_json

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from helpers.traces import rows, tape, translation
 from PIL import Image
 from rich.console import Console
-from small_traces import rows, tape, translation
 
 from regard import Trace, viewing
 from regard.errors import OptionError

@@ -4,9 +4,9 @@ import json
 
 import pytest
 import torch
-from command_line import refused, regard, write_lines
+from helpers.command_line import refused, regard, write_lines
+from helpers.models import small_captioner
 from PIL import Image
-from small_models import small_captioner
 
 from regard.data.tokenizer import END
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 import torch
-from command_line import write_lines
+from helpers.command_line import write_lines
+from helpers.models import small_captioner
 from PIL import Image
-from small_models import small_captioner
 
 import regard
 from regard.data.captions import read_captions

@@ -1,8 +1,8 @@
 """The best and the worst captions of a test set: graded, sampled by grade, and explained where that fails."""
 
 import pytest
+from helpers.models import small_captioner
 from PIL import Image
-from small_models import small_captioner
 
 from regard.data.images import ImageReport, Images
 from regard.errors import DataError, OptionError

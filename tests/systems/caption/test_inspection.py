@@ -6,8 +6,8 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from helpers.models import photograph, small_captioner
 from PIL import Image
-from small_models import photograph, small_captioner
 
 import regard
 from regard.data.tokenizer import END

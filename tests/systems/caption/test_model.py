@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small_models import photograph, small_captioner
+from helpers.models import photograph, small_captioner
 
 from regard import load, view
 from regard.data.tokenizer import END

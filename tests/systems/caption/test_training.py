@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 import torch
-from small_runs import comparable, same_parameters
+from helpers.runs import comparable, same_parameters
 
 from regard.search.options import Search
 from regard.systems.caption.model import Captioner

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from command_line import refused, regard
-from document_models import small_document_classifier
+from helpers.command_line import refused, regard
+from helpers.document_models import small_document_classifier
 
 TEXT = "The film was fine. I loved it!"
 

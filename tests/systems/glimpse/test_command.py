@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from command_line import refused, regard, write_lines
+from helpers.command_line import refused, regard, write_lines
 from PIL import Image, ImageDraw
 
 from regard.systems.glimpse.config import GlimpsesConfig

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from command_line import refused, regard
-from small_readers import PAIRS, TEXTS, small_reader
+from helpers.command_line import refused, regard
+from helpers.readers import PAIRS, TEXTS, small_reader
 
 
 @pytest.fixture(scope="module")

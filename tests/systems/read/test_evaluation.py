@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.readers import PAIRS, TEXTS, small_reader
 from jaxtyping import config
-from small_readers import PAIRS, TEXTS, small_reader
 
 import regard
 from regard.errors import OptionError

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from small_readers import KINDS, PAIRS, TEXTS, small_reader
+from helpers.readers import KINDS, PAIRS, TEXTS, small_reader
 
 import regard
 from regard.data.vocabulary import Vocabulary

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from command_line import refused, regard, write_lines
+from helpers.command_line import refused, regard, write_lines
+from helpers.models import photograph, small_classifier
 from PIL import Image, ImageDraw
-from small_models import photograph, small_classifier
 
 
 @pytest.fixture

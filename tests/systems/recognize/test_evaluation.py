@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from small_models import photograph, small_classifier
+from helpers.models import photograph, small_classifier
 
 import regard
 from regard.errors import DataError, OptionError

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 import torch
+from helpers.models import photograph
 from PIL import Image, ImageDraw, ImageFont
-from small_models import photograph
 
 from regard import load
 from regard.encoders import image_networks

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from small_models import TRANSFORMER, small_translator
+from helpers.models import TRANSFORMER, small_translator
 
 from regard.data.tokenizer import Tokenizer
 from regard.errors import OptionError

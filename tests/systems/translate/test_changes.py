@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small_models import TEXTS, TRANSFORMER, small_translator
+from helpers.models import TEXTS, TRANSFORMER, small_translator
 
 from regard.attention.heads import MultiHead
 from regard.errors import OptionError

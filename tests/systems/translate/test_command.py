@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from command_line import refused, regard, write_lines
-from small_models import TEXTS, TRANSFORMER, small_translator
+from helpers.command_line import refused, regard, write_lines
+from helpers.models import TEXTS, TRANSFORMER, small_translator
 
 TWO = ["A dog is running.", "Good night."]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_models import TEXTS, TRANSFORMER, small_translator
+from helpers.models import TEXTS, TRANSFORMER, small_translator
 
 from regard.errors import OptionError
 from regard.metrics.alignment import GoldAlignment

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 import torch
-from command_line import refused, regard, write_lines
-from small_models import TRANSFORMER, small_translator
+from helpers.command_line import refused, regard, write_lines
+from helpers.models import TRANSFORMER, small_translator
 
 from regard.data.alignments import format_links, read_links
 from regard.data.tokenizer import Tokenizer

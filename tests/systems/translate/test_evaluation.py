@@ -5,8 +5,8 @@ import math
 
 import pytest
 import torch
-from command_line import write_lines
-from small_models import small_translator
+from helpers.command_line import write_lines
+from helpers.models import small_translator
 
 import regard
 from regard.data.tokenizer import END, START, Tokenizer

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small_models import TEXTS, TRANSFORMER, small_translator
+from helpers.models import TEXTS, TRANSFORMER, small_translator
 
 from regard.data.tokenizer import END, START, Tokenizer
 from regard.decoders.protocol import select

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from small_models import TEXTS, TRANSFORMER, small_translator
+from helpers.models import TEXTS, TRANSFORMER, small_translator
 
 from regard.attention.heads import MultiHead
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from helpers.models import TEXTS, TRANSFORMER, small_translator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_models import TEXTS, TRANSFORMER, small_translator
 
 import regard
 from regard.data.text import well_formed

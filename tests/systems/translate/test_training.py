@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 import torch
-from command_line import write_lines
+from helpers.command_line import write_lines
 
 from regard.data.batches import CostBatches
 from regard.data.corpus import Corpus

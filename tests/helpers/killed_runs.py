@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["small_runs", "regard.training.run", "regard.systems.resume", "regard.cli"])
+PROCESSES.set_forkserver_preload(["helpers.runs", "regard.training.run", "regard.systems.resume", "regard.cli"])
 SLOW = 0.05
 """Seconds that a checkpoint takes to be flushed, so that a process can be killed meanwhile."""
 
@@ -17,9 +17,9 @@ SLOW = 0.05
 def train_small(kind: str, data: Path, out: Path, losses: Path, slow: float = 0.0) -> None:
     """Train, or go on, and write the loss of each update to a file; what a process does until it is killed."""
     import torch
-    from small_runs import small_recipe, watch_losses
 
     import regard.files
+    from helpers.runs import small_recipe, watch_losses
     from regard.systems.run import train
     from regard.training.divergence import StopWhenDiverged
 

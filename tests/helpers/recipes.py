@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from small_runs import WORDS, small_recipe
 
+from helpers.runs import WORDS, small_recipe
 from regard.systems.run import read_recipe
 from regard.training.recipes import Recipe
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from file_makers import image_bytes, zipped
 from PIL import Image
 from safetensors.numpy import save_file
+
+from helpers.files import image_bytes, zipped
 
 REFUSED, READ = 2, 0
 MAX_LINE, MAX_FILE = 2**16, 2**18

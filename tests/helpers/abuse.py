@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import damage
 import numpy as np
-from damage import READ, Damage
-from document_models import small_document_classifier
-from file_makers import idx, image_bytes, lines, zipped
-from small_models import small_captioner, small_classifier, small_translator
-from small_readers import small_reader
 
+from helpers import damage
+from helpers.damage import READ, Damage
+from helpers.document_models import small_document_classifier
+from helpers.files import idx, image_bytes, lines, zipped
+from helpers.models import small_captioner, small_classifier, small_translator
+from helpers.readers import small_reader
 from regard.systems.pretrained import PRETRAINED
 from regard.trace import Trace
 

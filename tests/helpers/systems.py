@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from small_models import TEXTS, photograph, small_captioner, small_classifier, small_translator
 
 import regard
+from helpers.models import TEXTS, photograph, small_captioner, small_classifier, small_translator
 from regard.data.tokenizer import Tokenizer
 from regard.systems.pretrained import pretrained_models
 from regard.systems.system import System

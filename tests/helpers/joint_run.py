@@ -1,4 +1,4 @@
-"""A small training in several processes, watched: `python joint_run.py RECIPE OUT DEVICES NODES KILL_AT`.
+"""A small training in several processes, watched: `python tests/helpers/joint_run.py RECIPE OUT DEVICES NODES KILL_AT`.
 
 Writes which examples each process took into OUT.examples, and the loss of each update into OUT.losses. The last process
 is killed after KILL_AT updates, if that is not 0.

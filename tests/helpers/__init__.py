@@ -1,0 +1,1 @@
+"""What several tests share: small models, data, trainings and traces, and files that are damaged."""
