@@ -6,7 +6,6 @@ import io
 import lzma
 import os
 import re
-import struct
 import unicodedata
 import zipfile
 import zlib
@@ -217,11 +216,8 @@ def _locate(path: Path) -> _Place:
 
 def find_members(archive: Path) -> list[str]:
     """List the files in a zip archive."""
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            return [name for name in opened.namelist() if not name.endswith("/")]
-    except (*_UNREADABLE, ValueError, struct.error) as error:
-        raise DataError(f"{archive} cannot be read as a zip archive: {error}. Download it again.") from error
+    with reading(archive, "cannot be read as a zip archive"), zipfile.ZipFile(archive) as opened:
+        return [name for name in opened.namelist() if not name.endswith("/")]
 
 
 def _only_member(archive: Path) -> str:
