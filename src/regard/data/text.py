@@ -75,14 +75,16 @@ def parsed(path: str | os.PathLike[str], parse: Callable[[str], T], expected: st
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str], what: str = "cannot be read") -> Iterator[None]:
+def reading(
+    path: str | os.PathLike[str], what: str = "cannot be read", advice: str = "Download it again."
+) -> Iterator[None]:
     """Turn what a library raises about a damaged file, which may be nearly anything, into a DataError with its name."""
     try:
         yield
     except RegardError:
         raise
     except Exception as error:
-        raise DataError(f"{path} {what}: {error}. Download it again.") from error
+        raise DataError(f"{path} {what}: {error}. {advice}") from error
 
 
 def decode_lines(stream: ByteStream, name: str) -> Iterator[str]:
