@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 
 import pytest
+from helpers import traces
 from helpers.printing import printed
-from helpers.traces import EVERY_KIND, hostile, persian
 from rich.cells import cell_len
 
 from regard import Trace, view
@@ -17,7 +17,7 @@ from regard.viewing.reading import ReadingView
 from regard.viewing.tape import TapeView
 from regard.viewing.view import View, view_class
 
-KINDS = {make.__name__: make for make in (*EVERY_KIND.values(), hostile, persian)}
+KINDS = {**traces.KINDS, "hostile": traces.hostile, "persian": traces.persian}
 VIEWS = {
     "caption": ImageView, "document": DocumentView, "glimpses": GlimpsesView, "reading": ReadingView, "tape": TapeView,
     "text": View, "translation": View, "a kind without a view": View, "../caption": View,
