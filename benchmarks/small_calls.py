@@ -5,7 +5,6 @@ times are those of the fastest blocks, which other work on the machine disturbs 
 """
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable
 
@@ -26,14 +25,27 @@ def rows(batch: int, length: int) -> list[Row]:
     fused = functional.scaled_dot_product_attention
     theirs = nn.MultiheadAttention(NUM_HEADS * DIM, NUM_HEADS, batch_first=True)
     ours, x = MultiHead.from_torch(theirs), torch.randn(batch, length, NUM_HEADS * DIM)
+    few, words = query[:, 0, :4], key[:, 0]  # without heads
     return [
         ("attend", lambda: attend(query, key, value).context, lambda: fused(query, key, value)),
-        ("attend, dot", lambda: attend(query, key, value, score=score.dot).context,
-         lambda: fused(query, key, value, scale=1.0)),
-        ("attend, padding mask", lambda: attend(query, key, value, mask=padding).context,
-         lambda: fused(query, key, value, padding)),
+        (
+            "attend, dot",
+            lambda: attend(query, key, value, score=score.dot).context,
+            lambda: fused(query, key, value, scale=1.0),
+        ),
+        (
+            "attend, padding mask",
+            lambda: attend(query, key, value, mask=padding).context,
+            lambda: fused(query, key, value, padding),
+        ),
+        ("attend, 4 queries, no heads", lambda: attend(few, words).context, lambda: fused(few, words, words)),
+        (
+            "the same, torch with an axis for heads",
+            lambda: attend(few, words).context[:, None],
+            lambda: fused(few[:, None], words[:, None], words[:, None]),
+        ),
         ("MultiHead, self", lambda: ours(x).context, lambda: theirs(x, x, x, need_weights=False)[0]),
-    ]  # fmt: skip
+    ]
 
 
 def seconds(function: Callable[[], Tensor], calls: int) -> float:
@@ -47,18 +59,18 @@ def seconds(function: Callable[[], Tensor], calls: int) -> float:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=60, help="blocks of calls of each function")
-    parser.add_argument("--calls", type=int, default=100, help="calls in a block")
+    parser.add_argument("--blocks", type=int, default=400, help="blocks of calls of each function")
+    parser.add_argument("--calls", type=int, default=40, help="calls in a block")
     options = parser.parse_args()
-    print("| batch x heads x queries x features | call | regard, µs | torch, µs | ratio |\n|---|---|---|---|---|")
+    print("| batch x heads x keys x features | call | regard, µs | torch, µs | ratio |\n|---|---|---|---|---|")
     for batch, length in ((1, 16), (1, 64), (8, 16)):
         for name, ours, theirs in rows(batch, length):
             torch.testing.assert_close(ours(), theirs())
             with torch.no_grad():
-                pairs = [(seconds(ours, options.calls), seconds(theirs, options.calls)) for _ in range(options.blocks)]
-            regard, torchs = (statistics.median(pair[side] for pair in pairs) * 1e6 for side in (0, 1))
-            ratio = statistics.median(mine / other for mine, other in pairs)
-            print(f"| {batch} x {NUM_HEADS} x {length} x {DIM} | {name} | {regard:.1f} | {torchs:.1f} | {ratio:.2f} |")
+                blocks = [[seconds(each, options.calls) for each in (ours, theirs)] for _ in range(options.blocks)]
+            regard, torchs = (min(times) * 1e6 for times in zip(*blocks, strict=True))
+            sizes = f"{batch} x {NUM_HEADS} x {length} x {DIM}"
+            print(f"| {sizes} | {name} | {regard:.1f} | {torchs:.1f} | {regard / torchs:.2f} |")
 
 
 if __name__ == "__main__":

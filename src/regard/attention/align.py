@@ -17,7 +17,6 @@ from torch.nn import functional
 
 from regard.attention.mask import unpadded_length
 from regard.errors import OptionError, ShapeError
-from regard.extras import require
 from regard.kernels.numerics import masked_softmax, take_rows, widen
 
 __all__ = [
@@ -245,21 +244,28 @@ class Uniform(Align):
 
 
 class Sparsemax(Align):
-    """Projection of the logits onto the simplex, which gives most keys exactly 0 (Martins and Astudillo 2016).
-
-    Requires the package entmax: pip install 'regard[sparse]'.
-    """
+    """Projection of the logits onto the simplex, which gives most keys exactly 0 (Martins and Astudillo 2016)."""
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute sparsemax over the allowed keys."""
-        sparsemax = require("Sparsemax", "entmax").sparsemax
         closed = logits == -math.inf
         closed = closed if allowed is None else closed | ~allowed
         # Sparsemax is invariant to adding a constant to all logits, and a key 2 below the best gets exactly 0.
         best = logits.detach().masked_fill(closed, -math.inf).amax(-1, keepdim=True)
         below = (logits - torch.where(best > -math.inf, best, 0)).masked_fill(closed, -2)
-        weights: Tensor = sparsemax(below, dim=-1)
-        return Focus(weights.masked_fill(closed, 0))
+        return Focus(project_onto_simplex(below).masked_fill(closed, 0))
+
+
+def project_onto_simplex(logits: Logits) -> Logits:
+    """Compute max(logits - threshold, 0) with the threshold at which the sum is 1 (algorithm 1 of the paper).
+
+    With the logits in falling order, 1 + k z_k > z_1 + ... + z_k holds for the k keys that get a weight.
+    """
+    ordered = logits.sort(-1, descending=True).values
+    excess = ordered.cumsum(-1) - 1
+    ranks = torch.arange(1, logits.shape[-1] + 1, device=logits.device)
+    support = (ranks * ordered > excess).sum(-1, keepdim=True).clamp_min(1)  # at least 1 where logits are NaN
+    return torch.relu(logits - excess.gather(-1, support - 1) / support)
 
 
 class Hard(Align):

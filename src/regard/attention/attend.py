@@ -180,8 +180,8 @@ def read(
     projected = score.project_query(query)
     own = 3 if grouped else 2  # the last axes of each, which do not broadcast
     lead = query.shape[:-own]
-    if keys.shape[:-own] != lead or values.shape[:-own] != lead:
-        lead = torch.broadcast_shapes(lead, keys.shape[:-own], values.shape[:-own])
+    if grouped or keys.shape[:-2] != lead or values.shape[:-2] != lead:
+        lead = checks.broadcast_lead(query, keys, values, own)
         query, projected, keys, values = (
             part.expand(*lead, *part.shape[-own:]) for part in (query, projected, keys, values)
         )

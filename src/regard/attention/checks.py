@@ -29,14 +29,14 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
         _check_own(score, "key", key)
     if value is None:
         return
-    _check_part("value", value, is_floating=True)
+    if not _is_like(value, key) or value.ndim < 2 or score.compares_codes:
+        _check_part("value", value, is_floating=True)
+        check_alike("key", key, "value", value, dtypes=not score.compares_codes)
     if key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"There must be one value per key: the key {tuple(key.shape)} has {key.shape[-2]}, the value "
             f"{tuple(value.shape)} has {value.shape[-2]}, along the second to last axis."
         )
-    if key.device != value.device or key.dtype != value.dtype:
-        check_alike("key", key, "value", value, dtypes=not score.compares_codes)
 
 
 def check_call(
@@ -56,11 +56,10 @@ def check_call(
     if not isinstance(memory, Memory):
         raise OptionError(f"Create a memory with remember(states) and pass that; got {_describe(memory)}.")
     query = _check_query(query, memory.keys, memory.values, score)
-    lead = query.shape[:-2]
-    if grouped or memory.keys.shape[:-2] != lead or memory.values.shape[:-2] != lead:
-        lead = torch.Size(_broadcast(query, memory.keys, memory.values, 3 if grouped else 2))
     if mask is not None or memory.mask is not None or bias is not None:
-        sizes = (*lead, query.shape[-2], memory.values.shape[-2])
+        own = 3 if grouped else 2
+        lead = broadcast_lead(query, memory.keys, memory.values, own)
+        sizes = (*lead, *query.shape[-own:-1], memory.values.shape[-2])
         for part in (mask, memory.mask):
             if part is not None:
                 check_mask(part, sizes, memory.values.device)
@@ -85,13 +84,13 @@ def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Scor
         raise OptionError(
             f"{type(score).__name__} needs a query. Only a score that learns its queries (score.Context) takes None."
         )
-    _check_part("query", query, is_floating=not score.compares_codes)
-    if query.ndim != keys.ndim:
-        raise ShapeError(
-            f"query {tuple(query.shape)} and key {tuple(keys.shape)} must have the same number of axes. For one query "
-            "per example use query.unsqueeze(-2); for queries that all examples share, query.unsqueeze(0)."
-        )
-    if query.device != values.device or query.dtype != values.dtype:
+    if not _is_like(query, values) or query.ndim != keys.ndim:
+        _check_part("query", query, is_floating=not score.compares_codes)
+        if query.ndim != keys.ndim:
+            raise ShapeError(
+                f"query {tuple(query.shape)} and key {tuple(keys.shape)} must have the same number of axes. For one "
+                "query per example use query.unsqueeze(-2); for queries that all examples share, query.unsqueeze(0)."
+            )
         check_alike("query", query, "value", values, dtypes=not score.compares_codes)
     if score.query_dim is not None and score.query_dim != query.shape[-1]:
         raise ShapeError(_wrong_size(score, "queries", "query_dim", score.query_dim, query.shape[-1]))
@@ -100,8 +99,11 @@ def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Scor
     return query
 
 
-def _broadcast(query: Tensor, keys: Tensor, values: Tensor, own: int) -> tuple[int, ...]:
-    """Return the leading axes of the query, broadcast with keys and values, each of which keeps its `own` last axes."""
+def broadcast_lead(query: Tensor, keys: Tensor, values: Tensor, own: int) -> torch.Size:
+    """Return what the leading axes of query, keys and values broadcast to, all but the `own` last axes of each."""
+    lead = query.shape[:-own]
+    if own == 2 and keys.shape[:-2] == lead and values.shape[:-2] == lead:
+        return lead
     shapes = f"got query, key, value of {tuple(query.shape)}, {tuple(keys.shape)}, {tuple(values.shape)}"
     if own == 3 and (query.ndim < 4 or keys.shape[-3] != values.shape[-3] or query.shape[-3] % max(1, keys.shape[-3])):
         raise ShapeError(
@@ -109,12 +111,11 @@ def _broadcast(query: Tensor, keys: Tensor, values: Tensor, own: int) -> tuple[i
             f"(..., b, g, k, d); {shapes}."
         )
     try:
-        lead = torch.broadcast_shapes(query.shape[:-own], keys.shape[:-own], values.shape[:-own])
+        return torch.Size(torch.broadcast_shapes(lead, keys.shape[:-own], values.shape[:-own]))
     except RuntimeError:
         raise ShapeError(
             f"The leading axes (all but the last {own}) of query, key and value must agree or be 1; {shapes}."
         ) from None
-    return (*lead, *query.shape[-own:-2])
 
 
 def _wrong_size(part: Score | Align, role: str, option: str, expected: int, given: int) -> str:
@@ -259,6 +260,10 @@ def check_all_finite(**tensors: Tensor | None) -> None:
             f"{tensor[tuple(first)].item()} at {first}. Common causes are a division by zero and a learning rate that "
             "is too large."
         )
+
+
+def _is_like(part: object, other: Tensor) -> bool:
+    return isinstance(part, Tensor) and part.dtype == other.dtype and part.device == other.device
 
 
 def _check_part(role: str, part: object, *, is_floating: bool) -> None:

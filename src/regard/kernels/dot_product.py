@@ -27,12 +27,13 @@ def dot_product_attention(
     the last key. `dropout` is the share of weights that are set to 0. With `grouped`, keys and values (b, g, k, ...)
     have fewer heads than queries (b, h, q, d). A query that may attend to nothing gets zeros.
     """
-    num_queries, num_keys, dtype = query.shape[-2], keys.shape[-2], values.dtype
-    if causal and (mask is not None or bias is not None or num_queries != num_keys):
+    dtype, width, value_width = values.dtype, query.shape[-1], values.shape[-1]
+    if causal and (mask is not None or bias is not None or query.shape[-2] != keys.shape[-2]):
+        num_queries, num_keys = query.shape[-2], keys.shape[-2]
         earlier = torch.ones(num_queries, num_keys, dtype=torch.bool, device=query.device).tril(num_keys - num_queries)
         mask = earlier if mask is None else mask & earlier
         causal = False
-    closed = None
+    closed = lead = None
     # Backends differ on rows with nothing to attend to, so they attend to everything and are cleared afterwards.
     if bias is not None:
         bias = bias.to(dtype) if mask is None else torch.where(mask, bias.to(dtype), -math.inf)
@@ -43,18 +44,17 @@ def dot_product_attention(
         mask = mask | closed
     if (query.dtype != dtype or keys.dtype != dtype) and not is_autocast(values.device):
         query, keys = query.to(dtype), keys.to(dtype)
-    width, value_width = query.shape[-1], values.shape[-1]
     if width != value_width:
         # The memory-efficient backends require one number of features; zeros change neither products nor contexts.
         query, keys = (functional.pad(part, (0, max(0, value_width - width))) for part in (query, keys))
         values = functional.pad(values, (0, max(0, width - value_width)))
-    lead = query.shape[:-2]
-    if len(lead) != 2:
-        query, keys, values = (_with_two_lead_axes(part) for part in (query, keys, values))
-    is_on_cpu = query.is_cpu
     if mask is not None:
-        mask = _mask_with_two_lead_axes(mask, lead)
-    elif is_on_cpu and not causal:
+        mask = _mask_with_two_lead_axes(mask, query.shape[:-2])
+    if query.ndim != 4:
+        lead = query.shape[:-2]
+        query, keys, values = _with_two_lead_axes(query), _with_two_lead_axes(keys), _with_two_lead_axes(values)
+    is_on_cpu = query.is_cpu
+    if mask is None and is_on_cpu and not causal:
         # Without a mask, torch's kernel for CPUs returns 0 for a query whose logits are all NaN; with one, NaN.
         mask = query.new_zeros(1, 1)
     context = functional.scaled_dot_product_attention(
@@ -68,8 +68,8 @@ def dot_product_attention(
         context = context.masked_fill((query.detach().sum(-1, keepdim=True) + first).isnan(), math.nan)
     if width > value_width:
         context = context[..., :value_width]
-    if len(lead) != 2:
-        context = context.reshape(*lead, num_queries, value_width)
+    if lead is not None:
+        context = context.squeeze(1) if len(lead) == 1 else context.reshape(*lead, *context.shape[-2:])
     if context.dtype != dtype:
         context = context.to(dtype)
     return context if closed is None else context.masked_fill(closed, 0)
@@ -95,7 +95,8 @@ def _with_two_lead_axes(tensor: Tensor) -> Tensor:
 
 def _mask_with_two_lead_axes(mask: Tensor, lead: torch.Size) -> Tensor:
     """Reshape a mask to two leading axes; axes of size 1 are kept where possible, so that it is not expanded."""
-    mask = mask.view(*(1,) * (len(lead) + 2 - mask.ndim), *mask.shape)
+    if mask.ndim < len(lead) + 2:
+        mask = mask.view(*(1,) * (len(lead) + 2 - mask.ndim), *mask.shape)
     if len(lead) == 1:
         return mask.unsqueeze(1)
     return mask if len(lead) == 2 else _with_two_lead_axes(mask.expand(*lead, -1, -1))
