@@ -125,7 +125,7 @@ def join(states: Sequence[Any]) -> Any:
     """One state whose batch has the rows of several states of the same `sizes`."""
     first = states[0]
     if isinstance(first, Tensor):
-        return torch.cat(states)
+        return torch.cat(list(states))
     if isinstance(first, tuple):
         return tuple([join(parts) for parts in zip(*states, strict=True)])
     if is_dataclass(first) and not isinstance(first, type):

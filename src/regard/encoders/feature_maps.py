@@ -36,7 +36,7 @@ class NetworkMaps:
 
     image: UInt8[Tensor, "c h w"]
     """The pixels that the network reads."""
-    size: tuple[int, int, int]
+    size: tuple[int, ...]
     """Channels, height and width of these."""
     layers: list[LayerMaps]
 

@@ -73,18 +73,16 @@ def endpoint_request(
     example = dict(point.example)
     for name, (kind, default) in hints.items():
         written = "input" if name == point.input else name
-        about = {"description": meanings.get(name, "The input." if written == "input" else "")}
+        about = meanings.get(name, "The model." if is_system(kind) else "The input." if written == "input" else "")
         if is_system(kind):
             served = names(kind.kind)
-            chosen = default_model(each, served)
-            fields[written] = (_named(served), Field(default=chosen, description=about["description"] or "The model."))
+            fields[written] = (_named(served), Field(default=default_model(each, served), description=about))
             continue
         if name == point.input:
             example[written] = example.pop(name, PIXEL)
-        given = {} if default is inspect.Parameter.empty else {"default": default}
-        if isinstance(default, Mapping):
-            given = {"default": dict(default)}
-        fields[written] = (request_type(kind, written, settings), Field(**about, **given))
+        chosen = ... if default is inspect.Parameter.empty else default
+        chosen = dict(chosen) if isinstance(chosen, Mapping) else chosen
+        fields[written] = (request_type(kind, written, settings), Field(default=chosen, description=about))
     return _request(f"{each.name}_{point.name}", fields, example)
 
 
@@ -214,7 +212,8 @@ def request_type(kind: Any, name: str, settings: ServerSettings) -> Any:
         size = Field(min_length=len(arguments), max_length=len(arguments))
         return Annotated[list[inner(arguments[0])], size, AfterValidator(tuple)]  # type: ignore[misc]
     if origin in (tuple, list, Sequence, Iterable):
-        size = Field(max_length=limits.LONGEST.get(name, limits.ENTRIES))
+        least = next((meta.min_length for meta in metas if meta.min_length), 0)
+        size = Field(min_length=least, max_length=limits.LONGEST.get(name, limits.ENTRIES))
         of_each = request_type(arguments[0], "" if name in limits.LONGEST else name, settings)
         return Annotated[list[of_each], size, AfterValidator(origin if origin in (tuple, list) else tuple)]  # type: ignore[valid-type]
     if origin is Mapping:
@@ -285,9 +284,14 @@ def _input_type(system: type[System], settings: ServerSettings) -> Any:
     if system.json_input == "pair":
         return text | Pair
     if system.json_input == "rows":
-        row = Annotated[GenericAlias(list, (_number(float, "", ()),)), Field(max_length=limits.COLUMNS)]
-        return text | Annotated[GenericAlias(list, (row,)), Field(max_length=limits.ROWS)]
-    return request_type(system.input_kind, "input", settings) if system.input_kind not in (Any, str) else text
+        row: Any = Annotated[GenericAlias(list, (_number(float, "", ()),)), Field(max_length=limits.COLUMNS)]
+        rows: Any = Annotated[GenericAlias(list, (row,)), Field(max_length=limits.ROWS)]
+        return text | rows
+    return text if _takes_text(system) else request_type(system.input_kind, "input", settings)
+
+
+def _takes_text(system: type[System]) -> bool:
+    return system.input_kind in (Any, str) or str in get_args(system.input_kind)
 
 
 def _example(system: type[System]) -> Any:
@@ -295,8 +299,7 @@ def _example(system: type[System]) -> Any:
         return PIXEL
     if system.json_input == "rows":
         return "01100101 10010110"
-    is_text = system.json_input == "pair" or system.input_kind in (Any, str)
-    return "I would like a cup of coffee, please." if is_text else [1.0, 3.0, 2.0]
+    return "I would like a cup of coffee, please." if _takes_text(system) else [1.0, 3.0, 2.0]
 
 
 def _request(name: str, fields: dict[str, Any], example: Mapping[str, Any]) -> type[BaseModel]:

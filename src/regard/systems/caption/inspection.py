@@ -230,7 +230,7 @@ def layer_maps(
         raise OptionError(f"The encoder {model.config.encoder} is no sequence of layers whose maps can be shown.")
     layers = [(f"features.{name}", layer) for name, layer in encoder.net.features.named_children()]
     maps = feature_maps(layers, prepared[0], max_maps=max_maps, max_side=max_side)
-    return NetworkMaps(pixels[0], pixels[0].shape, maps)
+    return NetworkMaps(pixels[0], tuple(pixels[0].shape), maps)
 
 
 def with_example(caption: Caption, example: str) -> Caption:

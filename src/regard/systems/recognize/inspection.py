@@ -59,7 +59,7 @@ def layer_maps(
     layers = [(f"features.{name}", layer) for name, layer in net.features.named_children()]
     layers += [(f"classifier.{name}", layer) for name, layer in net.classifier.named_children()]
     maps = feature_maps(layers, normalised, max_maps=max_maps, max_side=max_side)
-    return ClassifierMaps(pixels, pixels.shape, maps, model.recognize(image, top=10).predictions)
+    return ClassifierMaps(pixels, tuple(pixels.shape), maps, model.recognize(image, top=10).predictions)
 
 
 @dataclass(frozen=True)

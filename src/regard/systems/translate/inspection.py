@@ -520,9 +520,7 @@ class AlignedSentences:
 
 
 @endpoint("align", example={"source": "He is happy .", "target": "Il est heureux ."})
-def align_sentences(
-    model: Translator, source: str, target: str, *, threshold: Probability = 0.0
-) -> AlignedSentences:
+def align_sentences(model: Translator, source: str, target: str, *, threshold: Probability = 0.0) -> AlignedSentences:
     """Link the words of a sentence pair by the attention of a translator.
 
     Parameters
