@@ -1,10 +1,10 @@
-"""stories: sentences in which a word goes back to an earlier noun, and it is known to which.
+"""Stories: sentences in which a word refers to an earlier noun, with the noun that it refers to.
 
     the animal did n't cross the street because it was too tired .
 
 *It* is the animal, and *wide* instead of *tired* would make it the street. Someone who reads from left to right knows
 this at *tired*; someone who sees the whole sentence knows it at *it*. A link therefore has two places, the word that
-goes back and the word from which on the antecedent is known, and a reader is scored at the one that its direction
+refers to the noun and the word from which on the antecedent is known, and a reader is scored at the one that its direction
 allows.
 
 - Pronouns are *it*, *he*, *she* and *they*. Where number and gender leave one noun, the pronoun itself decides;
