@@ -4,8 +4,8 @@
 
 *It* is the animal, and *wide* instead of *tired* would make it the street. Someone who reads from left to right knows
 this at *tired*; someone who sees the whole sentence knows it at *it*. A link therefore has two places, the word that
-refers to the noun and the word from which on the antecedent is known, and a reader is scored at the one that its direction
-allows.
+refers to the noun and the first word at which the antecedent is known, and a reader is scored at the one that its
+direction allows.
 
 - Pronouns are *it*, *he*, *she* and *they*. Where number and gender leave one noun, the pronoun itself decides;
   elsewhere what is said with *too* does, which fits one of the nouns alone: an animal is tired, a street is wide.
