@@ -437,6 +437,20 @@ def test_sparsemax_keeps_its_mass_at_any_height():
     assert weights.tolist() == [[1, 0, 0, 0]]
 
 
+def test_sparsemax_is_the_nearest_point_of_the_simplex():
+    """The threshold, found by halving, is that at which the weights sum to 1."""
+    logits = (torch.randn(40, 7, dtype=torch.float64) * torch.logspace(-2, 2, 40).double()[:, None]).requires_grad_()
+    weights = align.sparsemax.weigh(logits, None, None, None).weights
+    low, high = logits.amin(-1, keepdim=True) - 1, logits.amax(-1, keepdim=True)
+    for _ in range(80):
+        middle = (low + high) / 2
+        is_low = (logits - middle).clamp_min(0).sum(-1, keepdim=True) > 1
+        low, high = torch.where(is_low, middle, low), torch.where(is_low, high, middle)
+    torch.testing.assert_close(weights, (logits - low).clamp_min(0), rtol=0, atol=1e-12)
+    assert weights[:5].gt(0).all()
+    assert (weights[-10:] == 0).any(-1).all()
+
+
 def test_hard_attention_touches_only_the_value_it_chose():
     query, key = torch.eye(3)[None], torch.eye(3)[None]
     value = torch.tensor([[[1.0], [torch.nan], [3.0]]])
