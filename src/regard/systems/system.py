@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from typing_extensions import TypeVar
 
-from regard.config import Checked, from_values
+from regard.config import Checked, custom_parts, from_values
 from regard.errors import OptionError
 from regard.kernels.threads import threads_for
 from regard.layers.layout import by_columns
@@ -250,6 +250,12 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
             card=self.card if card is None else card,
             store=store,
         )
+
+    @property
+    def custom_parts(self) -> dict[str, str]:
+        """The custom code of the model, by its field or asset: what `load` asks for `trust` to run."""
+        paths = {name: getattr(asset, "import_path", "") for name, asset in self._assets().items()}
+        return custom_parts(self.config) | {name: path for name, path in paths.items() if path}
 
     def save_config(self, folder: Path) -> None:
         """Write config.json and the assets alone, beside checkpoints, which hold the parameters."""

@@ -11,8 +11,8 @@ from regard.search.options import LengthPenalty, Search
 from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
-LEARNED = "strided"
-"""The encoder that is trained with the decoder."""
+LEARNED, FROZEN = "strided", ("efficientnet_lite0",)
+"""The encoder that is trained with the decoder, and those with published parameters, as which timm:NAME counts too."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class CaptionConfig(Checked):
     """show_attend_tell: the weighted average of all cells, or one cell per word."""
     temperature: NonNegativeFloat = 0.0
     """hard: train by straight-through Gumbel-softmax at this temperature; 0 for REINFORCE."""
-    encoder: Annotated[str, Names((LEARNED, "efficientnet_lite0"), prefixes=("timm:",), custom=False)] = LEARNED
-    """strided, a small network that is trained too; or a frozen one with published parameters."""
+    encoder: Annotated[str, Names((LEARNED, *FROZEN), prefixes=("timm:",))] = LEARNED
+    """strided, a small network that is trained too, as a custom one is; or a frozen one with published parameters."""
     stride: PositiveInt = 8
     """Pixels of the image between two cells."""
     coarse_stride: Count = 0
@@ -76,8 +76,8 @@ class CaptionConfig(Checked):
         if self.pca_dim > self.feature_dim:
             raise OptionError(f"pca_dim must be at most feature_dim, {self.feature_dim}; got {self.pca_dim}.")
         if self.is_learned and self.pca_dim:
-            raise OptionError(f"pca_dim is for frozen encoders; the encoder {LEARNED!r} is trained. Remove it.")
-        if self.is_learned and self.stride not in (2, 4, 8):
+            raise OptionError(f"pca_dim is for frozen encoders; the encoder {self.encoder!r} is trained. Remove it.")
+        if self.encoder == LEARNED and self.stride not in (2, 4, 8):
             raise OptionError(f"The encoder {LEARNED!r} has strides 2, 4 and 8; got stride {self.stride}.")
         if self.architecture == "adaptive" and self.align != "soft":
             raise OptionError(f"The architecture 'adaptive' has soft attention; got align {self.align!r}.")
@@ -110,7 +110,7 @@ class CaptionConfig(Checked):
     @property
     def is_learned(self) -> bool:
         """Whether the encoder is trained with the decoder, and so a part of the model."""
-        return self.encoder == LEARNED
+        return self.encoder not in FROZEN and not self.encoder.startswith("timm:")
 
     def describe_features(self) -> str:
         """The features of images in words: a model takes only features with its own description."""

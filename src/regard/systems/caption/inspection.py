@@ -170,9 +170,10 @@ def layer_maps(
     _options(model, {})
     pixels = model.prepare([model.seen(image)])
     encoder, prepared = model.encoder(pixels.to(model.device))
-    if not hasattr(encoder.net, "features"):
+    sequence = getattr(getattr(encoder, "net", None), "features", None)
+    if sequence is None:
         raise OptionError(f"The encoder {model.config.encoder} is no sequence of layers whose maps can be shown.")
-    layers = [(f"features.{name}", layer) for name, layer in encoder.net.features.named_children()]
+    layers = [(f"features.{name}", layer) for name, layer in sequence.named_children()]
     return pixels[0], feature_maps(layers, prepared[0], max_maps=max_maps, max_side=max_side)
 
 

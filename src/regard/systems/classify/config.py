@@ -1,9 +1,9 @@
 """The settings of a document classifier: its parts, options, data, training and test set."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from regard.config import Checked, Count, Fraction, PositiveInt
+from regard.config import Checked, Count, Fraction, Names, PositiveInt
 from regard.errors import OptionError
 from regard.systems.config import Options
 from regard.training.settings import TrainSettings
@@ -17,6 +17,12 @@ class ClassificationConfig(Checked):
 
     pool: Pool = "attention"
     """How words form a sentence and sentences a document: attention, average (HN-AVE) or max (HN-MAX)."""
+    score: Annotated[str, Names(("context",))] = "context"
+    """attention: how well a state matches a learned vector: u_i' u, u_i = tanh(W h_i + b), or a custom score."""
+    align: Annotated[str, Names(("softmax", "sparsemax"))] = "softmax"
+    """attention: how scores become attention weights."""
+    encoder: Annotated[str, Names(("gru",))] = "gru"
+    """What reads the words of a sentence, and the sentences of a document: a bidirectional GRU, or a custom encoder."""
     embedding: PositiveInt = 100
     """Size of a word's vector."""
     hidden: PositiveInt = 64
@@ -41,6 +47,8 @@ class ClassificationConfig(Checked):
         """Rules between the fields."""
         if self.read == "sentences" and self.pool != "attention":
             raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
+        if self.pool != "attention" and (self.score, self.align) != ("context", "softmax"):
+            raise OptionError(f"score and align are for pool attention; got pool {self.pool!r}. Remove them.")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
+from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.errors import OptionError
 from regard.systems.config import Options
 from regard.training.settings import TrainSettings
@@ -32,14 +32,15 @@ class GlimpsesConfig(Checked):
     """Height and width of a glimpse in pixels."""
     num_scales: PositiveInt = 3
     """Scales of the retina; each sees twice as far as the one before it, and half as sharply."""
-    what: Literal["linear", "convolution"] = "linear"
-    """How the pixels of a glimpse are read: by a linear layer (Mnih et al. 2014), or by two convolutions."""
+    what: Annotated[str, Names(("linear", "convolution"))] = "linear"
+    """The encoder of a glimpse: a linear layer (Mnih et al. 2014), two convolutions, or a custom one."""
     glimpse_dim: PositiveInt = 128
     """Units for what is seen, and for where."""
     hidden: PositiveInt = 256
     """Units of the core."""
-    core: Literal["lstm", "rnn"] = "lstm"
-    """The recurrent core: an LSTM, or a plain network with ReLU (Mnih et al. 2014)."""
+    core: Annotated[str, Names(("lstm", "rnn"))] = "lstm"
+    """The recurrent core: an LSTM, a plain network with ReLU (Mnih et al. 2014), or a custom cell, such as
+    torch.nn:GRUCell."""
     locator_dim: PositiveInt = 128
     """Units of the hidden layer of the location policy."""
     policy: Policy = "learned"

@@ -7,12 +7,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention import mask
-from regard.attention.attend import attend
+from regard.attention.attend import Attention
 from regard.kernels.cuda_graphs import STEP_MULTIPLE, GraphedLoop
 from regard.kernels.hoisted import hoisting
 from regard.kernels.turing_heads import Instructions
-from regard.layers.controllers import CONTROLLERS
+from regard.layers.controllers import CONTROLLERS, Controller
 from regard.layers.memory import ExternalMemory, Kernel, MemoryState
+from regard.parts import build_part
 
 READ_GAIN = 3.0
 """Factor of the initial parameters that what was read enters the answer with; see `layers.memory.ADD_GAIN`."""
@@ -88,7 +89,12 @@ class TuringNetwork(TapeNetwork):
         self.memory = ExternalMemory(
             hidden, slots=slots, width=width, num_reads=num_reads, num_writes=num_writes, max_shift=max_shift
         )
-        self.controller = CONTROLLERS[controller](inputs, self.memory.read_size, hidden)
+        if controller in CONTROLLERS:
+            self.controller: Controller = CONTROLLERS[controller](inputs, self.memory.read_size, hidden)
+        else:
+            self.controller = build_part(
+                controller, {"inputs": inputs, "read": self.memory.read_size, "hidden": hidden}
+            )
         self.first_read = nn.Parameter(torch.zeros(self.memory.read_size))
         self.output = nn.Linear(hidden + self.memory.read_size, outputs)
         with torch.no_grad():
@@ -177,12 +183,16 @@ class LSTMNetwork(TapeNetwork):
 class AttentionNetwork(TapeNetwork):
     """An LSTM that at each step attends to all steps up to this one, with the inputs themselves as values.
 
-    logits = W [h_t; sum_i softmax_i(q_t' k_i / sqrt(d)) V x_i], with q = Q h and k = K h.
+    logits = W [h_t; sum_i softmax_i(q_t' k_i / sqrt(d)) V x_i], with q = Q h and k = K h. `attention` may have another
+    score and another alignment.
     """
 
-    def __init__(self, inputs: int, outputs: int, *, hidden: int, layers: int = 1) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, hidden: int, layers: int = 1, attention: Attention | None = None
+    ) -> None:
         super().__init__()
         self.lstm = nn.LSTM(inputs, hidden, layers, batch_first=True)
+        self.attention = attention or Attention()
         self.query, self.key = nn.Linear(hidden, hidden, bias=False), nn.Linear(hidden, hidden, bias=False)
         self.value = nn.Linear(inputs, hidden, bias=False)
         self.output = nn.Linear(2 * hidden, outputs)
@@ -198,9 +208,8 @@ class AttentionNetwork(TapeNetwork):
     def _attend(self, inputs: Inputs, *, weights: bool) -> Answered:
         states = _states(self.lstm, inputs)
         allowed = mask.causal(inputs.shape[1], device=inputs.device)
-        context, attended = attend(
-            self.query(states), self.key(states), self.value(inputs), mask=allowed, weights=weights
-        )
+        memory = self.attention.remember(self.key(states), values=self.value(inputs))
+        context, attended = self.attention(self.query(states), memory, mask=allowed, weights=weights)
         logits = self.output(torch.cat([states, context], -1))
         return Answered(logits, {} if attended is None else {"attention": attended})
 
