@@ -4,8 +4,9 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields, replace
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +16,41 @@ from torch.utils.data import DataLoader, Sampler
 
 from regard.data.tokenizer import PAD
 from regard.errors import DataError, OptionError, ShapeError
+
+AnyMovable = TypeVar("AnyMovable", bound="Movable")
+ON_CPU = {"device": "cpu"}
+"""The metadata of a field of a Movable that stays on the CPU, such as lengths.
+
+Reading them from a GPU would wait for all pending work.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Movable:
+    """A dataclass of tensors that move together: a batch, or a data set in memory.
+
+    Its fields may also be tuples of tensors, other Movables, or anything else, which is kept.
+    """
+
+    def to(self: AnyMovable, device: torch.device | str, *, non_blocking: bool = True) -> AnyMovable:
+        """Move all tensors to a device; `non_blocking` has an effect only on the way to a GPU."""
+        non_blocking = non_blocking and torch.device(device).type == "cuda"
+        return self._with_each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self: AnyMovable) -> AnyMovable:
+        """Copy all tensors to page-locked memory, from where they can be moved to a GPU while it computes."""
+        return self._with_each(Tensor.pin_memory)
+
+    def _with_each(self: AnyMovable, change: Callable[[Tensor], Tensor]) -> AnyMovable:
+        def changed(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return change(value)
+            if isinstance(value, Movable):
+                return value._with_each(change)
+            return tuple(map(changed, value)) if isinstance(value, tuple) else value
+
+        moved = [each.name for each in fields(self) if each.metadata != ON_CPU]
+        return replace(self, **{name: changed(getattr(self, name)) for name in moved})
 
 
 class CostBatches(Sampler[list[Any]]):
