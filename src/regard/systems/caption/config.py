@@ -132,25 +132,31 @@ class CaptionOptions(Options, Search):
 
 
 @dataclass(frozen=True)
-class CaptionData(Checked):
-    """Which images and captions to learn from."""
+class CaptionFiles(Checked):
+    """Captions, and what their phrases name."""
 
-    folder: str = "."
-    """Folder that the other paths are relative to."""
     captions: str = ""
     """File with the captions: Flickr8k or Flickr30k tokens, COCO or Karpathy JSON, or a table; see read_captions."""
-    images: tuple[str, ...] = ()
-    """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
-    store: str = ""
-    """Folder for the features of the images under a frozen encoder; created if it does not exist."""
     regions: str = ""
-    """File with boxes around what phrases of the training captions name, or the folder of Flickr30k Entities, for
-    train.guidance; it needs the images."""
+    """File with boxes around what phrases of the captions name, or the folder of Flickr30k Entities; it needs the
+    images."""
     regions_side: Count = 500
     """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
     themselves."""
     world: Literal["", "scenes"] = ""
-    """Or generated images: scenes."""
+    """Instead of files, generated images: scenes, where it is known what each word should look at."""
+
+
+@dataclass(frozen=True)
+class CaptionData(CaptionFiles):
+    """Which images and captions to learn from."""
+
+    folder: str = "."
+    """Folder that the other paths are relative to."""
+    images: tuple[str, ...] = ()
+    """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
+    store: str = ""
+    """Folder for the features of the images under a frozen encoder; created if it does not exist."""
     examples: PositiveInt = 20_000
     """Number of images of the world to generate."""
     held_out: PositiveInt = 1000
@@ -223,23 +229,13 @@ class CaptionTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class CaptionTest(CaptionOptions):
+class CaptionTest(CaptionOptions, CaptionFiles):
     """What a captioner is evaluated on."""
 
-    captions: str = ""
-    """File with the captions that people wrote (Flickr, COCO or Karpathy format, or a table)."""
     images: str = ""
     """Folder or archive with the images, or a store of their features."""
     split: str = ""
     """Which split of the captions to use; by default test, or valid where there is no test."""
-    regions: str = ""
-    """File with boxes around what phrases of the captions name, or the folder of Flickr30k Entities: measures whether
-    the attention lies on them."""
-    regions_side: Count = 500
-    """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
-    themselves."""
-    world: Literal["", "scenes"] = ""
-    """Instead of files, images of the generated world scenes, where it is known what each word should look at."""
     count: PositiveInt = 1000
     """Number of images of the world."""
     meteor: bool = True

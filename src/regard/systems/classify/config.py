@@ -60,7 +60,21 @@ Posts = Literal["", "whole", "body"]
 
 
 @dataclass(frozen=True)
-class ClassificationData(Checked):
+class DocumentFormat(Checked):
+    """How documents are read."""
+
+    format: Literal["auto", "csv", "tsv", "jsonl", "folders"] = "auto"
+    """Format of the documents; auto decides by the name."""
+    columns: tuple[str, str] = ("text", "label")
+    """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
+    posts: Posts = ""
+    """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
+    skip_bad: bool = False
+    """Skip rows that cannot be read, and report them, instead of stopping at the first."""
+
+
+@dataclass(frozen=True)
+class ClassificationData(DocumentFormat):
     """Which documents to learn from."""
 
     folder: str = "."
@@ -72,16 +86,8 @@ class ClassificationData(Checked):
     """Documents to validate with; without them, training documents are held out."""
     test: str = ""
     """Documents to test with when training has ended."""
-    format: Literal["auto", "csv", "tsv", "jsonl", "folders"] = "auto"
-    """Format of the documents; auto decides by the name."""
-    columns: tuple[str, str] = ("text", "label")
-    """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
     label_names: tuple[str, ...] = ()
     """Names of the classes, in the order of the labels in the files, where those are mere numbers."""
-    posts: Posts = ""
-    """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
-    skip_bad: bool = False
-    """Skip rows that cannot be read, and report them, instead of stopping at the first."""
     world: Literal["", "reviews"] = ""
     """Or a generated world: reviews."""
     examples: PositiveInt = 20_000
@@ -133,19 +139,11 @@ class ClassificationTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class ClassificationTest(Checked):
+class ClassificationTest(DocumentFormat):
     """What a document classifier is evaluated on."""
 
     documents: str = ""
     """File (CSV, TSV or JSON lines, also compressed), or folder or tar archive with one folder per class."""
-    format: Literal["auto", "csv", "tsv", "jsonl", "folders"] = "auto"
-    """Format of the documents; auto decides by the name."""
-    columns: tuple[str, str] = ("text", "label")
-    """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
-    posts: Literal["", "whole", "body"] = ""
-    """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
-    skip_bad: bool = False
-    """Skip rows that cannot be read, and report them, instead of stopping at the first."""
     world: str = ""
     """Instead of files, documents of the generated world: reviews."""
     split: Literal["test", "valid"] = "test"

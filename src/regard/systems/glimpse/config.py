@@ -78,17 +78,23 @@ class GlimpsesOptions(Options):
 
 
 @dataclass(frozen=True)
-class GlimpsesData(Checked):
-    """Which digits to learn from, and how they are drawn into images."""
+class DrawnDigits(Checked):
+    """How digits are drawn into images."""
 
     folder: str = ""
-    """Folder with the IDX files of MNIST; without one, digits are drawn from fonts."""
+    """Folder with the IDX files of MNIST; without one, digits of fonts, some of which are kept for tests."""
     pieces: Count = 0
     """Pieces of other digits that clutter each image."""
     piece_size: PositiveInt = 8
     """Height and width of a piece in pixels."""
     distortion: Probability = 0.0
     """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class GlimpsesData(DrawnDigits):
+    """Which digits to learn from, and how they are drawn into images."""
+
     distort_tests: bool = False
     """Distort the digits of validation and test images as well."""
     examples: Count = 0
@@ -117,17 +123,9 @@ class GlimpsesTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class GlimpsesTest(Checked):
+class GlimpsesTest(DrawnDigits):
     """What a glimpse model is evaluated on: images of digits that are drawn as in training."""
 
-    folder: str = ""
-    """Folder with the IDX files of MNIST; without one, digits of fonts that no model was trained on."""
-    pieces: Count = 0
-    """Pieces of other digits that clutter each image."""
-    piece_size: PositiveInt = 8
-    """Height and width of a piece in pixels."""
-    distortion: Probability = 0.0
-    """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
     examples: Count = 0
     """How many images; 0 for 10,000 of MNIST (each test digit once) or 2,000 of fonts."""
     passes: PositiveInt = 1

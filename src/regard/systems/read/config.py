@@ -136,11 +136,18 @@ class ReadingOptions(Options, Search):
             raise OptionError("prefix is the text itself here: read(text, generate=True) continues it.")
 
 
-Format = Literal["auto", "lines", "labelled", "trees", "inference", "tagged"]
+@dataclass(frozen=True)
+class SentenceFormat(Checked):
+    """How sentences are read."""
+
+    format: Literal["auto", "lines", "labelled", "trees", "inference", "tagged"] = "auto"
+    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
+    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
+    has."""
 
 
 @dataclass(frozen=True)
-class ReadingData(Checked):
+class ReadingData(SentenceFormat):
     """Which sentences to learn from."""
 
     folder: str = "."
@@ -151,10 +158,6 @@ class ReadingData(Checked):
     """Validation sentences; without them, training sentences are held out."""
     test: str = ""
     """Test sentences, scored when training has ended."""
-    format: Format = "auto"
-    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
-    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
-    has."""
     world: Literal["", "stories"] = ""
     """Or a generated world; stories is for the task tag."""
     examples: PositiveInt = 30_000
@@ -206,15 +209,11 @@ class ReadingTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class ReadingTest(Checked):
+class ReadingTest(SentenceFormat):
     """What a reader is evaluated on."""
 
     file: str = ""
     """Test sentences, in the format of the data that the reader is trained on."""
-    format: Format = "auto"
-    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
-    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
-    has."""
     world: Literal["", "stories"] = ""
     """Instead of a file, sentences of the generated world stories, where it is known what each word goes back to."""
     count: PositiveInt = 1000
