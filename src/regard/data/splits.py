@@ -5,13 +5,14 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from regard.errors import OptionError
 
 Train = TypeVar("Train")
 HeldOut = TypeVar("HeldOut")
 Item = TypeVar("Item")
+AnyStream = TypeVar("AnyStream", bound="Stream[Any]")
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Stream(Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         return (item for item in self._read() if self._key(item) not in self._without)
 
-    def leaving_out(self, items: Iterable[Item]) -> Self:
+    def leaving_out(self: AnyStream, items: Iterable[Any]) -> AnyStream:
         """Return the stream without the items that have the keys of these."""
         fewer = copy(self)
         fewer._without = self._without | {self._key(item) for item in items}

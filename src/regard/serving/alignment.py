@@ -54,7 +54,7 @@ def align_route(backend: Backend) -> APIRouter:
             return align_pairs(model, [(source, target)], threshold=body.threshold)[0]
 
         pair = await backend.run(aligned, request)
-        trace = model.with_measure(Result(trace=pair.trace)).trace
+        trace = model.with_attention_quality(Result(trace=pair.trace)).trace
         links = sorted([int(one), int(other)] for one, other in pair.links)
         return AlignAnswer(model=served.name, source=source, target=target, links=links, trace=trace.to_dict())
 

@@ -39,7 +39,7 @@ class Labels(tuple[str, ...]):
     """The names of classes, in the order of their numbers: an asset, stored as a JSON list."""
 
     __slots__ = ()
-    fewest: ClassVar[int] = 1
+    min_count: ClassVar[int] = 1
     """How many there must be."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -50,7 +50,11 @@ class Labels(tuple[str, ...]):
     def load(cls, path: str | os.PathLike[str]) -> "Labels":
         """Read the names."""
         names = _read_json(Path(path))
-        if not isinstance(names, list) or len(names) < cls.fewest or not all(isinstance(name, str) for name in names):
+        if (
+            not isinstance(names, list)
+            or len(names) < cls.min_count
+            or not all(isinstance(name, str) for name in names)
+        ):
             raise ModelError(f"{path} must be a list of the names of classes; got {str(names)[:80]}.")
         return cls(names)
 

@@ -92,7 +92,7 @@ def caption_without(model: Captioner, image: ImageInput, boxes: Sequence[Box], *
     seen = [whole, hide(whole, boxes)]
     encoded = model.encode(model.prepare(seen).to(model.device))
     found = model.search_encoded(encoded, checked)
-    before, after = (model.with_measure(caption) for caption in model.report(encoded, found, seen, checked))
+    before, after = (model.with_attention_quality(caption) for caption in model.report(encoded, found, seen, checked))
     tokens = found[0][0].tokens
     finished = found[0][0].finished
     pieces = [*model.tokenizer.pieces(tokens), *(["the end"] if finished else [])]
@@ -126,7 +126,7 @@ def caption_given(model: Captioner, image: ImageInput, text: str) -> Caption:
     score = Ranking(options.length_penalty).score(log_probs, None, None)
     given = Hypothesis(list(tokens), log_probs.tolist(), score, finished=True, weights=None)
     (caption,) = model.report(encoded, [[given]], [seen], options)
-    measured: Caption = model.with_measure(replace(caption, text=text))
+    measured: Caption = model.with_attention_quality(replace(caption, text=text))
     return measured
 
 
@@ -159,7 +159,7 @@ def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int 
         log_probs=log_probs[: len(tokens)],
         text=text,
     )
-    measured: Caption = model.with_measure(Caption(text, score, len(log_probs) > len(tokens), trace=trace))
+    measured: Caption = model.with_attention_quality(Caption(text, score, len(log_probs) > len(tokens), trace=trace))
     return measured
 
 

@@ -1,4 +1,4 @@
-"""How good a document classifier is: accuracy, by class, and whether its attention can be trusted."""
+"""How good a document classifier is: accuracy, by class, and whether its attention is faithful."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -20,8 +20,8 @@ from regard.systems.read.config import RECURRENT, ReadingConfig
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What a classifier or tagger says of sentences."""
+class Predictions:
+    """What a classifier or tagger predicts for sentences."""
 
     logits: Float[Tensor, "b ... k"]
     """(b, k) of a sentence, (b, n, k) of its words."""
@@ -41,11 +41,11 @@ class Tagger(nn.Module):
         self.dropout, self.output_dropout = LockedDropout(config.dropout), nn.Dropout(config.output_dropout)
         self.output = uniform_(nn.Linear(int(reader.dim), num_labels))  # type: ignore[arg-type]
 
-    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Judged:
+    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Predictions:
         """Read sentences and label their words."""
         sentences = self.reader(self.dropout(self.words(words)), lengths, weights=weights)
         features = sentences.attended if self.labels_from == "attended" else sentences.states
-        return Judged(self.output(self.output_dropout(features)), sentences)
+        return Predictions(self.output(self.output_dropout(features)), sentences)
 
 
 class SentenceClassifier(nn.Module):
@@ -57,10 +57,10 @@ class SentenceClassifier(nn.Module):
         self.dropout = LockedDropout(config.dropout)
         self.head = _head(int(reader.dim), num_labels, config)  # type: ignore[arg-type]
 
-    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Judged:
+    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Predictions:
         """Read sentences and classify them."""
         sentences = self.reader(self.dropout(self.words(words)), lengths, weights=weights)
-        return Judged(self.head(pooled(sentences.states, lengths, self.pool)), sentences)
+        return Predictions(self.head(pooled(sentences.states, lengths, self.pool)), sentences)
 
 
 class PairClassifier(nn.Module):
@@ -95,7 +95,7 @@ class PairClassifier(nn.Module):
         lengths: Int[Tensor, "b"],
         *,
         weights: bool = False,
-    ) -> Judged:
+    ) -> Predictions:
         """Read premises and hypotheses, and classify each pair."""
         if self.premise_reader is None:
             premises, sentences = self._read_alike(premise, premise_lengths, words, lengths, weights=weights)
@@ -115,7 +115,7 @@ class PairClassifier(nn.Module):
             between = sentences.source_maps[-1].mean(1)
         first, second = pooled(first, premise_lengths, self.pool), pooled(second, lengths, self.pool)
         joined = torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
-        return Judged(self.head(joined), sentences, premises, between)
+        return Predictions(self.head(joined), sentences, premises, between)
 
     def _read_alike(
         self, premise: Tensor, premise_lengths: Tensor, words: Tensor, lengths: Tensor, *, weights: bool
