@@ -7,10 +7,14 @@ from importlib.util import find_spec
 import pytest
 import torch
 from helpers.signatures import without_checks
+from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 # Workers share the cores, and the tensors here are small.
 torch.set_num_threads(1)
+# No test depends on how fast the machine is.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
