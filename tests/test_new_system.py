@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+from helpers.picker.inspection import without
 from helpers.picker.model import Picker
 from starlette.testclient import TestClient
 
@@ -97,7 +98,7 @@ def test_its_attention_is_measured(trained):
     assert found.ablation.attended > found.ablation.random, "without the largest number, another one is picked"
 
 
-def test_the_server_answers_and_serves_its_page(trained):
+def test_its_page_is_served_from_its_folder(trained):
     with TestClient(create_app(folders=[str(trained.folder)]), base_url="http://localhost") as client:
         (model,) = (each for each in client.get("/v1/models").json()["models"] if each["kind"] == "pick")
         assert model["headline"].startswith("error ")
@@ -107,11 +108,35 @@ def test_the_server_answers_and_serves_its_page(trained):
         assert page.headers["content-type"].startswith("text/javascript")
         assert 'title = "Pick"' in page.text
         assert client.get("/pick").text == client.get("/").text, "the shell, which loads the module of the page"
-        answer = client.post("/v1/pick", json={"input": ["1 3 2", "0 -1"], "trace": True}).json()["results"]
-        expected = regard.load(trained.folder, device="cpu").pick([1.0, 3.0, 2.0])
-        assert answer[0]["value"] == expected.value
-        assert answer[0]["trace"]["version"] == 3
-        refused = client.post("/v1/pick", json={"input": "one two"})
-        assert refused.status_code == 422
-        assert "pick takes numbers; got 'one two'" in refused.text
-        assert client.post("/v1/pick", json={"input": "1 2", "digits": 0}).status_code == 422
+
+
+def test_the_server_has_its_verb_endpoints_examples_and_faithfulness(trained):
+    model = regard.load(trained.folder)
+    with TestClient(create_app(folders=[str(trained.folder)]), base_url="http://localhost") as client:
+
+        def post(path, **body):
+            answer = client.post(f"/v1/{path}", json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        numbers, name = [1.0, 3.0, 2.0], trained.folder.name
+        found = post("pick", input=[numbers, [0.0, -1.0]], trace=True, options={"digits": 3})
+        assert [each["value"] for each in found["results"]] == [
+            pytest.approx(each.value, abs=1e-3) for each in model.pick([numbers, [0.0, -1.0]], digits=3)
+        ]
+        assert found["results"][0]["trace"]["version"] == 3
+        assert post("pick", input=numbers)["results"][0]["trace"] is None
+        assert post("pick/without", input=numbers, place=1) == {
+            "model": name,
+            "value": without(model, numbers, 1).value,
+        }
+        assert client.get("/v1/pick/examples").json() == {"examples": [{"numbers": numbers}]}
+        measured = post("faithfulness", verb="pick", input=numbers)
+        assert measured["ablation"]["attended"] > measured["ablation"]["random"]
+        document = client.get("/openapi.json").json()["components"]["schemas"]
+        for each in ("PickRequest", "PickWithoutRequest"):
+            (example,) = document[each]["examples"]
+            path = "pick" if each == "PickRequest" else "pick/without"
+            assert client.post(f"/v1/{path}", json=example).status_code == 200
+        refused = client.post("/v1/pick", json={"input": numbers, "options": {"digits": 0}})
+        assert "options.digits: Input should be greater than or equal to 1" in refused.json()["error"]["message"]

@@ -11,13 +11,13 @@ from regard.systems.output import say, write_json
 
 
 def pick(
-    *texts: str,
+    *numbers: float,
     model: Annotated[str, Parameter(alias="-m")],
     json: bool = False,
     options: Annotated[PickOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Pick the largest number."""
-    result = Picker.load(model).pick(" ".join(texts), options or PickOptions())
+    result = Picker.load(model).pick(list(numbers), options or PickOptions())
     if json:
         write_json(result, sys.stdout)
     else:

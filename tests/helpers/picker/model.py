@@ -10,7 +10,6 @@ from torch import Tensor, nn
 import regard
 from helpers.picker.config import PickerConfig, PickOptions
 from regard.attention import align
-from regard.errors import OptionError
 from regard.systems.folder import Labels
 from regard.systems.system import Result, System
 
@@ -28,8 +27,8 @@ class Pick(Result):
         return f"{self.value} {self.unit}"
 
 
-class Picker(System[str | Sequence[float], Pick, PickOptions]):
-    """Picks the largest of some numbers, which are given as a list or as a text such as "1 3 2"."""
+class Picker(System[list[float], Pick, PickOptions]):
+    """Picks the largest of some numbers."""
 
     kind = "pick"
     Config = PickerConfig
@@ -47,26 +46,21 @@ class Picker(System[str | Sequence[float], Pick, PickOptions]):
         return regard.attend(query, keys, score=lambda _, key: self.score(key).mT, align=align.softmax, weights=True)
 
     def costs(self, inputs: Sequence[Any]) -> list[int]:
-        return [len(numbers_of(each)) for each in inputs]
+        return [len(numbers) for numbers in inputs]
 
     pick = System.predict
 
     @classmethod
     def is_one(cls, given: Any) -> bool:
-        return isinstance(given, str) or isinstance(given[0], int | float)
+        return not isinstance(given[0], list | tuple)
 
-    def predict_batch(self, inputs: Sequence[Any], options: PickOptions) -> list[Pick]:
+    def parse(self, line: str, options: PickOptions) -> list[float] | None:
+        return [float(number) for number in line.split()] or None
+
+    def predict_batch(self, inputs: Sequence[Sequence[float]], options: PickOptions) -> list[Pick]:
         results = []
-        for numbers in map(numbers_of, inputs):
-            context, weights = self(torch.tensor([numbers], device=self.device))
+        for numbers in inputs:
+            context, weights = self(torch.tensor([list(numbers)], device=self.device))
             trace = regard.Trace.from_weights([str(number) for number in numbers], ["largest"], weights[0].cpu())
             results.append(Pick(round(float(context), options.digits), self.units[0], trace=trace))
         return results
-
-
-def numbers_of(given: str | Sequence[float]) -> list[float]:
-    """The numbers of an input."""
-    try:
-        return [float(number) for number in (given.split() if isinstance(given, str) else given)]
-    except ValueError as error:
-        raise OptionError(f"pick takes numbers; got {given!r:.80}.") from error
