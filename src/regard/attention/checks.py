@@ -29,7 +29,8 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
         _check_own(score, "key", key)
     if value is None:
         return
-    if not _is_like(value, key) or value.ndim < 2 or score.compares_codes:
+    is_like_key = isinstance(value, Tensor) and value.dtype == key.dtype and value.device == key.device
+    if not is_like_key or value.ndim < 2 or score.compares_codes:
         _check_part("value", value, is_floating=True)
         check_alike("key", key, "value", value, dtypes=not score.compares_codes)
     if key.shape[-2] != value.shape[-2]:
@@ -84,7 +85,8 @@ def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Scor
         raise OptionError(
             f"{type(score).__name__} needs a query. Only a score that learns its queries (score.Context) takes None."
         )
-    if not _is_like(query, values) or query.ndim != keys.ndim:
+    is_like_values = isinstance(query, Tensor) and query.dtype == values.dtype and query.device == values.device
+    if not is_like_values or query.ndim != keys.ndim:
         _check_part("query", query, is_floating=not score.compares_codes)
         if query.ndim != keys.ndim:
             raise ShapeError(
@@ -191,22 +193,10 @@ def check_override(override: Tensor, expected: tuple[int, ...]) -> Tensor:
     """Expand an override to (..., q, k)."""
     if not isinstance(override, Tensor) or not override.is_floating_point():
         raise DtypeError(f"The override must be a tensor of weights with a floating dtype; got {_describe(override)}.")
-    try:
-        return override.expand(expected)
-    except RuntimeError:
-        raise ShapeError(
-            f"The override is {tuple(override.shape)} and does not broadcast to (..., q, k) = {expected}."
-        ) from None
+    return _expanded("override", override, expected)
 
 
-def check_dropout(dropout: float) -> float:
-    """Return the share of weights to set to 0, at least 0 and below 1."""
-    if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
-        raise OptionError(f"dropout must be a number from 0 to below 1; got {dropout!r:.60}.")
-    return float(dropout)
-
-
-def check_bias(bias: object, expected: tuple[int, ...], device: torch.device) -> None:
+def check_bias(bias: Tensor, expected: tuple[int, ...], device: torch.device) -> None:
     """Check that a bias is a floating tensor that broadcasts to (..., q, k)."""
     if not isinstance(bias, Tensor) or not bias.is_floating_point():
         raise DtypeError(
@@ -215,8 +205,23 @@ def check_bias(bias: object, expected: tuple[int, ...], device: torch.device) ->
         )
     if bias.device != device:
         raise DtypeError(f"The bias is on {bias.device}, the values on {device}. Move it: bias.to({str(device)!r}).")
-    if not _broadcasts(bias, expected):
-        raise ShapeError(f"The bias is {tuple(bias.shape)} and does not broadcast to (..., q, k) = {expected}.")
+    _expanded("bias", bias, expected)
+
+
+def _expanded(role: str, part: Tensor, expected: tuple[int, ...]) -> Tensor:
+    try:
+        return part.expand(expected)
+    except RuntimeError:
+        raise ShapeError(
+            f"The {role} is {tuple(part.shape)} and does not broadcast to (..., q, k) = {tuple(expected)}."
+        ) from None
+
+
+def check_dropout(dropout: float) -> float:
+    """Return the share of weights to set to 0, at least 0 and below 1."""
+    if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
+        raise OptionError(f"dropout must be a number from 0 to below 1; got {dropout!r:.60}.")
+    return float(dropout)
 
 
 def check_mask(mask: object, expected: tuple[int, ...], device: torch.device) -> None:
@@ -228,8 +233,12 @@ def check_mask(mask: object, expected: tuple[int, ...], device: torch.device) ->
         )
     if mask.device != device:
         raise MaskError(f"The mask is on {mask.device}, the values on {device}. Move it: mask.to({str(device)!r}).")
-    if _broadcasts(mask, expected):
-        return
+    if mask.ndim <= len(expected):
+        for size, full in zip(reversed(mask.shape), reversed(expected), strict=False):
+            if size not in (1, full):
+                break
+        else:
+            return
     lead, num_keys = expected[:-2], expected[-1]
     hint = "Give it those axes, with size 1 where it is the same for all."
     if mask.ndim >= 3 and mask.shape[-2] == 1 and mask.shape[-1] != num_keys:
@@ -239,13 +248,6 @@ def check_mask(mask: object, expected: tuple[int, ...], device: torch.device) ->
     elif len(lead) > 1 and mask.ndim == len(expected) - 1:
         hint = "There are heads: give the mask an axis for them, mask.unsqueeze(1)."
     raise MaskError(f"The mask is {tuple(mask.shape)} and does not broadcast to (..., q, k) = {expected}. {hint}")
-
-
-def _broadcasts(tensor: Tensor, expected: tuple[int, ...]) -> bool:
-    for size, full in zip(reversed(tensor.shape), reversed(expected), strict=False):
-        if size not in (1, full):
-            return False
-    return tensor.ndim <= len(expected)
 
 
 def check_all_finite(**tensors: Tensor | None) -> None:
@@ -260,10 +262,6 @@ def check_all_finite(**tensors: Tensor | None) -> None:
             f"{tensor[tuple(first)].item()} at {first}. Common causes are a division by zero and a learning rate that "
             "is too large."
         )
-
-
-def _is_like(part: object, other: Tensor) -> bool:
-    return isinstance(part, Tensor) and part.dtype == other.dtype and part.device == other.device
 
 
 def _check_part(role: str, part: object, *, is_floating: bool) -> None:

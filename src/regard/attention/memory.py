@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Memory:
     """Keys as the score projected them, the values to read, and the mask of those that exist.
 
