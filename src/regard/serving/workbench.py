@@ -2,6 +2,7 @@
 
 import mimetypes
 import os
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from starlette.staticfiles import StaticFiles
 
 from regard.serving.errors import error_response
 from regard.systems import registry
+from regard.systems.config import ExampleText
 
-OTHER_PAGES = ("translate", "caption", "document", "read", "tape", "glimpse", "convolution")
-"""Pages whose module is among those of the workbench, rather than in the folder of a system."""
+WITH_TEXTS = ("translate", "classify", "read")
+"""Systems whose examples are texts."""
 FOLDERS = {"/pages": "regard.serving:pages", "/web": "regard.viewing:web"}
 """Static files: the modules of the workbench, and the web components that draw attention."""
 OF_SYSTEMS = "/systems"
@@ -28,14 +30,24 @@ class SystemEntry(BaseModel):
     name: str
     """Its verb: the last part of its route, and the path of its page."""
     summary: str
+    model: str
+    """The model that answers where none is named."""
+    examples: bool
+    """Whether there are inputs to try below its route, at `examples`."""
     page: str
-    """The module of its page, which exports `title` and `show`."""
+    """The module of its page, whose default export is a Page."""
 
 
 class SystemList(BaseModel):
     """The systems with a page, in the order of the navigation."""
 
     systems: list[SystemEntry]
+
+
+class ExampleTexts(BaseModel):
+    """Texts to try."""
+
+    examples: list[ExampleText]
 
 
 def add_workbench(app: FastAPI) -> frozenset[str]:
@@ -46,15 +58,24 @@ def add_workbench(app: FastAPI) -> frozenset[str]:
     index = _folder(FOLDERS["/pages"]) / "index.html"
     pages = {each: each.page for each in registry.entries() if each.page is not None}
     listed = [
-        SystemEntry(name=each.name, summary=each.declaration.summary, page=f"{OF_SYSTEMS}/{each.name}/{page.name}")
+        SystemEntry(
+            name=each.name,
+            summary=each.declaration.summary,
+            model=each.declaration.default_model,
+            examples=page.with_name("examples.py").is_file(),
+            page=f"{OF_SYSTEMS}/{each.name}/{page.name}",
+        )
         for each, page in pages.items()
     ]
-    paths = frozenset(("/", *(f"/{name}" for name in (*(each.name for each in listed), *OTHER_PAGES))))
+    paths = frozenset(("/", *(f"/{each.name}" for each in listed)))
 
     @app.get("/v1/systems", tags=["server"])
     async def systems() -> SystemList:
         """The systems that have a page in the workbench."""
         return SystemList(systems=listed)
+
+    for name in WITH_TEXTS:
+        _add_examples(app, name)
 
     async def page() -> FileResponse:
         return FileResponse(index)
@@ -79,6 +100,13 @@ def add_workbench(app: FastAPI) -> frozenset[str]:
 def is_file(path: str) -> bool:
     """Whether a path leads to the files of pages."""
     return path.startswith(tuple(f"{folder}/" for folder in (*FOLDERS, OF_SYSTEMS)))
+
+
+def _add_examples(app: FastAPI, name: str) -> None:
+    @app.get(f"/v1/{name}/examples", tags=["workbench"], operation_id=f"{name}_examples")
+    async def examples() -> ExampleTexts:
+        """Texts to try."""
+        return ExampleTexts(examples=list(import_module(f"regard.systems.{name}.examples").examples()))
 
 
 class _PageFiles(StaticFiles):

@@ -1,8 +1,8 @@
 // A classified text whose words and sentences can be removed: bars for sentences, shades for words, and probabilities.
 
-import { fill, html } from "/web/dom.js";
-import { direction } from "/web/tokens.js";
-import { button, section } from "/pages/parts.js";
+import { roving } from "/web/controls.js";
+import { direction, fill, html } from "/web/dom.js";
+import { button, number, section, signed, track } from "/pages/parts.js";
 
 const MAX_CLASSES = 6;
 /** Words with less than this share of the strongest are not shaded. */
@@ -13,34 +13,27 @@ export class TextPanel {
   /** Words that are removed, or will be once the server has answered. */
   #removed = new Set();
   #current = 0;
-  #probabilities = html("div", { className: "classes" });
-  #text = html("div", { className: "text", role: "group", "aria-label": "Words of the text" });
-  #change = html("p", { className: "change", role: "status" });
-  #numbers = html("attention-document", {});
+  #probabilities = html("div.classes");
+  #text = html("div.text", { role: "group", "aria-label": "Words of the text" });
+  #change = html("p.change", { role: "status" });
+  #numbers = html("attention-document");
   #onRemove;
 
   /** `onRemove` gets all words to remove, each time that one is removed or put back. */
   constructor(onRemove) {
     this.#onRemove = onRemove;
     this.restore = button("Put everything back", () => this.#remove(new Set()));
-    this.#text.addEventListener("keydown", (event) => this.#onKey(event));
     const how =
       "Click a word or the number of a sentence to remove it, click again to put it back. With the keyboard: arrow " +
       "keys to move, Enter to remove.";
-    const files = html(
-      "details",
-      { className: "files" },
-      html("summary", {}, "All numbers, and files to save"),
-      this.#numbers,
-    );
-    const change = html("div", { className: "row between" }, this.#change, this.restore);
+    const files = html("details.files", html("summary", "All numbers, and files to save"), this.#numbers);
+    const change = html("div.row.between", this.#change, this.restore);
     this.node = section(
       "",
-      html("div", { className: "outcome" }, this.#probabilities, change),
-      html("p", { className: "quiet" }, how),
+      html("div.outcome", this.#probabilities, change),
+      html("p.quiet", how),
       html(
-        "p",
-        { className: "quiet" },
+        "p.quiet",
         "Bars: weight of a sentence, then how many points the probability moves without it. Shades: weight of a word.",
       ),
       this.#text,
@@ -76,22 +69,26 @@ export class TextPanel {
       const own = words.map((_, place) => place).filter((place) => sentences[place] === number);
       const head = this.#sentenceButton(number, own, gone, share / largest);
       const list = own.map((place) => this.#wordButton(place, gone.has(place), shades[place] / strongest));
-      return html("div", { className: "sentence" }, head, html("div", { className: "words" }, list));
+      return html("div.sentence", head, html("div.words", list));
     });
     const hadFocus = this.#text.contains(document.activeElement);
     fill(this.#text, rows);
-    this.#focusable(this.#current, hadFocus);
+    const leads = (place) => ({
+      ArrowDown: sentences.indexOf(sentences[place] + 1),
+      ArrowUp: sentences.indexOf(sentences[place] - 1),
+    });
+    const chosen = (place) => (this.#current = place);
+    const select = roving([...this.#text.querySelectorAll(".word")], { leads, chosen });
+    this.#current = Math.min(this.#current, words.length - 1);
+    select(this.#current, hadFocus);
   }
 
   #wordButton(place, isRemoved, shade) {
     const { words, word_weights: weights } = this.#answer;
     const node = html(
-      "button",
+      "button.word",
       {
         type: "button",
-        className: "word",
-        tabIndex: -1,
-        "data-place": place,
         "aria-pressed": String(isRemoved),
         title: isRemoved ? "Removed: click to put it back" : `weight ${weights[place].toFixed(3)} in its sentence`,
         onclick: () => this.#toggle([place]),
@@ -105,23 +102,20 @@ export class TextPanel {
   #sentenceButton(number, own, gone, length) {
     const { sentence_weights: shares, sentence_drops: drops } = this.#answer;
     const isRemoved = own.every((place) => gone.has(place));
-    const points = -100 * drops[number];
-    const filled = html("i", {});
-    filled.style.width = `${Math.round(100 * length)}%`;
+    const points = signed(-100 * drops[number], 1);
     return html(
-      "button",
+      "button.number",
       {
         type: "button",
-        className: "number",
         "aria-pressed": String(isRemoved),
         "aria-label":
           `Sentence ${number + 1}, weight ${shares[number].toFixed(2)}: ` +
-          (isRemoved ? "put it back" : `remove it, which moves the probability by ${signed(points)} points`),
+          (isRemoved ? "put it back" : `remove it, which moves the probability by ${points} points`),
         onclick: () => this.#toggle(own),
       },
-      html("b", {}, String(number + 1)),
-      html("span", { className: "track" }, filled),
-      html("span", {}, isRemoved ? "removed" : signed(points)),
+      html("b", String(number + 1)),
+      track(length),
+      html("span", isRemoved ? "removed" : points),
     );
   }
 
@@ -139,37 +133,6 @@ export class TextPanel {
     this.#removed = gone;
     this.#onRemove([...gone].sort((one, other) => one - other));
   }
-
-  #onKey(event) {
-    if (!event.target.classList.contains("word")) return;
-    const { sentences } = this.#answer;
-    const place = Number(event.target.dataset.place);
-    const next = {
-      ArrowRight: place + 1,
-      ArrowLeft: place - 1,
-      ArrowDown: sentences.indexOf(sentences[place] + 1),
-      ArrowUp: sentences.indexOf(sentences[place] - 1),
-      Home: 0,
-      End: sentences.length - 1,
-    }[event.key];
-    if (next === undefined) return;
-    event.preventDefault();
-    if (next >= 0 && next < sentences.length) this.#focusable(next, true);
-  }
-
-  /** Only one word is reached by Tab; arrow keys lead to the others. */
-  #focusable(place, focus) {
-    const words = this.#text.querySelectorAll(".word");
-    this.#current = Math.min(place, words.length - 1);
-    for (const word of words) word.tabIndex = Number(word.dataset.place) === this.#current ? 0 : -1;
-    if (focus) words[this.#current]?.focus({ preventScroll: true });
-  }
-}
-
-function signed(points) {
-  const size = Math.abs(points).toFixed(1);
-  if (size === "0.0") return size;
-  return `${points > 0 ? "+" : "−"}${size}`;
 }
 
 function moved(points) {
@@ -180,17 +143,9 @@ function moved(points) {
 
 /** A class with its probability, and where it was before words were removed. */
 function classRow(name, before, after) {
-  const filled = html("i", {});
-  const mark = html("u", { hidden: after[name] === before[name], title: `before: ${before[name].toFixed(3)}` });
-  filled.style.width = `${100 * after[name]}%`;
-  mark.style.insetInlineStart = `${100 * before[name]}%`;
-  return html(
-    "div",
-    { className: "class" },
-    html("b", {}, name),
-    html("span", { className: "track" }, filled, mark),
-    html("data", { value: String(after[name]) }, after[name].toFixed(3)),
-  );
+  const node = html("u", { hidden: after[name] === before[name], title: `before: ${before[name].toFixed(3)}` });
+  const shares = track(after[name], { node, share: before[name] });
+  return html("div.class", html("b", name), shares, number(after[name], after[name].toFixed(3)));
 }
 
 /** The answer as a trace for the viewer. */
