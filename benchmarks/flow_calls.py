@@ -156,10 +156,10 @@ def request() -> Calls:
 
 
 def forced_word() -> Calls:
-    """A word forced on the Translate page."""
-    prefix = regard.load("en-fr", device="cpu").target_tokenizer.encode("Le vieil")
-    change = {"prefix": prefix, "word": "monsieur"}
-    return _answered("/v1/translate/inspect", {"input": "The old man left.", "change": change})
+    """A word forced on the Translate page, which knows the original translation."""
+    encode = regard.load("en-fr", device="cpu").target_tokenizer.encode
+    body = {"input": "The old man left.", "change": {"prefix": encode("Le vieil"), "word": "monsieur"}}
+    return _answered("/v1/translate/change", body | {"before": encode("Le vieil homme est parti.")})
 
 
 FLOWS: dict[str, tuple[Callable[[], Calls], int, int | None]] = {

@@ -18,11 +18,8 @@ settings.load_profile("any machine")
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
-# Before the checks: torch.compile and Triton read the source of what they compile.
-import regard.kernels.additive_compiled  # noqa: E402
-
 if find_spec("triton"):
-    import regard.kernels.additive_slopes_triton
+    # Before the checks: Triton reads the source of what it compiles.
     import regard.kernels.additive_triton
     import regard.kernels.cells_triton
     import regard.kernels.local_triton

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from cyclopts import Parameter
+from starlette.testclient import TestClient
 from torch import Tensor, nn
 
 import regard
@@ -22,7 +23,10 @@ from regard.config import Checked, PositiveInt
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.splits import Splits
 from regard.errors import ModelError, OptionError
+from regard.serving.app import create_app
 from regard.systems.config import Options
+from regard.systems.endpoint import endpoint
+from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.folder import Labels
 from regard.systems.output import say, write_json
 from regard.systems.registry import MODULES, Declaration
@@ -190,6 +194,39 @@ def pick(
         say(f"{result.value} {result.unit}")
 
 
+@dataclass(frozen=True)
+class Without:
+    """What is picked where one number is missing."""
+
+    value: float
+
+
+@endpoint("without", input="numbers", example={"numbers": [1.0, 3.0, 2.0]})
+def without(model: Picker, numbers: list[float], place: int = 0) -> Without:
+    """Pick the largest number without one of them."""
+    return Without(model.pick(numbers[:place] + numbers[place + 1 :]).value)
+
+
+@dataclass(frozen=True)
+class PickExample:
+    """Numbers to try."""
+
+    numbers: tuple[float, ...]
+
+
+def examples() -> tuple[PickExample, ...]:
+    return (PickExample((1.0, 3.0, 2.0)),)
+
+
+def evidence(model: Picker, numbers: list[float], options: PickOptions, result: Pick) -> Evidence:
+    weights = result.trace.maps[0].weights
+    others = [[model.pick(numbers[:place] + numbers[place + 1 :]).value for place in range(len(numbers))]]
+    ablation = Ablation.from_effects(
+        [weights], [result.value - np.array(others)], unit="value", method="Leave one out."
+    )
+    return Evidence([weights], "numbers", ablation)
+
+
 SYSTEM = Declaration(
     summary="Pick the largest of some numbers.",
     example="regard pick --model {model} 1 2 3",
@@ -267,3 +304,35 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     assert "--data.unit" in capsys.readouterr().out
     assert run("pick", "--model", "run", "1", "--digits", "0") == 2
     assert "digits must be a whole number, 1 or more; got 0" in capsys.readouterr().err
+
+
+def test_the_server_has_its_verb_endpoints_examples_and_faithfulness(trained):
+    model = regard.load(trained.folder)
+    with TestClient(create_app(folders=[str(trained.folder)]), base_url="http://localhost") as client:
+
+        def post(path, **body):
+            answer = client.post(f"/v1/{path}", json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        numbers, name = [1.0, 3.0, 2.0], trained.folder.name
+        found = post("pick", input=[numbers, [0.0, -1.0]], trace=True, options={"digits": 3})
+        assert [each["value"] for each in found["results"]] == [
+            pytest.approx(each.value, abs=1e-3) for each in model.pick([numbers, [0.0, -1.0]], digits=3)
+        ]
+        assert found["results"][0]["trace"]["version"] == 3
+        assert post("pick", input=numbers)["results"][0]["trace"] is None
+        assert post("pick/without", input=numbers, place=1) == {
+            "model": name,
+            "value": without(model, numbers, 1).value,
+        }
+        assert client.get("/v1/pick/examples").json() == {"examples": [{"numbers": numbers}]}
+        measured = post("faithfulness", verb="pick", input=numbers)
+        assert measured["ablation"]["attended"] > measured["ablation"]["random"]
+        document = client.get("/openapi.json").json()["components"]["schemas"]
+        for each in ("PickRequest", "PickWithoutRequest"):
+            (example,) = document[each]["examples"]
+            path = "pick" if each == "PickRequest" else "pick/without"
+            assert client.post(f"/v1/{path}", json=example).status_code == 200
+        refused = client.post("/v1/pick", json={"input": numbers, "options": {"digits": 0}})
+        assert "options.digits: Input should be greater than or equal to 1" in refused.json()["error"]["message"]

@@ -103,8 +103,8 @@ class CostBatches(Sampler[list[Any]]):
         """From now on, give only part `rank` of `num_ranks` of every batch: examples rank, rank + num_ranks, ...
 
         The order of the batches and their number stay the same, so that a training can be resumed by another number of
-        processes. A batch with fewer examples than ranks has no part for some; these are given its first example, which
-        only `stands_in`, so that all ranks have the same number of batches.
+        processes. A batch with fewer examples than ranks has no part for some; these are given its first example as
+        a filler (see `is_filler`), so that all ranks have the same number of batches.
         """
         _check_rank(rank, num_ranks)
         self._part = slice(rank, None, num_ranks)
@@ -122,8 +122,8 @@ class CostBatches(Sampler[list[Any]]):
             self._bounds = _share(self._bounds, num_ranks)
             self._deal = slice(rank, None, num_ranks)
 
-    def stands_in(self, number: int) -> bool:
-        """Whether a batch of the current pass has no example for this rank, so that it gives that of another rank."""
+    def is_filler(self, number: int) -> bool:
+        """Whether a batch of the current pass has no example of this rank, and gives one of another rank instead."""
         return number in self._empty
 
     def set_epoch(self, epoch: int) -> None:
@@ -226,9 +226,9 @@ class BatchLoader(DataLoader[Any]):
             self._batches.deal(rank, num_ranks)
 
     @property
-    def stands_in(self) -> bool:
-        """Whether the batch that was handed out last is that of another process, and is not to be learned from."""
-        return self._batches.stands_in(self._done - 1)
+    def is_filler(self) -> bool:
+        """Whether the batch that was handed out last belongs to another process, and must not be learned from."""
+        return self._batches.is_filler(self._done - 1)
 
     # DataLoader promises its own type of iterator, which no caller needs.
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]

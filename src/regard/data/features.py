@@ -29,7 +29,7 @@ SUMS = "sums.u4"
 PENDING, DONE, FAILED = range(3)
 _DTYPES = {"float16": "<f2", "int8": "i1"}
 _SUFFIXES = {"float16": "f16", "int8": "i8"}
-# How far the features of the probe image may differ from those of the first run: devices round differently.
+# Relative tolerance for the features of the probe image: devices round differently.
 _TOLERANCE = 0.02
 
 Pixels = UInt8[np.ndarray, "b h w 3"]

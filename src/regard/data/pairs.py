@@ -161,14 +161,14 @@ class CorpusPairs:
 
 
 class _Drawn(NamedTuple):
-    """Sentences as ids, and of each id the number of its word in the sentence."""
+    """Sentences as ids, and for each id the number of its word in the sentence."""
 
     rows: list[Int[np.ndarray, "_"]]
     words: list[Int[np.ndarray, "_"]]
 
 
 class _Words:
-    """Divides the sentences of one side of a corpus into words, and each word into pieces anew."""
+    """Splits the sentences of one side of a corpus into words, and each word into pieces, anew in each epoch."""
 
     def __init__(self, corpus: Corpus, side: int, tokenizer: Tokenizer, dropout: float, *, split: bool) -> None:
         self._corpus, self._side, self._tokenizer = corpus, side, tokenizer
@@ -186,7 +186,7 @@ class _Words:
         self._first, self._count = np.full((2, len(self._corpus)), -1)
 
     def drawn(self, indices: Int[np.ndarray, "b"], keys: UInt[np.ndarray, "b"]) -> _Drawn:
-        """The sentences with pieces that the keys decide, one key for each sentence."""
+        """Split sentences into pieces; one key for each sentence decides how."""
         if len(self._many) >= MAX_STATES or len(self._states) >= MAX_WORDS:
             self._forget()
         for index in np.unique(indices[self._first[indices] < 0]).tolist():
@@ -229,7 +229,7 @@ class _Words:
 
 
 def _parts(owners: Int[np.ndarray, "n"], count: int, *arrays: np.ndarray) -> list[list[np.ndarray]]:
-    """Arrays divided by owner, 0 to count - 1; owners are in ascending order."""
+    """Split arrays by the owner of each element, 0 to count - 1; owners are in ascending order."""
     bounds = [0, *np.cumsum(np.bincount(owners, minlength=count)).tolist()]
     return [[array[start:end] for start, end in pairwise(bounds)] for array in arrays]
 

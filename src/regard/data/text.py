@@ -20,9 +20,9 @@ from regard.errors import DataError, OptionError, RegardError, counted
 from regard.extras import require
 
 MAX_LINE_BYTES = 2**24
-"""A longer line is refused: a file without line ends is not text, and would fill the memory."""
+"""Longest line that is read: a file without line ends is not text, and would fill the memory."""
 MAX_FILE_BYTES = 2**29
-"""A larger file is refused where it must be read whole: a small archive can expand to many gigabytes."""
+"""Largest file that is read as a whole, decompressed: a small archive can expand to many gigabytes."""
 
 T = TypeVar("T")
 _BOM = b"\xef\xbb\xbf"

@@ -2,7 +2,6 @@
 
 import mimetypes
 import os
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,10 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from regard.serving.errors import error_response
 from regard.systems import registry
-from regard.systems.config import ExampleText
 
-WITH_TEXTS = ("translate", "classify", "read")
-"""Systems whose examples are texts."""
 FOLDERS = {"/pages": "regard.serving:pages", "/web": "regard.viewing:web"}
 """Static files: the modules of the workbench, and the web components that draw attention."""
 OF_SYSTEMS = "/systems"
@@ -44,12 +40,6 @@ class SystemList(BaseModel):
     systems: list[SystemEntry]
 
 
-class ExampleTexts(BaseModel):
-    """Texts to try."""
-
-    examples: list[ExampleText]
-
-
 def add_workbench(app: FastAPI) -> frozenset[str]:
     """Add the pages and their files to an application; returns the paths of the pages."""
     # Some systems do not know that .js is JavaScript, and a browser refuses modules of another type.
@@ -62,7 +52,7 @@ def add_workbench(app: FastAPI) -> frozenset[str]:
             name=each.name,
             summary=each.declaration.summary,
             model=each.declaration.default_model,
-            examples=page.with_name("examples.py").is_file(),
+            examples=each.examples is not None,
             page=f"{OF_SYSTEMS}/{each.name}/{page.name}",
         )
         for each, page in pages.items()
@@ -73,9 +63,6 @@ def add_workbench(app: FastAPI) -> frozenset[str]:
     async def systems() -> SystemList:
         """The systems that have a page in the workbench."""
         return SystemList(systems=listed)
-
-    for name in WITH_TEXTS:
-        _add_examples(app, name)
 
     async def page() -> FileResponse:
         return FileResponse(index)
@@ -100,13 +87,6 @@ def add_workbench(app: FastAPI) -> frozenset[str]:
 def is_file(path: str) -> bool:
     """Whether a path leads to the files of pages."""
     return path.startswith(tuple(f"{folder}/" for folder in (*FOLDERS, OF_SYSTEMS)))
-
-
-def _add_examples(app: FastAPI, name: str) -> None:
-    @app.get(f"/v1/{name}/examples", tags=["workbench"], operation_id=f"{name}_examples")
-    async def examples() -> ExampleTexts:
-        """Texts to try."""
-        return ExampleTexts(examples=list(import_module(f"regard.systems.{name}.examples").examples()))
 
 
 class _PageFiles(StaticFiles):

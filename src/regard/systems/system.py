@@ -84,6 +84,8 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
     """The class of `config`."""
     Options: ClassVar[type[Options]] = Options
     """The options of the verb, which it takes as keywords: the third parameter of `System`."""
+    input_kind: ClassVar[Any] = Any
+    """What an input is: the first parameter of `System`."""
     Answer: ClassVar[type[Any]] = Result
     """The class of a result: the second parameter of `System`."""
     assets: ClassVar[Mapping[str, Any]] = {}
@@ -102,7 +104,7 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
         super().__init_subclass__(**keywords)
         for base in vars(cls).get("__orig_bases__", ()):
             if get_origin(base) is System:
-                _, cls.Answer, cls.Options = get_args(base)
+                cls.input_kind, cls.Answer, cls.Options = get_args(base)
 
     def __init__(self, config: Checked) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
 
 MAX_GLIMPSES = 40
-"""Most glimpses that are drawn."""
+"""Maximum number of glimpses that are drawn."""
 MAX_CLASSES = 10
 """Classes whose belief is drawn: the most probable after the last glimpse."""
 _INK, _QUIET, _PATH, _BAR = "#1c1c1c", "#6a6a6a", "#ffb000", "#0072B2"
@@ -34,7 +34,7 @@ _LABEL = 0.16
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What is drawn, read from a trace and checked."""
+    """The parts of a trace of glimpses, checked."""
 
     image: Image.Image
     points: list[tuple[float, float]]

@@ -324,7 +324,7 @@ def _coloured(pixels: Pixels, field: Float[np.ndarray, "h w 1"]) -> Pixels:
 
 
 OVERLAYS: dict[str, Callable[[Pixels, Float[np.ndarray, "h w 1"]], Pixels]] = {"light": _light, "colour": _coloured}
-"""How attention is laid over an image."""
+"""Ways to show attention over an image."""
 
 
 def _spread(cells: int, length: int, sharp: bool) -> Float[np.ndarray, "length cells"]:
@@ -339,8 +339,8 @@ def _spread(cells: int, length: int, sharp: bool) -> Float[np.ndarray, "length c
 def explanation(trace: Trace, overlay: str, *, cells: bool) -> str:
     """What the light, the numbers and the bars of a caption's figure mean."""
     shown = {"light": "Bright: attended to", "colour": "Colour: attention, from purple (weak) to yellow (strong)"}
-    chances = " (the probability of each choice)" if trace.values("choice") is not None else ""
-    parts = [f"{shown[check_overlay(overlay)]}{chances}, relative to the strongest cell of each word"]
+    note = " (the probability of each choice)" if trace.values("choice") is not None else ""
+    parts = [f"{shown[check_overlay(overlay)]}{note}, relative to the strongest cell of each word"]
     parts[0] += "." if cells else "; smoothed between cells."
     if trace.values("choice") is not None:
         parts.append("Orange: the cell that hard attention chose.")

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 _MAX_TITLE = 160
 MEASURED = "attention_measured"
-"""The name, in metrics.json and in the extras of a trace, of a line that says how right such attention is."""
-
+"""Key, in metrics.json and in the extras of a trace, of a line that says how accurate such attention is."""
 
 OWN_VIEWS = {
     "caption": "image:ImageView",
@@ -145,12 +144,12 @@ class View:
 
     @property
     def measured(self) -> str | None:
-        """How right this attention is where that was measured, in one line; None if it was not."""
+        """One line on how accurate this attention is; None if that was not measured."""
         line = self.trace.extras.get(MEASURED)
         return line if isinstance(line, str) else None
 
     def show(self, console: Console, **options: Any) -> None:
-        """Print `terminal` as wide as the console, and below it how right the attention is."""
+        """Print `terminal` as wide as the console, and below it how accurate the attention is."""
         check_options(self.options(), options)
         console.print(self.terminal(width=console.width, colour=console.color_system is not None, **options))
         if self.measured:
@@ -185,7 +184,7 @@ class View:
         return page.component(self.trace, self.ELEMENTS, shown=shown, options=chosen, table=table)
 
     def _heading(self) -> str:
-        """What the page is called unless it is given a title: the texts, or the words of the main map."""
+        """The default title of the page: the texts, or the words of the main map."""
         texts = [axis.text for axis in self.trace.axes if axis.text]
         if not texts and self.trace.maps:
             sides = dict.fromkeys((self.trace.main.columns, self.trace.main.rows))
@@ -235,7 +234,7 @@ def check_options(known: Sequence[str], options: Mapping[str, Any]) -> None:
 
 
 def mean_note(trace: Trace) -> str | None:
-    """What the main map says about itself where it is the mean of heads of the trace, of all or of one layer."""
+    """A note for a main map that is the mean of all heads, or of those of one layer; None for others."""
     if not trace.maps or trace.main.head is not None:
         return None
     sides = trace.main.rows, trace.main.columns
@@ -250,7 +249,7 @@ def mean_note(trace: Trace) -> str | None:
 
 
 def with_mean_note(drawn: RenderableType, trace: Trace) -> RenderableType:
-    """What was drawn for a terminal, and below it that it is the mean of heads where that is so."""
+    """A renderable for the terminal, with `mean_note` below it if there is one."""
     note = mean_note(trace)
     return drawn if note is None else Group(drawn, Text(note, style="dim"))
 

@@ -7,8 +7,6 @@ import { busy, button, emptyBox, exampleButtons, field, intro, modelPicker, sect
 import { imageInput } from "/pages/pictures.js";
 import { read, write } from "/pages/state.js";
 
-const FAITHFULNESS = "/v1/trust";
-
 /**
  * A page of the workbench: `page.js` in the folder of a system has its own as the default export. It extends this with
  *   static heading, lead    what stands above it
@@ -21,8 +19,6 @@ export class Page {
   static heading = "";
   static lead = "";
   static parts = {};
-  /** The part of its routes after /v1; by default the name of its system. */
-  static route = "";
   #asking = new WeakMap();
 
   /**
@@ -81,7 +77,7 @@ export class Page {
   }
 
   path(what) {
-    return ["/v1", this.constructor.route || this.name, what].filter(Boolean).join("/");
+    return ["/v1", this.name, what].filter(Boolean).join("/");
   }
 
   /**
@@ -118,7 +114,7 @@ export class Page {
     const body = { verb: this.name, input, options };
     const message = "Measuring: the model answers again without some of its input …";
     const retry = () => this.measure(input, options);
-    const answer = await this.ask(this.trust, "", body, { path: FAITHFULNESS, message, retry });
+    const answer = await this.ask(this.trust, "", body, { path: "/v1/faithfulness", message, retry });
     if (answer) faithfulness(this.trust, answer);
   }
 

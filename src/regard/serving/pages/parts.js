@@ -134,7 +134,7 @@ export function named(word) {
 /** Words that stayed, went and came, as text. */
 export function editedText(edits) {
   const tags = { removed: "del", added: "ins" };
-  const nodes = edits.map(({ kind, words, text }) => html(tags[kind] ?? "span", text ?? words.map(named).join(" ")));
+  const nodes = edits.map(({ kind, words }) => html(tags[kind] ?? "span", words.map(named).join(" ")));
   return html("p.edits", { dir: "auto" }, nodes.flatMap((node) => [node, " "]));
 }
 

@@ -30,7 +30,7 @@ export function hiding(page) {
     const box = given();
     clear.disabled = !box;
     if (!box) return void fill(result, html("p.quiet", HINT));
-    const answer = await page.ask(result, "hide", { ...page.body, boxes: [box] }, { retry: run });
+    const answer = await page.ask(result, "hide", { ...page.body, boxes: [page.state.box] }, { retry: run });
     if (answer) fill(result, outcome(answer, page));
   };
   const reset = () => {

@@ -59,7 +59,7 @@ export default class GlimpsePage extends ImagePage {
     this.count.value = count;
     this.countLabel.textContent = String(count);
     const kept = places.filter(([glimpse]) => glimpse < count);
-    const forced = kept.map(([glimpse, x, y]) => ({ glimpse, x, y }));
+    const forced = Object.fromEntries(kept.map(([glimpse, ...place]) => [glimpse, place]));
     const now = kept.length ? await this.ask(this.result, "at", { ...body, places: forced }) : usual;
     if (!now) return;
     this.#showPath(now);

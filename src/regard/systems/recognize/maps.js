@@ -22,7 +22,7 @@ export function layerMaps(page, answer) {
   draw();
 }
 
-function shown({ image, size, layers, predictions }, page, theme) {
+function shown({ image, size, layers, predictions = [] }, page, theme) {
   const [channels, height, width] = size;
   const detail = html("div.enlarged", { role: "status" });
   const groups = layers.map((layer, place) => layerGroup(layer, place, theme, (map) => pick(place, map)));

@@ -15,7 +15,6 @@ export default class RecognizePage extends ImagePage {
   static lead =
     "How a convolutional network turns an image into maps: one kernel step by step, a whole list of layers, and what a " +
     "trained network computes from an image.";
-  static route = "convolution";
   static isDrawing = true;
   static fresh = { layer: 0, map: 0 };
 
@@ -60,11 +59,12 @@ export default class RecognizePage extends ImagePage {
   }
 
   async run() {
-    const answer = await this.ask(this.result, "maps", { input: this.image.uri });
+    const { verb } = this.served(this.state.model);
+    const answer = await this.ask(this.result, "", { input: this.image.uri }, { path: `/v1/${verb}/maps` });
     if (!answer) return;
     layerMaps(this, answer);
     // Of a captioner, only the network that reads the image is shown here, without its attention.
-    if (this.served(this.state.model).verb === this.name) this.measure(this.image.uri);
+    if (verb === this.name) this.measure(this.image.uri);
     else this.forget();
   }
 }

@@ -24,8 +24,8 @@ const FATES = {
 export function beamPanel(page) {
   const panel = html("div.beam");
   const load = async () => {
-    const body = { ...page.request, change: page.change };
-    const answer = await page.ask(panel, "inspect/beam", body, { retry: load });
+    const body = { ...page.sentenceRequest(), change: page.change };
+    const answer = await page.ask(panel, "tree", body, { retry: load });
     if (answer) new BeamTree(panel, answer).show();
   };
   load();

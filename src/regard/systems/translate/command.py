@@ -138,8 +138,7 @@ def align(
     from regard.data.progress import track
     from regard.data.text import read_pairs
     from regard.systems.system import Result
-    from regard.systems.translate.alignment import align_stream, alignment_error
-    from regard.systems.translate.links import Links, split_pair
+    from regard.systems.translate.alignment import Links, align_stream, alignment_error, split_pair
     from regard.systems.translate.model import Translator
     from regard.viewing.view import MEASURED, view
 

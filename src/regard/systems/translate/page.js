@@ -64,7 +64,9 @@ export default class TranslatePage extends TextPage {
 
   /** The change that the state holds, as the server takes it. */
   get change() {
-    return Object.fromEntries(Object.keys(UNCHANGED).map((name) => [name, this.state[name]]));
+    const { prefix, word, attention, heads, align } = this.state;
+    const steps = Object.fromEntries(attention.map(({ step, weights }) => [step, weights]));
+    return { prefix, word, attention: steps, heads, align };
   }
 
   get request() {
@@ -72,8 +74,13 @@ export default class TranslatePage extends TextPage {
     return { input: text, sentence, search: { beam } };
   }
 
+  /** The sentence that is shown, for questions about it alone. */
+  sentenceRequest({ sentences, sentence } = this.answer) {
+    return { input: sentences[sentence], search: { beam: this.state.beam } };
+  }
+
   get isChanged() {
-    return JSON.stringify(this.change) !== JSON.stringify(UNCHANGED);
+    return JSON.stringify(this.change) !== JSON.stringify({ ...UNCHANGED, attention: {} });
   }
 
   /** The translation that is shown: after a change, or the original one. */
@@ -82,16 +89,27 @@ export default class TranslatePage extends TextPage {
   }
 
   async show() {
-    const answer = await this.ask(this.status, "inspect", { ...this.request, change: this.change });
-    if (!answer) return;
-    this.answer = answer;
+    this.turn(this.status);
+    const key = JSON.stringify([this.state.model, this.request]);
+    // The translation without a change is kept while only the change is another one.
+    const found = this.answer?.key === key ? this.answer : await this.ask(this.status, "inspect", this.request);
+    if (!found) return;
+    let difference = null;
+    if (this.isChanged) {
+      const before = found.before.words.flatMap(({ tokens }) => tokens);
+      const body = { ...this.sentenceRequest(found), change: this.change, before };
+      difference = await this.ask(this.status, "change", body);
+      if (!difference) return;
+    }
+    const answer = (this.answer = { ...found, key, difference });
     if (this.#token !== null) this.state.at = this.wordOf(this.#token);
     this.#token = null;
     this.#draw();
-    const key = JSON.stringify([this.state.model, answer.sentences[answer.sentence]]);
-    if (key === this.measured || !answer.before.trace) return;
-    this.measured = key;
-    this.measure(answer.sentences[answer.sentence]);
+    const shown = answer.sentences[answer.sentence];
+    const measured = JSON.stringify([this.state.model, shown]);
+    if (measured === this.measured || !answer.before.trace) return;
+    this.measured = measured;
+    this.measure(shown);
   }
 
   forget() {
@@ -113,7 +131,7 @@ export default class TranslatePage extends TextPage {
     this.words = translationWords(current, (at) => this.pick(at));
     this.view = this.#attentionView();
     const isUnknown = current.words.some(({ text }) => text.includes("⁇"));
-    const asked = JSON.stringify([this.state.model, this.request]);
+    const asked = answer.key;
     const unchanged = this.isChanged ? html("p", "The translations without your change are compared.") : null;
     const list = [
       ["attention", "Attention", () => html("div", this.view)],

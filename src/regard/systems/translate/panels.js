@@ -83,8 +83,8 @@ export function comparePanel(page) {
   const result = html("div");
   const load = async (value) => {
     const [name, align = ""] = value.split("+");
-    const body = { ...page.request, second: { model: name, align } };
-    const answer = await page.ask(result, "inspect/compare", body, { retry: () => load(value) });
+    const body = { ...page.sentenceRequest(), second: name, second_change: { align } };
+    const answer = await page.ask(result, "compare", body, { retry: () => load(value) });
     if (answer) fill(result, compared(answer, model, choices.find((each) => each[0] === value)[1], align));
   };
   const control = select(choices, chosen, (value) => {
@@ -138,7 +138,7 @@ export function goldPanel(page) {
   const load = async () => {
     const { number: place } = page.state;
     const body = { direction: current(), number: place };
-    const answer = await page.ask(result, "inspect/gold", body, { retry: load });
+    const answer = await page.ask(result, "gold", body, { retry: load });
     if (answer) fill(result, checked(answer, place));
   };
   const go = (place) => {

@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus."""
+"""The metrics of a server, for Prometheus."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
-class Measures:
+class ServerMetrics:
     """Requests, batches, what waits, and the models in memory."""
 
     def __init__(self, batcher: Batcher, models: Models) -> None:

@@ -1,4 +1,4 @@
-"""Clients that leave: what they asked for is not worked on."""
+"""Clients that disconnect: what they asked for is not worked on."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,11 +9,11 @@ from fastapi import Request
 from regard.serving.errors import RefusedError
 
 Value = TypeVar("Value")
-GONE = 499
-"""The status, which nobody receives, of a request whose client has left."""
+DISCONNECTED = 499
+"""Status logged for a request whose client disconnected."""
 
 
-async def unless_gone(work: Coroutine[Any, Any, Value], request: Request) -> Value:
+async def cancel_on_disconnect(work: Coroutine[Any, Any, Value], request: Request) -> Value:
     """The value of `work`, which is cancelled when the client closes its connection before that."""
     task, gone = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
     gone.add_done_callback(lambda _: task.cancel())
@@ -22,7 +22,7 @@ async def unless_gone(work: Coroutine[Any, Any, Value], request: Request) -> Val
     except asyncio.CancelledError:
         if not gone.done():
             raise
-        raise RefusedError(GONE, "The client has left.") from None
+        raise RefusedError(DISCONNECTED, "The client has disconnected.") from None
     finally:
         gone.cancel()
 

@@ -87,7 +87,7 @@ def test_the_rest_of_an_abandoned_stream_is_not_answered(served, batches):
         answer = stream.getresponse()
         assert answer.readline() == b"event: progress\n"
         answer.close()
-    until(lambda: b'verb="tape"' in backend.measures.text())
+    until(lambda: b'verb="tape"' in backend.metrics.text())
     gate.set()
     with closing(ask(port)) as last:
         assert last.getresponse().status == 200
