@@ -12,11 +12,16 @@ export default class PickPage extends TextPage {
   static hint = "Type some numbers.";
 
   get defaults() {
-    return { text: "1 5 2" };
+    return { text: this.examples[0].text };
+  }
+
+  async load() {
+    await super.load();
+    this.examples = this.examples.map(({ numbers }) => ({ name: numbers.join(", "), text: numbers.join(" ") }));
   }
 
   async show() {
-    const answer = await this.ask(this.result, "", { input: this.state.text.split(/\s+/).map(Number) });
+    const answer = await this.ask(this.result, "", { input: this.state.text.split(/\s+/).map(Number), trace: true });
     if (!answer) return;
     const [{ value, unit, trace }] = answer.results;
     const picked = html("p.picked", number(value, value.toFixed(2)), ` ${unit}`);

@@ -1,7 +1,7 @@
 // A classified text whose words and sentences can be removed: bars for sentences, shades for words, and probabilities.
 
 import { roving } from "/web/controls.js";
-import { direction, fill, html } from "/web/dom.js";
+import { fill, html } from "/web/dom.js";
 import { button, number, section, signed, track } from "/pages/parts.js";
 
 const MAX_CLASSES = 6;
@@ -17,6 +17,7 @@ export class TextPanel {
   #text = html("div.text", { role: "group", "aria-label": "Words of the text" });
   #change = html("p.change", { role: "status" });
   #numbers = html("attention-document");
+  #files = html("details.files", html("summary", "All numbers, and files to save"), this.#numbers);
   #onRemove;
 
   /** `onRemove` gets all words to remove, each time that one is removed or put back. */
@@ -26,7 +27,6 @@ export class TextPanel {
     const how =
       "Click a word or the number of a sentence to remove it, click again to put it back. With the keyboard: arrow " +
       "keys to move, Enter to remove.";
-    const files = html("details.files", html("summary", "All numbers, and files to save"), this.#numbers);
     const change = html("div.row.between", this.#change, this.restore);
     this.node = section(
       "",
@@ -37,7 +37,7 @@ export class TextPanel {
         "Bars: weight of a sentence, then how many points the probability moves without it. Shades: weight of a word.",
       ),
       this.#text,
-      files,
+      this.#files,
     );
   }
 
@@ -56,7 +56,8 @@ export class TextPanel {
     );
     this.restore.hidden = !removed.length;
     this.#drawText();
-    this.#numbers.trace = traceOf(answer);
+    this.#numbers.trace = answer.trace ?? null;
+    this.#files.hidden = !answer.trace;
   }
 
   #drawText() {
@@ -146,38 +147,4 @@ function classRow(name, before, after) {
   const node = html("u", { hidden: after[name] === before[name], title: `before: ${before[name].toFixed(3)}` });
   const shares = track(after[name], { node, share: before[name] });
   return html("div.class", html("b", name), shares, number(after[name], after[name].toFixed(3)));
-}
-
-/** The answer as a trace for the viewer. */
-function traceOf({ words, sentences, after, word_weights: weights, sentence_weights: shares, removed }) {
-  const gone = new Set(removed);
-  const kept = words.map((_, place) => place).filter((place) => !gone.has(place));
-  const numbers = [...new Set(kept.map((place) => sentences[place]))];
-  const [label] = Object.entries(after).sort((one, other) => other[1] - one[1])[0];
-  return {
-    version: 3,
-    kind: "document",
-    axes: [
-      { name: "label", kind: "classes", labels: [label] },
-      {
-        name: "sentences",
-        kind: "sentences",
-        labels: numbers.map((number) =>
-          kept
-            .filter((place) => sentences[place] === number)
-            .map((place) => words[place])
-            .join(" "),
-        ),
-      },
-      { name: "words", kind: "words", labels: kept.map((place) => words[place]), direction: direction(words) },
-    ],
-    maps: [
-      { name: "sentences", rows: "label", columns: "sentences", weights: [numbers.map((number) => shares[number])] },
-      { name: "words", rows: "label", columns: "words", weights: [kept.map((place) => weights[place])] },
-    ],
-    series: [
-      { name: "sentence", axis: "words", values: kept.map((place) => numbers.indexOf(sentences[place])) },
-    ],
-    extras: { probability: after[label], probabilities: after },
-  };
 }
