@@ -164,7 +164,7 @@ class Entry:
 
     @property
     def evidence(self) -> "Callable[..., Any] | None":
-        """The function (model, input, options, result) -> Evidence, by which attention is judged; None for none."""
+        """The function (model, input, options, result) -> Evidence, the measure of faithfulness; None for none."""
         return self._function("faithfulness", "evidence")
 
     def _function(self, role: str, name: str) -> "Callable[..., Any] | None":

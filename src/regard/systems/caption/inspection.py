@@ -95,7 +95,7 @@ def caption_without(model: Captioner, image: ImageInput, boxes: Sequence[Box], *
     seen = [whole, hide(whole, boxes)]
     encoded = model.encode(model.prepare(seen).to(model.device))
     found = model.search_encoded(encoded, checked)
-    before, after = (model.with_measure(caption) for caption in model.report(encoded, found, seen, checked))
+    before, after = (model.with_attention_quality(caption) for caption in model.report(encoded, found, seen, checked))
     tokens = found[0][0].tokens
     finished = found[0][0].finished
     pieces = [*model.tokenizer.pieces(tokens), *(["the end"] if finished else [])]
@@ -181,7 +181,7 @@ def caption_given(model: Captioner, image: ImageInput, text: str) -> Caption:
     score = Ranking(options.length_penalty).score(log_probs, None, None)
     given = Hypothesis(list(tokens), log_probs.tolist(), score, finished=True, weights=None)
     (caption,) = model.report(encoded, [[given]], [seen], options)
-    measured: Caption = model.with_measure(replace(caption, text=text))
+    measured: Caption = model.with_attention_quality(replace(caption, text=text))
     return measured
 
 
@@ -214,7 +214,7 @@ def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int 
         log_probs=log_probs[: len(tokens)],
         text=text,
     )
-    measured: Caption = model.with_measure(Caption(text, score, len(log_probs) > len(tokens), trace=trace))
+    measured: Caption = model.with_attention_quality(Caption(text, score, len(log_probs) > len(tokens), trace=trace))
     return measured
 
 
@@ -226,9 +226,10 @@ def layer_maps(
     _options(model, {})
     pixels = model.prepare([model.seen(image)])
     encoder, prepared = model.encoder(pixels.to(model.device))
-    if not hasattr(encoder.net, "features"):
+    sequence = getattr(getattr(encoder, "net", None), "features", None)
+    if sequence is None:
         raise OptionError(f"The encoder {model.config.encoder} is no sequence of layers whose maps can be shown.")
-    layers = [(f"features.{name}", layer) for name, layer in encoder.net.features.named_children()]
+    layers = [(f"features.{name}", layer) for name, layer in sequence.named_children()]
     maps = feature_maps(layers, prepared[0], max_maps=max_maps, max_side=max_side)
     return NetworkMaps(pixels[0], tuple(pixels[0].shape), maps)
 

@@ -56,5 +56,5 @@ def glimpse_at(
     )
     beliefs = path.logits.float().softmax(-1)
     result = make_result(view, path.locations[0].float().cpu(), beliefs[0].cpu(), model.config, model.labels)
-    measured: Glimpses = model.with_measure(result)
+    measured: Glimpses = model.with_attention_quality(result)
     return measured

@@ -167,7 +167,7 @@ def align(
             if show == TERMINAL and pair.links:
                 show_result(Result(trace=pair.trace), show, model=model)
             elif show is not None and pair.links and not shown:
-                view(forward.with_measure(Result(trace=pair.trace))).save(show)
+                view(forward.with_attention_quality(Result(trace=pair.trace))).save(show)
             shown = shown or (count if pair.links else 0)
     if show == TERMINAL and shown and forward.metrics.get(MEASURED):
         say(str(forward.metrics[MEASURED]))

@@ -532,7 +532,7 @@ def align_sentences(model: Translator, source: str, target: str, *, threshold: P
     if not all(words):
         raise OptionError("Both sentences need a word.")
     (pair,) = align_pairs(model, [words], threshold=threshold)
-    trace = model.with_measure(Result(trace=pair.trace)).trace
+    trace = model.with_attention_quality(Result(trace=pair.trace)).trace
     return AlignedSentences(pair.source, pair.target, pair.links, trace)
 
 
