@@ -86,7 +86,7 @@ def add_workbench(app: FastAPI) -> frozenset[str]:
 
 def is_file(path: str) -> bool:
     """Whether a path leads to the files of pages."""
-    return path.startswith(tuple(f"{folder}/" for folder in (*FOLDERS, OF_SYSTEMS)))
+    return path.startswith(("/pages/", "/web/", "/systems/"))
 
 
 class _PageFiles(StaticFiles):
