@@ -173,7 +173,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Trace | Axis | Result):
         return value.to_dict()
     kind: Any = type(value)
-    if dataclasses.is_dataclass(kind) and not _is_simple(kind):
+    if hasattr(kind, "__dataclass_fields__") and not _is_simple(kind):
         return {name: plain(getattr(value, name)) for name in sent_names(kind)}
     if kind in (list, tuple) and value and not _is_simple(cast(Any, type(value[0]))):
         return [plain(each) for each in value]
