@@ -2,31 +2,9 @@
 
 import { html } from "/web/dom.js";
 import { fixed } from "/web/colours.js";
-import { button } from "/pages/parts.js";
-import { headName } from "/pages/translate_heads.js";
-import { END } from "/pages/translate_words.js";
-
-const NAMES = {
-  softmax: "soft attention",
-  hard: "hard attention",
-  local_m: "local attention",
-  sparsemax: "sparse attention",
-  uniform: "uniform attention",
-};
-
-/** A name for an alignment. */
-export function alignmentName(name) {
-  return NAMES[name] ?? name;
-}
-
-/** Words that stayed, went and came, as text. */
-export function editedText(edits) {
-  const tags = { same: "span", removed: "del", added: "ins" };
-  const nodes = edits.map(({ kind, words }) =>
-    html(tags[kind], {}, words.map((word) => (word === END ? "(end)" : word)).join(" ")),
-  );
-  return html("p", { className: "edited", dir: "auto" }, nodes.flatMap((node) => [node, " "]));
-}
+import { button, editedText, ending, named, number, scrollTable, tableRow } from "/pages/parts.js";
+import { alignmentName, headName } from "/systems/translate/panels.js";
+import { joined } from "/systems/translate/words.js";
 
 /** The box about the change of a page; null where nothing is changed. */
 export function changeBox(page) {
@@ -46,48 +24,39 @@ export function changeBox(page) {
   const same = before.text === after.text;
   const changesModel = state.attention.length || state.heads.length || state.align;
   return html(
-    "div",
-    { className: "change", role: "status" },
+    "div.change",
+    { role: "status" },
     html(
-      "div",
-      { className: "row spread" },
-      html("p", {}, html("strong", {}, "You changed it: "), `${list.join("; ")}.`),
+      "div.row.spread",
+      html("p", html("strong", "You changed it: "), `${list.join("; ")}.`),
       button("Reset", () => page.reset(), { "data-keep": "reset" }),
     ),
-    same ? html("p", {}, "The words stay the same.") : editedText(difference.edits),
+    same ? html("p", "The words stay the same.") : editedText(difference.edits),
     numbers(before, difference, changesModel, same),
-    html("p", { className: "quiet" }, explained(before, difference, changesModel, same)),
+    html("p.quiet", explained(before, difference, changesModel, same)),
   );
 }
 
 /** The words that were fixed. */
 function beginning({ words }, { prefix, word }) {
-  const fixed = words.filter(({ first }) => first < prefix.length);
-  const text = fixed.map(({ text: each, begins }, at) => (at && begins ? ` ${each}` : each)).join("");
-  const all = [text, word].filter(Boolean).join(" ").replaceAll(END, "(end)");
-  return all.length > 60 ? `… ${all.slice(-56)}` : all;
+  const text = joined(words.filter(({ first }) => first < prefix.length).map((each) => ({ ...each, text: named(each.text) })));
+  return ending([text, word].filter(Boolean).join(" "), 56);
 }
 
 /** The word of the step whose attention is shown for it. */
 function wordAt({ words }, step) {
-  const found = words.find((word) => step < word.step + word.tokens.length) ?? words.at(-1);
-  return found?.text === END ? "(end)" : found?.text;
+  return named((words.find((word) => step < word.step + word.tokens.length) ?? words.at(-1))?.text);
 }
 
 function numbers(before, { after, before_under_change: kept, after_unchanged: judged }, changesModel, same) {
-  const cell = (value) => html("td", {}, html("data", { value }, fixed(value, 2)));
-  const row = (label, ...values) => html("tr", {}, html("th", { scope: "row" }, label), values.map(cell));
-  const heads = changesModel ? ["model as it is", "with your change"] : ["log-probability"];
+  const row = (label, ...values) => tableRow(label, values.map((value) => number(value, fixed(value, 2))));
+  const heads = changesModel ? ["", "model as it is", "with your change"] : ["", "log-probability"];
   const rows = changesModel
     ? [row("original words", before.log_prob, kept), row("new words", judged, after.log_prob)]
     : [row("original words", before.log_prob), row("new words", after.log_prob)];
-  return html(
-    "table",
-    { className: "logprobs" },
-    html("caption", {}, changesModel ? "Log-probability of all words together" : ""),
-    html("thead", {}, html("tr", {}, html("td", {}), heads.map((each) => html("th", { scope: "col" }, each)))),
-    html("tbody", {}, same ? rows.slice(0, 1) : rows),
-  );
+  const caption = changesModel ? "Log-probability of all words together" : "";
+  const properties = { caption, className: "logprobs" };
+  return scrollTable("Log-probabilities", heads, same ? rows.slice(0, 1) : rows, properties);
 }
 
 function explained(before, { after, before_under_change: kept, after_unchanged: judged }, changesModel, same) {

@@ -1,11 +1,9 @@
 // The beam search as a tree: a column for each step, the best hypothesis at the top, pruned ones faint.
 
-import { fill, html, measure, svg, text } from "/web/dom.js";
-import { composed, download, pngFile, svgFile } from "/web/export.js";
 import { fixed, themeAround } from "/web/colours.js";
-import { shortened } from "/web/tokens.js";
-import { ask, button } from "/pages/parts.js";
-import { END } from "/pages/translate_words.js";
+import { fill, html, measure, shortened, svg, text } from "/web/dom.js";
+import { composed, download, pngFile, svgFile } from "/web/export.js";
+import { button, END, named, number } from "/pages/parts.js";
 
 const ROW = 24;
 const TOP = 26;
@@ -24,10 +22,10 @@ const FATES = {
 
 /** The panel; it asks the server when it is first shown. */
 export function beamPanel(page) {
-  const panel = html("div", { className: "beam" });
+  const panel = html("div.beam");
   const load = async () => {
     const body = { ...page.sentenceRequest(), change: page.change };
-    const answer = await ask(panel, page.context, "/v1/translate/tree", body, load);
+    const answer = await page.ask(panel, "tree", body, { retry: load });
     if (answer) new BeamTree(panel, answer).show();
   };
   load();
@@ -39,10 +37,9 @@ class BeamTree {
     Object.assign(this, { panel, answer, ...answer });
     this.nodes = answer.nodes.map((node) => ({ ...node, children: [] }));
     this.layOut();
-    this.detail = html("div", { className: "branch", role: "status" });
+    this.detail = html("div.branch", { role: "status" });
     this.view = html("attention-matrix", { options: { words: true } });
-    this.drawing = html("div", {
-      className: "tree",
+    this.drawing = html("div.tree", {
       tabIndex: 0,
       role: "application",
       onkeydown: (event) => this.step(event),
@@ -60,9 +57,9 @@ class BeamTree {
     const files = ["SVG", "PNG", "JSON"].map((form) => button(form, () => this.save(form)));
     fill(
       this.panel,
-      html("p", { className: "quiet" }, explained),
+      html("p.quiet", explained),
       this.drawing,
-      html("div", { className: "row files" }, html("span", { className: "quiet" }, "Save the tree:"), files),
+      html("div.row.files", html("span.quiet", "Save the tree:"), files),
       this.detail,
       this.weights.length ? this.view : null,
     );
@@ -92,7 +89,7 @@ class BeamTree {
       (this.columns[node.depth] ??= []).push(place);
       if (node.parent !== null) this.nodes[node.parent].children.push(place);
       const piece = node.begins ? node.label : `·${node.label}`;
-      node.shown = node.parent === null ? "start" : node.label === END ? "(end)" : piece;
+      node.shown = node.parent === null ? "start" : node.label === END ? named(END) : piece;
     });
     let x = 8;
     this.columns.forEach((column) => {
@@ -131,7 +128,7 @@ class BeamTree {
     const box = { width: this.width, height: this.height, viewBox: `0 0 ${this.width} ${this.height}` };
     // The chosen branch is drawn last, on top.
     edges.sort((one, other) => one.classList.contains("path") - other.classList.contains("path"));
-    fill(this.drawing, svg("svg", box, svg("g", { class: "steps" }, heads), edges, labels));
+    fill(this.drawing, svg("svg", box, svg("g.steps", heads), edges, labels));
   }
 
   label(node, place, state) {
@@ -141,7 +138,7 @@ class BeamTree {
     const group = svg("g", { class: `node ${state} ${node.fate}`, "data-node": place });
     const frame = place === this.chosen ? "chosen" : isOutput ? "output" : "plain";
     group.append(
-      svg("title", {}, `${this.text(place)} (${fixed(node.total, 2)})`),
+      svg("title", `${this.text(place)} (${fixed(node.total, 2)})`),
       svg("rect", { x: node.x - 4, y: node.y - 10, width: wide + 8, height: 20, rx: 5, class: frame }),
       text(node.x, node.y, written, { size: SIZE }),
       isOutput ? text(node.x + wide + 8, node.y - 6, String(node.rank + 1), { size: 10, weight: "700" }) : "",
@@ -184,8 +181,8 @@ class BeamTree {
       node.score === null ? "" : ` · place ${node.rank + 1} by its score, ${fixed(node.score, 3)}, which allows for the length`;
     fill(
       this.detail,
-      html("p", { className: "hypothesis", dir: "auto" }, this.text(place) || "(nothing yet)"),
-      html("p", { className: "quiet" }, numbers, html("data", { value: node.total }, fixed(node.total, 2)), score),
+      html("p.hypothesis", { dir: "auto" }, this.text(place) || "(nothing yet)"),
+      html("p.quiet", numbers, number(node.total, fixed(node.total, 2)), score),
     );
     if (this.weights.length) {
       this.view.hidden = place === 0;

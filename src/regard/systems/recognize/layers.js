@@ -1,9 +1,8 @@
 // An editable list of layers with its table: output sizes, receptive fields and parameters, as they are typed.
 
 import { fill, html, svg } from "/web/dom.js";
-import { ApiError, get, isAborted, post } from "/pages/api.js";
-import { busy, button, debounced, errorBox, field, select, turns } from "/pages/parts.js";
-import { scrollTable } from "/pages/pictures.js";
+import { ApiError, isAborted, post } from "/pages/api.js";
+import { button, debounced, errorBox, field, scrollTable, select, wholeNumber } from "/pages/parts.js";
 
 const KINDS = [
   ["conv", "convolution"],
@@ -41,26 +40,24 @@ function parsed(text) {
   });
 }
 
-export async function layerEditor(root, { state, set, context }) {
-  const { signal } = context;
-  const found = await busy(root, get("/v1/recognize/networks", { signal }), "Loading …");
-  if (!found) return;
-  const { networks } = found;
-  const turn = turns(signal);
+/** The list of a page with its table, and what one cell of each layer sees. */
+export function layerEditor(page) {
+  const { networks, state } = page;
   const body = html("tbody");
   const problemBox = html("div");
-  const total = html("p", { className: "quiet", role: "status" });
-  const figure = html("div", { className: "fields" });
+  const total = html("p.quiet", { role: "status" });
+  const figure = html("div.fields");
   let layers = parsed(state.layers);
   if (!layers.length && state.layers !== NONE) layers = networks[0].layers.map((layer) => ({ ...layer }));
   let size = /^\d+x\d+x\d+$/.test(state.size) ? state.size.split("x").map(Number) : [1, 28, 28];
   let outputs = [];
 
   const update = async () => {
-    set({ layers: written(layers), size: size.join("x") });
+    page.set({ layers: written(layers), size: size.join("x") });
     const [channels, height, width] = size;
     try {
-      const answer = await post("/v1/recognize/table", { channels, height, width, layers }, { signal: turn() });
+      const signal = page.turn(problemBox);
+      const answer = await post(page.path("table"), { channels, height, width, layers }, { signal });
       fill(problemBox);
       showRows(answer);
     } catch (error) {
@@ -78,12 +75,12 @@ export async function layerEditor(root, { state, set, context }) {
       output.textContent = row ? row.output.join(" × ") : "–";
       fieldCell.textContent = row ? (row.field ?? "all") : "–";
       count.textContent = row ? row.parameters.toLocaleString("en") : "–";
-      fill(note, isProblem ? html("b", {}, `Impossible: ${problem.message}`) : (row?.note ?? ""));
+      fill(note, isProblem ? html("b", `Impossible: ${problem.message}`) : (row?.note ?? ""));
     });
-    total.textContent = rows.length
-      ? `${parameters.toLocaleString("en")} parameters and ${work.toLocaleString("en")} multiply-adds for an image` +
-        `${problem ? ", up to the impossible layer." : "."}`
-      : "No layers yet.";
+    const [one, other] = [parameters, work].map((count) => count.toLocaleString("en"));
+    const end = problem ? ", up to the impossible layer." : ".";
+    const sum = `${one} parameters and ${other} multiply-adds for an image${end}`;
+    total.textContent = rows.length ? sum : layers.length ? "The first layer is impossible." : "No layers yet.";
     fill(figure, fieldsFigure(rows, size));
   };
 
@@ -104,10 +101,8 @@ export async function layerEditor(root, { state, set, context }) {
       const disabled = key === "filters" && layer.kind !== "conv";
       const position = key === "filters" ? "first" : "";
       if (disabled) return html("td", { className: `quiet ${position}`, "data-label": key }, "–");
-      const input = html("input", { type: "number", min, max, value: layer[key], "aria-label": `${key} of ${name}` });
-      input.addEventListener("input", () => {
-        const given = Math.round(Number(input.value));
-        if (!input.value || given < min || given > max) return;
+      const properties = { min, max, value: layer[key], "aria-label": `${key} of ${name}` };
+      const input = wholeNumber(properties, (given) => {
         layer[key] = given;
         later();
       });
@@ -121,18 +116,17 @@ export async function layerEditor(root, { state, set, context }) {
     remove.setAttribute("aria-label", `Remove ${name}`);
     const cell = (className, label) => html("td", { className, "data-label": label });
     const [output, fieldCell] = [cell("output", "output"), cell("reach", "field")];
-    const [count, note] = [cell("count", "parameters"), html("td", { className: "note" })];
+    const [count, note] = [cell("count", "parameters"), html("td.note")];
     outputs.push({ output, fieldCell, count, note });
     return html(
       "tr",
-      {},
       html("th", { scope: "row" }, place + 1),
-      html("td", { className: "kind" }, kind, layer.groups > 1 ? html("small", {}, ` in ${layer.groups} groups`) : null),
+      html("td.kind", kind, layer.groups > 1 ? html("small", ` in ${layer.groups} groups`) : null),
       Object.keys(NUMBERS).map(number),
       output,
       fieldCell,
       count,
-      html("td", { className: "remove" }, remove),
+      html("td.remove", remove),
       note,
     );
   };
@@ -145,39 +139,27 @@ export async function layerEditor(root, { state, set, context }) {
     if (!net) return;
     size = [net.channels, net.height, net.width];
     layers = net.layers.map((layer) => ({ ...layer }));
-    sizes.forEach((input, place) => (input.value = size[place]));
+    sizes.forEach(([, input], place) => (input.value = size[place]));
     rebuild();
   });
   const sizes = ["Channels", "Height", "Width"].map((label, place) => {
-    const input = html("input", { type: "number", min: 1, max: 1024, value: size[place], "aria-label": label });
-    input.addEventListener("input", () => {
-      const given = Math.round(Number(input.value));
-      if (!input.value || given < 1 || given > 1024) return;
+    const changed = (given) => {
       size[place] = given;
       later();
-    });
-    return input;
+    };
+    const input = wholeNumber({ min: 1, max: 1024, value: size[place], "aria-label": label }, changed);
+    return [`Image ${label.toLowerCase()}`, input];
   });
   const heads = ["", "layer", ...Object.keys(NUMBERS), "output", "receptive field", "parameters", "", "note"];
-  root.append(
-    html(
-      "div",
-      { className: "row numbers" },
-      field("Start from", presets),
-      ["Image channels", "Image height", "Image width"].map((label, place) => field(label, sizes[place])),
-    ),
+  rebuild();
+  return [
+    html("div.row.numbers", field("Start from", presets), sizes.map(([label, input]) => field(label, input))),
     problemBox,
     scrollTable("Layers", heads, body, { className: "layers" }),
-    html(
-      "div",
-      { className: "row" },
-      button("Add a convolution", add("conv")),
-      button("Add a pooling", add("max_pool")),
-    ),
+    html("div.row", button("Add a convolution", add("conv")), button("Add a pooling", add("max_pool"))),
     total,
     figure,
-  );
-  rebuild();
+  ];
 }
 
 /** What one cell of each layer sees of the image, as squares over it. */
@@ -201,9 +183,9 @@ function fieldsFigure(rows, [, height, width]) {
     svg(
       "svg",
       { viewBox: `-2 -2 ${wide + 4} ${high + 4}`, width: wide + 4, height: high + 4, role: "img", "aria-label": text },
-      svg("rect", { width: wide, height: high, class: "image" }),
+      svg("rect.image", { width: wide, height: high }),
       squares.reverse(),
     ),
-    html("p", { className: "quiet" }, html("b", {}, "Receptive fields. "), text),
+    html("p.quiet", html("b", "Receptive fields. "), text),
   ];
 }

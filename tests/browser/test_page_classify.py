@@ -1,4 +1,4 @@
-"""The page Document: probabilities, bars and shades, and what happens when words are removed."""
+"""The page Classify: probabilities, bars and shades, and what happens when words are removed."""
 
 import json
 from urllib.parse import urlencode
@@ -8,7 +8,7 @@ from browser.accessibility import serious_faults
 from browser.showing import settle
 
 TEXT = "I loved this film. The music was awful. A wonderful story."
-ADDRESS = "/document?" + urlencode({"text": TEXT})
+ADDRESS = "/classify?" + urlencode({"text": TEXT})
 
 
 def shown(page):
@@ -107,7 +107,7 @@ def test_all_numbers_can_be_saved(visit, workbench):
 
 
 def test_an_example_is_one_click_away_and_an_empty_text_is_explained(visit):
-    page = visit("/document?text=")
+    page = visit("/classify?text=")
     page.get_by_text("Paste a text, or take an example").wait_for()
     page.get_by_role("button", name="Irony").click()
     page.locator(".word", has_text="sequel").wait_for()

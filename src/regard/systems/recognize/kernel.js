@@ -1,18 +1,19 @@
 // A kernel slides over an input and writes one number of the output in each step.
 
 import { fill, html, measure, svg } from "/web/dom.js";
-import { button, errorBox, field } from "/pages/parts.js";
+import { button, errorBox, field, wholeNumber } from "/pages/parts.js";
 
-const LIMITS = { input: [1, 12], kernel: [1, 7], stride: [1, 5], padding: [0, 3] };
+const LIMITS = { input: [1, 12], kernel: [1, 12], stride: [1, 5], padding: [0, 3] };
 const NAMES = { input: "Input size", kernel: "Kernel", stride: "Stride", padding: "Zero padding" };
 const INTERVAL = 700;
 const CELL = 26;
 
 /** The animation with its controls, as one node. */
-export function animation({ state, set, context }) {
-  const picture = html("div", { className: "scroll kernel", tabIndex: 0, role: "img" });
-  const formula = html("p", { className: "formula" });
-  const sum = html("p", { className: "quiet", role: "status" });
+export function kernelAtWork(page) {
+  const { state } = page;
+  const picture = html("div.scroll.kernel", { tabIndex: 0, role: "img" });
+  const formula = html("p.formula");
+  const sum = html("p.quiet", { role: "status" });
   const scrubber = html("input", { type: "range", min: 0, value: 0 });
   const play = button("Play", () => (timer ? stop() : start()));
   const next = button("Next step", () => move(state.step + 1));
@@ -36,7 +37,7 @@ export function animation({ state, set, context }) {
   };
   const move = (step) => {
     if (!setup) return;
-    set({ step: Math.min(setup.count - 1, Math.max(0, step)) });
+    page.set({ step: Math.min(setup.count - 1, Math.max(0, step)) });
     draw();
   };
   const draw = () => {
@@ -60,7 +61,7 @@ export function animation({ state, set, context }) {
     }
     setup = found;
     scrubber.max = setup.count - 1;
-    set({ step: Math.min(Math.max(0, Math.round(state.step)), setup.count - 1) });
+    page.set({ step: Math.min(Math.max(0, Math.round(state.step)), setup.count - 1) });
     fill(formula, formulaOf(setup));
     draw();
   };
@@ -68,28 +69,24 @@ export function animation({ state, set, context }) {
     const [min, max] = LIMITS[name];
     const value = Math.min(max, Math.max(min, Math.round(state[name])));
     state[name] = value;
-    const input = html("input", { type: "number", min, max, value });
-    input.addEventListener("input", () => {
-      const given = Math.round(Number(input.value));
-      if (!input.value || given < min || given > max) return;
-      set({ [name]: given, step: 0 });
+    const changed = (given) => {
+      page.set({ [name]: given, step: 0 });
       change();
-    });
-    return field(NAMES[name], input);
+    };
+    return field(NAMES[name], wholeNumber({ min, max, value }, changed));
   });
   scrubber.addEventListener("input", () => {
     stop();
     move(Number(scrubber.value));
   });
-  context.signal.addEventListener("abort", stop);
+  page.signal.addEventListener("abort", stop);
   change();
   return html(
-    "div",
-    { className: "result" },
-    html("div", { className: "row numbers" }, controls),
+    "div.result",
+    html("div.row.numbers", controls),
     formula,
     picture,
-    html("div", { className: "row scrub" }, play, next, html("div", { className: "grow" }, field("Step", scrubber))),
+    html("div.row.scrub", play, next, html("div.grow", field("Step", scrubber))),
     sum,
   );
 }
@@ -128,7 +125,7 @@ function formulaOf({ input, kernel, stride, padding, output, left, spare }) {
   const lines = missed === 1 ? "row and column are" : `${missed} rows and columns are`;
   const note = missed ? ` The last ${lines} never seen.` : "";
   return [
-    html("b", {}, `Output ${output} × ${output}`),
+    html("b", `Output ${output} × ${output}`),
     `: (input ${input} + 2 · padding ${padding} − kernel ${kernel}) / stride ${stride} + 1 = ${whole} + 1 = ${output}.`,
     note,
     " This kernel answers to vertical edges: above 0 where it gets brighter to the right, below 0 where darker.",
@@ -177,7 +174,7 @@ function panel(side, label, ...children) {
   return svg(
     "svg",
     { viewBox: `-2 -20 ${width} ${height}`, width, height, "aria-hidden": "true" },
-    svg("text", { x: 0, y: -7, class: "label" }, label),
+    svg("text.label", { x: 0, y: -7 }, label),
     children,
   );
 }

@@ -1,4 +1,4 @@
-"""The page Convolution: a kernel step by step, a list of layers with live sizes, maps of every layer."""
+"""The page Recognize: a kernel step by step, a list of layers with live sizes, maps of every layer."""
 # ruff: noqa: RUF001
 
 import pytest
@@ -7,7 +7,7 @@ from browser.showing import answer_of
 
 
 def opened(visit, query="", **options):
-    page = visit(f"/convolution{query}", **options)
+    page = visit(f"/recognize{query}", **options)
     page.locator(".layergroup").first.wait_for()
     page.locator(".layers td.output", has_text="×").first.wait_for()
     return page

@@ -1,71 +1,52 @@
 // The words of a translation, and for one of them: what else could stand there, and where its step attends.
 
+import { roving } from "/web/controls.js";
 import { fill, html } from "/web/dom.js";
-import { button, field } from "/pages/parts.js";
+import { button, END, ending, field, named, number, percent, textForm, track } from "/pages/parts.js";
 
-export const END = "</s>";
-/** A word for people: the end has a name, and what continues a word shows that it does. */
-export function shown({ text, begins }) {
-  if (text === END) return "(end)";
-  return begins || !/^[\p{L}\p{N}]/u.test(text) ? text : `·${text}`;
+/** A word for people: what continues a word shows that it does. */
+function shown({ text, begins }) {
+  return begins || !/^[\p{L}\p{N}]/u.test(text) ? named(text) : `·${text}`;
 }
 
-/** A probability as people read it. */
-export function percent(share) {
-  if (share >= 0.0995) return `${(100 * share).toFixed(0)} %`;
-  return share >= 0.001 ? `${(100 * share).toFixed(1)} %` : "< 0.1 %";
+/** Words as one text. */
+export function joined(words) {
+  return words.map(({ text, begins }, at) => (at && begins ? ` ${text}` : text)).join("");
 }
 
 /** The translation as a row of buttons, one for each word; `pick` is told which. Arrow keys step through them. */
 export function translationWords({ words }, pick) {
-  const buttons = words.map((word, at) =>
-    html(
-      "button",
-      {
-        type: "button",
-        className: `word${word.text === END ? " end" : ""}`,
-        "data-keep": `word-${at}`,
-        onclick: () => pick(at),
-        onkeydown: (event) => step(event, at),
-        onpointerenter: () => hint(at),
-        onpointerleave: () => tip.remove(),
-      },
-      shown(word).replace(/^·/, ""),
-    ),
-  );
-  const group = { className: "words", role: "group", "aria-label": "Words of the translation", dir: "auto" };
-  const node = html("div", group);
+  const buttons = words.map((word, at) => {
+    const [over, out] = [() => hint(at), () => tip.remove()];
+    const properties = { "data-keep": `word-${at}`, onpointerenter: over, onpointerleave: out };
+    const className = `word${word.text === END ? " end" : ""}`;
+    return button(shown(word).replace(/^·/, ""), () => pick(at), { className, ...properties });
+  });
+  const node = html("div.words", { role: "group", "aria-label": "Words of the translation", dir: "auto" });
   words.forEach((word, at) => {
     if (at && (word.begins || word.text === END)) node.append(" ");
     node.append(buttons[at]);
   });
 
-  const tip = html("div", { className: "wordtip", "aria-hidden": "true" });
+  const tip = html("div.wordtip", { "aria-hidden": "true" });
   /** The likeliest words at a place, while the pointer is there; choosing the word shows more. */
   function hint(at) {
     const rows = words[at].likeliest.map((each) =>
-      html("tr", {}, html("td", {}, html("bdi", {}, shown(each))), html("td", {}, percent(each.probability))));
+      html("tr", html("td", html("bdi", shown(each))), html("td", percent(each.probability))),
+    );
     if (!rows.length) return;
-    fill(tip, html("table", {}, rows));
+    fill(tip, html("table", rows));
     node.append(tip);
     const { offsetLeft: left, offsetTop: top, offsetHeight: high } = buttons[at];
     tip.style.left = `${Math.max(0, Math.min(left, node.clientWidth - tip.offsetWidth))}px`;
     tip.style.top = `${top + high + 4}px`;
   }
 
-  function step(event, at) {
-    const by = { ArrowRight: 1, ArrowLeft: -1, Home: -at, End: words.length - 1 - at }[event.key];
-    if (by === undefined || !buttons[at + by]) return;
-    event.preventDefault();
-    buttons[at + by].focus();
-    pick(at + by);
-  }
-
-  node.select = (chosen) =>
-    buttons.forEach((each, at) => {
-      each.setAttribute("aria-pressed", String(at === chosen));
-      each.tabIndex = at === chosen ? 0 : -1;
-    });
+  const select = roving(buttons, { chosen: pick });
+  node.select = (chosen) => {
+    select(chosen);
+    buttons.forEach((each, at) => each.setAttribute("aria-pressed", String(at === chosen)));
+  };
   return node;
 }
 
@@ -81,47 +62,25 @@ function likeliest(page, at, word) {
   const list = word.likeliest.some(same) ? word.likeliest : [...word.likeliest, word];
   const items = list.map((each) => {
     const chosen = same(each);
-    const share = html("span", { className: "share" }, html("span", { className: "fill" }));
-    share.firstChild.style.width = `${Math.max(1, 100 * each.probability)}%`;
-    const pick = html(
-      "button",
-      {
-        type: "button",
-        className: "candidate",
-        "aria-pressed": String(chosen),
-        "data-keep": `candidate-${each.tokens}`,
-        title: chosen ? "This word stands here" : `Put “${shown(each)}” here and decode again`,
-        onclick: () => !chosen && page.force(at, { tokens: each.tokens }),
-      },
-      html("bdi", {}, shown(each)),
-      share,
-      html("data", { value: each.probability }, percent(each.probability)),
-    );
-    return html("li", {}, pick);
+    const properties = {
+      className: "candidate",
+      "aria-pressed": String(chosen),
+      "data-keep": `candidate-${each.tokens}`,
+      title: chosen ? "This word stands here" : `Put “${shown(each)}” here and decode again`,
+    };
+    const share = number(each.probability, percent(each.probability));
+    const label = [html("bdi", shown(each)), track(each.probability), share];
+    return html("li", button(label, () => !chosen && page.force(at, { tokens: each.tokens }), properties));
   });
   const typed = html("input", { type: "text", maxLength: 60, size: 14, dir: "auto" });
-  const submit = (event) => {
-    event.preventDefault();
-    if (typed.value.trim()) page.force(at, { word: typed.value.trim() });
-  };
-  const box = html("div", { className: "grow" }, field("Another word", typed));
-  const put = html("button", { type: "submit" }, "Put it here");
-  const form = html("form", { className: "row", onsubmit: submit }, box, put);
+  const form = textForm("Another word", typed, "Put it here", (text) => text && page.force(at, { word: text }));
   return html(
-    "div",
-    { className: "likeliest" },
-    html("h3", {}, at ? ["Likeliest words after ", html("q", {}, before(page, at))] : "Likeliest first words"),
-    items.length ? html("ol", {}, items) : html("p", { className: "quiet" }, "Not computed for words this far on."),
-    html("p", { className: "quiet" }, "Choose another word: everything after it is translated again."),
+    "div.likeliest",
+    html("h3", at ? ["Likeliest words after ", html("q", ending(joined(page.current.words.slice(0, at)), 26))] : "Likeliest first words"),
+    items.length ? html("ol", items) : html("p.quiet", "Not computed for words this far on."),
+    html("p.quiet", "Choose another word: everything after it is translated again."),
     form,
   );
-}
-
-/** The end of what stands before a word. */
-function before(page, at) {
-  const words = page.current.words.slice(0, at);
-  const text = words.map((each, place) => (place && each.begins ? ` ${each.text}` : each.text)).join("");
-  return text.length > 28 ? `… ${text.slice(-26).replace(/^\S*\s/, "")}` : text;
 }
 
 /** Sliders for where the step of a word attends. */
@@ -148,7 +107,7 @@ function attention(page, at, word) {
     sliders.forEach((slider, other) => slider.show(shares[other]));
   };
   const sliders = groups.map(({ text }, place) => {
-    const number = html("output", {});
+    const number = html("output");
     const range = html("input", {
       type: "range",
       min: 0,
@@ -164,7 +123,7 @@ function attention(page, at, word) {
       send();
     };
     const all = button(text, onto, { title: `Put all attention on “${text}”`, dir: "auto" });
-    const node = html("li", {}, all, range, number);
+    const node = html("li", all, range, number);
     const show = (share) => {
       range.value = Math.round(100 * share);
       number.textContent = percent(share);
@@ -177,11 +136,10 @@ function attention(page, at, word) {
   const help =
     "Drag a slider, or choose a source word to put all attention on it: the translation is decoded again from here.";
   return html(
-    "div",
-    { className: "moving" },
-    html("h3", {}, "Where ", html("q", {}, shown(word).replace(/^·/, "")), " attends", byYou),
-    html("ol", { className: "sliders" }, sliders.map(({ node }) => node)),
-    html("p", { className: "quiet" }, help),
+    "div.moving",
+    html("h3", "Where ", html("q", shown(word).replace(/^·/, "")), " attends", byYou),
+    html("ol.sliders", sliders.map(({ node }) => node)),
+    html("p.quiet", help),
   );
 }
 
