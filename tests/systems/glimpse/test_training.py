@@ -7,11 +7,11 @@ from regard.errors import DataError, OptionError
 from regard.systems.glimpse.config import GlimpsesConfig, GlimpsesTrain
 from regard.systems.glimpse.model import Glimpser
 from regard.systems.glimpse.training import GlimpsesExperiment, GlimpsesTask
-from regard.systems.run import check_recipe, read_recipe, train
+from regard.systems.plan import check_recipe, read_recipe
+from regard.systems.run import train
 from regard.training.recipes import RawRecipe, recipe_names
 from regard.worlds.digits import DIGITS
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 DATA = {"examples": 96, "held_out": 20, "test_examples": 30}
 MODEL = {"image_size": 30, "num_glimpses": 3, "glimpse_size": 6, "num_scales": 2, "hidden": 16, "glimpse_dim": 8}
 TRAIN = {"epochs": 2, "batch_size": 32}
