@@ -81,7 +81,7 @@ def fit(
         if not task.step:
             # The beginning, so that a folder that cannot be written to is noticed at once.
             newest.write()
-        limit = training.limit()
+        limit = training.limit() if task.step else ""
         while training.epoch < settings.epochs and not limit:
             batches.set_epoch(training.epoch)
             bar.begin(training.epoch)
@@ -166,8 +166,7 @@ class Training:
         self.failures = 0
         """How many validations in a row have not been better than the best one."""
         self._random: dict[str, Any] | None = None
-        self._measured = 0.0
-        task.began = time.perf_counter()
+        self._seconds = self._measured = 0.0
         self._set_rate()
 
     def update(self, batch: Any) -> Tensor:
@@ -284,12 +283,12 @@ class Training:
         self.epoch, task.step = content["epoch"], content["global_step"]
         self.best, self.failures = content["best"], content["failures"]
         task.plateau, task.metrics = Plateau(**content["plateau"]), content["metrics"]
-        task.began -= content["seconds"]
+        self._seconds = content["seconds"]
         kept = [content["random"], *content["random_of_others"]][processes.rank() :]
         self._random = kept[0] if kept else None
 
     def begin(self) -> None:
-        """Restore the random states of a resumed training, before anything is drawn and before the first batch is fetched.
+        """Start the clock and, before anything is drawn or fetched, restore the random states of a resumed training.
 
         Processes that train together have random numbers of their own, those that join a resumed training new ones.
         """
@@ -301,6 +300,7 @@ class Training:
             _restore_random_states(self._random, task.device)
         self._random = None
         self._measured = time.perf_counter()
+        task.began = self._measured - self._seconds
 
     def _autocast(self) -> AbstractContextManager[Any]:
         """Half precision, if it was chosen; gradients of a weight that is used again are added in float32.

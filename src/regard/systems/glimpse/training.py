@@ -45,9 +45,9 @@ class GlimpsesTask(Task):
         inputs = images, labels, first, noise, deviation
         if images.is_cuda:
             # The loop launches hundreds of small kernels; recorded as a graph, they are launched at once.
-            loss, logits = self._graphs(self.model, self._losses, inputs, self._learned_parameters())
+            loss, logits = self._graphs(self.model, self.drawn_loss, inputs, self._learned_parameters())
         else:
-            loss, logits = self._losses(*inputs)
+            loss, logits = self.drawn_loss(*inputs)
         self.count(len(labels))
         if self.step % LOG_STEPS == 0:
             self.log("loss", loss, batch_size=len(labels))
@@ -87,7 +87,7 @@ class GlimpsesTask(Task):
                 return torch.zeros(count, 2, device=device), noise
         return 2 * torch.rand(count, 2, device=device) - 1, noise
 
-    def _losses(
+    def drawn_loss(
         self,
         images: UInt8[Tensor, "b 1 h w"],
         labels: Int[Tensor, "b"],
