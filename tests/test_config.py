@@ -16,10 +16,10 @@ from regard.config import (
     PositiveFloat,
     PositiveInt,
     Probability,
+    custom_parts,
     differing,
     fields_of,
     from_values,
-    own_parts,
     parse_values,
 )
 from regard.errors import OptionError, RegardError
@@ -75,7 +75,7 @@ def test_values_are_checked_by_type_choice_and_range():
         ({"tilt": float("nan")}, "got nan."),
         ({"seat": float("inf")}, "got inf."),
         ({"colour": "blu"}, "colour must be one of red, blue; got 'blu'. Did you mean 'blue'?"),
-        ({"brake": "disk"}, "or your own as package.module:Name; got 'disk'. Did you mean 'disc'?"),
+        ({"brake": "disk"}, "or a custom part as package.module:Name; got 'disk'. Did you mean 'disc'?"),
         ({"gears": (1, 2, 3)}, "gears must be a list of 2 whole numbers; got (1, 2, 3)."),
         ({"gears": (9, 2)}, "gears must not have more chainrings than sprockets."),
         ({"bell": "no"}, "bell must be true or false; got 'no'."),
@@ -136,10 +136,10 @@ def test_help_comes_from_the_docstrings_of_fields_inherited_ones_included():
     assert {field.name: field.default for field in fields_of(Bicycle)}["spokes"] == 24
 
 
-def test_own_parts_are_told_from_built_in_and_prefixed_names():
-    assert own_parts(Bicycle(brake="my.parts:Drum")) == {"brake": "my.parts:Drum"}
-    assert own_parts(Bicycle(brake="shimano:Drum")) == {}
-    assert own_parts(Bicycle()) == {}
+def test_custom_parts_are_told_from_built_in_and_prefixed_names():
+    assert custom_parts(Bicycle(brake="my.parts:Drum")) == {"brake": "my.parts:Drum"}
+    assert custom_parts(Bicycle(brake="shimano:Drum")) == {}
+    assert custom_parts(Bicycle()) == {}
     assert differing(Bicycle(), Bicycle(bell=False)) == {"bell": (True, False)}
 
 

@@ -1,7 +1,11 @@
 """The package as a whole: its public names, what importing it costs, and its command line."""
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from helpers import command_line
@@ -20,6 +24,20 @@ def test_every_public_name_is_there():
         assert getattr(regard, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'atend'"):
         regard.atend  # noqa: B018
+
+
+def test_type_checkers_see_the_modules_of_the_public_names():
+    block = next(part for part in ast.parse(Path(regard.__file__).read_text()).body if isinstance(part, ast.If))
+    seen = {}
+    for line in block.body:
+        assert isinstance(line, ast.ImportFrom)
+        for name in line.names:
+            assert name.asname == name.name, "an import `x as x` is public for type checkers"
+            is_module = (
+                find_spec(f"{line.module}.{name.name}") if hasattr(import_module(line.module), "__path__") else None
+            )
+            seen[name.name] = f"{line.module}.{name.name}" if is_module else line.module
+    assert seen == regard._MODULES
 
 
 @pytest.mark.parametrize("module", [regard.align, regard.mask, regard.score], ids=lambda module: module.__name__)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, ValidationError, convert
 
@@ -30,7 +30,7 @@ Probability = Annotated[float, Meta(ge=0, le=1)]
 Fraction = Annotated[float, Meta(ge=0, lt=1)]
 """At least 0 and below 1, such as a dropout rate or the decay of an average."""
 
-_OWN_PART = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_CUSTOM_PART = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _NOUNS: dict[Any, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
@@ -40,16 +40,16 @@ class Names:
 
     choices: tuple[str, ...]
     prefixes: tuple[str, ...] = ()
-    own: bool = True
-    """Whether the import path of the user's own part is accepted."""
+    custom: bool = True
+    """Whether the import path of a custom part is accepted."""
 
     def accepts(self, name: str) -> bool:
         """Whether a name is one of these."""
-        return self._is_built_in(name) or self.is_own(name)
+        return self._is_built_in(name) or self.is_custom(name)
 
-    def is_own(self, name: str) -> bool:
-        """Whether a name is the import path of the user's own part."""
-        return self.own and not self._is_built_in(name) and bool(_OWN_PART.fullmatch(name))
+    def is_custom(self, name: str) -> bool:
+        """Whether a name is the import path of a custom part."""
+        return self.custom and not self._is_built_in(name) and bool(_CUSTOM_PART.fullmatch(name))
 
     def _is_built_in(self, name: str) -> bool:
         is_prefixed = any(name.startswith(prefix) and len(name) > len(prefix) for prefix in self.prefixes)
@@ -57,7 +57,7 @@ class Names:
 
     def __str__(self) -> str:
         named = [*self.choices, *(f"{prefix}NAME" for prefix in self.prefixes)]
-        return f"one of {', '.join(named)}" + (", or your own as package.module:Name" if self.own else "")
+        return f"one of {', '.join(named)}" + (", or a custom part as package.module:Name" if self.custom else "")
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,19 @@ class Field:
         try:
             return _checked(value, self.kind)
         except (ValidationError, TypeError, ValueError) as error:
-            near = nearest_hint(value, _choices(self.kind))
-            raise OptionError(f"{self.name} must be {self.allowed}; got {value!r:.200}.{near}") from error
+            raise self._refused(value) from error
 
     def parse(self, text: str) -> Any:
         """The value that a text of the command line stands for."""
         try:
-            return self.check(_parsed(text, self.kind))
+            value = _parsed(text, self.kind)
         except (ValidationError, ValueError) as error:
-            if isinstance(error, OptionError):
-                raise
-            raise OptionError(f"{self.name} must be {self.allowed}; got {text!r:.200}.") from error
+            raise self._refused(text) from error
+        return self.check(value)
+
+    def _refused(self, value: Any) -> OptionError:
+        near = nearest_hint(value, _choices(self.kind))
+        return OptionError(f"{self.name} must be {self.allowed}; got {value!r:.200}.{near}")
 
 
 @dataclass(frozen=True)
@@ -114,20 +116,19 @@ class Checked:
         return dataclasses.asdict(self)
 
 
+_FIELDS: dict[type[Any], tuple[Field, ...]] = {}
+
+
 def fields_of(config: type[Any]) -> tuple[Field, ...]:
-    """The fields of a config class, in order."""
-    return _fields_of(cast(Any, config))  # of the class as a value that has a hash, which mypy denies it
-
-
-@cache
-def _fields_of(config: Any) -> tuple[Field, ...]:
-    hints = get_type_hints(config, include_extras=True)
-    meanings = field_meanings(config)
-    return tuple(
-        Field(field.name, hints[field.name], field.default, meanings.get(field.name, ""))
-        for field in dataclasses.fields(config)
-        if field.init
-    )
+    """The fields of a config class, in order; they are found once for each class."""
+    if config not in _FIELDS:
+        hints, meanings = get_type_hints(config, include_extras=True), field_meanings(config)
+        _FIELDS[config] = tuple(
+            Field(field.name, hints[field.name], field.default, meanings.get(field.name, ""))
+            for field in dataclasses.fields(config)
+            if field.init
+        )
+    return _FIELDS[config]
 
 
 def from_values(config: type[Config], values: Mapping[str, Any], place: str) -> Config:
@@ -138,7 +139,7 @@ def from_values(config: type[Config], values: Mapping[str, Any], place: str) -> 
         checked = {name: known[name].check(value) for name, value in values.items()}
         missing = [name for name, field in known.items() if field.default is dataclasses.MISSING and name not in values]
         if missing:
-            raise OptionError(f"{missing[0]} is missing.")
+            raise OptionError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing.")
         return config(**checked)
     except OptionError as error:
         raise OptionError(f"{place}: {error}") from error
@@ -169,13 +170,13 @@ def differing(first: Checked, second: Checked) -> dict[str, tuple[Any, Any]]:
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def own_parts(config: Checked) -> dict[str, str]:
-    """The fields of a config that name the user's own parts, with their import paths."""
+def custom_parts(config: Checked) -> dict[str, str]:
+    """The fields of a config that name custom parts, with their import paths."""
     named = ((field.name, _names(field.kind)) for field in fields_of(type(config)))
     return {
         name: getattr(config, name)
         for name, names in named
-        if names is not None and names.is_own(getattr(config, name))
+        if names is not None and names.is_custom(getattr(config, name))
     }
 
 

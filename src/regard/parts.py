@@ -1,4 +1,4 @@
-"""The user's own parts: a score, alignment, encoder or decoder named by its import path, `package.module:Name`."""
+"""Custom parts: a score, alignment, encoder, decoder or task named by its import path, `package.module:Name`."""
 
 import inspect
 import sys
@@ -24,7 +24,7 @@ def find_part(path: str) -> Any:
         part: Any = import_module(module_name)
     except ModuleNotFoundError as error:
         raise OptionError(
-            f"{path!r}: there is no module {error.name!r}. A part of your own is written package.module:Name, and its "
+            f"{path!r}: there is no module {error.name!r}. A custom part is written package.module:Name, and its "
             "module must be importable from the current folder."
         ) from error
     except Exception as error:  # whatever the user's module raises

@@ -214,7 +214,7 @@ def test_ranks_divide_the_batches_of_one_process(lengths, max_cost, num_ranks, s
         (expected,) = orders(whole, [epoch])
         found = [orders(rank, [epoch])[0] for rank in ranks]
         for number, batch in enumerate(expected):
-            parts = [part[number] for rank, part in zip(ranks, found, strict=True) if not rank.stands_in(number)]
+            parts = [part[number] for rank, part in zip(ranks, found, strict=True) if not rank.is_filler(number)]
             assert sorted(itertools.chain(*parts)) == sorted(batch)
             assert len(parts) == min(num_ranks, len(batch))
             assert max(map(len, parts)) - min(map(len, parts)) <= 1

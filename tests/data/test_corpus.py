@@ -157,10 +157,10 @@ def test_a_damaged_corpus_does_not_open(tokenizer, folder):
     meta = json.loads((folder / "meta.json").read_text())
     ids = (folder / "target.ids").read_bytes()
     (folder / "target.ids").write_bytes(ids[:-2])
-    with pytest.raises(DataError, match=rf"target.ids has {len(ids) - 2} bytes, but meta.json states {len(ids)}"):
+    with pytest.raises(DataError, match=rf"target.ids is damaged: it has {len(ids) - 2} bytes, .* states {len(ids)}"):
         Corpus.open(folder)
     (folder / "target.ids").unlink()
-    with pytest.raises(DataError, match=r"target.ids has 0 bytes"):
+    with pytest.raises(DataError, match=r"target.ids is damaged: it has 0 bytes"):
         Corpus.open(folder)
     (folder / "meta.json").write_text(json.dumps(meta | {"regard_corpus": 99}))
     with pytest.raises(DataError, match="corpus format 99; this version reads format 2"):

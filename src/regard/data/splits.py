@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Splits(Generic[Train, HeldOut]):
-    """The three parts of a data set. The training part may have another type than the others, such as a stream."""
+    """The three parts of a data set. The training part may be of another type, such as a stream."""
 
     train: Train
     """Examples to train on."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from regard import __version__
-from regard.config import Checked, from_values, nearest_hint, own_parts
+from regard.config import Checked, custom_parts, from_values, nearest_hint
 from regard.errors import DataError, ModelError, OptionError, RegardError, RegardWarning, TrainingError
 from regard.files import checksum, replacing_folder, write_text
 from regard.systems.parameters import (
@@ -144,7 +144,7 @@ def read_model(
     stored = _read_config(folder)
     with _noticing_newer(folder, stored["version"]):
         config = from_values(config_class, stored["config"], str(folder / CONFIG))
-        if (own := own_parts(config)) and not trust:
+        if (own := custom_parts(config)) and not trust:
             named = ", ".join(f"{name} = {path!r}" for name, path in own.items())
             raise OptionError(
                 f"{folder} uses {named}: loading it runs that code. Pass trust=True (--trust) if you trust it."

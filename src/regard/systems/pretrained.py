@@ -5,20 +5,12 @@ import os
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 from regard.systems import registry
 
 if TYPE_CHECKING:
     import torch
-
-    from regard.systems.caption.model import Captioner
-    from regard.systems.classify.model import DocumentClassifier
-    from regard.systems.glimpse.model import Glimpser
-    from regard.systems.read.model import Reader
-    from regard.systems.recognize.model import ImageClassifier
-    from regard.systems.tape.model import TuringMachine
-    from regard.systems.translate.model import Translator
 
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
 """The folder of the shipped models."""
@@ -59,60 +51,12 @@ def card_summary(card: str) -> str:
     return " ".join(takewhile(bool, about))
 
 
-@overload
-def load(
-    name: Literal["en-fr", "en-de", "fa-en"], *, device: "str | torch.device | None" = None, trust: bool = False
-) -> "Translator": ...
-
-
-@overload
-def load(
-    name: Literal["photo-en", "photo-en-hard", "scenes"],
-    *,
-    device: "str | torch.device | None" = None,
-    trust: bool = False,
-) -> "Captioner": ...
-
-
-@overload
-def load(
-    name: Literal["reviews-en"], *, device: "str | torch.device | None" = None, trust: bool = False
-) -> "DocumentClassifier": ...
-
-
-@overload
-def load(
-    name: Literal["glimpse-digits"], *, device: "str | torch.device | None" = None, trust: bool = False
-) -> "Glimpser": ...
-
-
-@overload
-def load(
-    name: Literal["tape-copy", "tape-recall"], *, device: "str | torch.device | None" = None, trust: bool = False
-) -> "TuringMachine": ...
-
-
-@overload
-def load(
-    name: Literal["reader-en"], *, device: "str | torch.device | None" = None, trust: bool = False
-) -> "Reader": ...
-
-
-@overload
-def load(
-    name: Literal["digits"], *, device: "str | torch.device | None" = None, trust: bool = False
-) -> "ImageClassifier": ...
-
-
-@overload
-def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False) -> Any: ...
-
-
 def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False) -> Any:
     """Load a shipped model by its name, or a saved one by its folder: a Translator, a Captioner, an ImageClassifier...
 
-    The model is in evaluation mode, on the GPU when there is one unless `device` says otherwise. To be sure of its
-    class, call `load` of that class: `Translator.load(name)`. For `trust`, see `System.load`.
+    The model is in evaluation mode, on the GPU when there is one unless `device` says otherwise. Type checkers do not
+    know its class: `Translator.load(name)` is a Translator for them too, and refuses other models. For `trust`, see
+    `System.load`.
     """
     from regard.systems.folder import find_model, kind_of
 

@@ -173,7 +173,7 @@ class Training:
         """One update: the loss of a batch and its gradients, clipped, and a step of the optimizer."""
         task, fabric = self.task, self.fabric
         if self._is_joint:
-            task.stands_in = self.batches.stands_in
+            task.is_filler = self.batches.is_filler
         batch = self._placed(batch)
         with self._autocast():
             loss: Tensor = self.forward(batch)
@@ -317,7 +317,7 @@ class Training:
     def _shared(self, loss: Tensor) -> Tensor:
         """Weight the loss of a process by its part of the batch: the mean over processes is then that of the batch."""
         weight = torch.as_tensor(self.task.weight, dtype=loss.dtype, device=loss.device)
-        weight = weight * (not self.task.stands_in)
+        weight = weight * (not self.task.is_filler)
         return loss * (weight * processes.count() / processes.summed(weight))
 
     def _log_rates(self) -> None:

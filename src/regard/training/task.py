@@ -69,7 +69,7 @@ class Task(nn.Module):
         """What was counted since the throughput was measured."""
         self.weight: float | Tensor = 1.0
         """What the loss of the last batch is a mean over."""
-        self.stands_in = False
+        self.is_filler = False
         """Whether this process only follows the others, because there is no part of the batch for it."""
         self._means: dict[str, tuple[Tensor, int]] = {}
         self._first_clock: float | None = None
@@ -132,7 +132,7 @@ class Task(nn.Module):
         """
         found = value.detach() if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float32)
         if batch_size is not None and processes.count() > 1:
-            size = 0 if self.stands_in else batch_size
+            size = 0 if self.is_filler else batch_size
             found = found.to(self.device, torch.float32) * size
             total, sizes = processes.summed(torch.stack([found, torch.full_like(found, size)]))
             found, batch_size = total / sizes, 1 if self.training else int(sizes)

@@ -112,7 +112,7 @@ class Statistics(Described):
 def reviews(
     split: str = "train", *, seed: int = 1, min_sentences: int = 3, max_sentences: int = 10
 ) -> Iterator[Review]:
-    """Yield reviews without end. The splits have no review in common."""
+    """Yield an endless stream of reviews. No review is in two splits."""
     check_split("reviews", split)
     if not 1 <= min_sentences <= max_sentences <= MAX_SENTENCES:
         raise OptionError(

@@ -47,11 +47,11 @@ class Tapes(NamedTuple):
     """A batch of tapes with as many steps each."""
 
     inputs: Float[Tensor, "b t c"]
-    """What the machine reads at each step."""
+    """The input of the machine at each step."""
     targets: Float[Tensor, "b t y"]
-    """The bits that it should answer with; 0 where the answer does not count."""
+    """The bits that it should output; 0 at steps that do not count."""
     scored: Bool[Tensor, "t"]
-    """The steps whose answers count."""
+    """The steps whose outputs count."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Task(Checked):
     """A task on tapes; an asset of a model, which must know how to write a sequence on a tape."""
 
     name: ClassVar[str]
-    """How recipes and files call the task."""
+    """The name of the task in recipes and files."""
     shortest: ClassVar[int] = 0
     """Length of the shortest sequence that the task is defined for."""
     unit: ClassVar[str] = "vectors"
@@ -115,7 +115,7 @@ class Task(Checked):
         return self.write(self.draw(count, length, generator))
 
     def check_length(self, length: int) -> None:
-        """Refuse a length that the task is not defined for, or that would take forever."""
+        """Refuse a length that the task is not defined for, or above MAX_LENGTH."""
         if length < self.shortest:
             raise OptionError(f"The shortest sequence of {self.name} has {self.shortest} {self.unit}; got {length}.")
         if length > MAX_LENGTH:
@@ -355,12 +355,12 @@ class NGrams(Task):
         uniform = torch.rand(count, 2**self.context, generator=generator, device=device)
         # The arcsine law: sin^2 of a uniform angle has the distribution Beta(1/2, 1/2).
         table = torch.sin(0.5 * math.pi * uniform).square()
-        chances = torch.rand(count, length, generator=generator, device=device)
+        uniform = torch.rand(count, length, generator=generator, device=device)
         seen = torch.zeros(count, dtype=torch.int64, device=device)
         bits = []
         for step in range(length):
             probability = table.gather(1, seen.unsqueeze(1)).squeeze(1) if step >= self.context else 0.5
-            bit = chances[:, step] < probability
+            bit = uniform[:, step] < probability
             bits.append(bit)
             seen = (2 * seen + bit) % 2**self.context
         return Drawn(torch.stack(bits, 1).float().unsqueeze(-1), torch.zeros_like(seen))

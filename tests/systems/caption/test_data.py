@@ -85,13 +85,21 @@ def test_guided_captions_have_the_cells_of_boxes_of_the_chosen_side(album):
         read_splits(replace(data, regions_side=20), recipe.model, guided=True, progress=False)
 
 
-def test_data_that_captions_cannot_be_learned_from_is_explained(album):
-    with pytest.raises(OptionError, match="is trained from the pixels of a world"):
+def test_all_that_a_recipe_lacks_is_said_at_once(album):
+    for changed, missing in [
+        ({"captions": ""}, r"Set data\.captions;"),
+        ({"captions": "", "images": ()}, r"Set data\.captions, data\.images;"),
+        ({"captions": "", "store": "", "images": ()}, r"Set data\.captions, data\.store, data\.images; or data\.world"),
+    ]:
+        recipe = read_recipe("flickr8k-soft", {"data": {"folder": str(album), **changed}})
+        with pytest.raises(OptionError, match=missing):
+            train(recipe, out=album / "run", progress=False)
+    with pytest.raises(OptionError, match=r"Set model\.encoder with published parameters, such as efficientnet_lite0"):
         train(photographs_recipe(album, encoder="strided", stride=8, pca_dim=0), out=album / "run", progress=False)
-    nothing = read_recipe("flickr8k-soft", {"data": {"folder": str(album), "captions": ""}})
-    with pytest.raises(OptionError, match="Say what to train on"):
-        train(nothing, out=album / "run", progress=False)
-    few = read_recipe("flickr8k-soft", {"data": {"folder": str(album), "captions": "captions.csv", "images": ()}})
+
+
+def test_too_few_images_are_refused(album):
+    few = read_recipe("flickr8k-soft", {"data": {"folder": str(album), "captions": "captions.csv"}})
     with pytest.raises(OptionError, match="20 images are too few for 1000 to validate with"):
         train(few, out=album / "run", progress=False)
 

@@ -27,7 +27,7 @@ class CaptionConfig(Checked):
     """show_attend_tell: the weighted average of all cells, or one cell per word."""
     temperature: NonNegativeFloat = 0.0
     """hard: train by straight-through Gumbel-softmax at this temperature; 0 for REINFORCE."""
-    encoder: Annotated[str, Names((LEARNED, "efficientnet_lite0"), prefixes=("timm:",), own=False)] = LEARNED
+    encoder: Annotated[str, Names((LEARNED, "efficientnet_lite0"), prefixes=("timm:",), custom=False)] = LEARNED
     """strided, a small network that is trained too; or a frozen one with published parameters."""
     stride: PositiveInt = 8
     """Pixels of the image between two cells."""

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.data.array_folder import META
 from regard.data.captioned_images import CaptionedImages, ImageTensors, Right
 from regard.data.captions import Captions, ImageCaptions, read_captions
 from regard.data.features import FeatureStore
@@ -56,7 +57,7 @@ class Photographs:
     def open(cls, model: Captioner, test_set: CaptionTest) -> "Photographs":
         """Find the images of a test set that are captioned."""
         place = Path(test_set.images)
-        store = FeatureStore.open(place) if (place / "meta.json").is_file() else None
+        store = FeatureStore.open(place) if (place / META).is_file() else None
         if store is not None and store.encoder != (expected := model.config.describe_features()):
             raise OptionError(f"{store.folder} has the features of {store.encoder!r}; the model takes {expected!r}.")
         images = Images(place) if store is None else None
@@ -88,12 +89,15 @@ def read_splits(data: CaptionData, config: CaptionConfig, *, guided: bool = Fals
     """The images and captions that a recipe names; with `guided`, also where the training captions should look."""
     if data.world:
         return _scenes(data, config, guided=guided)
-    if not data.captions:
-        raise OptionError("Say what to train on: data.captions, with data.images or data.store; or data.world scenes.")
+    missing = [f"data.{name}" for name in ("captions", "store") if not getattr(data, name)]
+    if not data.images and not (data.store and (Path(data.folder) / data.store / META).is_file()):
+        missing.append("data.images")
     if config.is_learned:
+        missing.append("model.encoder with published parameters, such as efficientnet_lite0")
+    if missing:
         raise OptionError(
-            f"The encoder {config.encoder!r} is trained from the pixels of a world. For photographs choose one with "
-            "published parameters: --model.encoder efficientnet_lite0."
+            "To learn from photographs, a recipe needs captions, and a store of features or images to build it from. "
+            f"Set {', '.join(missing)}; or data.world scenes, to learn from generated images."
         )
     return _photographs(data, config, guided=guided, progress=progress)
 
@@ -142,9 +146,7 @@ def _photographs(data: CaptionData, config: CaptionConfig, *, guided: bool, prog
     if not any(one.split for one in captions):
         captions = captions.split_by_hash(valid=data.held_out, test=data.held_out_test)
     splits = {split: list(captions.select(split)) for split in ("train", "valid", "test")}
-    store = folder / data.store if data.store else None
-    if store is None:
-        raise OptionError("Captions of photographs need a store of features, and images to build it from: set both.")
+    store = folder / data.store
     names = {split: [one.image for one in captioned] for split, captioned in splits.items()}
     opened = _open_store(data, config, store, names, progress=progress)
     expected = config.describe_features()
@@ -175,14 +177,12 @@ def _open_store(
     data: CaptionData, config: CaptionConfig, store: Path, names: Mapping[str, Sequence[str]], *, progress: bool
 ) -> FeatureStore:
     """The store, which is built first where it does not exist, is incomplete or damaged, and there are images."""
-    if (store / "meta.json").is_file():
+    if (store / META).is_file():
         try:
             return FeatureStore.open(store)
         except DataError:
             if not data.images:
                 raise
-    if not data.images:
-        raise OptionError("Captions of photographs need a store of features, and images to build it from: set both.")
     return build_store(data, config, store, names, progress=progress)
 
 

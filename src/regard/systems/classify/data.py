@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from regard.data.batches import ON_CPU, Movable
 from regard.data.documents import BadRows, Document, Format, read_documents
 from regard.data.public.newsgroups import read_post
 from regard.data.splits import HashHoldOut, Splits
@@ -31,7 +32,7 @@ EncodedDocument = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
-class Packing:
+class Packing(Movable):
     """The order in which a recurrent network reads sequences of different lengths, the longest first.
 
     Position by position: all first elements, then all second elements, and so on, as in torch's PackedSequence.
@@ -41,8 +42,8 @@ class Packing:
     """For each packed element its index in the plain order, one sequence after the other."""
     owners: Int[Tensor, "n"]
     """For each packed element the number of its sequence."""
-    rows: Int[Tensor, "t"]
-    """How many sequences have a t-th element. It stays on the CPU, where the network needs it."""
+    rows: Int[Tensor, "t"] = field(metadata=ON_CPU)
+    """How many sequences have a t-th element; the network needs it on the CPU."""
     count: int
     """Number of sequences."""
 
@@ -62,17 +63,13 @@ class Packing:
         rows = np.bincount(steps)
         return cls(torch.from_numpy(places), torch.from_numpy(owners[places]), torch.from_numpy(rows), len(lengths))
 
-    def to(self, device: torch.device | str) -> "Packing":
-        """Move it to a device, except for `rows`."""
-        return replace(self, places=_move(self.places, device), owners=_move(self.owners, device))
-
     def restored(self, packed: Tensor) -> Tensor:
         """Packed numbers in the plain order."""
         return torch.empty_like(packed).index_copy(0, self.places, packed)
 
 
 @dataclass(frozen=True)
-class DocumentBatch:
+class DocumentBatch(Movable):
     """Documents as one stream of words, with how words form sentences and sentences form documents."""
 
     words: Int[Tensor, "n"]
@@ -118,14 +115,10 @@ class DocumentBatch:
             None if labels is None else torch.from_numpy(np.asarray(labels, dtype=np.int64)),
         )
 
-    def to(self, device: torch.device | str) -> "DocumentBatch":
-        """Move it to a device; to a GPU without waiting for the work that is pending there."""
-        return DocumentBatch(
-            _move(self.words, device),
-            self.by_sentence.to(device),
-            self.by_document.to(device),
-            None if self.labels is None else _move(self.labels, device),
-        )
+    def to(self, device: torch.device | str, *, non_blocking: bool = True) -> "DocumentBatch":
+        """Move it to a device; to a GPU from page-locked memory, without waiting for the work that is pending there."""
+        on_cpu = torch.device(device).type == "cuda" and not self.words.is_cuda
+        return Movable.to(self.pin_memory() if on_cpu else self, device, non_blocking=non_blocking)
 
 
 class Stream:
@@ -333,12 +326,6 @@ def _documents(data: ClassificationData, name: str, bad: BadRows) -> Iterator[Do
     format: Format = data.format
     for document in read_documents(path, format=format, columns=data.columns, bad=bad):
         yield cleaned(document, data.posts)
-
-
-def _move(tensor: Tensor, device: torch.device | str) -> Tensor:
-    if torch.device(device).type != "cuda" or tensor.is_cuda:
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def cut_points(owners: Sequence[int], limit: int) -> list[tuple[int, int]]:

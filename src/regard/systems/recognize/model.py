@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor
 
-from regard.config import own_parts
+from regard.config import custom_parts
 from regard.data.images import ImageInput, Square, channels_first, open_image
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ImageEncoder
@@ -78,7 +78,7 @@ class ImageClassifier(System[ImageInput, Recognition, RecognitionOptions]):
             "batch_norm": config.batch_norm,
             "dropout": config.dropout,
         }
-        if own_parts(config):
+        if custom_parts(config):
             self.net = build_part(config.architecture, {"classes": len(labels), **sizes})
         else:
             self.net = make_net(config.architecture, len(labels), **sizes)

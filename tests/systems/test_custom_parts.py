@@ -80,6 +80,7 @@ SMALL += ["--model.embedding", "8", "--model.hidden", "8", "--train.epochs", "1"
 def mine(tmp_path, monkeypatch):
     (tmp_path / "my_parts.py").write_text(MODULE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    sys.modules.pop("my_parts", None)  # that of another test
     yield tmp_path
     sys.modules.pop("my_parts", None)
 

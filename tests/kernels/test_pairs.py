@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from regard.kernels import blocks as blocks_module
-from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
+from regard.kernels import pairs
+from regard.kernels.pairs import pairwise_logits, pairwise_logits_reference
 
 
 def network(features, weight, bias, direction):
@@ -24,8 +24,8 @@ def make_inputs(*lead, device="cpu"):
 @pytest.mark.parametrize("block", [1, 50, 10**6])
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3)], ids=str)
 def test_logits_and_gradients_equal_the_reference(monkeypatch, lead, block, device):
-    monkeypatch.setattr(blocks_module, "CPU_BLOCK", block)
-    monkeypatch.setattr(blocks_module, "GPU_BLOCK", block)
+    monkeypatch.setattr(pairs, "CPU_BLOCK", block)
+    monkeypatch.setattr(pairs, "GPU_BLOCK", block)
     query, key, *parameters = inputs = make_inputs(*lead, device=device)
     lean = pairwise_logits(query, key, network, *parameters, width=10)
     plain = pairwise_logits_reference(query, key, network, *parameters)

@@ -1,16 +1,24 @@
-"""Logits of any function of query + key, without the (batch, query, key, feature) tensor."""
+"""Logits of any function of query + key, block by block, without the (batch, query, key, feature) tensor."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.kernels.blocks import blocks, flatten_lead, plain_gradients
+from regard.kernels.numerics import plain_gradients
 
 # function(features, *parameters) computes the (...) logits of pairs from their (..., d) features.
 PairFunction = Callable[..., Tensor]
+Block = tuple[slice, slice, slice]
+"""Slices of the batch, of the queries and of the keys."""
+
+# Number of elements of a (batch, query, key, feature) block: 1 MiB in float32 fits in the cache of each of a few CPU
+# cores, while a GPU needs larger blocks to be busy.
+CPU_BLOCK = 1 << 18
+MAX_CORES = 4
+GPU_BLOCK = 1 << 23
 
 
 def pairwise_logits_reference(
@@ -33,14 +41,14 @@ def pairwise_logits(
     is the number of features that `function` holds for a pair, over all its layers; it determines the block size.
     """
     query, key, lead = flatten_lead(query, key)
-    logits: Tensor = _PairwiseLogits.apply(query, key, function, width, *parameters)  # type: ignore[no-untyped-call]
+    logits: Tensor = _PairwiseLogits.apply(width, query, key, function, *parameters)  # type: ignore[no-untyped-call]
     return logits.view(*lead, *logits.shape[1:])
 
 
 class _PairwiseLogits(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, function: PairFunction, width: int, *parameters: Tensor
+        ctx: Any, width: int, query: Tensor, key: Tensor, function: PairFunction, *parameters: Tensor
     ) -> Tensor:
         ctx.save_for_backward(query, key, *parameters)
         ctx.function, ctx.width = function, width
@@ -54,11 +62,8 @@ class _PairwiseLogits(torch.autograd.Function):
         query, key, *parameters = ctx.saved_tensors
         if torch.is_grad_enabled():
             # The gradient will be differentiated again, which the plain formula supports.
-            needed = [*ctx.needs_input_grad[:2], *ctx.needs_input_grad[4:]]
-            first, second, *rest = plain_gradients(
-                lambda q, k, *p: pairwise_logits_reference(q, k, ctx.function, *p), ctx.saved_tensors, needed, grad
-            )
-            return first, second, None, None, *rest
+            inputs = query, key, ctx.function, *parameters
+            return None, *plain_gradients(pairwise_logits_reference, inputs, ctx.needs_input_grad[1:], grad)
         leaves = [parameter.detach().requires_grad_() for parameter in parameters]
         grad_query, grad_key = torch.zeros_like(query), torch.zeros_like(key)
         grad_parameters = [torch.zeros_like(parameter) for parameter in parameters]
@@ -69,4 +74,36 @@ class _PairwiseLogits(torch.autograd.Function):
             parts = torch.autograd.grad(logits, [query_part, key_part, *leaves], grad[b, q, k])
             for total, part in zip([grad_query[b, q], grad_key[b, k], *grad_parameters], parts, strict=True):
                 total += part
-        return grad_query, grad_key, None, None, *grad_parameters
+        return None, grad_query, grad_key, None, *grad_parameters
+
+
+def flatten_lead(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, torch.Size]:
+    """Reshape to one batch axis, (b, q, d) and (b, k, d); also return the leading axes that both broadcast to."""
+    lead = query.shape[:-2]
+    if lead != key.shape[:-2]:
+        lead = torch.broadcast_shapes(lead, key.shape[:-2])
+    flat_query, flat_key = (
+        side.expand(*lead, *side.shape[-2:]).reshape(lead.numel(), *side.shape[-2:]) for side in (query, key)
+    )
+    return flat_query, flat_key, lead
+
+
+def blocks(query: Tensor, key: Tensor, *, features: int) -> Iterator[Block]:
+    """Yield slices over the batch, the queries (b, q, d) and the keys (b, k, d), of at least one pair each.
+
+    A block consists of whole examples if they fit, otherwise of whole rows of keys, otherwise of a part of a row, so
+    that its pairs are contiguous in a (b, q, k) tensor. No block is larger than the first.
+    """
+    size = CPU_BLOCK * min(MAX_CORES, torch.get_num_threads()) if query.device.type == "cpu" else GPU_BLOCK
+    batch, queries, keys = query.shape[0], query.shape[1], key.shape[1]
+    if 0 in (batch, queries, keys):
+        return
+    features = max(1, features)
+    key_step = min(keys, max(1, size // features))
+    query_step = min(queries, max(1, size // (features * key_step)))
+    batch_step = min(batch, max(1, size // (features * key_step * query_step)))
+    for b in range(0, batch, batch_step):
+        for q in range(0, queries, query_step):
+            for k in range(0, keys, key_step):
+                stops = min(b + batch_step, batch), min(q + query_step, queries), min(k + key_step, keys)
+                yield slice(b, stops[0]), slice(q, stops[1]), slice(k, stops[2])
