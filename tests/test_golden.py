@@ -95,7 +95,6 @@ RENAMED: dict[str, dict[str, str]] = {
 """Names at the time of the recording -> names now; the last entry is about the values of a field."""
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*"),
     # Values are compared here; without the checks of signatures, which all other tests have, it takes half the time.
     pytest.mark.usefixtures("as_a_user"),
 ]
