@@ -201,7 +201,7 @@ print(len(Corpus.build(slowly(), tokenizer, tokenizer, sys.argv[1], progress=Fal
 def test_two_processes_that_build_the_same_corpus_do_so_one_after_the_other(tokenizer, folder, tmp_path):
     command = [sys.executable, "-c", BUILDING, str(folder), str(tokenizer.save(tmp_path / "tokenizer.json"))]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    said = [running.communicate(timeout=60) for running in [subprocess.Popen(command, **pipes) for _ in range(2)]]
+    said = [running.communicate(timeout=600) for running in [subprocess.Popen(command, **pipes) for _ in range(2)]]
     assert sorted(out.count("read") for out, _ in said) == [0, 50], said
     assert [out.split()[-1] for out, _ in said] == ["50", "50"]
     assert "waiting for it" in said[0][1] + said[1][1]

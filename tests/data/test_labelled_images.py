@@ -1,23 +1,17 @@
 """Labelled images in the published formats and in folders, and what is wrong with a damaged file."""
 
 import gzip
-import io
-import struct
-import tarfile
 
 import numpy as np
 import pytest
 import torch
+from helpers.files import idx, tar
 from PIL import Image
 
 from regard.data.labelled_images import LabelledImages, read_cifar10, read_class_folders, read_idx, read_mnist
 from regard.errors import DataError, OptionError
 
 RANDOM = np.random.default_rng(5)
-
-
-def idx(array: np.ndarray, code: int = 8) -> bytes:
-    return bytes([0, 0, code, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
 
 
 def write_mnist(folder, count: int = 23) -> np.ndarray:
@@ -70,12 +64,10 @@ def test_cifar_is_read_from_its_binary_files_and_from_their_archive(tmp_path):
     (tmp_path / "cifar-10-batches-bin").mkdir()
     packed = tmp_path / "packed"
     packed.mkdir()
-    with tarfile.open(packed / "cifar-10-binary.tar.gz", "w:gz") as archive:
-        for name, content in files.items():
-            (tmp_path / "cifar-10-batches-bin" / name).write_bytes(content)
-            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
+    for name, content in files.items():
+        (tmp_path / "cifar-10-batches-bin" / name).write_bytes(content)
+    members = {f"cifar-10-batches-bin/{name}": content for name, content in files.items()}
+    (packed / "cifar-10-binary.tar.gz").write_bytes(tar(members, "w:gz"))
     train, test = read_cifar10(tmp_path)
     assert train.images.shape == (20, 3, 32, 32)
     assert len(test) == 4

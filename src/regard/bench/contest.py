@@ -19,6 +19,7 @@ from rich.text import Text
 
 from regard.errors import OptionError
 from regard.files import write_text
+from regard.systems.output import say
 
 MAX_MILLISECONDS = 10_000
 """Longer times are given in seconds."""
@@ -110,6 +111,17 @@ def timing_table(timings: Sequence[Timing], title: str, *, unit: str = "items") 
         lines += [Text(contest, style="bold"), *(_line(next(cells), widths) for _ in group), ""]
     lines.append(Text("speed: how many times as fast as the first line of the group."))
     return Group(*lines)
+
+
+def report(
+    contests: Sequence[Contest], title: str, *, repeats: int, unit: str = "items", path: Path | None = None
+) -> None:
+    """Time all contests and print the table; with a path, also write the numbers to this file, as JSON."""
+    timings = run_contests(contests, repeats=repeats)
+    Console(highlight=False).print(timing_table(timings, title, unit=unit))
+    if path is not None:
+        save_timings(timings, path)
+        say(f"Wrote {path}")
 
 
 def format_seconds(seconds: float, like: float | None = None) -> str:

@@ -85,7 +85,9 @@ def train(
         say(f"Interrupted. The best model so far is in {trained.folder}. To continue: {RunFolder(out).resume_command}")
         sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
-    say(f"Wrote {trained.folder}{measured}. Try it: {found.declaration.example.format(model=trained.folder)}")
+    trusted = " --trust" if trained.model.custom_parts else ""
+    example = found.declaration.example.format(model=trained.folder) + trusted
+    say(f"Wrote {trained.folder}{measured}. Try it: {example}")
 
 
 def _launch(count: int, folder: "RunFolder") -> int:

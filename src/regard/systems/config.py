@@ -13,3 +13,14 @@ class Options(Checked):
     traces: Literal["main", "all", "none"] = "main"
     """Attention to report: one map of what was attended to; every layer and head, where a model has several; or
     nothing."""
+
+
+@dataclass(frozen=True)
+class ExampleText:
+    """A text to try a model with."""
+
+    name: str
+    """What it is called."""
+    text: str
+    language: str = ""
+    """The language that a model must read, such as "en"; "" for every model."""

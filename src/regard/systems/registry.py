@@ -3,8 +3,9 @@
 A new system is its own folder and its name in SYSTEMS. Its `__init__.py` declares it, and its parts are found by
 convention: its class is the only System defined in `model.py`, its experiment the only Experiment of `training.py`, its
 options the only class of `config.py` whose name ends in Options, its test set the one in Test; `evaluation.py` has
-`evaluate`, and `compare` where models are compared in a way of their own; `faithfulness.py` has
-`evidence`; `page.js` is its page in the workbench. Listing systems imports their declarations alone, and no torch.
+`evaluate`, and `compare` where models are compared in a way of their own; `faithfulness.py` has `evidence`;
+`examples.py` has `examples`; functions of `inspection.py` are endpoints of the server; `page.js` is its page in the
+workbench. Listing systems imports their declarations alone, and no torch.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from regard.config import Checked, nearest_hint
 from regard.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from regard.systems.report import Report
     from regard.systems.system import System
@@ -93,9 +94,11 @@ class Entry:
 
     @property
     def page(self) -> Path | None:
-        """The module of its page in the workbench, `page.js` in its folder; None where it has none."""
-        places = (Path(folder, "page.js") for folder in getattr(self.home, "__path__", ()))
-        return next((place for place in places if place.is_file()), None)
+        """The module of its page in the workbench: `page.js` in its folder; of a system that is one module, the file of
+        the same name that ends in .js; None where it has none."""
+        home = Path(str(self.home.__file__))
+        place = home.with_name("page.js") if hasattr(self.home, "__path__") else home.with_suffix(".js")
+        return place if place.is_file() else None
 
     def part(self, role: str) -> ModuleType | None:
         """The module of a part, such as "model" or "inspection"; None where the system has none."""
@@ -152,8 +155,18 @@ class Entry:
         return self._function("evaluation", "compare")
 
     @property
+    def endpoints(self) -> "list[Callable[..., Any]]":
+        """The functions of `inspection.py` that are marked as endpoints, for the server."""
+        return [each for each in vars(self.part("inspection") or object).values() if hasattr(each, "endpoint")]
+
+    @property
+    def examples(self) -> "Callable[[], Sequence[Any]] | None":
+        """The function () -> inputs to try, each a dataclass; None where there are none."""
+        return self._function("examples", "examples")
+
+    @property
     def evidence(self) -> "Callable[..., Any] | None":
-        """The function (model, input, options, result) -> Evidence, by which attention is judged; None for none."""
+        """The function (model, input, options, result) -> Evidence, the measure of faithfulness; None for none."""
         return self._function("faithfulness", "evidence")
 
     def _function(self, role: str, name: str) -> "Callable[..., Any] | None":

@@ -24,8 +24,7 @@ from itertools import islice
 from random import Random
 from typing import Literal
 
-from regard.errors import OptionError
-from regard.worlds.described import Described, described
+from regard.worlds.described import Described, check_count, described
 from regard.worlds.splits import EIGHTY, check_split, split_of
 
 Kind = Literal["animal", "way", "food", "machine", "furniture", "man", "woman"]
@@ -176,8 +175,7 @@ def stories(*, split: str = "train", seed: int = 0) -> Iterator[Story]:
 
 def statistics(*, count: int = 2000, seed: int = 0) -> Statistics:
     """Measure `count` training sentences, and their overlap with as many test sentences."""
-    if count < 1:
-        raise OptionError(f"statistics needs at least one sentence to measure; got count={count}.")
+    check_count(count)
     sample = list(islice(stories(seed=seed), count))
     pronouns = [story for story in sample if story.link.kind == "pronoun"]
     texts = {story.text for story in sample}

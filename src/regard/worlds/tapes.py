@@ -24,9 +24,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.config import Checked, Count, PositiveInt, from_values
+from regard.config import Checked, Count, Names, PositiveInt, from_values
 from regard.errors import ModelError, OptionError
 from regard.files import write_text
+from regard.parts import find_part
 
 MAX_LENGTH = 100_000
 """Length of the longest sequence."""
@@ -82,6 +83,12 @@ class Task(Checked):
         self.check_length(self.max_length)
 
     @property
+    def import_path(self) -> str:
+        """Where a custom task is found, package.module:Name; "" for those of this module."""
+        kind = type(self)
+        return "" if TASKS.get(self.name) is kind else f"{kind.__module__}:{kind.__qualname__}"
+
+    @property
     def row_size(self) -> int:
         """Numbers in a row of a sequence."""
         return self.bits
@@ -123,7 +130,7 @@ class Task(Checked):
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the fields, as `load` reads them."""
-        return {"task": self.name, **super().to_dict()}
+        return {"task": self.import_path or self.name, **super().to_dict()}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the task as JSON."""
@@ -131,15 +138,15 @@ class Task(Checked):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Task":
-        """Read a task of any kind that `save` wrote."""
-        try:
-            values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-            name = values.pop("task")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ModelError(f"{path} is not a task on tapes: {type(error).__name__}: {error!s:.200}.") from error
-        if not isinstance(name, str) or name not in TASKS:
-            raise ModelError(f"{path}: task must be one of {', '.join(TASKS)}; got {name!r:.80}.")
-        return from_values(TASKS[name], values, str(path))
+        """Read a task of any kind that `save` wrote; that of a custom one runs its code (see `custom_parts`)."""
+        name, values = _stored(path)
+        return from_values(find_task(name), values, str(path))
+
+    @staticmethod
+    def custom_parts(path: str | os.PathLike[str]) -> dict[str, str]:
+        """The code that `load` would run: {"task": import path} of a custom task, or nothing."""
+        name, _ = _stored(path)
+        return {} if name in TASKS else {"task": name}
 
     def _bits(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         return torch.randint(2, shape, generator=generator, device=generator.device).float()
@@ -392,6 +399,26 @@ class NGrams(Task):
 
 TASKS: dict[str, type[Task]] = {task.name: task for task in (Copy, RepeatCopy, Recall, PrioritySort, NGrams)}
 """Every task by its name."""
+
+
+def find_task(name: str) -> type[Task]:
+    """The task of this name, or the custom one at this import path, `package.module:Name`."""
+    found = TASKS[name] if name in TASKS else find_part(name)
+    if not (isinstance(found, type) and issubclass(found, Task)):
+        raise OptionError(f"{name!r} is {found!r:.80}, and not a subclass of regard.worlds.tapes.Task.")
+    return found
+
+
+def _stored(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
+    """The name and the fields of a task that was saved."""
+    try:
+        values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+        name = values.pop("task")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{path} is not a task on tapes: {type(error).__name__}: {error!s:.200}.") from error
+    if not (isinstance(name, str) and Names(tuple(TASKS)).accepts(name)):
+        raise ModelError(f"{path}: task must be {Names(tuple(TASKS))}; got {name!r:.80}.")
+    return name, values
 
 
 def _blank(task: Task, rows: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:

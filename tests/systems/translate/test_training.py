@@ -19,7 +19,6 @@ from regard.systems.translate.config import TranslationConfig, TranslationTrain
 from regard.systems.translate.model import Translator
 from regard.systems.translate.training import TranslationTask, choose_max_tokens
 from regard.training.checkpoints import read_checkpoint, step_files
-from regard.training.task import Plateau
 
 # Lightning's own use of torch; and workers, which ten sentences do not need.
 TEN = [
@@ -104,9 +103,8 @@ def test_two_text_files_become_a_model(tmp_path):
     loaded = Translator.load(trained.folder, device="cpu")
     assert loaded.translate("one dog").text == trained.model.to("cpu").translate("one dog").text
     assert (tmp_path / "run" / "logs" / "metrics.csv").is_file()
-    assert "model.hidden: 8\n" in (tmp_path / "run" / "logs" / "hparams.yaml").read_text()
-    (events,) = (tmp_path / "run" / "logs").glob("events.out.tfevents.*")
-    assert b"model.hidden" in events.read_bytes(), "TensorBoard shows the recipe"
+    events = [path.read_bytes() for path in (tmp_path / "run" / "logs").glob("events.out.tfevents.*")]
+    assert any(b"model.hidden" in content for content in events), "TensorBoard shows the recipe"
     again = train(recipe, out=tmp_path / "tuned", start_from=loaded, progress=False)
     assert again.model.source_tokenizer.vocabulary_hash == loaded.source_tokenizer.vocabulary_hash
 
@@ -151,10 +149,10 @@ def test_training_on_a_plateau_takes_smaller_steps_and_goes_on_with_them(tmp_pat
     kept = read_checkpoint(step_files(tmp_path / "checkpoints")[0])
     # Too little is learned for any BLEU: no validation is better than the first.
     assert kept["plateau"] == {"factor": 0.125, "best": 0.0}
-    assert kept["lr_schedulers"][0]["_last_lr"] == [1e-3 * 0.25]
-    task = TranslationTask(Translator.load(tmp_path / "model"), read_recipe(None, overrides).train, total_steps=4)
-    task.on_load_checkpoint(kept)
-    assert task.plateau == Plateau(0.125, 0.0)
+    assert kept["optimizer"]["param_groups"][0]["lr"] == 1e-3 * 0.25
+    longer = read_recipe(None, {**overrides, "train": overrides["train"] | {"epochs": 5}})
+    train(longer, out=tmp_path, resume=True, progress=False)
+    assert read_checkpoint(step_files(tmp_path / "checkpoints")[0])["plateau"] == {"factor": 0.0625, "best": 0.0}
 
 
 @pytest.mark.usefixtures("as_a_user")

@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.data.batches import ON_CPU, Movable
 from regard.data.documents import BadRows, Document, Format, read_documents
 from regard.data.public.newsgroups import read_post
-from regard.data.splits import HashHoldOut, Splits
+from regard.data.splits import HashHoldOut, Splits, Stream
 from regard.data.tokenizer import INNER_UNKNOWN, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError
 from regard.systems.classify.config import ClassificationData, Posts
@@ -79,6 +79,8 @@ class DocumentBatch(Movable):
     by_document: Packing
     """The sentences of each document."""
     labels: Int[Tensor, "b"] | None = None
+    shared: Int[Tensor, "s"] | None = None
+    """For each sentence of the documents, which of `by_sentence` it is, where documents share sentences."""
 
     def __len__(self) -> int:
         return self.by_document.count
@@ -96,6 +98,15 @@ class DocumentBatch(Movable):
             np.array([len(document) for document in documents]),
             None if labels is None else np.asarray(labels, dtype=np.int64),
         )
+
+    @classmethod
+    def sharing(cls, documents: Sequence[EncodedDocument]) -> "DocumentBatch":
+        """Pack documents that have many sentences in common, each of which is read once."""
+        numbers: dict[tuple[int, ...], int] = {}
+        places = [numbers.setdefault(tuple(each), len(numbers)) for document in documents for each in document]
+        batch = cls.from_ids([list(numbers)])
+        by_document = Packing.from_lengths(np.array([len(document) for document in documents]))
+        return replace(batch, by_document=by_document, shared=torch.tensor(places))
 
     @classmethod
     def from_flat(
@@ -121,22 +132,8 @@ class DocumentBatch(Movable):
         return Movable.to(self.pin_memory() if on_cpu else self, device, non_blocking=non_blocking)
 
 
-class Stream:
-    """Documents that can be read again and again: each pass opens the files anew, so that none has to be kept."""
-
-    def __init__(self, read: Callable[[], Iterable[Document]], without: frozenset[str] = frozenset()) -> None:
-        self._read, self._without = read, without
-
-    def __iter__(self) -> Iterator[Document]:
-        return (document for document in self._read() if document.key not in self._without)
-
-    def leaving_out(self, documents: Iterable[Document]) -> "Stream":
-        """The stream without these documents and their duplicates."""
-        return Stream(self._read, self._without | {document.key for document in documents})
-
-
 @dataclass(frozen=True)
-class DocumentSplits(Splits[Stream, list[Document]]):
+class DocumentSplits(Splits[Stream[Document], list[Document]]):
     """Documents to train on, to validate with and to test with, and the names of the classes."""
 
     labels: tuple[str, ...] = ()
@@ -150,11 +147,11 @@ def read_splits(data: ClassificationData) -> DocumentSplits:
         counts = {"train": data.examples, "valid": data.held_out, "test": data.held_out_test}
         parts = {name: world_documents(name, count) for name, count in counts.items()}
         labels = tuple(sorted({document.label for document in parts["train"]}))
-        return DocumentSplits(Stream(lambda: parts["train"]), parts["valid"], parts["test"] or None, labels=labels)
+        return DocumentSplits(_stream(lambda: parts["train"]), parts["valid"], parts["test"] or None, labels=labels)
     if not data.train:
         raise OptionError("Say what to train on: --data.train FILE or FOLDER, or --data.world reviews.")
     # Bad rows are counted in the first pass only.
-    stream = Stream(lambda: _documents(data, data.train, BadRows(data.skip_bad)))
+    stream = _stream(lambda: _documents(data, data.train, BadRows(data.skip_bad)))
     valid, test = (list(_documents(data, name, bad)) if name else None for name in (data.valid, data.test))
     held: HashHoldOut[Document] = HashHoldOut(
         lambda document: document.key,
@@ -186,6 +183,10 @@ def read_splits(data: ClassificationData) -> DocumentSplits:
     )
 
 
+def _stream(read: Callable[[], Iterable[Document]]) -> Stream[Document]:
+    return Stream(read, lambda document: document.key)
+
+
 def sorted_labels(labels: Iterable[str]) -> list[str]:
     """Labels in the order of `label_names`: numbers by their value, names by the alphabet."""
     found = set(labels)
@@ -208,7 +209,7 @@ def _named(data: ClassificationData, splits: DocumentSplits) -> DocumentSplits:
 
     train = splits.train
     return DocumentSplits(
-        Stream(lambda: (replace(document, label=names[document.label]) for document in train)),
+        _stream(lambda: (replace(document, label=names[document.label]) for document in train)),
         renamed(splits.valid),
         None if splits.test is None else renamed(splits.test),
         labels=data.label_names,

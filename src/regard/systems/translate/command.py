@@ -138,8 +138,7 @@ def align(
     from regard.data.progress import track
     from regard.data.text import read_pairs
     from regard.systems.system import Result
-    from regard.systems.translate.alignment import align_stream, alignment_error
-    from regard.systems.translate.links import Links, split_pair
+    from regard.systems.translate.alignment import Links, align_stream, alignment_error, split_pair
     from regard.systems.translate.model import Translator
     from regard.viewing.view import MEASURED, view
 
@@ -168,7 +167,7 @@ def align(
             if show == TERMINAL and pair.links:
                 show_result(Result(trace=pair.trace), show, model=model)
             elif show is not None and pair.links and not shown:
-                view(forward.with_measure(Result(trace=pair.trace))).save(show)
+                view(forward.with_attention_quality(Result(trace=pair.trace))).save(show)
             shown = shown or (count if pair.links else 0)
     if show == TERMINAL and shown and forward.metrics.get(MEASURED):
         say(str(forward.metrics[MEASURED]))
