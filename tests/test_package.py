@@ -63,7 +63,8 @@ def test_a_recipe_of_any_system_is_checked_without_torch():
 
 
 def test_loading_a_model_imports_no_training():
-    code = "import sys, regard; regard.load('digits', device='cpu'); print({'lightning_fabric', 'matplotlib'} & set(sys.modules))"
+    code = "import sys, regard; regard.load('digits', device='cpu')\n"
+    code += "print({'lightning_fabric', 'matplotlib'} & set(sys.modules))"
     assert python(code) == "set()\n"
 
 
