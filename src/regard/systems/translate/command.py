@@ -20,7 +20,7 @@ from regard.systems.output import (
     warn_of_files,
     writing,
 )
-from regard.systems.translate.config import MAX_TOKENS, Symmetrize, TranslationOptions
+from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize, TranslationOptions
 
 
 def translate(
@@ -175,7 +175,9 @@ def align(
         written = f"Wrote {show}" if count == 1 else f"Wrote {show} (pair {shown} of {count})"
         say(written if shown else f"No pair has links: {show} is not written.", sys.stderr)
     if skipped:
-        sys.stderr.write(f"Without links, with more than {MAX_TOKENS} tokens on a side: {counted(skipped, 'pair')}.\n")
+        sys.stderr.write(
+            f"Without links, with more than {MAX_ALIGNED_TOKENS} tokens on a side: {counted(skipped, 'pair')}.\n"
+        )
 
 
 def align_corpus(

@@ -21,8 +21,8 @@ from regard.search.beam import BeamStep, beam
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.systems.translate.changes import UNCHANGED, Change, check_attention
+from regard.systems.translate.config import MAX_SENTENCE_TOKENS
 from regard.systems.translate.model import Translator
-from regard.systems.translate.sentences import MAX_TOKENS
 
 WIDTH = 16
 """Unfinished words that are followed at a time."""
@@ -42,10 +42,10 @@ class SentenceDecoder:
         self.ids = [*model.source_tokenizer.encode(sentence), END]
         if len(self.ids) == 1:
             raise OptionError("There is nothing to translate: the sentence has no words.")
-        if len(self.ids) > MAX_TOKENS + 1:
+        if len(self.ids) > MAX_SENTENCE_TOKENS + 1:
             raise OptionError(
-                f"A sentence of at most {MAX_TOKENS} tokens can be inspected; this one has {len(self.ids) - 1}. "
-                "Inspect its parts."
+                f"A sentence of at most {MAX_SENTENCE_TOKENS} tokens can be inspected; this one has "
+                f"{len(self.ids) - 1}. Inspect its parts."
             )
         self.check_tokens(change.prefix)
         word = encode_after(model, change.prefix, change.word) if change.word.strip() else ()
