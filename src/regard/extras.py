@@ -6,7 +6,7 @@ from typing import Any
 from regard.errors import OptionError
 
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "train": ("lightning", "sacrebleu", "tensorboard"),
+    "train": ("lightning_fabric", "sacrebleu", "tensorboard"),
     "figures": ("matplotlib",),
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
     "datasets": ("datasets", "pooch"),

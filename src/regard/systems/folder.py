@@ -29,7 +29,7 @@ from regard.systems.parameters import (
     write_parameters,
 )
 from regard.systems.pretrained import PRETRAINED
-from regard.training.checkpoint_files import BEST, read_checkpoint, step_files
+from regard.training.checkpoints import BEST, read_checkpoint, step_files
 
 CONFIG, PARAMETERS, METRICS, CARD = "config.json", "model.safetensors", "metrics.json", "MODEL_CARD.md"
 NO_CARD = "This model has no card yet."

@@ -96,7 +96,7 @@ def align_corpus(
     if rounds < 0:
         raise OptionError(f"rounds must be 0 or more; got {rounds}.")
     if rounds:
-        from regard.systems.run import read_recipe
+        from regard.systems.plan import read_recipe
 
         # A mistake in it is reported before round 0, which may take minutes.
         read_recipe(recipe, _merged(tables or {}, GUIDED))
@@ -169,7 +169,7 @@ def _train_both(
 
     From the second round on, the models of the round before are trained further: half as fast and half as long.
     """
-    from regard.systems.run import read_recipe
+    from regard.systems.plan import read_recipe
 
     resuming = before.forward.is_dir()
     train: dict[str, Any] = {"guidance": GUIDANCE}
