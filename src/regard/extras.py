@@ -1,4 +1,4 @@
-"""Packages that not everybody needs: each comes with an extra, `pip install 'regard[EXTRA]'`."""
+"""Optional packages: each comes with an extra, `pip install 'regard[EXTRA]'`."""
 
 from importlib import import_module
 from typing import Any
