@@ -7,12 +7,11 @@ the weighted average of the numbers.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
-from cyclopts import Parameter
 from torch import Tensor, nn
 
 import regard
@@ -24,7 +23,6 @@ from regard.data.splits import Splits
 from regard.errors import ModelError, OptionError
 from regard.systems.config import Options
 from regard.systems.folder import Labels
-from regard.systems.output import say, write_json
 from regard.systems.registry import MODULES, Declaration
 from regard.systems.report import Measure, Report
 from regard.systems.system import Result, System
@@ -83,6 +81,15 @@ class Picker(System[list[float], Pick, PickOptions]):
     @classmethod
     def is_one(cls, given: Any) -> bool:
         return not isinstance(given[0], list | tuple)
+
+    def parse(self, line: str, options: PickOptions) -> list[float] | None:
+        return [float(number) for number in line.split()] or None
+
+    def read_arguments(self, given: Sequence[str], *others: Any) -> list[Any] | None:
+        return super().read_arguments([" ".join(given)] if given else [], *others)
+
+    def as_text(self, result: Pick, options: PickOptions) -> str:
+        return f"{result.value} {result.unit}"
 
     def predict_batch(self, inputs: Sequence[Sequence[float]], options: PickOptions) -> list[Pick]:
         results = []
@@ -174,24 +181,10 @@ def evaluate(model: Picker, test_set: PickTest, *, name: str = "model") -> Repor
     return Report(name, f"{len(numbers)} lists", scores)
 
 
-def pick(
-    *numbers: float,
-    model: Annotated[str, Parameter(alias="-m")],
-    json: bool = False,
-    options: Annotated[PickOptions | None, Parameter(name="*")] = None,
-) -> None:
-    """Pick the largest number."""
-    import sys
-
-    result = Picker.load(model).pick(numbers, **vars(options or PickOptions()))
-    if json:
-        write_json(result, sys.stdout)
-    else:
-        say(f"{result.value} {result.unit}")
-
-
 SYSTEM = Declaration(
     summary="Pick the largest of some numbers.",
+    inputs="numbers",
+    about_inputs="The numbers.",
     example="regard pick --model {model} 1 2 3",
     headline={"test_error": "error {:.2f}"},
 )
@@ -263,6 +256,15 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     assert capsys.readouterr().out.strip().endswith("miles")
     assert run("pick", "--model", "run", "1", "3", "2", "--json") == 0
     assert json.loads(capsys.readouterr().out)["trace"]["version"] == 3
+    (tmp_path / "lines.txt").write_text("1 3 2\n\n0 4\n")
+    assert run("pick", "--model", "run", "--input", "lines.txt", "--show", "-") == 0
+    assert capsys.readouterr().out.count("miles") == 2
+    assert run("pick", "--model", "run", "1", "2", "--show", "pick.html") == 0
+    assert "largest" in (tmp_path / "pick.html").read_text()
+    assert run("pick", "1") == 2
+    assert "model" in capsys.readouterr().err
+    assert run("pick", "--help") == 0
+    assert "Pick the largest of some numbers." in capsys.readouterr().out
     assert run("recipes", "--fields", "pick") == 0
     assert "--data.unit" in capsys.readouterr().out
     assert run("pick", "--model", "run", "1", "--digits", "0") == 2

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
+from regard.cli.io import Flag, check_outputs, print_line
 from regard.errors import OptionError
-from regard.systems.output import say
 
 
 def bench(
@@ -14,6 +14,7 @@ def bench(
     compiled: bool = False,
     tf32: bool = False,
     json: Path | None = None,
+    overwrite: Flag = False,
 ) -> None:
     """Benchmark attention, decoders, decoding or training on this machine.
 
@@ -33,6 +34,8 @@ def bench(
         On a GPU: allow TF32 matrix products, for everything that is timed.
     json
         Also write the numbers to this file.
+    overwrite
+        Replace a file that exists.
     """
     import torch
     from rich.console import Console
@@ -46,6 +49,7 @@ def bench(
         raise OptionError("--tf32 needs a CUDA GPU, and torch finds none here. Remove it.")
     if json is not None and json.is_dir():
         raise OptionError(f"--json takes the name of a file; {json} is a folder.")
+    check_outputs({"--json": json}, overwrite=overwrite)
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     match what:
         case "attention":
@@ -60,4 +64,4 @@ def bench(
     Console(highlight=False).print(contest.timing_table(timings, f"regard bench {what}", unit=unit))
     if json is not None:
         contest.save_timings(timings, json)
-        say(f"Wrote {json}")
+        print_line(f"Wrote {json}")

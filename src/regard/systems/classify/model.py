@@ -11,11 +11,11 @@ from torch.nn.utils.rnn import PackedSequence
 
 from regard.attention.score import Context
 from regard.data.documents import Document
-from regard.data.text import split_sentences
+from regard.data.text import ByteStream, decode_text, read_text, split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
 from regard.kernels.numerics import widen
-from regard.systems.classify.config import ClassificationConfig, ClassificationOptions, Pool
+from regard.systems.classify.config import ClassificationArguments, ClassificationConfig, ClassificationOptions, Pool
 from regard.systems.classify.data import DocumentBatch, Packing, cut_points
 from regard.systems.folder import Labels
 from regard.systems.system import Result, System
@@ -72,6 +72,10 @@ class Pooling(nn.Module):
         score = self.score
         assert score is not None  # noqa: S101 -- only attention has scores
         return widen(widen(score.project_key(states)) @ widen(score.query[0]))
+
+
+MAX_LISTED = 3
+"""Further classes and sentences listed below a label, and words of each sentence."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,7 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
     """
 
     kind = "classify"
+    names_view = True
     Config = ClassificationConfig
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer, "labels": Labels}
     config: ClassificationConfig
@@ -198,6 +203,31 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
     def parse(self, line: str, options: ClassificationOptions) -> str | None:
         """A document, which is in one line; a blank line holds none."""
         return line if line.strip() else None
+
+    def read_arguments(
+        self,
+        given: Sequence[str],
+        arguments: ClassificationArguments,
+        options: ClassificationOptions,
+        pipe: ByteStream,
+    ) -> list[str] | None:
+        """Texts, whole files, or the standard input as one document, unless each line of it is one."""
+        if given and arguments.file:
+            raise OptionError("Give texts or files, not both.")
+        if arguments.lines and not given and not arguments.file:
+            return None
+        return list(given) or [read_text(path) for path in arguments.file] or [decode_text(pipe, "The standard input")]
+
+    def as_detail(self, result: Classification, options: ClassificationOptions) -> str:
+        """The class, the next ones, and the sentences that carried it, each with its strongest words."""
+        lines = [self.as_text(result, options)]
+        if others := list(result.probabilities.items())[1 : 1 + MAX_LISTED]:
+            lines.append(f"  other classes: {', '.join(f'{label} {probability:.3f}' for label, probability in others)}")
+        for sentence in sorted(result.sentences, key=lambda each: -each.weight)[:MAX_LISTED]:
+            strongest = sorted(sentence.words, key=lambda each: -each.weight)[:MAX_LISTED]
+            words = ", ".join(f"{word.word} {word.weight:.2f}" for word in strongest)
+            lines.append(f"  {sentence.weight:.2f}  {sentence.text}  [{words}]")
+        return "\n".join(lines) if result.sentences else lines[0]
 
     def as_text(self, result: Classification, options: ClassificationOptions) -> str:
         """The class and its probability."""
