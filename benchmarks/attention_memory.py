@@ -29,7 +29,7 @@ from rich.progress import track
 from rich.table import Table
 
 from regard import attend, score
-from regard.kernels import additive, additive_compiled
+from regard.kernels import additive
 
 KINDS = {"plain": "reference", "lean": "auto"}
 SCORES = {
@@ -65,7 +65,7 @@ def measure_memory(kind: str, step: str, sizes: argparse.Namespace) -> float:
     small = argparse.Namespace(batch=2, queries=5, keys=7, dim=sizes.dim, score=sizes.score)
     with (
         mock.patch.object(additive, "MAX_FEATURES_FOR_FORMULA", 0),
-        mock.patch.object(additive_compiled, "MIN_FEATURES_TO_COMPILE", 1),
+        mock.patch.object(additive, "MIN_FEATURES_TO_COMPILE", 1),
     ):
         make_run(kind, step, small)()
     run = make_run(kind, step, sizes)

@@ -1,6 +1,6 @@
 """Draw the roofline of additive scores: the hardware limits of a GPU, and how close each implementation comes.
 
-    regard bench attention --compiled --json attention.json
+    regard bench --compiled --json attention.json
     python benchmarks/roofline.py attention.json roofline.png [MILLISECONDS of the kernel alone]
 
 The limits are those of one NVIDIA H200: 4.8 TB/s of memory, and 132 multiprocessors at 1.98 GHz with 16
@@ -30,7 +30,7 @@ COLOURS = {"formula": "#D55E00", "torch.compile": "#CC79A7", "regard": "#0072B2"
 
 
 def draw(results: list[dict[str, float | str]], kernel_milliseconds: list[float]) -> Figure:
-    """The limits as lines, and the measurements of `regard bench attention --json` as points."""
+    """The limits as lines, and the measurements of `regard bench --json` as points."""
     batch, queries, keys, dim = SIZE
     features = math.prod(SIZE)
     minimal_bytes = 4 * batch * (queries * dim + keys * dim + queries * keys)
@@ -63,7 +63,7 @@ def draw(results: list[dict[str, float | str]], kernel_milliseconds: list[float]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("timings", type=Path, help="the JSON of `regard bench attention`")
+    parser.add_argument("timings", type=Path, help="the JSON of `regard bench`")
     parser.add_argument("figure", type=Path, help="file to write, such as roofline.png")
     parser.add_argument("milliseconds", type=float, nargs="*", help="times of the kernel alone")
     arguments = parser.parse_args()

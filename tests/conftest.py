@@ -7,18 +7,19 @@ from importlib.util import find_spec
 import pytest
 import torch
 from helpers.signatures import without_checks
+from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 # Workers share the cores, and the tensors here are small.
 torch.set_num_threads(1)
+# No test depends on how fast the machine is.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
-# Before the checks: torch.compile and Triton read the source of what they compile.
-import regard.kernels.additive_compiled  # noqa: E402
-
 if find_spec("triton"):
-    import regard.kernels.additive_slopes_triton
+    # Before the checks: Triton reads the source of what it compiles.
     import regard.kernels.additive_triton
     import regard.kernels.cells_triton
     import regard.kernels.local_triton

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,8 +22,8 @@ from regard.errors import DataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 NOBODY = 65534
-PIPES = [f"translate -m {{translator}} {MT}", "classify -m {documents}", "classify -m {documents} --lines",
-         "read -m {reader}"]  # fmt: skip
+PIPES = [f"translate -m {{translate}} {MT}", "classify -m {classify}", "classify -m {classify} --lines",
+         "read -m {read}"]  # fmt: skip
 """Commands that read the standard input, which take the same from a file with --input, or --file."""
 
 
@@ -136,7 +135,7 @@ def test_a_pipe_is_read_as_a_file_is(command, name, shelf, tmp_path):
     given = copied(shelf, "lines.txt", tmp_path)
     right = run(command, given, shelf, tmp_path, input=given.read_bytes())
     damage.TEXT[name].apply(given)
-    option = "--file" if command == "classify -m {documents}" else "--input"
+    option = "--file" if command == "classify -m {classify}" else "--input"
     from_file = run(f"{command} {option} {{x}}", given, shelf, tmp_path)
     from_pipe = run(command, given, shelf, tmp_path, input=given.read_bytes())
     assert from_file.returncode == from_pipe.returncode
@@ -159,19 +158,18 @@ def test_a_closed_pipe_ends_a_command_quietly():
 def test_a_pipe_is_read_by_its_name(shelf, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with ThreadPoolExecutor(1) as writer:
-        writing = writer.submit(pipe.write_bytes, b"a dog\n")
-        done = run(f"translate -m {{translator}} {MT} --input {{x}}", pipe, shelf, tmp_path)
-        writing.result()
+    with subprocess.Popen(["sh", "-c", f"echo a dog > {pipe}"]) as writer:  # noqa: S607
+        done = run(f"translate -m {{translate}} {MT} --input {{x}}", pipe, shelf, tmp_path)
+        writer.kill()  # where the command never opened the pipe, it waits for ever
     assert done.returncode == READ, done.stderr
-    assert done.stdout == run(f"translate -m {{translator}} {MT}", pipe, shelf, tmp_path, b"a dog\n").stdout
+    assert done.stdout == run(f"translate -m {{translate}} {MT}", pipe, shelf, tmp_path, b"a dog\n").stdout
 
 
 def test_a_device_is_written_to_and_not_replaced(shelf, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    run(f"translate -m {{translator}} {MT} a -o {{x}}", pipe, shelf, tmp_path)
+    run(f"translate -m {{translate}} {MT} a -o {{x}}", pipe, shelf, tmp_path)
     assert pipe.is_fifo()
     assert os.read(reading, 1000)
     os.close(reading)

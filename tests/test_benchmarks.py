@@ -5,6 +5,7 @@ import runpy
 import subprocess
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -158,6 +159,36 @@ def test_the_memory_benchmark_prints_its_table_and_writes_its_numbers(tmp_path, 
     rows = json.loads(out.read_text())["rows"]
     assert {(row["kind"], row["pass"]): row["memory_mib"] for row in rows} == memory
     assert all(len(row["times_ms"]) == 2 for row in rows)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_translators_decode_and_train(monkeypatch):
+    script = load(BENCHMARKS / "decoders.py")
+    recurrent = {"embedding": 8, "hidden": 8, "encoder_hidden": 4}
+    transformer = {"embedding": 8, "heads": 2, "feedforward_dim": 8}
+    small = {
+        name: replace(config, **(transformer if config.architecture == "transformer" else recurrent))
+        for name, config in script["CONFIGS"].items()
+    }
+    for name, value in (("CONFIGS", small), ("VOCABULARY", 50), ("SENTENCE_WORDS", 3)):
+        monkeypatch.setitem(script["decoding"].__globals__, name, value)
+    for each in [*script["decoding"](), *script["training"]()]:
+        for run in each.rivals.values():
+            run()
+        assert each.items > 0
+
+
+def test_decoders_compute_what_the_written_loop_computes(monkeypatch):
+    script = load(BENCHMARKS / "decoders.py")
+    for name in ("CPU_SIZE", "GPU_SIZE"):
+        monkeypatch.setitem(script["loops"].__globals__, name, script["Size"](3, 4, 6, 5, 8))
+    for each in script["loops"](compiled=False):
+        first, *others = (run() for name, run in each.rivals.items() if "no attention" not in name)
+        for other in others:
+            for actual, expected in zip(other, first, strict=True):
+                assert (actual is None) == (expected is None)
+                if actual is not None:
+                    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_two_source_trees_alternate_and_their_ratios_are_of_neighbouring_runs(monkeypatch):

@@ -1,204 +1,33 @@
-"""A new system is its own parts plus one line in one table; everything else works with it without being edited.
+"""A new system is its own folder plus one line in one table; everything else works with it without being edited.
 
-The system of this file picks the largest of some numbers by attention: a score of each number, a softmax over them, and
-the weighted average of the numbers.
+The system of `helpers/picker` picks the largest of some numbers by attention: a score of each number, a softmax over
+them, and the weighted average of the numbers.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import pytest
-import torch
-from torch import Tensor, nn
+from helpers.picker.inspection import without
+from helpers.picker.model import Picker
+from starlette.testclient import TestClient
 
 import regard
-from regard.attention import align
 from regard.cli import main
-from regard.config import Checked, PositiveInt
-from regard.data.batches import BatchLoader, CostBatches
-from regard.data.splits import Splits
 from regard.errors import ModelError, OptionError
-from regard.systems.config import Options
-from regard.systems.folder import Labels
-from regard.systems.registry import MODULES, Declaration
-from regard.systems.report import Measure, Report
-from regard.systems.system import Result, System
-from regard.training.experiment import Experiment
-from regard.training.settings import TrainSettings
-from regard.training.task import Task
-
-
-@dataclass(frozen=True)
-class PickerConfig(Checked):
-    """The parts of a picker."""
-
-    hidden: PositiveInt = 8
-    """Units of the score."""
-
-
-@dataclass(frozen=True)
-class PickOptions(Options):
-    """Options of `pick`."""
-
-    digits: PositiveInt = 2
-    """Digits after the point."""
-
-
-@dataclass(frozen=True)
-class Pick(Result):
-    """The number that was picked."""
-
-    value: float
-    unit: str
-
-
-class Picker(System[list[float], Pick, PickOptions]):
-    """Picks the largest of some numbers."""
-
-    kind = "pick"
-    Config = PickerConfig
-    assets: ClassVar[Mapping[str, Any]] = {"units": Labels}
-
-    def __init__(self, config: PickerConfig, units: Sequence[str]) -> None:
-        super().__init__(config)
-        self.units = Labels(units)
-        self.score = nn.Sequential(nn.Linear(1, config.hidden), nn.Tanh(), nn.Linear(config.hidden, 1))
-
-    def forward(self, numbers: Tensor) -> regard.Attended:
-        """The picked number of each row, and the attention."""
-        keys = numbers.unsqueeze(-1)
-        query = keys.new_zeros(len(numbers), 1, 1)
-        return regard.attend(query, keys, score=lambda _, key: self.score(key).mT, align=align.softmax, weights=True)
-
-    def costs(self, inputs: Sequence[Any]) -> list[int]:
-        return [len(numbers) for numbers in inputs]
-
-    pick = System.predict
-
-    @classmethod
-    def is_one(cls, given: Any) -> bool:
-        return not isinstance(given[0], list | tuple)
-
-    def parse(self, line: str, options: PickOptions) -> list[float] | None:
-        return [float(number) for number in line.split()] or None
-
-    def read_arguments(self, given: Sequence[str], *others: Any) -> list[Any] | None:
-        return super().read_arguments([" ".join(given)] if given else [], *others)
-
-    def as_text(self, result: Pick, options: PickOptions) -> str:
-        return f"{result.value} {result.unit}"
-
-    def predict_batch(self, inputs: Sequence[Sequence[float]], options: PickOptions) -> list[Pick]:
-        results = []
-        for numbers in inputs:
-            context, weights = self(torch.tensor([list(numbers)], device=self.device))
-            trace = regard.Trace.from_weights([str(number) for number in numbers], ["largest"], weights[0].cpu())
-            results.append(Pick(round(float(context), options.digits), self.units[0], trace=trace))
-        return results
-
-
-@dataclass(frozen=True)
-class PickerData(Checked):
-    """Which numbers to learn from."""
-
-    examples: PositiveInt = 256
-    """How many lists of numbers."""
-    unit: str = "metres"
-    """What the numbers count."""
-
-
-@dataclass(frozen=True)
-class PickerTrain(TrainSettings):
-    """How to train a picker."""
-
-    batch_size: PositiveInt = 32
-    """Lists in a batch."""
-
-
-class PickerTask(Task):
-    """The steps of training and validation."""
-
-    def __init__(self, model: Picker, settings: PickerTrain, total_steps: int) -> None:
-        super().__init__(settings, total_steps)
-        self.model = model
-
-    def training_step(self, batch: Tensor, index: int) -> Tensor:
-        loss = self._error(batch)
-        self.log("loss", loss.detach(), batch_size=len(batch))
-        self.count(len(batch), index)
-        return loss
-
-    def validation_step(self, batch: Tensor, index: int) -> None:
-        self.log("valid_closeness", -self._error(batch), batch_size=len(batch))
-
-    def _error(self, batch: Tensor) -> Tensor:
-        return (self.model(batch).context.flatten() - batch.amax(1)).square().mean()
-
-
-class PickerExperiment(Experiment[Picker]):
-    """Numbers in, a trained picker out."""
-
-    Data = PickerData
-    Train = PickerTrain
-    score = "valid_closeness"
-
-    def read(self) -> Splits[Tensor, Tensor]:
-        numbers = torch.randn(self.recipe.data.examples, 5)
-        return Splits(numbers[32:], numbers[:16], numbers[16:32])
-
-    def build(self, splits: Any) -> Picker:
-        return Picker(self.recipe.model, [self.recipe.data.unit])
-
-    def task(self, model: Picker, splits: Any) -> tuple[Task, BatchLoader, BatchLoader]:
-        def loader(rows: Tensor, shuffle: bool) -> BatchLoader:
-            sizes = np.ones((len(rows), 1), dtype=np.int64)
-            batches = CostBatches(sizes, max_cost=self.recipe.train.batch_size, shuffle=shuffle, seed=1)
-            return BatchLoader(range(len(rows)), batches, collate_fn=lambda places: rows[torch.tensor(places)])
-
-        train = loader(splits.train, True)
-        task = PickerTask(model, self.recipe.train, self.recipe.train.epochs * len(train))
-        return task, train, loader(splits.valid, False)
-
-    def test(self, model: Picker, splits: Any) -> dict[str, Any]:
-        return {"test_error": float((model(splits.test).context.flatten() - splits.test.amax(1)).abs().mean())}
-
-
-@dataclass(frozen=True)
-class PickTest(Checked):
-    """What a picker is evaluated on."""
-
-    count: PositiveInt = 100
-    """How many lists of numbers."""
-
-
-def evaluate(model: Picker, test_set: PickTest, *, name: str = "model") -> Report:
-    numbers = torch.randn(test_set.count, 5, generator=torch.Generator().manual_seed(3)).tolist()
-    errors = [abs(result.value - max(row)) for result, row in zip(model.pick(numbers), numbers, strict=True)]
-    scores = {"mean error": Measure(sum(errors) / len(errors), "{:.3f}", model.units[0])}
-    return Report(name, f"{len(numbers)} lists", scores)
-
-
-SYSTEM = Declaration(
-    summary="Pick the largest of some numbers.",
-    inputs="numbers",
-    about_inputs="The numbers.",
-    example="regard pick --model {model} 1 2 3",
-    headline={"test_error": "error {:.2f}"},
-)
+from regard.serving.app import create_app
+from regard.systems.registry import MODULES
 
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MODULES, "pick", __name__)  # the one line
+    monkeypatch.setitem(MODULES, "pick", "helpers.picker")  # the one line
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(MODULES, "pick", __name__)
+        patch.setitem(MODULES, "pick", "helpers.picker")
         folder = tmp_path_factory.mktemp("picker")
         (folder / "recipe.toml").write_text('system = "pick"\n[train]\nepochs = 12\nlearning_rate = 0.1\n')
         return regard.train(folder / "recipe.toml", out=folder / "run", model={"hidden": 11}, progress=False)
@@ -269,3 +98,54 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     assert "--data.unit" in capsys.readouterr().out
     assert run("pick", "--model", "run", "1", "--digits", "0") == 2
     assert "digits must be a whole number, 1 or more; got 0" in capsys.readouterr().err
+
+
+def test_its_attention_is_measured(trained):
+    found = regard.faithfulness(regard.load(trained.folder), [1.0, 3.0, 2.0])
+    assert found.parts == "numbers"
+    assert found.ablation.unit == "metres"
+    assert found.ablation.attended > found.ablation.random, "without the largest number, another one is picked"
+
+
+def test_its_page_is_served_from_its_folder(trained):
+    with TestClient(create_app(folders=[str(trained.folder)]), base_url="http://localhost") as client:
+        (model,) = (each for each in client.get("/v1/models").json()["models"] if each["kind"] == "pick")
+        assert model["headline"].startswith("error ")
+        (listed,) = (each for each in client.get("/v1/systems").json()["systems"] if each["name"] == "pick")
+        assert listed["summary"] == "Pick the largest of some numbers."
+        page = client.get(listed["page"])
+        assert page.headers["content-type"].startswith("text/javascript")
+        assert 'title = "Pick"' in page.text
+        assert client.get("/pick").text == client.get("/").text, "the shell, which loads the module of the page"
+
+
+def test_the_server_has_its_verb_endpoints_examples_and_faithfulness(trained):
+    model = regard.load(trained.folder)
+    with TestClient(create_app(folders=[str(trained.folder)]), base_url="http://localhost") as client:
+
+        def post(path, **body):
+            answer = client.post(f"/v1/{path}", json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        numbers, name = [1.0, 3.0, 2.0], trained.folder.name
+        found = post("pick", input=[numbers, [0.0, -1.0]], trace=True, options={"digits": 3})
+        assert [each["value"] for each in found["results"]] == [
+            pytest.approx(each.value, abs=1e-3) for each in model.pick([numbers, [0.0, -1.0]], digits=3)
+        ]
+        assert found["results"][0]["trace"]["version"] == 3
+        assert post("pick", input=numbers)["results"][0]["trace"] is None
+        assert post("pick/without", input=numbers, place=1) == {
+            "model": name,
+            "value": without(model, numbers, 1).value,
+        }
+        assert client.get("/v1/pick/examples").json() == {"examples": [{"numbers": numbers}]}
+        measured = post("faithfulness", verb="pick", input=numbers)
+        assert measured["ablation"]["attended"] > measured["ablation"]["random"]
+        document = client.get("/openapi.json").json()["components"]["schemas"]
+        for each in ("PickRequest", "PickWithoutRequest"):
+            (example,) = document[each]["examples"]
+            path = "pick" if each == "PickRequest" else "pick/without"
+            assert client.post(f"/v1/{path}", json=example).status_code == 200
+        refused = client.post("/v1/pick", json={"input": numbers, "options": {"digits": 0}})
+        assert "options.digits: Input should be greater than or equal to 1" in refused.json()["error"]["message"]

@@ -14,7 +14,7 @@ class RegardError(Exception):
     """Any mistake that regard can explain."""
 
     status: ClassVar[int] = 2
-    """The exit status of a command that ends with this error: 2 for a mistake of the user, 1 for a fault."""
+    """The exit status of a command that ends with this error: 2 for a mistake of the user, 1 for a failure."""
 
     def __init__(self, message: str = "") -> None:
         # A damaged file may hold a name of a million letters, which is of no use in a message.
@@ -54,7 +54,7 @@ class DataError(RegardError, ValueError):
 
 
 class TrainingError(RegardError, RuntimeError):
-    """A training that cannot go on: its loss is not finite, or its checkpoints cannot be written."""
+    """A training that cannot continue: its loss is not finite, or its checkpoints cannot be written."""
 
     status = 1
 

@@ -1,6 +1,5 @@
 """The benchmarks that users run: contests are fair, and every rival does the same work."""
 
-import dataclasses
 import io
 import json
 
@@ -8,7 +7,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from regard.bench import attention, contest, decoders, translators
+from regard.bench import attention, contest
 from regard.bench.contest import Contest, Timing
 from regard.cli.bench import bench
 from regard.errors import OptionError
@@ -102,21 +101,17 @@ def test_a_narrow_terminal_wraps_names_and_numbers_but_never_cuts_them():
 @pytest.mark.parametrize("repeats", [0, -3])
 def test_repeats_that_time_nothing_are_refused(repeats):
     with pytest.raises(OptionError, match=f"repeats must be a whole number of 1 or more; got {repeats}"):
-        bench("decode", repeats=repeats)
+        bench(repeats=repeats)
     with pytest.raises(OptionError, match="repeats"):
         contest.run_contests([], repeats=repeats)
 
 
-def test_options_that_would_be_ignored_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(
-        OptionError, match="--compiled is for `bench attention` and `bench decoder`; got it with 'train'"
-    ):
-        bench("train", compiled=True)
+def test_options_that_cannot_be_met_are_refused(tmp_path, monkeypatch):
     with pytest.raises(OptionError, match="is a folder"):
-        bench("train", json=tmp_path)
+        bench(json=tmp_path)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(OptionError, match="--tf32 needs a CUDA GPU"):
-        bench("train", tf32=True)
+        bench(tf32=True)
 
 
 def test_attention_contests_compare_equal_results(monkeypatch):
@@ -128,32 +123,3 @@ def test_attention_contests_compare_equal_results(monkeypatch):
             first, *others = (run() for run in each.rivals.values())
             for other in others:
                 torch.testing.assert_close(other, first, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_translators_decode_and_train(monkeypatch):
-    recurrent = {"embedding": 8, "hidden": 8, "encoder_hidden": 4}
-    transformer = {"embedding": 8, "heads": 2, "feedforward_dim": 8}
-    small = {
-        name: dataclasses.replace(config, **(transformer if config.architecture == "transformer" else recurrent))
-        for name, config in translators.CONFIGS.items()
-    }
-    monkeypatch.setattr(translators, "CONFIGS", small)
-    monkeypatch.setattr(translators, "VOCABULARY", 50)
-    monkeypatch.setattr(translators, "SENTENCE_WORDS", 3)
-    for each in [*translators.decoding(), *translators.training()]:
-        for run in each.rivals.values():
-            run()
-        assert each.items > 0
-
-
-def test_decoders_compute_what_the_written_loop_computes(monkeypatch):
-    monkeypatch.setattr(decoders, "CPU_SIZE", decoders.Size(3, 4, 6, 5, 8))
-    monkeypatch.setattr(decoders, "GPU_SIZE", decoders.Size(3, 4, 6, 5, 8))
-    for each in decoders.contests(compiled=False):
-        first, *others = (run() for name, run in each.rivals.items() if "no attention" not in name)
-        for other in others:
-            for actual, expected in zip(other, first, strict=True):
-                assert (actual is None) == (expected is None)
-                if actual is not None:
-                    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)

@@ -41,7 +41,7 @@ def test_a_list_of_layers_is_tabulated_while_it_is_edited(visit):
     page = opened(visit)
     assert outputs(page) == ["6 × 28 × 28", "6 × 14 × 14", "16 × 10 × 10", "16 × 5 × 5", "120 × 1 × 1"]
     kernel = page.get_by_label("kernel of layer 3")
-    answer = answer_of(page, "/v1/convolution/table", lambda: kernel.fill("9"))
+    answer = answer_of(page, "/v1/recognize/table", lambda: kernel.fill("9"))
     page.locator("tr.impossible").wait_for()
     assert page.locator("tr.impossible td.note").text_content() == f"Impossible: {answer['problem']['message']}"
     assert outputs(page)[2:] == ["16 × 6 × 6", "16 × 3 × 3", "–"]
@@ -53,7 +53,7 @@ def test_a_list_of_layers_is_tabulated_while_it_is_edited(visit):
     again = page.url
     page.goto(again)
     page.locator(".layers tr:nth-child(5) td.output", has_text="8 × 3 × 3").wait_for()
-    found = answer_of(page, "/v1/convolution/table", lambda: page.get_by_label("Start from").select_option("alexnet"))
+    found = answer_of(page, "/v1/recognize/table", lambda: page.get_by_label("Start from").select_option("alexnet"))
     page.locator("td.output", has_text="256 × 6 × 6").wait_for()
     total = page.get_by_text("parameters and").text_content()
     assert total.startswith(f"{found['parameters']:,} parameters")
@@ -78,7 +78,7 @@ def test_an_empty_list_stays_empty_and_a_field_as_large_as_the_image_is_all_of_i
 def test_maps_of_every_layer_of_a_digit_and_of_a_scene(visit):
     page = opened(visit)
     answer = answer_of(
-        page, "/v1/convolution/maps", lambda: page.get_by_role("button", name="Example: the digit 8").click()
+        page, "/v1/recognize/maps", lambda: page.get_by_role("button", name="Example: the digit 8").click()
     )
     page.locator(".guesses b", has_text="8").first.wait_for()
     assert page.locator(".layergroup").count() == len(answer["layers"]) == 8

@@ -128,7 +128,7 @@ def test_the_trust_strip_shows_the_numbers_of_the_api_and_explains_them(visit, w
     strip = page.locator(".trust")
     strip.locator(".measure").first.wait_for()
     asked = {"verb": "read", "model": "reader-en", "input": "The dog is running over the bridge."}
-    found = page.request.post(f"{workbench}/v1/trust", data=asked).json()
+    found = page.request.post(f"{workbench}/v1/faithfulness", data=asked).json()
     assert strip.locator(".verdict").text_content() == found["sentence"]
     values = strip.locator("data").evaluate_all("(all) => all.map((each) => Number(each.value))")
     ablation = found["ablation"]

@@ -9,14 +9,14 @@ from browser.showing import saved_trace, settle
 
 TEXT = "He is happy."
 PAGE = f"/translate?text={quote(TEXT)}"
-ROUTE = "/v1/translate/inspect"
+ROUTE = "/v1/translate"
 
 
 @pytest.fixture
 def api(workbench, workbench_tab):
     """Ask the server itself."""
 
-    def ask(path="", **body):
+    def ask(path="/inspect", **body):
         answer = workbench_tab[0].request.post(f"{workbench}{ROUTE}{path}", data={"input": TEXT, **body})
         assert answer.ok, answer.text()
         return answer.json()
@@ -67,7 +67,7 @@ def test_another_word_changes_what_follows_and_the_address_keeps_it(visit, api):
     plain = api()["before"]
     forced = plain["words"][2]["likeliest"][1]
     prefix = [*plain["tokens"][: plain["words"][2]["first"]], *forced["tokens"]]
-    difference = api(change={"prefix": prefix})["difference"]
+    difference = api("/change", change={"prefix": prefix})
     assert words(page)[2] == forced["text"]
     assert page.locator(".edited ins").all_text_contents()[0].startswith(forced["text"])
     expected = [plain["log_prob"], difference["after"]["log_prob"]]
@@ -110,8 +110,8 @@ def test_attention_is_moved_with_the_keyboard_and_all_of_it_with_a_click(visit, 
     assert weights[0]["weights"][0] == 1
     plain = api()["before"]
     step = plain["words"][2]["step"]
-    change = {"prefix": plain["tokens"][:step], "attention": weights}
-    found = api(change=change)["difference"]
+    change = {"prefix": plain["tokens"][:step], "attention": {weights[0]["step"]: weights[0]["weights"]}}
+    found = api("/change", change=change)
     expected = [plain["log_prob"], found["before_under_change"], found["after_unchanged"], found["after"]["log_prob"]]
     assert numbers(page, ".logprobs") == pytest.approx(expected, abs=1e-4)
     assert page.evaluate("() => document.activeElement.getAttribute('aria-label')") == "Attention to He"
@@ -149,7 +149,7 @@ def test_each_source_word_has_its_slider_on_one_line(visit):
 def test_the_search_is_a_tree_with_attention_for_each_branch(visit, api):
     page = visit(f"{PAGE}&beam=3&tab=beam")
     page.locator(".tree .node").first.wait_for()
-    tree = api("/beam", search={"beam": 3})
+    tree = api("/tree", search={"beam": 3})
     nodes = tree["nodes"]
     assert page.locator(".tree .node").count() == len(nodes)
     assert page.locator(".tree .node.pruned").count() == sum(each["fate"] == "pruned" for each in nodes)
@@ -179,8 +179,7 @@ def test_heads_of_a_transformer_are_removed(visit, api):
     page.get_by_role("button", name="cross 2.1").click()
     wait_for_change(page)
     body = {"model": "small-transformer", "input": "a dog", "search": {"beam": 1}}
-    answer = api(change={"heads": ["cross 2.1"]}, **body)
-    found = answer["difference"]
+    answer, found = api(**body), api("/change", change={"heads": ["cross 2.1"]}, **body)
     expected = [answer["before"]["log_prob"], found["before_under_change"]]
     assert numbers(page, ".logprobs")[:2] == pytest.approx(expected, abs=1e-4)
     assert page.get_by_role("button", name="cross 2.1, removed").get_attribute("aria-pressed") == "true"
@@ -189,7 +188,7 @@ def test_heads_of_a_transformer_are_removed(visit, api):
 def test_two_models_and_the_right_links_stand_beside_each_other(visit, api):
     page = visit(f"{PAGE}&tab=compare")
     page.locator(".side").first.wait_for()
-    found = api("/compare", second={"model": "en-fr", "align": "hard"})
+    found = api("/compare", second_change={"align": "hard"})
     assert page.locator(".side .hypothesis").all_text_contents() == [found["first"]["text"], found["second"]["text"]]
     assert numbers(page, ".side") == pytest.approx([found["first"]["log_prob"], found["second"]["log_prob"]], abs=1e-4)
     page.get_by_role("tab", name="Compare").press("ArrowRight")

@@ -79,7 +79,7 @@ def test_other_commands_replace_a_file_only_with_overwrite(models, mine, tmp_pat
         ["align", models / "translate", lines, lines, "--output", mine],
         ["align", models / "translate", lines, lines, "--show", mine],
         ["data", "scenes", "--count", 9, "--show", 1, "--out", mine],
-        ["bench", "attention", "--json", mine],
+        ["bench", "--json", mine],
     ):
         assert f"{command[-2]} {mine} exists. Add --overwrite" in refused(*command), command[0]
     regard("view", trace, "--output", tmp_path / "t.png", check=True)

@@ -42,7 +42,7 @@ def test_an_image_classifier_is_evaluated(tmp_path):
             photograph(28, 28, seed=10 * number + place).save(tmp_path / "test" / label / f"{place}.png")
     command = ["evaluate", tmp_path / "model", "--folder", tmp_path / "test", "--format", "folders"]
     said = regard(*command, "--output", tmp_path / "out.jsonl", check=True).stdout
-    for part in ("4 images", "accuracy", "top-5 accuracy", "log-likelihood", "Accuracy by class", "bird", "cat"):
+    for part in ("4 images", "accuracy", "top-5 accuracy", "log-likelihood", "By class", "bird", "cat"):
         assert part in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 80
     outputs = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]

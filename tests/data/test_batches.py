@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from regard.data.batches import BatchLoader, CostBatches
+from regard.data.batches import BatchLoader, CostBatches, pad
 from regard.data.captioned_images import CaptionExamples, ImageTensors
 from regard.data.labelled_images import LabelledImages
 from regard.data.pairs import collate, padded_sizes
@@ -222,7 +222,7 @@ def test_ranks_divide_the_batches_of_one_process(lengths, max_cost, num_ranks, s
         (expected,) = orders(whole, [epoch])
         found = [orders(rank, [epoch])[0] for rank in ranks]
         for number, batch in enumerate(expected):
-            parts = [part[number] for rank, part in zip(ranks, found, strict=True) if not rank.stands_in(number)]
+            parts = [part[number] for rank, part in zip(ranks, found, strict=True) if not rank.is_filler(number)]
             assert sorted(itertools.chain(*parts)) == sorted(batch)
             assert len(parts) == min(num_ranks, len(batch))
             assert max(map(len, parts)) - min(map(len, parts)) <= 1
@@ -271,3 +271,21 @@ def test_a_loader_resumes_after_the_batches_it_handed_out():
     second = loader()
     second.load_state_dict(first.state_dict())
     assert list(second) == whole[3:]
+
+
+def test_rows_are_padded_on_the_right_between_what_frames_them():
+    padded, lengths = pad([[5, 6, 7], np.array([8], np.uint16), torch.tensor([9, 10])], before=(1,), after=(2, 3))
+    assert padded.tolist() == [[1, 5, 6, 7, 2, 3], [1, 8, 2, 3, 0, 0], [1, 9, 10, 2, 3, 0]]
+    assert lengths.tolist() == [6, 4, 5]
+    assert padded.dtype == lengths.dtype == torch.int64
+
+
+def test_the_padding_value_can_be_chosen_and_rows_may_be_empty():
+    padded, lengths = pad([[], [4]], value=-1)
+    assert padded.tolist() == [[-1], [4]]
+    assert lengths.tolist() == [0, 1]
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(DataError, match="no rows to pad"):
+        pad([])

@@ -157,10 +157,10 @@ def test_a_damaged_corpus_does_not_open(tokenizer, folder):
     meta = json.loads((folder / "meta.json").read_text())
     ids = (folder / "target.ids").read_bytes()
     (folder / "target.ids").write_bytes(ids[:-2])
-    with pytest.raises(DataError, match=rf"target.ids has {len(ids) - 2} bytes, but meta.json states {len(ids)}"):
+    with pytest.raises(DataError, match=rf"target.ids is damaged: it has {len(ids) - 2} bytes, .* states {len(ids)}"):
         Corpus.open(folder)
     (folder / "target.ids").unlink()
-    with pytest.raises(DataError, match=r"target.ids has 0 bytes"):
+    with pytest.raises(DataError, match=r"target.ids is damaged: it has 0 bytes"):
         Corpus.open(folder)
     (folder / "meta.json").write_text(json.dumps(meta | {"regard_corpus": 99}))
     with pytest.raises(DataError, match="corpus format 99; this version reads format 2"):
@@ -201,7 +201,7 @@ print(len(Corpus.build(slowly(), tokenizer, tokenizer, sys.argv[1], progress=Fal
 def test_two_processes_that_build_the_same_corpus_do_so_one_after_the_other(tokenizer, folder, tmp_path):
     command = [sys.executable, "-c", BUILDING, str(folder), str(tokenizer.save(tmp_path / "tokenizer.json"))]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    said = [running.communicate(timeout=60) for running in [subprocess.Popen(command, **pipes) for _ in range(2)]]
+    said = [running.communicate(timeout=600) for running in [subprocess.Popen(command, **pipes) for _ in range(2)]]
     assert sorted(out.count("read") for out, _ in said) == [0, 50], said
     assert [out.split()[-1] for out, _ in said] == ["50", "50"]
     assert "waiting for it" in said[0][1] + said[1][1]

@@ -1,12 +1,12 @@
 """Labelled documents from every format, with bad rows named by their lines."""
 
 import gzip
-import io
 import json
 import lzma
 import tarfile
 
 import pytest
+from helpers.files import tar
 
 from regard.data.documents import BadRows, read_documents
 from regard.data.text import split_sentences
@@ -90,12 +90,9 @@ def test_the_folder_of_imdb_and_its_archive(tmp_path):
 
 
 def test_news_posts_in_latin_1(tmp_path):
-    with tarfile.open(tmp_path / "20news-bydate.tar.gz", "w:gz") as archive:
-        for name in ("20news-bydate-train/sci.med/1", "20news-bydate-test/sci.med/2"):
-            content = b"Subject: caf\xe9\r\n\r\nbody\r\n"
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
+    names = ("20news-bydate-train/sci.med/1", "20news-bydate-test/sci.med/2")
+    posts = dict.fromkeys(names, b"Subject: caf\xe9\r\n\r\nbody\r\n")
+    (tmp_path / "20news-bydate.tar.gz").write_bytes(tar(posts, "w:gz"))
     found = pairs(tmp_path / "20news-bydate.tar.gz" / "20news-bydate-train")
     assert found == [("sci.med", "Subject: café\n\nbody\n")]
 

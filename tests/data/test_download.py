@@ -3,34 +3,27 @@
 import functools
 import hashlib
 import http.server
-import io
 import socket
 import sys
 import threading
 import warnings
-import zipfile
 
+import numpy as np
 import pytest
+from helpers.files import zipped
 
 from regard.data.public import datasets, download
 from regard.data.public.datasets import DATASETS, Dataset, File, hint_for, list_datasets
 from regard.data.public.download import get
 from regard.errors import DataError, OptionError
 
+RANDOM = np.random.default_rng(0).integers(0, 256, 9999, np.uint8)
 CONTENT = {"a.txt": b"one\n" * 999, "b.txt": b"un\n"}
 
 
 def dataset(*files: File, **options) -> Dataset:
     fields = {"description": "d", "size": "1 kB", "licence": "l", "citation": "c", "reading": "None", "recipes": ()}
     return Dataset(files=files, **{"name": "tiny", "training": "regard train tiny"} | fields | options)
-
-
-def zipped(**members: str) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name.replace("_", "."), content)
-    return stream.getvalue()
 
 
 @pytest.fixture
@@ -136,9 +129,9 @@ def test_without_a_network_the_message_is_plain(served, tmp_path, monkeypatch):
     ("content", "message"),
     [
         (b"<!DOCTYPE html>" + b" " * 50, r"not the published x\.zip: it cannot be opened as an archive"),
-        (zipped(fra_txt="a\tb")[:-9], r"not the published x\.zip: it cannot be opened as an archive"),
-        (zipped(other_txt="a\tb"), r"not the published x\.zip: it holds no fra\.txt"),
-        (zipped(fra_txt="a\tb" * 9999), r"it is larger than 1,000 bytes, which is the limit"),
+        (zipped({"fra.txt": b"a\tb"})[:-9], r"not the published x\.zip: it cannot be opened as an archive"),
+        (zipped({"other.txt": b"a\tb"}), r"not the published x\.zip: it holds no fra\.txt"),
+        (zipped({"fra.txt": bytes(RANDOM)}), r"it is larger than 1,000 bytes, which is the limit"),
     ],
     ids=["html", "half", "other", "large"],
 )
@@ -150,7 +143,7 @@ def test_an_unpinned_archive_is_verified_and_a_wrong_one_is_never_kept(served, t
     with pytest.raises(DataError, match=message):
         get("zip", tmp_path / "zip")
     assert not list((tmp_path / "zip").iterdir())
-    (home / "x.zip").write_bytes(zipped(fra_txt="a\tb"))
+    (home / "x.zip").write_bytes(zipped({"fra.txt": b"a\tb"}))
     assert [path.name for path in get("zip", tmp_path / "zip").iterdir()] == ["x.zip"]
     (tmp_path / "zip" / "x.zip").write_bytes(content)
     with pytest.raises(DataError, match=r"x\.zip"):

@@ -121,7 +121,7 @@ def test_a_killed_build_can_be_continued(tmp_path, images):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     state = tmp_path / "s" / "state.u8"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not (state.is_file() and sum(state.read_bytes()) >= 3):
         assert running.poll() is None
         assert time.monotonic() < deadline
@@ -186,7 +186,7 @@ def test_a_damaged_store_is_not_opened(tmp_path, images):
     folder = tmp_path / "store"
     FeatureStore.build(folder, images, NAMES, encode, **KIND)
     (folder / "features.f16").write_bytes(b"\0" * 7)
-    with pytest.raises(DataError, match="has 7 bytes"):
+    with pytest.raises(DataError, match=r"features\.f16 is damaged: it has 7 bytes"):
         FeatureStore.open(folder)
     (folder / "meta.json").write_text('{"regard_features": 99}')
     with pytest.raises(DataError, match="feature store format 99; this version reads format 2"):
@@ -199,7 +199,7 @@ def test_damaged_features_are_noticed_and_only_these_are_encoded_again(tmp_path,
     content = bytearray((folder / "features.f16").read_bytes())
     content[4 * 40 + 7] ^= 4  # 4 x 5 numbers of 2 bytes for each image
     (folder / "features.f16").write_bytes(bytes(content))
-    with pytest.raises(DataError, match=r"the features of 1 image, such as 4\.png, are not those that were written"):
+    with pytest.raises(DataError, match=r"features of 1 image, such as 4\.png, that are not those that were written"):
         FeatureStore.open(folder)
     again = FeatureStore.build(folder, images, NAMES, lambda p: seen.append(len(p)) or encode(p), **KIND)
     assert seen == [2, 1], "the probe image, and the damaged one"
@@ -230,7 +230,7 @@ def test_a_store_in_bytes_is_not_continued_with_other_steps(tmp_path, images):
     with pytest.raises(DataError, match="was started with steps_hash"):
         FeatureStore.build(tmp_path / "s", images, NAMES, encode, steps=2 * steps, **kind)
     np.save(tmp_path / "s" / "steps.npy", 2 * steps)
-    with pytest.raises(DataError, match=r"steps\.npy has changed since the store was built"):
+    with pytest.raises(DataError, match=r"steps\.npy is damaged: it has changed since the store was built"):
         FeatureStore.open(tmp_path / "s")
 
 
@@ -239,7 +239,7 @@ def test_a_store_with_changed_names_is_not_opened(tmp_path, images, names):
     folder = tmp_path / "store"
     FeatureStore.build(folder, images, NAMES, encode, **KIND)
     (folder / "names.json").write_text(json.dumps(names))
-    with pytest.raises(DataError, match=r"names\.json has changed since the store was built"):
+    with pytest.raises(DataError, match=r"names\.json is damaged: it has changed since the store was built"):
         FeatureStore.open(folder)
 
 

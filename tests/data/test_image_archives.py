@@ -1,6 +1,5 @@
 """Images in folders, tar and zip archives: found by name, and damage to an archive is explained."""
 
-import io
 import pickle
 import tarfile
 import zipfile
@@ -9,16 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.files import saved
 from PIL import Image
 
 from regard.data.images import ImageReport, Images, list_images
 from regard.errors import DataError, OptionError
-
-
-def saved(image: Image.Image, kind: str = "PNG") -> bytes:
-    stream = io.BytesIO()
-    image.save(stream, kind)
-    return stream.getvalue()
 
 
 @pytest.fixture

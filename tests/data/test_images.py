@@ -1,22 +1,16 @@
 """Images of every format: opened upright in RGB or grey, or refused by name."""
 
-import io
 import zlib
 
 import numpy as np
 import pytest
+from helpers.files import saved
 from PIL import Image
 
 from regard.data.images import ImageReport, Images, Square, channels_first, open_image
 from regard.errors import DataError, OptionError
 
 LEVELS = np.arange(7 * 5 * 3, dtype=np.uint8).reshape(7, 5, 3) * 2
-
-
-def saved(image: Image.Image, kind: str = "PNG", **options) -> bytes:
-    stream = io.BytesIO()
-    image.save(stream, kind, **options)
-    return stream.getvalue()
 
 
 def test_an_image_that_needs_no_conversion_is_unchanged(tmp_path):

@@ -1,11 +1,9 @@
 """Preparing data sets that are published in other formats than the recipes read."""
 
 import gzip
-import io
-import tarfile
-import zipfile
 
 import pytest
+from helpers.files import tar, zipped
 
 from regard.data.captions import read_captions
 from regard.data.public import hansards, newsgroups
@@ -14,18 +12,9 @@ from regard.data.text import read_tsv
 from regard.errors import DataError
 
 
-def write_tar(path, members: dict[str, bytes]) -> None:
-    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as tar:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
-
-
 @pytest.fixture
 def flickr8k(tmp_path):
-    with zipfile.ZipFile(tmp_path / "Flickr8k_Dataset.zip", "w") as archive:
-        archive.writestr("Flicker8k_Dataset/1.jpg", b"")
+    (tmp_path / "Flickr8k_Dataset.zip").write_bytes(zipped({"Flicker8k_Dataset/1.jpg": b""}))
     texts = {
         "Flickr8k.token.txt": "".join(f"{n}.jpg#{k}\tA dog {k} .\n" for n in range(4) for k in range(2)),
         "Flickr_8k.trainImages.txt": "0.jpg\n",
@@ -33,28 +22,21 @@ def flickr8k(tmp_path):
         "Flickr_8k.testImages.txt": "1.jpg\n",
         "__MACOSX/._Flickr8k.token.txt": "",
     }
-    with zipfile.ZipFile(tmp_path / "Flickr8k_text.zip", "w") as archive:
-        for name, text in texts.items():
-            archive.writestr(name, text)
+    (tmp_path / "Flickr8k_text.zip").write_bytes(zipped(texts))
     return tmp_path
 
 
 def test_flickr8k_gets_captions_with_its_official_splits(flickr8k, tmp_path_factory):
     folder = get("flickr8k", tmp_path_factory.mktemp("out"), source=flickr8k)
     captions = read_captions(folder / "captions.tsv.gz")
-    assert [(item.image, item.split) for item in captions] == [
-        ("0.jpg", "train"),
-        ("1.jpg", "test"),
-        ("2.jpg", "valid"),
-        ("3.jpg", ""),
-    ]
+    splits = {item.image: item.split for item in captions}
+    assert splits == {"0.jpg": "train", "1.jpg": "test", "2.jpg": "valid", "3.jpg": ""}
     assert captions[2].captions == ("A dog 0 .", "A dog 1 .")
     assert (folder / "Flickr8k_Dataset.zip").is_file()
 
 
 def test_flickr8k_without_its_lists_is_refused(flickr8k):
-    with zipfile.ZipFile(flickr8k / "Flickr8k_text.zip", "w") as archive:
-        archive.writestr("Flickr8k.token.txt", "1.jpg#0\tA dog\n")
+    (flickr8k / "Flickr8k_text.zip").write_bytes(zipped({"Flickr8k.token.txt": b"1.jpg#0\tA dog\n"}))
     with pytest.raises(DataError, match=r"must hold one file Flickr_8k\.trainImages\.txt; it holds 0"):
         get("flickr8k", source=flickr8k)
 
@@ -66,7 +48,7 @@ def test_hansards_become_one_file_of_pairs(tmp_path):
         "h/1.e.gz": gzip.compress(b"no"),
         "h/1.f.gz": gzip.compress(b"non"),
     }
-    write_tar(tmp_path / hansards.ARCHIVE, members)
+    (tmp_path / hansards.ARCHIVE).write_bytes(tar(members))
     get("hansards", source=tmp_path)
     pairs = list(read_tsv(tmp_path / hansards.PAIRS))
     assert pairs == [("no", "non"), ("Mr. Speaker", "Monsieur le Président"), ("yes", "oui")]
@@ -84,7 +66,7 @@ def test_hansards_become_one_file_of_pairs(tmp_path):
     ],
 )
 def test_broken_hansards_are_refused_and_nothing_is_written(tmp_path, members, message):
-    write_tar(tmp_path / hansards.ARCHIVE, members)
+    (tmp_path / hansards.ARCHIVE).write_bytes(tar(members))
     with pytest.raises(DataError, match=message):
         get("hansards", source=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [hansards.ARCHIVE]
@@ -96,7 +78,7 @@ def test_newsgroups_are_prepared_from_the_published_archive(tmp_path):
         for n in range(40)
     }
     posts["20news-bydate-test/sci.space/99"] = b"Subject: new\n\nwords"
-    write_tar(tmp_path / newsgroups.ARCHIVE, posts)
+    (tmp_path / newsgroups.ARCHIVE).write_bytes(tar(posts, "w:gz"))
     counts = newsgroups.prepare(tmp_path, tmp_path / "out")
     assert counts["train"].kept + counts["valid"].kept == 40
     assert counts["test"].kept == 1

@@ -29,7 +29,7 @@ def test_numpy_archives(tmp_path, joined):
 
 def test_wrong_files_are_explained(tmp_path):
     (tmp_path / "a.txt").write_text("the 1 2\nof 1 x\n")
-    with pytest.raises(DataError, match="line 2 is not a word with 2 numbers"):
+    with pytest.raises(DataError, match=r"line 2 should be a word and its numbers \(could not convert"):
         read_vectors(tmp_path / "a.txt", WORDS)
     (tmp_path / "b.txt").write_text("the 1 2\nof 1\n")
     with pytest.raises(DataError, match="line 2"):

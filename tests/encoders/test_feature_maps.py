@@ -36,7 +36,8 @@ def test_maps_are_bounded():
 
 def test_a_classifier_shows_what_its_layers_see():
     model = small_classifier()
-    pixels, found = images.layer_maps(model, photograph())
+    maps = images.layer_maps(model, photograph())
+    pixels, found = maps.image, maps.layers
     assert pixels.shape == (1, 28, 28)
     assert [each.shape for each in found if each.kind == "Conv2d"] == [(6, 28, 28), (16, 10, 10), (120, 1, 1)]
     last = model.net.features(model.normalised(pixels[None]))[0]
@@ -46,7 +47,8 @@ def test_a_classifier_shows_what_its_layers_see():
 
 def test_the_encoder_of_a_captioner_shows_its_layers():
     model = small_captioner()
-    pixels, found = captioning.layer_maps(model, photograph(), max_maps=99, max_side=99)
+    maps = captioning.layer_maps(model, photograph(), max_maps=99, max_side=99)
+    pixels, found = maps.image, maps.layers
     assert pixels.shape == (3, 64, 64)
     cells = model.cells(pixels[None])[0].detach()
     torch.testing.assert_close(found[-1].maps.flatten(1).T, cells, atol=1e-4, rtol=1e-4)

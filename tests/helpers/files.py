@@ -15,12 +15,17 @@ def lines(rows: Iterable[Any]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def image_bytes(kind: str, mode: str = "RGB", size: tuple[int, int] = (9, 7)) -> bytes:
+def saved(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+    """The file of an image."""
     stream = io.BytesIO()
+    image.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def image_bytes(kind: str, mode: str = "RGB", size: tuple[int, int] = (9, 7)) -> bytes:
     pixels = np.random.default_rng(1).integers(0, 255, (size[1], size[0], 3)).astype(np.uint8)
     grey = Image.fromarray(pixels).convert("L") if mode in ("I;16", "F") else Image.fromarray(pixels)
-    grey.convert(mode).save(stream, kind)
-    return stream.getvalue()
+    return saved(grey.convert(mode), kind)
 
 
 def tar(files: dict[str, bytes], mode: str = "w") -> bytes:
@@ -33,7 +38,7 @@ def tar(files: dict[str, bytes], mode: str = "w") -> bytes:
     return stream.getvalue()
 
 
-def zipped(files: dict[str, bytes]) -> bytes:
+def zipped(files: dict[str, str | bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

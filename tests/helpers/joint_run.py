@@ -21,7 +21,7 @@ def watch(examples: Path, losses: Path, kill_at: int) -> None:
 
     def watched_run(self: Any, batches: Any, start: int) -> Any:
         for number, batch in enumerate(run(self, batches, start), start):
-            if self._shuffle and not self.stands_in(number):
+            if self._shuffle and not self.is_filler(number):
                 with examples.open("a") as file:
                     file.write(f"{self._epoch} {number} {' '.join(map(str, batch))}\n")
             yield batch

@@ -135,3 +135,5 @@ EVERY_KIND = {
     "glimpses": glimpses,
 }
 """A trace for each element."""
+KINDS = {make.__name__: make for make in EVERY_KIND.values()}
+"""A trace of each kind, by its name."""

@@ -5,10 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.kernels import additive, additive_compiled
-from regard.kernels import blocks as blocks_module
+from regard.kernels import additive, pairs
 from regard.kernels.additive import _exponentials, additive_logits, additive_logits_reference
-from regard.kernels.blocks import blocks
+from regard.kernels.pairs import blocks
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -59,8 +58,8 @@ def test_logits_and_gradients_equal_the_reference(lead, scale, device):
 
 @pytest.mark.parametrize("block", [1, 7, 40, 10**6])
 def test_the_block_size_changes_nothing(monkeypatch, block, device):
-    monkeypatch.setattr(blocks_module, "CPU_BLOCK", block)
-    monkeypatch.setattr(blocks_module, "GPU_BLOCK", block)
+    monkeypatch.setattr(pairs, "CPU_BLOCK", block)
+    monkeypatch.setattr(pairs, "GPU_BLOCK", block)
     inputs = [torch.randn(size, dtype=torch.float64, device=device) for size in [(2, 5, 3), (2, 7, 3), (3,)]]
     upstream = torch.randn(2, 5, 7, dtype=torch.float64, device=device)
     lean, lean_grads = grads(additive_logits, *inputs, upstream=upstream)
@@ -83,9 +82,9 @@ def test_second_derivatives_are_right(monkeypatch, small):
     assert torch.autograd.gradgradcheck(additive_logits, inputs)
 
 
-@pytest.mark.skipif(not additive_compiled._has_compiler(), reason="there is no C++ compiler")
+@pytest.mark.skipif(not additive.has_compiler(), reason="there is no C++ compiler")
 def test_exponentials_are_taken_in_their_range_only(monkeypatch):
-    monkeypatch.setattr(additive_compiled, "MIN_FEATURES_TO_COMPILE", 1)
+    monkeypatch.setattr(additive, "MIN_FEATURES_TO_COMPILE", 1)
     inside, outside = torch.randn(1, 4, 3), torch.full((1, 4, 3), 50.0)
     assert _exponentials(inside, inside) is not None
     assert _exponentials(inside, outside) is None
@@ -130,7 +129,7 @@ def test_blocks_cover_every_pair_once(batch, queries, keys, features, size):
     query, key = torch.empty(batch, queries, features), torch.empty(batch, keys, features)
     largest = None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks_module, "CPU_BLOCK", size)
+        patch.setattr(pairs, "CPU_BLOCK", size)
         patch.setattr(torch, "get_num_threads", lambda: 1)
         for block in blocks(query, key, features=features):
             seen[block] += 1
@@ -152,23 +151,21 @@ def test_the_block_size_grows_with_the_number_of_cores_up_to_a_maximum(monkeypat
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
-@pytest.mark.skipif(not additive_compiled._has_compiler(), reason="there is no C++ compiler")
+@pytest.mark.skipif(not additive.has_compiler(), reason="there is no C++ compiler")
 def test_the_compiled_loops_give_the_same(monkeypatch):
     inputs = [torch.randn(size) for size in [(2, 5, 7), (2, 11, 7), (7,)]]
     upstream = torch.randn(2, 5, 11)
     blocked, blocked_grads = grads(additive_logits, *inputs, upstream=upstream)
-    assert not additive_compiled.prefers_compiled_loops(*inputs[:2])
-    monkeypatch.setattr(additive_compiled, "MIN_FEATURES_TO_COMPILE", 1)
-    taken = []
-    monkeypatch.setattr(
-        "regard.kernels.additive.fractions", lambda *given: taken.append(1) or additive_compiled.fractions(*given)
-    )
-    compiled, compiled_grads = grads(additive_logits, *inputs, upstream=upstream)
-    assert taken
-    torch.testing.assert_close(compiled, blocked)
-    torch.testing.assert_close(compiled_grads, blocked_grads)
+    assert not additive.prefers_compiled_loops(*inputs[:2])
+    monkeypatch.setattr(additive, "MIN_FEATURES_TO_COMPILE", 1)
+    taken, compiled = [], additive.compiled
+    monkeypatch.setattr(additive, "compiled", lambda loop: taken.append(loop) or compiled(loop))
+    looped, looped_grads = grads(additive_logits, *inputs, upstream=upstream)
+    assert taken == [additive.fractions, additive.slopes, additive.slopes]
+    torch.testing.assert_close(looped, blocked)
+    torch.testing.assert_close(looped_grads, blocked_grads)
     for scale in (43 / max(tensor.abs().max().item() for tensor in inputs[:2]), 100):
         far = [scale * tensor for tensor in inputs[:2]]
         plain = additive_logits_reference(*far, inputs[2])
         torch.testing.assert_close(additive_logits(*far, inputs[2]), plain, rtol=1e-5, atol=1e-5)
-    assert len(taken) == 2, "within the range, but not beyond it"
+    assert len(taken) == 4, "within the range, but not beyond it"

@@ -37,7 +37,7 @@ def test_there_is_a_route_for_each_verb(client):
         assert f"/v1/{verb}" in document["paths"]
     request = document["components"]["schemas"]["TranslateRequest"]["properties"]
     assert request["model"]["default"] == "en-fr", "the same as on the command line"
-    options = document["components"]["schemas"]["TranslateOptions"]["properties"]
+    options = document["components"]["schemas"]["TranslationOptions"]["properties"]
     assert options["beam"]["description"].startswith("Number of hypotheses")
     assert (options["beam"]["minimum"], options["beam"]["maximum"]) == (1, 16)
     answer = document["components"]["schemas"]["Translation"]["properties"]
@@ -75,16 +75,10 @@ def test_images_and_tapes_are_taken(client):
 def test_large_images_are_refused():
     image = data_uri(Image.new("L", (1001, 1000), 0))
     with TestClient(create_app(ServerSettings(max_megapixels=1)), base_url="http://localhost") as strict:
-        for route in ("recognize", "caption", "caption/look", "glimpse/at", "convolution/maps"):
+        for route in ("recognize", "caption", "caption/look", "glimpse/at", "recognize/maps"):
             answer = strict.post(f"/v1/{route}", json={"input": image})
             assert answer.status_code == 422
             assert "1001 x 1000 pixels, and at most 1,000,000" in answer.json()["error"]["message"]
-
-
-def test_words_are_aligned(client):
-    answer = client.post("/v1/align", json={"source": "He is happy .", "target": "Il est heureux ."}).json()
-    assert answer["links"] == [[0, 0], [1, 1], [2, 2], [3, 3]]
-    assert Trace.from_dict(answer["trace"]).target == ("Il", "est", "heureux", ".")
 
 
 def test_results_are_streamed_with_the_progress(client):
@@ -134,16 +128,9 @@ def test_a_body_that_is_not_json_is_explained(client):
             "model: Input should be 'en-de', 'en-fr' or 'fa-en'",
         ),
         ("translate", {"input": TEXT, "model": "digits"}, 422, "model: Input should be"),
-        (
-            "align",
-            {"source": "a", "target": "b", "model": "digits"},
-            404,
-            "no model 'digits' for this; choose from en-de",
-        ),
         ("recognize", {"input": "/etc/passwd"}, 422, "input"),
         ("recognize", {"input": "data:image/png;base64,AAAA"}, 422, "The image of input 1 is not an image"),
         ("tape", {"input": "012"}, 422, ""),
-        ("align", {"source": " ", "target": "a"}, 422, "Both sentences need a word"),
         ("nothing", {}, 404, "Not Found"),
     ],
 )
@@ -167,8 +154,8 @@ def test_health_models_and_measures(client):
     assert not loaded["fa-en"], "models are loaded when they are first asked for"
     text = client.get("/metrics").text
     assert 'regard_requests_total{status="ok",verb="translate"}' in text
-    client.post("/v1/align", json={"source": "He is", "target": "Il est"})
-    assert 'regard_requests_total{status="ok",verb="align"} ' in client.get("/metrics").text
+    client.post("/v1/translate/align", json={"source": "He is", "target": "Il est"})
+    assert 'regard_requests_total{status="ok",verb="translate/align"} ' in client.get("/metrics").text
     assert "regard_model_bytes" in text
     assert client.get("/web/index.js").headers["content-type"].startswith("text/javascript")
 

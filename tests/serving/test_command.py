@@ -23,7 +23,7 @@ REQUESTS = [
     ("/v1/translate", {"input": ["A dog runs.", "The man reads."], "options": {"beam": 1, "max_length": 8}}),
     ("/v1/tape", {"input": "01100101 10010110"}),
     ("/v1/classify", {"input": "I loved this film. It was wonderful."}),
-    ("/v1/trust", {"verb": "tape", "input": "01100101 10010110"}),
+    ("/v1/faithfulness", {"verb": "tape", "input": "01100101 10010110"}),
     ("/v1/classify/without", {"input": "I loved this film. It was wonderful.", "removed": [1]}),
     ("/v1/translate", {"input": 3}),
 ]

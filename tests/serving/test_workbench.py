@@ -84,29 +84,3 @@ def test_modules_are_served_as_javascript_and_import_only_what_is_there(client):
 def test_the_pages_are_part_of_the_package():
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert build == {"packages": ["src/regard"]}, "everything below src/regard is packaged"
-
-
-def test_trust_is_that_of_the_function(client):
-    body = {"verb": "translate", "model": "en-fr", "input": "He is happy .", "options": {"beam": 2}}
-    answer = client.post("/v1/trust", json=body)
-    assert answer.status_code == 200
-    expected = regard.faithfulness(regard.load("en-fr", device="cpu"), "He is happy .", beam=2).to_dict()
-    found = answer.json()
-    assert found.pop("model") == "en-fr"
-    assert found["sentence"] == expected["sentence"]
-    assert found["ablation"] == pytest.approx(expected["ablation"], abs=1e-4)
-    wrong_bodies = [
-        {**body, "model": "photo-en"},
-        {**body, "input": ["He", "she"]},
-        {**body, "options": {"beams": 2}},
-        {"verb": "tape", "input": [[0, 1]]},
-        {"verb": "tape", "input": "0110"},
-        {"verb": "classify", "input": " "},
-        {"verb": "read", "input": {"premise": "A dog.", "hypothesis": "An animal."}},
-        {"verb": "caption", "input": "data:image/png;base64,AAAA"},
-    ]
-    for wrong in wrong_bodies:
-        refused = client.post("/v1/trust", json=wrong)
-        assert refused.status_code == 422
-        assert refused.json()["error"]["message"]
-    assert client.post("/v1/trust", json={"verb": "tape", "input": []}).status_code == 200, "an empty tape is one"

@@ -1,13 +1,20 @@
-"""One's own score, alignment, encoder and decoder, named by their import path, train without a fork."""
+"""Custom scores, alignments, encoders, decoders and tasks, named by their import path, train without a fork."""
 
 import sys
 
+import numpy as np
 import pytest
+import torch
 
 import regard
+from regard.attention import align
+from regard.attention.attend import Attention
 from regard.cli import main
 from regard.errors import OptionError
 from regard.parts import build_part, find_part
+from regard.systems.classify.data import Packing
+from regard.systems.classify.networks import AttentionPooling, Pooling
+from regard.systems.tape.config import TapeData
 
 MODULE = '''
 import torch
@@ -15,7 +22,12 @@ from torch import nn
 from regard.attention.align import Align, Focus, masked_softmax
 from regard.attention.score import Score
 from regard.decoders.bahdanau import Bahdanau
+from regard.encoders.encoded import Encoded
+from regard.encoders.readers import LSTMReader
 from regard.encoders.recurrent import RecurrentEncoder
+from regard.layers.controllers import FeedForwardController
+from regard.systems.tape.networks import LSTMNetwork
+from regard.worlds.tapes import Copy, Tapes
 
 
 class Bilinear(Score):
@@ -54,6 +66,65 @@ class Writer(Bahdanau):
         sizes.pop("num_layers"), sizes.pop("num_heads")
         sizes["summary_dim"] = sizes["hidden"]
         super().__init__(embedding, **sizes)
+
+
+class Patches(nn.Module):
+    """Cells of an image: one linear layer for each patch."""
+
+    def __init__(self, stride):
+        super().__init__()
+        self.dim, self.layer = 6, nn.Conv2d(3, 6, stride, stride)
+
+    def forward(self, images):
+        states = self.layer(images).flatten(2).mT
+        return Encoded(states, torch.ones_like(states[:, :, 0], dtype=torch.bool).unsqueeze(1), states.mean(1))
+
+
+class Neighbours(nn.Module):
+    """Each state is that of a word and its neighbours."""
+
+    def __init__(self, input_dim, hidden):
+        super().__init__()
+        self.dim, self.layer = hidden, nn.Conv1d(input_dim, hidden, 3, padding=1)
+
+    def forward(self, inputs, lengths):
+        return torch.tanh(self.layer(inputs.mT)).mT
+
+
+class Cells(LSTMReader):
+    def __init__(self, input_dim, hidden, num_layers):
+        super().__init__(input_dim, hidden, num_layers=num_layers)
+
+
+class Controller(FeedForwardController):
+    pass
+
+
+class Network(LSTMNetwork):
+    def __init__(self, inputs, outputs, hidden):
+        super().__init__(inputs, outputs, hidden=hidden)
+
+
+class Pixels(nn.Module):
+    def __init__(self, planes, size, dim):
+        super().__init__()
+        self.layer = nn.Linear(planes * size * size, dim)
+
+    def forward(self, seen):
+        return torch.tanh(self.layer(seen.flatten(1)))
+
+
+class Sort(Copy):
+    """Answer with the vectors in rising order of their first bit."""
+
+    name = "sort"
+
+    def write(self, drawn):
+        inputs, targets, scored = super().write(drawn)
+        rows = drawn.rows
+        order = rows[..., 0].argsort(dim=1, stable=True).unsqueeze(-1).expand_as(rows)
+        targets[:, rows.shape[1] + 1 :] = rows.gather(1, order)
+        return Tapes(inputs, targets, scored)
 
 
 def greedy_for_sizes(query_dim, colour):
@@ -125,24 +196,91 @@ def test_a_part_that_fails_is_not_called_a_fault_of_regard(mine, capsys):
     assert where.startswith(f"It happened in {mine / 'my_parts.py'}, line {line}, in reference. Run the same command")
 
 
-def test_a_captioner_takes_ones_own_score_and_alignment(mine):
-    trained = regard.train(
-        _caption_recipe(mine),
-        out=mine / "run",
-        model={"score": "my_parts:Bilinear", "align": "my_parts:Sharpened"},
-        progress=False,
-    )
-    assert trained.model.decoder.attention.score.matrix.shape == (8, 16)
+CAPTION = ("caption", {"world": "scenes", "examples": 24, "held_out": 4, "minimum_count": 1})
+IMAGE = {"image_size": 32, "stride": 8, "filters": (4, 8, 16), "embedding": 8, "hidden": 8}
+CLASSIFY = ("classify", {"world": "reviews", "examples": 24, "held_out": 4, "minimum_count": 1})
+READ = ("read", {"world": "stories", "examples": 24, "held_out": 4, "minimum_count": 1})
+TAG = {"task": "tag", "embedding": 8, "hidden": 8}
+GLIMPSE = ("glimpse", {"examples": 8, "held_out": 4, "test_examples": 4})
+TAPE = ("tape", {"bits": 3, "max_length": 3, "valid_tapes": 3})
+BOTH = {"score": "my_parts:Bilinear", "align": "my_parts:Sharpened"}
+ATTENDS = {"cell": "self-attention", "heads": 2, **TAG, **BOTH}
 
 
-def _caption_recipe(folder):
-    path = folder / "captions.toml"
-    path.write_text(
-        'system = "caption"\n[data]\nworld = "scenes"\nexamples = 24\nheld_out = 4\nminimum_count = 1\n'
-        "[model]\nimage_size = 32\nstride = 8\nfilters = [4, 8, 16]\nembedding = 8\nhidden = 8\n[train]\nepochs = 1\n",
-        encoding="utf-8",
-    )
-    return path
+@pytest.mark.parametrize(
+    ("system", "model"),
+    [
+        (CAPTION, IMAGE | BOTH),
+        (CAPTION, IMAGE | {"encoder": "my_parts:Patches"}),
+        (CLASSIFY, {"embedding": 6, "hidden": 5} | BOTH),
+        (CLASSIFY, {"embedding": 6, "hidden": 5, "align": "my_parts:Sharpened", "read": "sentences"}),
+        (CLASSIFY, {"embedding": 6, "hidden": 5, "encoder": "my_parts:Neighbours"}),
+        (READ, ATTENDS),
+        (READ, {"cell": "my_parts:Cells", **TAG}),
+        (GLIMPSE, {"hidden": 8, "glimpse_dim": 6, "what": "my_parts:Pixels", "core": "torch.nn:GRUCell"}),
+        (TAPE, {"hidden": 8, "controller": "my_parts:Controller"}),
+        (TAPE, {"hidden": 8, "architecture": "attention"} | BOTH),
+        (TAPE, {"hidden": 8, "architecture": "my_parts:Network"}),
+    ],
+    ids=lambda each: each[0] if isinstance(each, tuple) else " ".join(key for key in each if ":" in str(each[key])),
+)
+def test_every_system_takes_custom_parts(mine, system, model):
+    (kind, data), out = system, mine / "run"
+    (mine / "recipe.toml").write_text(f'system = "{kind}"\n', encoding="utf-8")
+    settings = {"epochs": 1} | ({"epoch_updates": 2, "batch_size": 4} if kind == "tape" else {})
+    trained = regard.train(mine / "recipe.toml", out=out, data=data, model=model, train=settings, progress=False)
+    path = next(value for value in model.values() if ":" in str(value))
+    with pytest.raises(OptionError, match=f"uses .*{path}.*Pass trust=True"):
+        regard.load(out)
+    loaded = regard.load(out, device="cpu", trust=True)
+    given = {
+        "caption": lambda: np.zeros((32, 32, 3), np.uint8),
+        "glimpse": lambda: np.zeros((60, 60), np.uint8),
+        "tape": lambda: "101 010",
+    }.get(kind, lambda: "the dog saw the cat .")()
+    found, again = (each.eval().cpu().predict(given) for each in (trained.model, loaded))
+    maps = [() if each.trace is None else each.trace.maps for each in (found, again)]
+    for one, other in zip(*maps, strict=True):
+        np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
+    if BOTH.items() <= model.items():
+        parts = [part for part in loaded.modules() if type(part).__module__ == "my_parts"]
+        assert {type(part).__name__ for part in parts} == {"Bilinear", "Sharpened"}
+        assert again.trace is not None
+    assert regard.faithfulness(loaded, given) is not None
+
+
+def test_custom_pooling_is_that_of_the_paper_where_its_parts_are(mine):
+    torch.manual_seed(1)
+    states, packing = torch.randn(9, 4), Packing.from_lengths(np.array([2, 4, 3]))
+    built_in = Pooling("attention", 4, 5)
+    custom = AttentionPooling(Attention(built_in.score, align.Softmax()), 5)
+    for found, expected in zip(custom(states, packing), built_in(states, packing), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_a_custom_task_is_trained_evaluated_answered_and_loaded_with_trust(mine, capsys):
+    recipe = 'system = "tape"\n[data]\ntask = "my_parts:Sort"\nbits = 3\nmax_length = 4\nvalid_tapes = 4\n'
+    recipe += "[model]\nhidden = 8\n[train]\nepochs = 1\nepoch_updates = 2\nbatch_size = 4\n"
+    (mine / "sort.toml").write_text(recipe, encoding="utf-8")
+    assert run("train", "sort.toml", "--out", "run") == 0, capsys.readouterr().err
+    assert "--trust" in capsys.readouterr().out, "the printed command answers as it stands"
+    sys.modules.pop("my_parts")
+    assert run("evaluate", "run", "--count", "4") == 2
+    assert "uses task = 'my_parts:Sort': loading it runs that code" in capsys.readouterr().err
+    assert "my_parts" not in sys.modules, "nothing of it has run"
+    assert run("evaluate", "run", "--count", "4", "--trust") == 0
+    model = regard.load("run", device="cpu", trust=True)
+    assert model.tape("101 010 100 011").target == ((0, 1, 0), (0, 1, 1), (1, 0, 1), (1, 0, 0))
+    assert model.task.to_dict()["task"] == "my_parts:Sort"
+
+
+def test_a_task_is_a_subclass_of_task(mine):
+    for path, message in [
+        ("my_parts:Bilinear", "not a subclass of regard.worlds.tapes.Task"),
+        ("sort", "task must be one of copy, repeat-copy, recall, priority-sort, ngrams, or a custom part as package"),
+    ]:
+        with pytest.raises(OptionError, match=message):
+            TapeData(task=path)
 
 
 def test_what_is_wrong_with_a_path_is_said(mine):

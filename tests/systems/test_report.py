@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from regard.systems.report import Measure, Report, side_by_side, table_of
+from regard.systems.report import Measure, Report, class_table, side_by_side, table_of
 
 
 def written(renderable, width=80):
@@ -79,3 +79,13 @@ def test_columns_of_a_table_are_those_of_all_rows():
     text = written(table_of([{"a": 1, "b": None}, {"b": 2.5, "c": "x"}]))
     assert all(part in text for part in (" a ", " b ", " c ", " 2.50 ", " x "))
     assert "None" not in text
+
+
+def test_a_table_of_classes_by_hand():
+    rows = class_table(("cat", "dog", "owl"), [0, 0, 0, 1, 1], [0, 1, 1, 1, 0], "images")
+    assert [row["class"] for row in rows] == ["cat", "dog"], "classes that do not occur have no row"
+    cat, dog = rows
+    assert (cat["images"], dog["images"]) == (3, 2)
+    assert (cat["recall"], cat["precision"], cat["F1"]) == pytest.approx((100 / 3, 50, 40))
+    assert (cat["most common mistake"], dog["most common mistake"]) == ("dog", "cat")
+    assert class_table(("cat",), [0], [0], "images")[0]["most common mistake"] == ""

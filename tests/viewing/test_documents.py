@@ -1,12 +1,11 @@
 """Views of documents: sentence bars and shaded words, in the terminal and as figures."""
 
-import io
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
+from helpers.printing import printed
 
 import regard
 from regard.errors import OptionError
@@ -34,12 +33,6 @@ def trace():
     return trace_of([[("so", 0.9), ("long", 0.1)], [("i", 0.2), ("loved", 0.8)]], [0.04, 0.96])
 
 
-def printed(renderable, width=80, **options):
-    stream = io.StringIO()
-    Console(file=stream, width=width, **options).print(renderable)
-    return stream.getvalue()
-
-
 def test_words_are_shaded_by_both_weights_and_raw_on_request(trace):
     first, second = shaded_sentences(trace)
     strongest = 0.8 * np.sqrt(0.96)
@@ -56,20 +49,16 @@ def test_the_terminal_shows_bars_and_marks(trace):
     assert "0.96 ████████████ i ▓loved▓" in plain
     assert "▓so▓" not in plain
     assert "▓so▓" in printed(regard.view(trace).terminal(colour=False, raw=True))
-    coloured = printed(regard.view(trace), force_terminal=True, color_system="truecolor")
+    coloured = printed(regard.view(trace), colour=True)
     assert "48;2;33;113;181m" in coloured  # the strongest word
 
 
-def test_the_figure_has_every_word_and_saves_in_all_formats(trace, tmp_path):
+def test_the_figure_has_every_word(trace, tmp_path):
     figure = regard.view(trace).figure()
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert {"so", "long", "i", "loved", "0.96", "0.04"} <= set(texts)
-    for suffix in (".png", ".svg", ".pdf"):
-        assert regard.view(trace).save(tmp_path / f"a{suffix}", raw=True).stat().st_size > 500
-    with pytest.raises(OptionError, match="no option 'cells'"):
-        regard.view(trace).save(tmp_path / "a.png", cells=True)
-    with pytest.raises(OptionError, match=r"saved as \.png"):
-        regard.view(trace).save(tmp_path / "a.txt")
+    first, raw = (regard.view(trace).save(tmp_path / "a.svg", raw=raw).read_text() for raw in (False, True))
+    assert first != raw
 
 
 def test_long_documents_show_their_strongest_sentences_and_say_so():
@@ -81,11 +70,6 @@ def test_long_documents_show_their_strongest_sentences_and_say_so():
     assert "$w499$" in texts
     assert "$w3$" not in texts
     assert "The 200 most attended of 500 sentences." in printed(regard.view(trace).terminal())
-
-
-def test_control_characters_cannot_reach_the_terminal():
-    trace = trace_of([[("\x1b[31mred", 1.0)]], [1.0])
-    assert "\x1b" not in printed(regard.view(trace).terminal(colour=False))
 
 
 def test_only_documents_have_sentences():
@@ -111,8 +95,6 @@ def test_the_page_holds_everything_and_escapes_every_word(tmp_path):
     assert '"raw": true' not in page
     raw = regard.view(trace).save(tmp_path / "b.html", raw=True).read_text(encoding="utf-8")
     assert "{&quot;raw&quot;: true}" in raw
-    with pytest.raises(OptionError, match="no option 'cells'"):
-        regard.view(trace).save(tmp_path / "a.html", cells=True)
 
 
 def test_the_table_of_a_long_document_has_its_strongest_sentences():

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from rich.console import Console
+from helpers.printing import printed
 
 from regard import viewing
 from regard.errors import OptionError
@@ -16,10 +16,8 @@ CURVES = {
 
 
 def test_the_table_shows_each_model_and_count():
-    console = Console(width=80)
-    with console.capture() as capture:
-        console.print(viewing.length_table(CURVES, title="[b]"))
-    rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in capture.get().splitlines() if "│" in row]
+    lines = printed(viewing.length_table(CURVES, title="[b]")).splitlines()
+    rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in lines if "│" in row]
     assert rows == [["≤10", "31", "20.0", "25.0"], ["11-20", "17", "10.0", "-"], [">60", "2-3", "5.0", "21.0"]]
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from helpers.printing import printed
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from rich.console import Console
 
 from regard import Trace, viewing
 from regard.viewing.figures import add_note
@@ -12,13 +12,6 @@ SOURCE = ["the", "dog", "sees", "the", "cat"]
 TARGET = ["le", "chien", "voit"]
 WEIGHTS = [[0.6, 0.3, 0.004, 0.096, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0], [0.02, 0.02, 0.03, 0.02, 0.02]]
 TRACE = Trace.from_weights(SOURCE, TARGET, WEIGHTS, log_probs=np.log([0.5, 0.25, 1.0]))
-
-
-def rows_of(made, width: int = 80) -> list[str]:
-    console = Console(width=width)
-    with console.capture() as capture:
-        console.print(made)
-    return capture.get().splitlines()
 
 
 def test_lines_are_as_strong_as_their_weights():
@@ -72,19 +65,19 @@ def test_heads_are_drawn_side_by_side():
 
 
 def test_the_terminal_shows_the_strongest_sources_of_each_word():
-    assert [row.split() for row in rows_of(viewing.lines.terminal(TRACE, title="a title"))] == [
+    assert [row.split() for row in printed(viewing.lines.terminal(TRACE, title="a title")).splitlines()] == [
         ["a", "title"],
         ["0.50", "le", "←", "the(1)", "60", "dog", "30", "the(4)", "10"],
         ["0.25", "chien", "←", "dog", "100"],
         ["1.00", "voit"],
     ]
-    assert rows_of(viewing.lines.terminal(TRACE, max_links=1, min_weight=0.7))[0].split() == ["0.50", "le"]
+    assert printed(viewing.lines.terminal(TRACE, max_links=1, min_weight=0.7)).split()[:2] == ["0.50", "le"]
 
 
 def test_a_map_of_sixty_words_is_shaded_under_a_ruler():
     words = [f"word{i}" for i in range(1, 62)]
     weights = np.eye(61)[[0, 4, 60]]
-    rows = rows_of(viewing.matrix.terminal(Trace.from_weights(words, ["a", "bb", "c"], weights)))
+    rows = printed(viewing.matrix.terminal(Trace.from_weights(words, ["a", "bb", "c"], weights))).splitlines()
     ruler, *cells = rows[:4]
     start = ruler.index("1")
     assert ruler.index("60") == start + 59
@@ -94,18 +87,16 @@ def test_a_map_of_sixty_words_is_shaded_under_a_ruler():
 
 
 def test_a_heavy_cell_is_dark_and_an_empty_one_light():
-    console = Console(width=80, force_terminal=True, color_system="truecolor")
-    with console.capture() as capture:
-        console.print(
-            viewing.matrix.terminal(Trace.from_weights([f"word{i}" for i in range(31)], ["a"], np.eye(31)[:1]))
-        )
-    assert "\x1b[38;2;8;69;148;48;2;8;69;148m█" in capture.get()
-    assert "\x1b[38;2;247;251;255;48;2;247;251;255m " in capture.get()
+    trace = Trace.from_weights([f"word{i}" for i in range(31)], ["a"], np.eye(31)[:1])
+    text = printed(viewing.matrix.terminal(trace), colour=True)
+    assert "\x1b[38;2;8;69;148;48;2;8;69;148m█" in text
+    assert "\x1b[38;2;247;251;255;48;2;247;251;255m " in text
 
 
 def test_a_map_wider_than_the_terminal_goes_on_below():
     words = [f"w{i}" for i in range(1, 98)]
-    rows = rows_of(viewing.matrix.terminal(Trace.from_weights(words, ["a", "b"], np.eye(97)[[3, 96]]), width=41), 41)
+    trace = Trace.from_weights(words, ["a", "b"], np.eye(97)[[3, 96]])
+    rows = printed(viewing.matrix.terminal(trace, width=41), 41).splitlines()
     assert max(map(len, rows)) <= 41
     blocks = [row for row in rows if row.startswith(("a ", "b "))]
     assert len(blocks) == 6, "38 + 38 + 21 columns of two rows"

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 import pytest
+from helpers.printing import printed
 from PIL import Image
-from rich.console import Console
 
 from regard import Trace, view, viewing
 from regard.errors import OptionError, RegardError
@@ -130,11 +130,6 @@ def test_hard_attention_frames_its_cell():
     assert not tiles[0].patches
 
 
-@pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_word_by_word_figures_are_saved_by_their_suffix(tmp_path, ending, magic):
-    assert viewing.save(view(TRACE).figure(), tmp_path / f"s.{ending}").read_bytes().startswith(magic)
-
-
 def test_an_animation_shows_the_image_and_then_each_word(tmp_path):
     made = view(TRACE).animation(side=96, seconds=0.4)
     assert repr(made).startswith("Animation(5 frames, ")
@@ -158,15 +153,8 @@ def test_a_persian_caption_is_read_from_the_right(tmp_path):
     viewing.save(view(trace).animation(side=64), tmp_path / "f.gif")
 
 
-def shown(text, width=60) -> list[str]:
-    console = Console(width=width)
-    with console.capture() as capture:
-        console.print(text)
-    return capture.get().splitlines()
-
-
 def test_the_terminal_shows_tiles_beside_one_another():
-    lines = shown(view(TRACE).terminal(width=60, side=18))
+    lines = printed(view(TRACE).terminal(width=60, side=18), 60).splitlines()
     # Three tiles of 18 x 10 pixels a row: a line of words, five of half blocks, one of gates; then the other two.
     assert lines[0].split() == ["a", "1.00", "red", "0.50"]
     assert lines[1] == "  ".join(["▀" * 18] * 3)
@@ -185,12 +173,12 @@ def test_half_blocks_carry_the_colours_of_two_pixels():
 
 
 def test_without_colours_the_weights_are_shades():
-    soft = shown(view(TRACE).terminal(width=60, colour=False))
+    soft = printed(view(TRACE).terminal(width=60, colour=False), 60).splitlines()
     assert soft[1][:10] == "█" * 10
     assert soft[2][14:24] == "      ██  "
     assert soft[1][28:38] == "██        "
     assert soft[3][28:38] == "        ░░"
-    hard = shown(view(HARD).terminal(width=60, colour=False))
+    hard = printed(view(HARD).terminal(width=60, colour=False), 60).splitlines()
     assert hard[1][:10] == "[]" + "█" * 8
     assert hard[2][14:24] == "      []  "
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from rich.console import Console
+from helpers.printing import printed
 
 import regard
 from regard.errors import OptionError
 from regard.trace import Axis, Map, Series, Trace
-from regard.viewing.reading import MAX_WORDS, ReadingView, reading_lines
+from regard.viewing.reading import MAX_WORDS, reading_lines
 from regard.viewing.view import View
 
 WORDS = ("the", "animal", "[b]slept[/b]", "well")
@@ -20,19 +20,12 @@ def trace(weights=WEIGHTS, words=WORDS, surprisals=(1.5, 10.25, 3.0, 4.0)):
     return Trace("reading", (Axis("words", "words", words),), maps, series)
 
 
-def printed(result, colour=False):
-    console = Console(width=60, force_terminal=colour, color_system="truecolor" if colour else None, record=True)
-    with console.capture() as capture:
-        console.print(regard.view(result).terminal(width=60, colour=colour))
-    return capture.get()
-
-
-def test_the_kind_of_a_trace_decides():
-    assert isinstance(regard.view(trace()), ReadingView)
+def text_of(result, *, colour=False):
+    return printed(regard.view(result).terminal(width=60, colour=colour), 60, colour=colour)
 
 
 def test_a_line_for_each_word_shows_what_came_before():
-    lines = [line.rstrip() for line in printed(trace()).splitlines()]
+    lines = [line.rstrip() for line in text_of(trace()).splitlines()]
     assert lines == [
         " 1.5 [the]",
         "10.2 the(100) [animal]",
@@ -42,7 +35,7 @@ def test_a_line_for_each_word_shows_what_came_before():
 
 
 def test_with_colour_the_current_word_is_red_and_strong_weights_are_dark():
-    text = printed(trace(), colour=True)
+    text = text_of(trace(), colour=True)
     assert "\x1b[1;38;2;197;27;30manimal\x1b[0m" in text
     assert "48;2;8;69;148mthe" in text
 
@@ -54,7 +47,7 @@ def test_later_words_are_shown_where_they_are_attended_to():
 
 
 def test_a_reader_without_attention_shows_its_surprisal():
-    text = printed(trace(weights=None))
+    text = text_of(trace(weights=None))
     assert text.splitlines()[1].rstrip() == "10.2 the [animal]"
     assert regard.view(trace(weights=None)).figure() is not None
 
@@ -74,7 +67,7 @@ def test_figures_are_saved_with_their_words(tmp_path):
 def test_attention_between_two_sentences_is_a_heat_map():
     axes = (Axis("premise", "words", ("a", "dog")), Axis("words", "words", WORDS))
     between = Trace("reading", axes, (Map("between", "words", "premise", np.full((4, 2), 0.5)),))
-    assert "50" in printed(between)
+    assert "50" in text_of(between)
     assert type(regard.view(between).figure()) is type(View(between).figure())
 
 

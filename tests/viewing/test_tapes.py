@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from rich.console import Console
+from helpers.printing import printed
 
 import regard
 from regard.errors import OptionError
 from regard.trace import Axis, Map, Series, Trace
 from regard.viewing.tape import TapeView
-from regard.viewing.view import view_class
 
 WRITE, READ = "where write head 1 is", "where read head 1 is"
 FULL = "how full each slot is (root mean square)"
@@ -45,16 +44,9 @@ def panels(trace: Trace) -> dict[str, object]:
     return {title: axes for title, axes in drawn.items() if title}  # without the scales of colours
 
 
-def printed(trace: Trace, **options) -> list[str]:
-    console = Console(width=options.get("width", 80), no_color=True)
-    with console.capture() as capture:
-        console.print(regard.view(trace).terminal(**options))
-    return [line.rstrip() for line in capture.get().splitlines()]
-
-
-def test_the_kind_tape_has_its_view():
-    assert view_class("tape") is TapeView
-    assert isinstance(regard.view(a_tape()), TapeView)
+def lines_of(trace: Trace, **options) -> list[str]:
+    text = printed(regard.view(trace).terminal(**options), options.get("width", 80))
+    return [line.rstrip() for line in text.splitlines()]
 
 
 def test_a_figure_has_every_panel_with_time_from_left_to_right():
@@ -108,8 +100,8 @@ def test_wrong_bits_are_crossed_out():
     assert crosses.get_xydata().tolist() == [[5, 2]]
     (crosses,) = panels(a_tape(wrong=False))["output"].lines
     assert crosses.get_xydata().size == 0
-    assert sum("✗" in line for line in printed(a_tape())) == 1
-    assert not any("✗" in line for line in printed(a_tape(wrong=False)))
+    assert sum("✗" in line for line in lines_of(a_tape())) == 1
+    assert not any("✗" in line for line in lines_of(a_tape(wrong=False)))
 
 
 def test_the_output_is_blank_where_it_does_not_count():
@@ -120,22 +112,17 @@ def test_the_output_is_blank_where_it_does_not_count():
 
 def test_attention_over_the_inputs_is_a_tape_too():
     assert list(panels(a_tape(memory=False))) == ["input", "output", "attention"]
-    assert "attention" in printed(a_tape(memory=False))
+    assert "attention" in lines_of(a_tape(memory=False))
 
 
 def test_the_terminal_has_every_panel_and_fits():
-    lines = printed(a_tape(), colour=False)
+    lines = lines_of(a_tape(), colour=False)
     assert [line for line in lines if line[:1].isalpha()] == ["input", "output", WRITE, READ, FULL, "memory at the end"]
     start = lines.index(WRITE) + 1
     assert lines[start : start + 5] == ["   3 █", "      █", "       █", "        █", "         █"]
-    long = printed(a_tape(steps=300, slots=400), width=60)
+    long = lines_of(a_tape(steps=300, slots=400), width=60)
     assert max(map(len, long)) <= 60
     assert "each character shows" in "".join(long)
-
-
-def test_a_file_is_written_by_its_suffix(tmp_path):
-    for name in ("tape.png", "tape.svg", "tape.pdf"):
-        assert regard.view(a_tape()).save(tmp_path / name, title="A tape").stat().st_size > 1000
 
 
 def test_what_holds_no_tape_is_explained():

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from helpers.printing import printed
 from matplotlib import ft2font
 from matplotlib.textpath import TextPath
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Group
 
 from regard import RegardError, Trace, viewing
 from regard.errors import OptionError
@@ -18,13 +19,6 @@ ENGLISH = ["I", "want", "(7)"]
 RNG = np.random.default_rng(20150519)
 TO_PERSIAN = Trace.from_weights(ENGLISH, PERSIAN, RNG.dirichlet(np.ones(3), size=5))
 FROM_PERSIAN = Trace.from_weights(PERSIAN, ENGLISH, RNG.dirichlet(np.ones(5), size=3))
-
-
-def shown(made, width: int = 80) -> list[str]:
-    console = Console(width=width)
-    with console.capture() as capture:
-        console.print(made)
-    return capture.get().splitlines()
 
 
 def test_the_direction_is_that_of_most_letters():
@@ -51,14 +45,14 @@ def test_shortened_words_fit():
 
 @pytest.mark.parametrize("trace", [TO_PERSIAN, FROM_PERSIAN], ids=["to Persian", "from Persian"])
 def test_columns_stay_straight_under_marks_without_width(trace):
-    rows = shown(viewing.matrix.terminal(trace))
+    rows = printed(viewing.matrix.terminal(trace)).splitlines()
     assert len({cell_len(row) for row in rows}) == 1
     for word in ("من", "می‌خواهم", "کتابخانهٔ"):
         assert any(isolated(word) in row for row in rows)
 
 
 def test_the_key_of_numbered_words_is_isolated_too():
-    text = "\n".join(shown(viewing.matrix.terminal(FROM_PERSIAN, width=32), 32))
+    text = printed(viewing.matrix.terminal(FROM_PERSIAN, width=32), 32)
     assert f"2:{isolated('می‌خواهم')}" in text
 
 
@@ -102,8 +96,8 @@ def test_a_long_word_is_cut_and_leaves_room_for_the_map():
     for label in (axes.get_xticklabels()[0], axes.get_yticklabels()[0]):
         assert len(label.get_text()) == 28
         assert label.get_text().endswith("…")
-    assert all(cell_len(row) <= 60 for row in shown(viewing.matrix.terminal(trace, width=60), 60))
-    assert all(cell_len(row) <= 60 for row in shown(viewing.lines.terminal(trace, width=60), 60))
+    for draw in (viewing.matrix.terminal, viewing.lines.terminal):
+        assert all(cell_len(row) <= 60 for row in printed(draw(trace, width=60), 60).splitlines())
 
 
 @pytest.mark.parametrize("trace", [Trace.from_weights([], ["a"], [[]]), Trace.from_weights(["a"], [], [])])
@@ -111,8 +105,8 @@ def test_a_trace_without_words_is_explained(trace):
     for draw in (viewing.matrix.figure, viewing.lines.figure):
         with pytest.raises(OptionError, match="nothing to draw: the trace has"):
             draw(trace)
-    assert shown(viewing.matrix.terminal(trace)) is not None
-    assert shown(viewing.lines.terminal(trace)) is not None
+    assert printed(viewing.matrix.terminal(trace)) is not None
+    assert printed(viewing.lines.terminal(trace)) is not None
 
 
 ESCAPE = ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\nb\tc", "\x9b2J", "\u202eevil", "\u2069out", "می‌خواهم"]
@@ -130,18 +124,15 @@ def test_no_word_sends_commands_to_the_terminal():
     image = Trace.from_image(None, ESCAPE, np.eye(7, 9))
     text = Trace.from_weights(ESCAPE, ESCAPE, np.eye(7), log_probs=[-1] * 7)
     wide = Trace.from_weights(ESCAPE * 9, ESCAPE, np.ones((7, 63)) / 63)
-    console = Console(width=90, color_system=None, force_terminal=False)
-    with console.capture() as capture:
-        for renderable in (
-            viewing.matrix.terminal(text, title=ESCAPE[0], width=90),
-            viewing.matrix.terminal(wide, width=90),
-            viewing.lines.terminal(text, title=ESCAPE[1], width=90),
-            view(image).terminal(width=90, colour=False),
-            view(text),
-            view(image),
-        ):
-            console.print(renderable)
-    shown = capture.get()
+    drawn = Group(
+        viewing.matrix.terminal(text, title=ESCAPE[0], width=90),
+        viewing.matrix.terminal(wide, width=90),
+        viewing.lines.terminal(text, title=ESCAPE[1], width=90),
+        view(image).terminal(width=90, colour=False),
+        view(text),
+        view(image),
+    )
+    shown = printed(drawn, 90)
     assert not set(shown) & (set(map(chr, range(0x20))) - {"\n"})
     assert not set(shown) & set(map(chr, range(0x7F, 0xA0)))
     assert "\u202e" not in shown

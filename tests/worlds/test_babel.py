@@ -250,11 +250,6 @@ def test_there_are_thousands_of_templates():
     assert len(set(drawn)) > 5000
 
 
-def test_the_same_seed_gives_the_same_pairs():
-    assert take("en", "fa", 50, seed=3) == take("en", "fa", 50, seed=3)
-    assert take("en", "fa", 50, seed=3) != take("en", "fa", 50, seed=4)
-
-
 @in_bulk
 def test_the_splits_share_no_meaning():
     splits: dict[str, set[str]] = {}
@@ -335,8 +330,3 @@ def test_links_that_cross_another_are_counted():
 def test_a_wrong_option_is_named_with_its_choices_at_once(options, complaint):
     with pytest.raises(OptionError, match=complaint):
         pairs(**({"source": "en", "target": "fr"} | options))
-
-
-def test_statistics_of_nothing_are_refused():
-    with pytest.raises(OptionError, match="count=0"):
-        statistics("en", "fr", count=0)

@@ -4,7 +4,6 @@ from itertools import islice
 
 import pytest
 
-from regard.errors import OptionError
 from regard.worlds.stories import NONE, NOUNS, PREDICATES, Noun, is_noun, plural_of, statistics, stories
 
 FORMS = {
@@ -58,29 +57,8 @@ def test_tags_name_the_antecedent_once_where_the_direction_allows(sample):
 
 def test_the_example_of_the_lecture_is_of_this_world():
     known = {word for story in islice(stories(), 1500) for word in story.words}
-    assert {
-        "the",
-        "animal",
-        "did",
-        "n't",
-        "cross",
-        "street",
-        "because",
-        "it",
-        "was",
-        "too",
-        "tired",
-        ".",
-    } <= known
-    assert "wide" in known
-
-
-def test_the_same_seed_gives_the_same_stories_and_splits_are_disjoint(sample):
-    assert list(islice(stories(seed=5), 20)) == sample[:20]
-    assert list(islice(stories(seed=6), 20)) != sample[:20]
-    texts = {split: {story.text for story in islice(stories(split=split), 150)} for split in ("train", "valid", "test")}
-    assert not texts["train"] & texts["test"]
-    assert not texts["valid"] & texts["test"]
+    example = "the animal did n't cross the street because it was too tired . wide"
+    assert known.issuperset(example.split())
 
 
 def test_simple_rules_fail():
@@ -91,10 +69,3 @@ def test_simple_rules_fail():
     assert numbers.mean_distance > 5
     assert numbers.test_overlap == 0
     assert {row.name for row in numbers.rows()} >= {"known_later", "nearest_noun"}
-
-
-def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(OptionError, match="stories has no split 'dev'; choose from train, valid, test"):
-        stories(split="dev")
-    with pytest.raises(OptionError, match="at least one sentence"):
-        statistics(count=0)

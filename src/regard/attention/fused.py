@@ -16,7 +16,7 @@ from regard.attention.mask import causal as causal_mask
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import Product, Score, TanhSum
 from regard.errors import KernelError
-from regard.kernels.additive import prefers_gpu_kernels
+from regard.kernels.additive import additive_attention, prefers_gpu_kernels
 from regard.kernels.dot_product import dot_product_attention
 from regard.kernels.numerics import has_gpu_kernels
 
@@ -84,8 +84,6 @@ def _dot_product(call: Call) -> Attended:
 
 def _additive_on_gpu(call: Call) -> Attended:
     """By regard's kernels for additive scores, on a GPU."""
-    from regard.kernels.additive_gpu import additive_attention
-
     query, keys, values, mask = _with_one_lead_axis(call)
     context = additive_attention(query, keys, values, _direction(call.score), mask)
     return Attended(context.view(*call.query.shape[:-1], values.shape[-1]))
@@ -106,25 +104,18 @@ def _fits_windows(call: Call) -> bool:
 
 def _local_on_gpu(call: Call) -> Attended:
     """By regard's kernel for local-m and local-p, on a GPU."""
-    from regard.kernels.local import local_attention
+    from regard.kernels.local import Window, local_attention
 
     align, state = call.align, call.first_state()
     assert isinstance(align, Local)  # noqa: S101 - `fused` chose it
     lead, num_queries = call.query.shape[:-2], call.query.shape[-2]
     centre = align.centre(call.query, call.keys.shape[-2], call.visible(), state)
     query, keys, values, mask = _with_one_lead_axis(call)
+    centres = centre.reshape(lead.numel(), num_queries)
     is_product = call.score.form == "product"
-    context = local_attention(
-        query,
-        keys,
-        values,
-        centre.reshape(lead.numel(), num_queries),
-        mask,
-        window=align.window,
-        sigma=align.sigma,
-        direction=None if is_product else _direction(call.score),
-        scale=_scale(call.score, keys) if is_product else 1.0,
-    )
+    window = Window(align.window, align.sigma, _scale(call.score, keys) if is_product else 1.0, mask)
+    direction = None if is_product else _direction(call.score)
+    context = local_attention(query, keys, values, centres, direction, window)
     context = context.view(*lead, num_queries, values.shape[-1])
     return Attended(context, state=align.next_state(num_queries, state), extras={"centre": centre})
 

@@ -21,7 +21,7 @@ from regard.errors import OptionError
 from regard.kernels.additive import MAX_FEATURES_FOR_FORMULA, additive_logits
 from regard.kernels.hoisted import Hoisted
 from regard.kernels.numerics import widen
-from regard.kernels.pairwise import pairwise_logits, pairwise_logits_reference
+from regard.kernels.pairs import pairwise_logits, pairwise_logits_reference
 
 __all__ = [
     "MLP",

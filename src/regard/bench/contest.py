@@ -112,6 +112,17 @@ def timing_table(timings: Sequence[Timing], title: str, *, unit: str = "items") 
     return Group(*lines)
 
 
+def report(
+    contests: Sequence[Contest], title: str, *, repeats: int, unit: str = "items", path: Path | None = None
+) -> None:
+    """Time all contests and print the table; with a path, also write the numbers to this file, as JSON."""
+    timings = run_contests(contests, repeats=repeats)
+    Console(highlight=False).print(timing_table(timings, title, unit=unit))
+    if path is not None:
+        save_timings(timings, path)
+        Console(soft_wrap=True, highlight=False, markup=False).print(f"Wrote {path}")
+
+
 def format_seconds(seconds: float, like: float | None = None) -> str:
     """A time to three significant digits in µs, ms or s, such as "1,440 ms"; `like` is a time whose unit is used."""
     scale = seconds if like is None else like

@@ -92,7 +92,8 @@ def evaluate(
 def _plot(reports: "list", plot: Path) -> None:  # type: ignore[type-arg]
     from regard.viewing import length_curve, save
 
-    curves = {report.model: report.by_length for report in reports if report.by_length}
+    curves = {report.model: getattr(report, "by_length", ()) for report in reports}
+    curves = {name: curve for name, curve in curves.items() if curve}
     if not curves:
         raise OptionError("--plot draws a score by input length, which is not measured here.")
     print_error(f"Wrote {save(length_curve(curves), plot)}")

@@ -86,7 +86,9 @@ def train(
         print_line(f"Interrupted. The best model so far is in {trained.folder}. To continue: {again}")
         sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
-    print_line(f"Wrote {trained.folder}{measured}. Try it: {found.declaration.example.format(model=trained.folder)}")
+    trusted = " --trust" if trained.model.custom_parts else ""
+    example = found.declaration.example.format(model=trained.folder) + trusted
+    print_line(f"Wrote {trained.folder}{measured}. Try it: {example}")
 
 
 def _launch(count: int, folder: "RunFolder") -> int:

@@ -1,6 +1,8 @@
 """Folders of memory-mapped arrays, which open instantly and are shared between processes."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,24 +32,38 @@ class ArrayFolder:
         raise TypeError(f"{cls.__name__} does not define open(folder, verify=...).")
 
     @classmethod
-    def read_meta(cls, folder: Path) -> dict[str, Any]:
-        """What meta.json says, without the version, which must be that of this class."""
-        if not (folder / META).is_file():
-            raise DataError(f"There is no complete {cls.kind} in {folder}: it has no meta.json. Build it again.")
+    def is_complete(cls, folder: Path) -> bool:
+        """Whether there is a description, so that the arrays were all written."""
+        return (folder / META).is_file()
+
+    @classmethod
+    @contextmanager
+    def reading_meta(cls, folder: Path) -> Iterator[dict[str, Any]]:
+        """Give what meta.json says, without the version, to a block that fails where it describes something else."""
+        if not cls.is_complete(folder):
+            raise DataError(f"There is no complete {cls.kind} in {folder}: it has no {META}. Build it again.")
         meta, (field, version) = read_json(folder / META), cls.format
-        if not isinstance(meta, dict) or field not in meta:
-            raise DataError(f"{folder / META} does not describe a {cls.kind}: it has no {field!r}.")
-        if (found := meta.pop(field)) != version:
+        try:
+            if (found := meta.pop(field)) == version:
+                yield meta
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{folder / META} does not describe a {cls.kind}: {error!r}. Build it again.") from error
+        if found != version:
             raise DataError(
                 f"{folder} has {cls.kind} format {found!r:.50}; this version reads format {version}. Build it again."
             )
-        return meta
 
     @classmethod
     def write_meta(cls, folder: Path, meta: dict[str, Any], *, indent: int | None = None) -> None:
         """Write meta.json: the folder is complete."""
         field, version = cls.format
         write_json(folder / META, {field: version, **meta}, indent=indent)
+
+    @classmethod
+    def begin(cls, folder: Path) -> None:
+        """Make the folder, and let nothing open it before its new description is written."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / META).unlink(missing_ok=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _open_again, (type(self), self.folder)
@@ -58,16 +74,16 @@ def _open_again(kind: type[ArrayFolder], folder: Path) -> ArrayFolder:
     return kind.open(folder, verify=False)
 
 
-def size_complaint(path: Path, stated: int) -> str:
-    """What is wrong with the size of a file, or ""."""
-    size = path.stat().st_size if path.is_file() else 0
-    return "" if size == stated else f"{path} has {size} bytes, but meta.json states {stated}"
+def damaged(path: Path, reason: str) -> DataError:
+    """The error for a file of a folder that is not what was written."""
+    return DataError(f"{path} is damaged: it {reason}. Build it again.")
 
 
 def map_array(path: Path, dtype: Any, shape: tuple[int, ...], mode: Any = "r") -> "np.memmap[Any, Any]":
     """Map the array in a file, which must have the stated size."""
-    if complaint := size_complaint(path, int(np.prod(shape)) * np.dtype(dtype).itemsize):
-        raise DataError(f"{complaint}: it is damaged. Build it again.")
+    size = path.stat().st_size if path.is_file() else 0
+    if size != (stated := int(np.prod(shape)) * np.dtype(dtype).itemsize):
+        raise damaged(path, f"has {size} bytes, but {META} states {stated}")
     return np.memmap(path, dtype=dtype, mode=mode, shape=shape)
 
 
@@ -76,7 +92,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read: {error}. Build it again.") from error
+        raise damaged(path, f"cannot be read ({error})") from error
 
 
 def write_json(path: Path, content: Any, *, indent: int | None = None) -> None:

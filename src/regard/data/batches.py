@@ -4,8 +4,9 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields, replace
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +16,41 @@ from torch.utils.data import DataLoader, Sampler
 
 from regard.data.tokenizer import PAD
 from regard.errors import DataError, OptionError, ShapeError
+
+AnyMovable = TypeVar("AnyMovable", bound="Movable")
+ON_CPU = {"device": "cpu"}
+"""The metadata of a field of a Movable that stays on the CPU, such as lengths.
+
+Reading them from a GPU would wait for all pending work.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Movable:
+    """A dataclass of tensors that move together: a batch, or a data set in memory.
+
+    Its fields may also be tuples of tensors, other Movables, or anything else, which is kept.
+    """
+
+    def to(self: AnyMovable, device: torch.device | str, *, non_blocking: bool = True) -> AnyMovable:
+        """Move all tensors to a device; `non_blocking` has an effect only on the way to a GPU."""
+        non_blocking = non_blocking and torch.device(device).type == "cuda"
+        return self._with_each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self: AnyMovable) -> AnyMovable:
+        """Copy all tensors to page-locked memory, from where they can be moved to a GPU while it computes."""
+        return self._with_each(Tensor.pin_memory)
+
+    def _with_each(self: AnyMovable, change: Callable[[Tensor], Tensor]) -> AnyMovable:
+        def changed(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return change(value)
+            if isinstance(value, Movable):
+                return value._with_each(change)
+            return tuple(map(changed, value)) if isinstance(value, tuple) else value
+
+        moved = [each.name for each in fields(self) if each.metadata != ON_CPU]
+        return replace(self, **{name: changed(getattr(self, name)) for name in moved})
 
 
 class CostBatches(Sampler[list[Any]]):
@@ -67,8 +103,8 @@ class CostBatches(Sampler[list[Any]]):
         """From now on, give only part `rank` of `num_ranks` of every batch: examples rank, rank + num_ranks, ...
 
         The order of the batches and their number stay the same, so that a training can be resumed by another number of
-        processes. A batch with fewer examples than ranks has no part for some; these are given its first example, which
-        only `stands_in`, so that all ranks have the same number of batches.
+        processes. A batch with fewer examples than ranks has no part for some; these are given its first example as
+        a filler (see `is_filler`), so that all ranks have the same number of batches.
         """
         _check_rank(rank, num_ranks)
         self._part = slice(rank, None, num_ranks)
@@ -86,8 +122,8 @@ class CostBatches(Sampler[list[Any]]):
             self._bounds = _share(self._bounds, num_ranks)
             self._deal = slice(rank, None, num_ranks)
 
-    def stands_in(self, number: int) -> bool:
-        """Whether a batch of the current pass has no example for this rank, so that it gives that of another rank."""
+    def is_filler(self, number: int) -> bool:
+        """Whether a batch of the current pass has no example of this rank, and gives one of another rank instead."""
         return number in self._empty
 
     def set_epoch(self, epoch: int) -> None:
@@ -190,9 +226,9 @@ class BatchLoader(DataLoader[Any]):
             self._batches.deal(rank, num_ranks)
 
     @property
-    def stands_in(self) -> bool:
-        """Whether the batch that was handed out last is that of another process, and is not to be learned from."""
-        return self._batches.stands_in(self._done - 1)
+    def is_filler(self) -> bool:
+        """Whether the batch that was handed out last belongs to another process, and must not be learned from."""
+        return self._batches.is_filler(self._done - 1)
 
     # DataLoader promises its own type of iterator, which no caller needs.
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]

@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from regard.data.batches import BatchLoader, CostBatches, pad
+from regard.data.batches import BatchLoader, CostBatches, Movable, pad
 from regard.data.tokenizer import END, START, Tokenizer
 from regard.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
-class ImageTensors:
+class ImageTensors(Movable):
     """Pixels or features of many images in one tensor, which is memory-mapped, in memory or on a GPU.
 
     Pixels are uint8 (n, 3, h, w). Features are float16 (n, cells, features), or int8 with a quantization step for each
@@ -30,10 +30,6 @@ class ImageTensors:
     def __len__(self) -> int:
         return len(self.values)
 
-    def to(self, device: torch.device | str) -> "ImageTensors":
-        """Move all images to a device."""
-        return ImageTensors(self.values.to(device), None if self.steps is None else self.steps.to(device))
-
     def take(self, indices: Int[Tensor, "b"]) -> Shaped[Tensor, "b ..."]:
         """Gather the images at these indices, on the device where they are."""
         rows = self.values[indices.to(self.values.device, non_blocking=True)]
@@ -45,7 +41,7 @@ Right = Bool[np.ndarray, "_ cells"]
 
 
 @dataclass(frozen=True, eq=False)
-class CaptionBatch:
+class CaptionBatch(Movable):
     """Images with one caption each: START words END, followed by PAD."""
 
     images: Shaped[Tensor, "b ..."]
@@ -59,11 +55,6 @@ class CaptionBatch:
 
     def __len__(self) -> int:
         return len(self.target)
-
-    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "CaptionBatch":
-        """Move the batch to a device."""
-        parts = (self.images, self.target, self.indices, self.right)
-        return CaptionBatch(*(None if part is None else part.to(device, non_blocking=non_blocking) for part in parts))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

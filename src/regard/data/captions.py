@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain
@@ -29,6 +29,8 @@ _COLUMNS = {
     "caption": ("caption", "comment", "text", "raw", "sentence", "description"),
     "split": ("split", "set", "subset"),
 }
+# Of tables without a header, by their number of columns.
+_PLAIN = {2: {"image": 0, "caption": 1}, 4: {"image": 0, "split": 1, "caption": 3}}
 _FLICKR = re.compile(r"(.+)#\d+\t(.*)")
 # A file in which more lines than this cannot be read is refused.
 _MAX_BAD_FRACTION = 0.01
@@ -183,20 +185,17 @@ def _lines(path: Path) -> Iterator[_Row | str]:
         return iter(())
     whole = chain([first], lines)
     if _FLICKR.fullmatch(first):
-        return _flickr(whole)
+        matches = ((_FLICKR.fullmatch(line), line) for line in whole)
+        return _table((list(match.groups()) if match else [line] for match, line in matches), _PLAIN[2], 1)
     if (header := _header(first)) is not None:
-        return _table(path, lines, *header)
+        separator, columns = header
+        # Fields are quoted in tables with commas; in the others a quotation mark is an ordinary character.
+        rows = _csv(path, lines, separator) if separator in ",;" else (line.split(separator) for line in lines)
+        return _table(rows, columns, 2, separator=separator)
     if "\t" in first:
-        return _plain_table(whole, len(first.split("\t")))
+        width = 4 if first.count("\t") == 3 else 2
+        return _table((line.split("\t") for line in whole), _PLAIN[width], 1, width)
     raise DataError(f"{path} does not hold captions in a known format; it starts with {first[:80]!r}.")
-
-
-def _flickr(lines: Iterable[str]) -> Iterator[_Row | str]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        match = _FLICKR.fullmatch(line)
-        yield _row(match[1], match[2], "", f"line {number}") if match else f"line {number}: {line[:60]!r}"
 
 
 def _header(line: str) -> tuple[str, dict[str, int]] | None:
@@ -213,22 +212,6 @@ def _header(line: str) -> tuple[str, dict[str, int]] | None:
     return None
 
 
-def _table(path: Path, lines: Iterable[str], separator: str, columns: dict[str, int]) -> Iterator[_Row | str]:
-    # Fields are quoted in tables with commas; in the others a quotation mark is an ordinary character.
-    if separator in ",;":
-        rows: Iterable[list[str]] = _csv(path, lines, separator)
-    else:
-        rows = (line.split(separator) for line in lines)
-    for number, cells in enumerate(rows, 2):
-        if not any(map(str.strip, cells)):
-            continue
-        if len(cells) <= max(columns.values()):
-            yield f"line {number}: {counted(len(cells), 'column')}: {separator.join(cells)[:60]!r}"
-        else:
-            split = cells[columns["split"]] if "split" in columns else ""
-            yield _row(cells[columns["image"]], cells[columns["caption"]], split, f"line {number}")
-
-
 def _csv(path: Path, lines: Iterable[str], separator: str) -> Iterator[list[str]]:
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator)
     try:
@@ -239,19 +222,23 @@ def _csv(path: Path, lines: Iterable[str], separator: str) -> Iterator[list[str]
         ) from error
 
 
-def _plain_table(lines: Iterable[str], width: int) -> Iterator[_Row | str]:
-    pick: dict[int, Callable[[Sequence[str]], tuple[str, str, str]]] = {
-        2: lambda cells: (cells[0], cells[1], ""),
-        4: lambda cells: (cells[0], cells[3], cells[1]),
-    }
-    for number, line in enumerate(lines, 1):
-        cells = line.split("\t")
-        if not line.strip():
+def _table(
+    rows: Iterable[list[str]],
+    columns: Mapping[str, int],
+    first: int,
+    width: int | None = None,
+    *,
+    separator: str = "\t",
+) -> Iterator[_Row | str]:
+    """Pick the columns of each row; the `first` row is on this line. A row of another `width` is a bad one."""
+    for number, cells in enumerate(rows, first):
+        if not any(map(str.strip, cells)):
             continue
-        if width not in pick or len(cells) != width:
-            yield f"line {number}: {counted(len(cells), 'column')}: {line[:60]!r}"
+        if len(cells) <= max(columns.values()) or width not in (None, len(cells)):
+            yield f"line {number}: {counted(len(cells), 'column')}: {separator.join(cells)[:60]!r}"
         else:
-            yield _row(*pick[width](cells), f"line {number}")
+            split = cells[columns["split"]] if "split" in columns else ""
+            yield _row(cells[columns["image"]], cells[columns["caption"]], split, f"line {number}")
 
 
 def _row(image: Any, caption: Any, split: Any, where: str) -> _Row | str:

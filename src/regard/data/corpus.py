@@ -1,4 +1,4 @@
-"""Parallel corpora as ids in memory-mapped files; an interrupted build goes on where it stopped."""
+"""Parallel corpora as ids in memory-mapped files; an interrupted build is resumed where it stopped."""
 
 import json
 import operator
@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int, UInt
 
 from regard.data.alignments import LinkArray
-from regard.data.array_folder import ArrayFolder, map_array, read_json
+from regard.data.array_folder import ArrayFolder, damaged, map_array, read_json
 from regard.data.progress import progress_bar
 from regard.data.tokenizer import Tokenizer, split_words
 from regard.errors import DataError, OptionError
@@ -28,7 +28,7 @@ CHUNK = 4096
 LINK = np.dtype(("<u2", (2,)))
 """The type of a link: a source word and a target word."""
 SAVE_SECONDS = 30.0
-"""Time between two states that a killed build can go on from."""
+"""Time between two saved states, from which a killed build is resumed."""
 Ids = UInt[np.ndarray, "_"]
 
 
@@ -96,7 +96,7 @@ class Corpus(ArrayFolder):
 
         No sentence is truncated: a pair with an empty side, or a side of more than `max_length` ids, is left out and
         counted in `report`. An interrupted build leaves nothing that opens as a corpus, and with a fingerprint the next
-        one goes on where it stopped; a damaged corpus is built again. Where another process is building the same
+        one resumes it; a damaged corpus is built again. Where another process is building the same
         corpus, wait for it.
         """
         if max_length < 1:
@@ -127,8 +127,7 @@ class Corpus(ArrayFolder):
             shutil.rmtree(draft.folder)
             max_length = settings["max_length"]
             raise DataError(f"No pair is left for {folder}: {state.report} (max_length is {max_length}).")
-        # Until the new meta.json is there, nothing opens.
-        (folder / "meta.json").unlink(missing_ok=True)
+        cls.begin(folder)
         sums = {}
         for name in _files(linked=settings["linked"]):
             (draft.folder / name).replace(folder / name)
@@ -151,12 +150,9 @@ class Corpus(ArrayFolder):
         With `verify`, also check that its files are those that were written.
         """
         folder = Path(folder)
-        meta = cls.read_meta(folder)
-        try:
+        with cls.reading_meta(folder) as meta:
             sides = [_Side(**meta["sides"][side]) for side in SIDES]
             report = Report(**meta["report"])
-        except (KeyError, TypeError) as error:
-            raise DataError(f"{folder / 'meta.json'} does not describe a corpus: {error!r}.") from error
         for side, described, tokenizer in zip(SIDES, sides, tokenizers, strict=False):
             if described.vocabulary_hash != tokenizer.vocabulary_hash:
                 raise DataError(
@@ -167,21 +163,20 @@ class Corpus(ArrayFolder):
         for side, described in zip(SIDES, sides, strict=True):
             ids.append(map_array(folder / f"{side}.ids", described.dtype, (described.ids,)))
             offsets.append(map_array(folder / f"{side}.offsets", "<i8", (report.kept + 1,)))
-            _check_offsets(folder / f"{side}.offsets", offsets[-1], described.ids)
+            if offsets[-1][0] != 0 or offsets[-1][-1] != described.ids or (np.diff(offsets[-1]) < 1).any():
+                raise damaged(folder / f"{side}.offsets", f"does not divide {described.ids} ids into sentences")
         if meta.get("linked"):
             ids.append(map_array(folder / "links.ids", "<u2", (meta["links"], 2)))
             offsets.append(map_array(folder / "links.offsets", "<i8", (report.kept + 1,)))
         for name in _files(linked=bool(meta.get("linked"))) if verify else ():
             if checksum(folder / name) != meta.get("sha256", {}).get(name):
-                raise DataError(
-                    f"{folder / name} is damaged: it has another SHA-256 than meta.json states. Build the corpus again."
-                )
+                raise damaged(folder / name, "has another SHA-256 than meta.json states")
         return cls(ids, offsets, report, folder)
 
     @classmethod
     def _reuse(cls, folder: Path, tokenizers: Sequence[Tokenizer], settings: Mapping[str, Any]) -> "Corpus | None":
         """Open the corpus in a folder if it is complete and was built with these settings."""
-        if not (folder / "meta.json").is_file():
+        if not cls.is_complete(folder):
             return None
         try:
             corpus = cls.open(folder, *tokenizers)
@@ -236,19 +231,12 @@ class _Side:
     vocabulary_hash: str
 
 
-def _check_offsets(path: Path, offsets: Int[np.ndarray, "_"], num_ids: int) -> None:
-    if offsets[0] != 0 or offsets[-1] != num_ids or (np.diff(offsets) < 1).any():
-        raise DataError(f"{path} is damaged: it does not divide {num_ids} ids into sentences. Build the corpus again.")
-
-
 @dataclass(frozen=True)
-class State:
-    """How far a build has come: enough to go on after it was killed."""
+class Progress:
+    """How far a build has come, saved so that it can be resumed."""
 
-    read: int = 0
-    """Pairs that were read."""
-    report: Report = Report(0, 0, 0, 0)
-    totals: tuple[int, ...] = ()
+    report: Report
+    totals: tuple[int, ...]
     """Items in each array: source ids, target ids, and links if there are any."""
 
 
@@ -287,8 +275,7 @@ class Rows:
 class CorpusDraft:
     """A corpus that is being written, in a folder of its own until it is complete.
 
-    `identity` says what is written; the draft of an interrupted build with the same identity is continued. Without one,
-    the build begins anew.
+    The draft of an interrupted build with the same `identity` is resumed; without an identity, the build starts again.
     """
 
     def __init__(
@@ -297,9 +284,9 @@ class CorpusDraft:
         self.folder, self._tokenizers, self._settings, self._identity = folder, tokenizers, settings, identity
         self.names = (*SIDES, "links") if settings["linked"] else SIDES
         self.dtypes = [id_dtype(tokenizer) for tokenizer in tokenizers] + [LINK] * (len(self.names) - 2)
-        self.state = State(totals=(0,) * len(self.names))
+        self.state = Progress(Report(0, 0, 0, 0), (0,) * len(self.names))
 
-    def write(self, pairs: Iterable[Any], *, progress: bool) -> State:
+    def write(self, pairs: Iterable[Any], *, progress: bool) -> Progress:
         """Encode the pairs; those that an earlier build has written are skipped."""
         self._continue()
         with ExitStack() as stack:
@@ -310,7 +297,7 @@ class CorpusDraft:
             try:
                 self._encode(pairs, parts, progress)
             except Exception:
-                # The data or the tokenizer is wrong: nobody will go on with this.
+                # The data or the tokenizer is wrong: nothing here can be resumed.
                 shutil.rmtree(self.folder)
                 raise
             except BaseException:
@@ -325,11 +312,10 @@ class CorpusDraft:
         try:
             stored = json.loads(path.read_text(encoding="utf-8")) if self._identity is not None else {}
             if stored.get("identity") == json.loads(json.dumps(self._identity)):
-                state = stored["state"]
-                self.state = State(state["read"], Report(**state["report"]), tuple(state["totals"]))
+                self.state = Progress(Report(**stored["state"]["report"]), tuple(stored["state"]["totals"]))
                 return
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            pass  # there is no draft, or one that cannot be read: the build begins anew
+            pass  # there is no draft, or one that cannot be read: the build starts again
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
 
@@ -340,12 +326,13 @@ class CorpusDraft:
 
     def _encode(self, pairs: Iterable[Any], parts: Sequence[Rows], progress: bool) -> None:
         total = len(pairs) if isinstance(pairs, Sized) else None
-        remaining, saved = islice(pairs, self.state.read, None), time.monotonic()
-        with progress_bar("encoding", total, "pairs", completed=self.state.read, enabled=progress) as advance:
+        done, saved = self.state.report.read, time.monotonic()
+        remaining = islice(pairs, done, None)
+        with progress_bar("encoding", total, "pairs", completed=done, enabled=progress) as advance:
             while chunk := list(islice(remaining, CHUNK)):
                 report = self._write_chunk(chunk, parts)
                 # Only now: what is half-written when the build is interrupted is cut when it goes on.
-                self.state = State(self.state.read + len(chunk), report, tuple(part.total for part in parts))
+                self.state = Progress(report, tuple(part.total for part in parts))
                 if time.monotonic() - saved > SAVE_SECONDS:
                     self._save(parts)
                     saved = time.monotonic()

@@ -35,7 +35,7 @@ class Document:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no word in it."""
+        """Whether the document has no words."""
         return not (self.text.strip() or any(sentence.strip() for sentence in self.sentences))
 
     @property
@@ -139,7 +139,7 @@ def _from_json(row: Mapping[str, Any], text_column: str, label_column: str) -> D
 
 
 def _spans(spans: Any) -> tuple[tuple[int, int], ...] | None:
-    """Pairs of numbers, or None where these are none."""
+    """Pairs of integers, or None if these are not."""
     try:
         return tuple((int(start), int(end)) for start, end in spans)
     except (TypeError, ValueError, OverflowError):

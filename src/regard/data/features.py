@@ -1,5 +1,6 @@
 """Image features, computed once by an encoder and stored on disk in a memory-mapped array."""
 
+import math
 import os
 import warnings
 import zlib
@@ -12,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float16, UInt8, UInt32
+from jaxtyping import Float, Float16, UInt8
 from PIL import Image
 
-from regard.data.array_folder import ArrayFolder, map_array, read_json, size_complaint, write_json
+from regard.data.array_folder import ArrayFolder, damaged, map_array, read_json, write_json
 from regard.data.captioned_images import ImageTensors
 from regard.data.images import ImageReport, Images, Square
 from regard.data.progress import progress_bar
+from regard.data.text import reading
 from regard.errors import DataError, NonFiniteError, OptionError, RegardWarning, ShapeError, counted
 from regard.files import building
 
@@ -27,7 +29,7 @@ SUMS = "sums.u4"
 PENDING, DONE, FAILED = range(3)
 _DTYPES = {"float16": "<f2", "int8": "i1"}
 _SUFFIXES = {"float16": "f16", "int8": "i8"}
-# How far the features of the probe image may differ from those of the first run: devices round differently.
+# Relative tolerance for the features of the probe image: devices round differently.
 _TOLERANCE = 0.02
 
 Pixels = UInt8[np.ndarray, "b h w 3"]
@@ -49,24 +51,63 @@ class StorePlan:
     """Of the quantization steps, where there are any."""
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Images, cells and features."""
-        return self.count, self.cells, self.features
-
-    @property
     def file(self) -> str:
         """Name of the file with the features."""
         return f"features.{_SUFFIXES[self.kind]}"
 
     @property
-    def dtype(self) -> "np.dtype[Any]":
-        """Data type of the stored features."""
-        return np.dtype(_DTYPES[self.kind])
+    def arrays(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """The type and shape of each array, by the name of its file."""
+        features = _DTYPES[self.kind], (self.count, self.cells, self.features)
+        return {self.file: features, "state.u8": ("u1", (self.count,)), SUMS: ("<u4", (self.count,))}
 
-    @property
-    def size(self) -> int:
-        """Number of bytes of all features."""
-        return self.count * self.cells * self.features * self.dtype.itemsize
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The arrays of a store, memory-mapped: a row for each image."""
+
+    names: list[str]
+    features: "np.memmap[Any, Any]"
+    state: "np.memmap[Any, np.dtype[np.uint8]]"
+    """PENDING, DONE or FAILED."""
+    sums: "np.memmap[Any, np.dtype[np.uint32]]"
+    """The CRC-32 of the features."""
+    steps: Float[np.ndarray, "features"] | None
+    """The quantization step of each feature, where features are quantized."""
+
+    @classmethod
+    def open(cls, folder: Path, plan: StorePlan, mode: str) -> "_Rows":
+        """Map the arrays of a store, which must be as its plan describes them."""
+        features, state, sums = (map_array(folder / name, *array, mode) for name, array in plan.arrays.items())
+        names = read_json(folder / "names.json")
+        if not isinstance(names, list) or hash_names(list(map(str, names))) != plan.names_hash:
+            raise damaged(folder / "names.json", "has changed since the store was built")
+        steps = None
+        if plan.kind == "int8":
+            with reading(folder / "steps.npy", advice="Build it again."):
+                steps = np.asarray(np.load(folder / "steps.npy", allow_pickle=False), dtype=np.float32)
+            if hash_steps(steps) != plan.steps_hash:
+                raise damaged(folder / "steps.npy", "has changed since the store was built")
+        return cls(names, features, state, sums, steps)
+
+    def damaged(self) -> list[int]:
+        """The rows that are done, but whose features are not those that were written."""
+        done = np.flatnonzero(self.state == DONE)
+        return [int(row) for row in done if zlib.crc32(self.features[row].data) != self.sums[row]]
+
+    def write(self, good: Sequence[int], encoded: Float16[np.ndarray, "..."], failed: Sequence[int]) -> None:
+        """Store the features of some rows, and that others have none.
+
+        A row is marked as done only when it is on disk, so that a kill never leaves a marked but empty row.
+        """
+        if good:
+            steps = self.steps
+            self.features[good] = encoded if steps is None else np.clip(np.rint(encoded / steps), -127, 127)
+        self.features.flush()
+        self.sums[good] = [zlib.crc32(self.features[row].data) for row in good]
+        self.sums.flush()
+        self.state[good], self.state[failed] = DONE, FAILED
+        self.state.flush()
 
 
 class FeatureStore(ArrayFolder):
@@ -79,15 +120,12 @@ class FeatureStore(ArrayFolder):
 
     kind, format = "feature store", ("regard_features", 2)
 
-    def __init__(self, folder: Path, plan: StorePlan, names: Sequence[str], state: UInt8[np.ndarray, "n"]) -> None:
-        self.folder = folder
-        self.encoder = plan.encoder
+    def __init__(self, folder: Path, encoder: str, rows: _Rows) -> None:
+        self.folder, self.encoder = folder, encoder
         self.failed: dict[str, str] = read_json(folder / "failed.json")
         """Names of the images without features, and why they have none."""
-        self._rows = {name: row for row, name in enumerate(names) if state[row] == DONE}
-        # Copy-on-write, though nothing writes: torch does not accept read-only arrays.
-        self._features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="c", shape=plan.shape)
-        self._steps = read_steps(folder) if plan.kind == "int8" else None
+        self._rows = {name: row for row, name in enumerate(rows.names) if rows.state[row] == DONE}
+        self._features, self._steps = rows.features, rows.steps
 
     @classmethod
     def build(
@@ -140,22 +178,17 @@ class FeatureStore(ArrayFolder):
         """Open the store in a folder; it must be complete, and with `verify` its features those that were written."""
         folder = Path(folder)
         plan = read_plan(folder)
-        if reason := torn(folder, plan):
-            raise DataError(f"{reason}. Build the store again.")
-        state = map_state(folder, plan, "r")
-        if missing := int((state == PENDING).sum()):
+        # Copy-on-write, though nothing writes: torch does not accept read-only arrays.
+        rows = _Rows.open(folder, plan, "c")
+        if missing := int((rows.state == PENDING).sum()):
             raise DataError(
                 f"{folder} has the features of {plan.count - missing} of {plan.count} images. Build it again: it "
                 "continues where it stopped."
             )
-        names = read_json(folder / "names.json")
-        store = cls(folder, plan, names, state)
-        if verify and (damaged := damaged_rows(store._features, state, map_sums(folder, plan, "r"))):
-            raise DataError(
-                f"{folder / plan.file} is damaged: the features of {counted(len(damaged), 'image')}, such as "
-                f"{names[damaged[0]]}, are not those that were written. Build the store again: it encodes these images."
-            )
-        return store
+        if verify and (wrong := rows.damaged()):
+            some = f"{counted(len(wrong), 'image')}, such as {rows.names[wrong[0]]}"
+            raise damaged(folder / plan.file, f"has features of {some}, that are not those that were written")
+        return cls(folder, plan.encoder, rows)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -233,31 +266,18 @@ class _Encoding:
 
 
 def _fill(folder: Path, plan: StorePlan, names: Sequence[str], encoding: _Encoding, progress: bool) -> None:
-    state = map_state(folder, plan, "r+")
-    steps = read_steps(folder) if plan.kind == "int8" else None
-    features = np.memmap(folder / plan.file, dtype=plan.dtype, mode="r+", shape=plan.shape)
-    sums = map_sums(folder, plan, "r+")
-    state[damaged_rows(features, state, sums)] = PENDING
-    rows = {name: row for row, name in enumerate(names)}
-    pending = [name for name in names if state[rows[name]] != DONE]
+    rows = _Rows.open(folder, plan, "r+")
+    rows.state[rows.damaged()] = PENDING
+    place = {name: row for row, name in enumerate(names)}
+    pending = [name for name in names if rows.state[place[name]] != DONE]
     report = ImageReport()
     done = plan.count - len(pending)
     with progress_bar("encoding", plan.count, "images", completed=done, enabled=progress and bool(pending)) as advance:
         for batch, encoded in encoding.batches(pending, report):
-            good = [rows[name] for name in batch if name not in report.bad]
-            if good:
-                if encoded.shape[1:] != plan.shape[1:]:
-                    raise ShapeError(
-                        f"The encoder returned {encoded.shape[1:]} for {batch[0]}, but {plan.shape[1:]} before."
-                    )
-                features[good] = encoded if steps is None else np.clip(np.rint(encoded / steps), -127, 127)
-            # A row is marked as done only when it is on disk, so that a kill never leaves a marked but empty row.
-            features.flush()
-            sums[good] = [zlib.crc32(features[row].data) for row in good]
-            sums.flush()
-            state[good] = DONE
-            state[[rows[name] for name in batch if name in report.bad]] = FAILED
-            state.flush()
+            good = [place[name] for name in batch if name not in report.bad]
+            if good and encoded.shape[1:] != (size := rows.features.shape[1:]):
+                raise ShapeError(f"The encoder returned {encoded.shape[1:]} for {batch[0]}, but {size} before.")
+            rows.write(good, encoded, [place[name] for name in batch if name in report.bad])
             advance(len(batch))
     write_json(folder / "failed.json", report.bad)
 
@@ -269,19 +289,18 @@ def _start(
     probe: Float16[np.ndarray, "2 cells features"],
     steps: Float[np.ndarray, "features"] | None,
 ) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "meta.json").unlink(missing_ok=True)
+    FeatureStore.begin(folder)
     if steps is not None:
         np.save(folder / "steps.npy", np.asarray(steps, dtype=np.float32))
-    for name, length in ((plan.file, plan.size), ("state.u8", plan.count), (SUMS, 4 * plan.count)):
+    for name, (dtype, shape) in plan.arrays.items():
+        length = math.prod(shape) * np.dtype(dtype).itemsize
         try:
             with (folder / name).open("wb") as stream:
                 # Reserved now, since a write to mapped memory that finds the disk full would kill the process.
                 os.posix_fallocate(stream.fileno(), 0, length)
         except OSError as error:
-            raise DataError(
-                f"{plan.count} images need {plan.size:,} bytes in {folder}, which cannot be written: {error.strerror}."
-            ) from error
+            reason = f"{length:,} bytes, which cannot be written: {error.strerror}"
+            raise DataError(f"{folder / name} for {plan.count} images needs {reason}.") from error
     np.save(folder / "probe.npy", probe)
     write_json(folder / "names.json", names)
     write_json(folder / "failed.json", {})
@@ -296,10 +315,11 @@ def _check_steps(steps: Float[np.ndarray, "features"] | None) -> None:
 
 def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cells features"]) -> bool:
     """Whether the folder holds a store of this plan that can be continued; one of another plan is refused."""
-    if not (folder / "meta.json").is_file():
+    if not FeatureStore.is_complete(folder):
         return False
     try:
-        started = read_plan(folder)
+        if (started := read_plan(folder)) == plan:
+            _Rows.open(folder, plan, "r")
     except DataError as error:
         warnings.warn(f"{error} It is built anew.", RegardWarning, stacklevel=3)
         return False
@@ -307,9 +327,6 @@ def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cell
         if (theirs := getattr(started, name)) != ours:
             what = "another list of images" if name == "names_hash" else f"{name} {theirs!r}, not {ours!r}"
             raise DataError(f"{folder} was started with {what}. Choose another folder, or remove this one.")
-    if reason := torn(folder, plan):
-        warnings.warn(f"{reason}: the store is built anew.", RegardWarning, stacklevel=3)
-        return False
     before = np.load(folder / "probe.npy", allow_pickle=False).astype(np.float64)
     difference = float(np.abs(probe.astype(np.float64) - before).max())
     if difference > _TOLERANCE * max(float(np.abs(before).max()), 1e-3):
@@ -343,57 +360,15 @@ def _probe(tall: bool) -> Image.Image:
 
 def read_plan(folder: Path) -> StorePlan:
     """Read the description of the store in a folder."""
-    try:
-        return StorePlan(**FeatureStore.read_meta(folder))
-    except TypeError as error:
-        raise DataError(f"{folder / 'meta.json'} does not describe a feature store: {error}.") from error
-
-
-def map_state(folder: Path, plan: StorePlan, mode: Any) -> "np.memmap[Any, np.dtype[np.uint8]]":
-    """Map the state of each row: PENDING, DONE or FAILED."""
-    return map_array(folder / "state.u8", np.uint8, (plan.count,), mode)
-
-
-def map_sums(folder: Path, plan: StorePlan, mode: Any) -> "np.memmap[Any, np.dtype[np.uint32]]":
-    """Map the CRC-32 of each row."""
-    return map_array(folder / SUMS, "<u4", (plan.count,), mode)
-
-
-def damaged_rows(
-    features: "np.memmap[Any, Any]", state: UInt8[np.ndarray, "n"], sums: UInt32[np.ndarray, "n"]
-) -> list[int]:
-    """The rows that are done, but whose features are not those that were written."""
-    done = np.flatnonzero(state == DONE)
-    return [int(row) for row in done if zlib.crc32(features[row].data) != sums[row]]
-
-
-def read_steps(folder: Path) -> Float[np.ndarray, "features"]:
-    """Read the quantization step of each feature."""
-    try:
-        return np.asarray(np.load(folder / "steps.npy", allow_pickle=False), dtype=np.float32)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder / 'steps.npy'} cannot be read: {error}. Build it again.") from error
+    with FeatureStore.reading_meta(folder) as meta:
+        plan = StorePlan(**meta)
+        _DTYPES[plan.kind]  # a KeyError for another kind
+        return plan
 
 
 def hash_names(names: Sequence[str]) -> str:
     """Return a hash of the names of the images, in their order."""
     return blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
-
-
-def torn(folder: Path, plan: StorePlan) -> str:
-    """What is wrong with the files of a store that was started with this plan, or "" if it can be continued."""
-    for name, size in {plan.file: plan.size, "state.u8": plan.count, SUMS: 4 * plan.count}.items():
-        if complaint := size_complaint(folder / name, size):
-            return complaint
-    try:
-        names = read_json(folder / "names.json")
-        if not isinstance(names, list) or hash_names(list(map(str, names))) != plan.names_hash:
-            return f"{folder / 'names.json'} has changed since the store was built"
-        if plan.steps_hash and hash_steps(read_steps(folder)) != plan.steps_hash:
-            return f"{folder / 'steps.npy'} has changed since the store was built"
-    except DataError as error:
-        return str(error).removesuffix(". Build it again.")
-    return ""
 
 
 def hash_steps(steps: Float[np.ndarray, "features"]) -> str:

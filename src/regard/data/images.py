@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
+from regard.data.text import reading
 from regard.errors import DataError, OptionError, counted
 
 ImageInput: TypeAlias = str | os.PathLike[str] | bytes | bytearray | Image.Image | np.ndarray
@@ -68,28 +69,21 @@ class Square:
 
     def __call__(self, image: Image.Image) -> UInt8[np.ndarray, "side side *channels"]:
         """Return the pixels of the square; those of a grey image have no channel axis."""
-        fitted = ImageOps.fit(image, (self.side, self.side), Image.Resampling.BICUBIC)
-        return np.array(fitted, dtype=np.uint8)
+        return np.array(self._resized(image), dtype=np.uint8)
+
+    def _resized(self, image: Image.Image) -> Image.Image:
+        return ImageOps.fit(image, (self.side, self.side), Image.Resampling.BICUBIC)
 
 
-@dataclass(frozen=True)
-class Whole:
+class Whole(Square):
     """Resize a whole image to a square of `side` pixels, changing its aspect ratio; nothing is cropped."""
 
-    side: int = 224
-
-    def __post_init__(self) -> None:
-        if self.side < 1:
-            raise OptionError(f"The side of an image must be at least one pixel; got side={self.side}.")
-
-    def __call__(self, image: Image.Image) -> UInt8[np.ndarray, "side side *channels"]:
-        """Return the pixels of the square; those of a grey image have no channel axis."""
-        if image.size == (self.side, self.side):
-            return np.array(image, dtype=np.uint8)
-        return np.array(image.resize((self.side, self.side), Image.Resampling.BICUBIC), dtype=np.uint8)
+    def _resized(self, image: Image.Image) -> Image.Image:
+        # Pillow returns an image that has this size already as it is.
+        return image.resize((self.side, self.side), Image.Resampling.BICUBIC)
 
 
-PREPARATIONS: dict[str, type[Square] | type[Whole]] = {"center_crop": Square, "stretch": Whole}
+PREPARATIONS: dict[str, type[Square]] = {"center_crop": Square, "stretch": Whole}
 """Ways to make images square."""
 
 
@@ -302,13 +296,7 @@ class Member:
 
     def read(self) -> bytes:
         """Read the image file; a damaged archive raises a DataError."""
-        try:
-            return self._read()
-        except (OSError, EOFError, struct.error, zlib.error) as error:
-            raise DataError(f"{self.name} cannot be read from {self}: {error}.") from error
-
-    def _read(self) -> bytes:
-        with self.file.open("rb") as stream:
+        with reading(self.name, f"cannot be read from {self}"), self.file.open("rb") as stream:
             if self.offset < 0:
                 return stream.read()
             stream.seek(self.offset)
@@ -317,9 +305,9 @@ class Member:
                 header = stream.read(_ZIP_HEADER.size)
                 stream.seek(sum(_ZIP_HEADER.unpack(header)), os.SEEK_CUR)
             content = stream.read(self.size)
-        if len(content) != self.size:
-            raise EOFError("the archive is truncated")
-        return content if self.inflated is None else _inflate(content, self.inflated)
+            if len(content) != self.size:
+                raise EOFError("the archive is truncated")
+            return content if self.inflated is None else _inflate(content, self.inflated)
 
 
 def list_images(location: Path) -> Iterator[Member]:
@@ -347,22 +335,16 @@ def _is_image(name: str) -> bool:
 
 
 def _tar_members(archive: Path) -> list[Member]:
-    try:
-        with tarfile.open(archive, "r:") as tar:
-            files = [info for info in tar if info.isfile()]
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise _broken(archive, error) from error
+    with reading(archive, "cannot be read as an archive"), tarfile.open(archive, "r:") as tar:
+        files = [info for info in tar if info.isfile()]
     members = (Member(archive, info.name.removeprefix("./"), info.offset_data, info.size) for info in files)
     return [member for member in members if _is_image(member.name)]
 
 
 def _zip_members(archive: Path) -> list[Member]:
     """List the images with their offsets, so that the directory, which is slow to read, is read only once."""
-    try:
-        with zipfile.ZipFile(archive) as directory:
-            infos = [info for info in directory.infolist() if not info.is_dir() and _is_image(info.filename)]
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, struct.error) as error:
-        raise _broken(archive, error) from error
+    with reading(archive, "cannot be read as an archive"), zipfile.ZipFile(archive) as directory:
+        infos = [info for info in directory.infolist() if not info.is_dir() and _is_image(info.filename)]
     return [_zip_member(archive, info) for info in infos]
 
 
@@ -382,7 +364,3 @@ def _inflate(content: bytes, size: int) -> bytes:
     if len(inflated) != size:
         raise EOFError(f"it does not expand to the {size:,} bytes that the archive states")
     return inflated
-
-
-def _broken(archive: Path, error: Exception) -> DataError:
-    return DataError(f"{archive} cannot be read as an archive: {error}. Download it again.")

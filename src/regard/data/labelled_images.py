@@ -1,8 +1,6 @@
 """Images with class labels, read from IDX files, CIFAR-10 or one folder per class."""
 
-import gzip
 import hashlib
-import io
 import math
 import os
 import struct
@@ -16,17 +14,17 @@ import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor
 
-from regard.data.batches import BatchLoader, CostBatches
+from regard.data.batches import BatchLoader, CostBatches, Movable
 from regard.data.images import Square, channels_first, list_images, open_image
 from regard.data.progress import progress_bar
-from regard.data.text import read_limited, reading
+from regard.data.text import read_all, read_limited, reading
 from regard.errors import DataError, OptionError
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledImages:
+class LabelledImages(Movable):
     """Images of one size, and the class of each."""
 
     images: UInt8[Tensor, "n c h w"]
@@ -48,10 +46,6 @@ class LabelledImages:
 
     def __getitem__(self, index: slice | Tensor) -> "LabelledImages":
         return replace(self, images=self.images[index], labels=self.labels[index])
-
-    def to(self, device: torch.device | str) -> "LabelledImages":
-        """Move images and labels to a device."""
-        return replace(self, images=self.images.to(device), labels=self.labels.to(device))
 
     def take(self, indices: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Gather images and labels on the device where they are: the collate_fn of a DataLoader."""
@@ -83,11 +77,8 @@ class LabelledImages:
 
 
 def read_idx(path: str | os.PathLike[str]) -> UInt8[np.ndarray, "..."]:
-    """Read the bytes in an IDX file of MNIST, plain or gzipped: images (n, h, w) or labels (n,)."""
-    content = _read_bytes(Path(path))
-    if content[:2] == b"\x1f\x8b":
-        with reading(path, "is damaged"), gzip.open(io.BytesIO(content)) as unpacked:
-            content = read_limited(unpacked, str(path))
+    """Read the bytes in an IDX file of MNIST, plain or .gz: images (n, h, w) or labels (n,)."""
+    content = read_all(path)
     if content[:3] != b"\0\0\x08" or content[3:4] not in (b"\1", b"\3"):
         raise DataError(f"{path} is not an IDX file of images or labels: it begins with {content[:4].hex(' ')}.")
     start = 4 + 4 * content[3]
@@ -127,7 +118,7 @@ def read_cifar10(folder: str | os.PathLike[str]) -> tuple[LabelledImages, Labell
     inner = folder / "cifar-10-batches-bin"
     unpacked = inner if inner.is_dir() else folder
     if (unpacked / "test_batch.bin").is_file():
-        return _read_parts(lambda name: _cifar_binary(_read_bytes(unpacked / f"{name}.bin"), f"{unpacked / name}.bin"))
+        return _read_parts(lambda name: _cifar_binary(read_all(unpacked / f"{name}.bin"), f"{unpacked / name}.bin"))
     archive = folder if folder.suffix == ".gz" else folder / "cifar-10-binary.tar.gz"
     if archive.is_file():
         return _cifar_archive(archive)
@@ -155,14 +146,6 @@ def read_class_folders(
             image.copy_(torch.from_numpy(channels_first(square(open_image(file, channels=channels)))))
             advance(1)
     return LabelledImages(images, torch.tensor([number for _, number in files]), tuple(classes))
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            return read_limited(stream, str(path))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _idx_file(folder: Path, name: str) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt
 
 PART = 8192
-"""How many words are drawn at once."""
+"""Number of words that are drawn at once."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -80,11 +80,11 @@ class ManyWords:
         return self._state(self._merges.spelled(word))
 
     def fixed(self, ids: Sequence[int]) -> int:
-        """A state of these pieces that are never merged."""
+        """A state whose pieces are never merged."""
         return self._add(tuple(ids), num_following=0)
 
     def draw(self, states: Int[np.ndarray, "n"], keys: UInt[np.ndarray, "n"], dropout: float) -> Int[np.ndarray, "n"]:
-        """The states in which words end that begin in these. The keys, one of each word, decide what is left out."""
+        """The final state of each word, from its first state. A key for each word decides which merges are left out."""
         ends = states.copy()
         # Large temporary arrays would be returned to the operating system after each operation.
         for start in range(0, len(ends), PART):
@@ -92,7 +92,7 @@ class ManyWords:
         return ends
 
     def pieces(self, states: Int[np.ndarray, "n"]) -> tuple[Int[np.ndarray, "m"], Int[np.ndarray, "n"]]:
-        """The ids of the pieces of all these states in a row, and how many each has."""
+        """The ids of the pieces of these states, concatenated, and their number for each state."""
         counts = self._num_pieces.array[states]
         return self._pieces.array[ranges(self._first_piece.array[states], counts)], counts
 
@@ -133,7 +133,7 @@ class ManyWords:
 
 
 class Column:
-    """A growing array of integers: numbers are appended to a list, and moved to the array when it is read."""
+    """A growing array of integers: new numbers are appended to a list, which is moved to the array when it is read."""
 
     def __init__(self) -> None:
         self._array, self._size = np.zeros(1024, np.int64), 0
@@ -144,7 +144,7 @@ class Column:
 
     @property
     def array(self) -> Int[np.ndarray, "_"]:
-        """The numbers, with room behind them."""
+        """The numbers, followed by unused space."""
         if self.new:
             size = len(self)
             if size > len(self._array):
@@ -155,7 +155,7 @@ class Column:
 
 
 def mixed(keys: UInt[np.ndarray, "*n"]) -> UInt[np.ndarray, "*n"]:
-    """Numbers that look random, one for each key of 64 bits: the last steps of SplitMix64 (Steele et al. 2014)."""
+    """Hash keys of 64 bits to pseudo-random numbers: the last steps of SplitMix64 (Steele et al. 2014)."""
     keys = (keys ^ (keys >> np.uint64(30))) * _FACTORS[0]
     keys = (keys ^ (keys >> np.uint64(27))) * _FACTORS[1]
     return np.asarray(keys ^ (keys >> np.uint64(31)))
@@ -167,13 +167,13 @@ def combined(key: UInt[np.ndarray, "#n"], number: Int[np.ndarray, "n"]) -> UInt[
 
 
 def ranges(starts: Int[np.ndarray, "n"], counts: Int[np.ndarray, "n"]) -> Int[np.ndarray, "m"]:
-    """start, start + 1, ... for each start, so many as its count says, all in a row."""
+    """For each start a range of `count` numbers, start, start + 1, ...; all of them concatenated."""
     before = np.cumsum(counts) - counts
     return np.asarray(np.repeat(starts - before, counts) + np.arange(int(counts.sum())))
 
 
 def _failures(random: UInt[np.ndarray, "n"], failure: float) -> Int[np.ndarray, "n"]:
-    """How many trials fail before the first that succeeds, where each fails with this probability."""
+    """Draw how many trials fail before the first success, if each fails with this probability."""
     uniform: Float[np.ndarray, "n"] = (random >> np.uint64(11)) * 2.0**-53
     failures = np.zeros(len(random), np.int64)
     rest = np.flatnonzero(uniform < failure)

@@ -3,7 +3,7 @@
 import hashlib
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, SupportsIndex
@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int, UInt
 from torch import Tensor
 
 from regard.data.alignments import LinkArray
-from regard.data.batches import pad
+from regard.data.batches import ON_CPU, Movable, pad
 from regard.data.corpus import Corpus
 from regard.data.merge_dropout import Column, ManyWords, combined, ranges
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
@@ -27,36 +27,21 @@ MAX_WORDS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Padded sentence pairs: source ... END, and START target ... END, each followed by PAD.
-
-    The lengths stay on the CPU when the batch is moved: reading them from a GPU would wait for all pending work.
-    """
+class Batch(Movable):
+    """Padded sentence pairs: source ... END, and START target ... END, each followed by PAD."""
 
     source: Int[Tensor, "b n"]
-    source_lengths: Int[Tensor, "b"]
+    source_lengths: Int[Tensor, "b"] = field(metadata=ON_CPU)
     """Number of source ids, END included; the padding mask is mask.padding(source_lengths)."""
     target: Int[Tensor, "b m"]
     """A decoder reads target[:, :-1] and predicts target[:, 1:]."""
-    target_lengths: Int[Tensor, "b"]
+    target_lengths: Int[Tensor, "b"] = field(metadata=ON_CPU)
     """Number of target ids, START and END included."""
     right: Bool[Tensor, "b k n"] | None = None
     """Where each predicted token target[:, 1:] should attend; a row without any such place is not guided."""
 
     def __len__(self) -> int:
         return len(self.source)
-
-    def to(self, device: torch.device | str, *, non_blocking: bool = True) -> "Batch":
-        """Move the batch to a device; `non_blocking` has an effect only on the way to a GPU."""
-        non_blocking = non_blocking and torch.device(device).type == "cuda"
-        source, target = (side.to(device, non_blocking=non_blocking) for side in (self.source, self.target))
-        right = None if self.right is None else self.right.to(device, non_blocking=non_blocking)
-        return replace(self, source=source, target=target, right=right)
-
-    def pin_memory(self) -> "Batch":
-        """Copy the batch to page-locked memory, from where it can be moved to a GPU while the GPU computes."""
-        right = None if self.right is None else self.right.pin_memory()
-        return replace(self, source=self.source.pin_memory(), target=self.target.pin_memory(), right=right)
 
 
 def collate(pairs: Sequence[tuple[Any, ...]]) -> Batch:
@@ -176,14 +161,14 @@ class CorpusPairs:
 
 
 class _Drawn(NamedTuple):
-    """Sentences as ids, and of each id the number of its word in the sentence."""
+    """Sentences as ids, and for each id the number of its word in the sentence."""
 
     rows: list[Int[np.ndarray, "_"]]
     words: list[Int[np.ndarray, "_"]]
 
 
 class _Words:
-    """Divides the sentences of one side of a corpus into words, and each word into pieces anew."""
+    """Splits the sentences of one side of a corpus into words, and each word into pieces, anew in each epoch."""
 
     def __init__(self, corpus: Corpus, side: int, tokenizer: Tokenizer, dropout: float, *, split: bool) -> None:
         self._corpus, self._side, self._tokenizer = corpus, side, tokenizer
@@ -201,7 +186,7 @@ class _Words:
         self._first, self._count = np.full((2, len(self._corpus)), -1)
 
     def drawn(self, indices: Int[np.ndarray, "b"], keys: UInt[np.ndarray, "b"]) -> _Drawn:
-        """The sentences with pieces that the keys decide, one key for each sentence."""
+        """Split sentences into pieces; one key for each sentence decides how."""
         if len(self._many) >= MAX_STATES or len(self._states) >= MAX_WORDS:
             self._forget()
         for index in np.unique(indices[self._first[indices] < 0]).tolist():
@@ -244,7 +229,7 @@ class _Words:
 
 
 def _parts(owners: Int[np.ndarray, "n"], count: int, *arrays: np.ndarray) -> list[list[np.ndarray]]:
-    """Arrays divided by owner, 0 to count - 1; owners are in ascending order."""
+    """Split arrays by the owner of each element, 0 to count - 1; owners are in ascending order."""
     bounds = [0, *np.cumsum(np.bincount(owners, minlength=count)).tolist()]
     return [[array[start:end] for start, end in pairwise(bounds)] for array in arrays]
 

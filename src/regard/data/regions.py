@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from regard.data.images import SUFFIXES
-from regard.data.text import parsed, read_lines
+from regard.data.text import parsed, read_lines, reading
 from regard.errors import DataError, counted
 
 FLICKR_LONGER_SIDE = 500
@@ -159,7 +159,7 @@ def _marked(line: str, caption: int, boxes: dict[str, list[Box]], longer_side: f
 
 
 def _read_annotation(path: Path) -> tuple[dict[str, list[Box]], float]:
-    try:
+    with reading(path, "is not an annotation of Flickr30k Entities"):
         text = path.read_text(encoding="utf-8")
         if "<!DOCTYPE" in text or "<!ENTITY" in text:
             raise DataError(f"{path} declares a document type, which an annotation does not need.")
@@ -171,8 +171,6 @@ def _read_annotation(path: Path) -> tuple[dict[str, list[Box]], float]:
                 box = _box([float(corners.findtext(name, "")) for name in ("xmin", "ymin", "xmax", "ymax")])
                 for name in thing.iter("name"):
                     boxes[name.text or ""].append(box)
-    except (OSError, UnicodeDecodeError, ElementTree.ParseError, ValueError) as error:
-        raise DataError(f"{path} is not an annotation of Flickr30k Entities: {error}.") from error
     if longer_side <= 0:
         raise DataError(f"{path} does not state the size of its image.")
     return boxes, longer_side

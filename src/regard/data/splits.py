@@ -2,20 +2,22 @@
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from regard.errors import OptionError
 
 Train = TypeVar("Train")
 HeldOut = TypeVar("HeldOut")
 Item = TypeVar("Item")
+AnyStream = TypeVar("AnyStream", bound="Stream[Any]")
 
 
 @dataclass(frozen=True)
 class Splits(Generic[Train, HeldOut]):
-    """The three parts of a data set. The training part may have another type than the others, such as a stream."""
+    """The three parts of a data set. The training part may be of another type, such as a stream."""
 
     train: Train
     """Examples to train on."""
@@ -23,6 +25,26 @@ class Splits(Generic[Train, HeldOut]):
     """Examples to validate with after each epoch."""
     test: HeldOut | None
     """Examples to score the trained model with; None if there are none."""
+
+
+class Stream(Generic[Item]):
+    """Items that can be read again and again: each pass reads them anew, so that none has to be kept.
+
+    `key` is the text by which items are left out, with their duplicates.
+    """
+
+    def __init__(self, read: Callable[[], Iterable[Item]], key: Callable[[Item], str]) -> None:
+        self._read, self._key = read, key
+        self._without: frozenset[str] = frozenset()
+
+    def __iter__(self) -> Iterator[Item]:
+        return (item for item in self._read() if self._key(item) not in self._without)
+
+    def leaving_out(self: AnyStream, items: Iterable[Any]) -> AnyStream:
+        """Return the stream without the items that have the keys of these."""
+        fewer = copy(self)
+        fewer._without = self._without | {self._key(item) for item in items}
+        return fewer
 
 
 class HashHoldOut(Generic[Item]):

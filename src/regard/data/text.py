@@ -6,7 +6,6 @@ import io
 import lzma
 import os
 import re
-import struct
 import unicodedata
 import zipfile
 import zlib
@@ -21,9 +20,9 @@ from regard.errors import DataError, OptionError, RegardError, counted
 from regard.extras import require
 
 MAX_LINE_BYTES = 2**24
-"""A longer line is refused: a file without line ends is not text, and would fill the memory."""
+"""Longest line that is read: a file without line ends is not text, and would fill the memory."""
 MAX_FILE_BYTES = 2**29
-"""A larger file is refused where it must be read whole: a small archive can expand to many gigabytes."""
+"""Largest file that is read as a whole, decompressed: a small archive can expand to many gigabytes."""
 
 T = TypeVar("T")
 _BOM = b"\xef\xbb\xbf"
@@ -76,14 +75,16 @@ def parsed(path: str | os.PathLike[str], parse: Callable[[str], T], expected: st
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str], what: str = "cannot be read") -> Iterator[None]:
+def reading(
+    path: str | os.PathLike[str], what: str = "cannot be read", advice: str = "Download it again."
+) -> Iterator[None]:
     """Turn what a library raises about a damaged file, which may be nearly anything, into a DataError with its name."""
     try:
         yield
     except RegardError:
         raise
     except Exception as error:
-        raise DataError(f"{path} {what}: {error}. Download it again.") from error
+        raise DataError(f"{path} {what}: {error}. {advice}") from error
 
 
 def decode_lines(stream: ByteStream, name: str) -> Iterator[str]:
@@ -217,11 +218,8 @@ def _locate(path: Path) -> _Place:
 
 def find_members(archive: Path) -> list[str]:
     """List the files in a zip archive."""
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            return [name for name in opened.namelist() if not name.endswith("/")]
-    except (*_UNREADABLE, ValueError, struct.error) as error:
-        raise DataError(f"{archive} cannot be read as a zip archive: {error}. Download it again.") from error
+    with reading(archive, "cannot be read as a zip archive"), zipfile.ZipFile(archive) as opened:
+        return [name for name in opened.namelist() if not name.endswith("/")]
 
 
 def _only_member(archive: Path) -> str:

@@ -158,7 +158,7 @@ class Tokenizer:
         return [label.removeprefix(" ") or "▁" for label in labels]
 
     def begins_word(self, number: SupportsIndex) -> bool:
-        """Whether an id brings a space along, so that it begins a word; otherwise it continues what is written."""
+        """Whether an id begins with a space, and so begins a word; otherwise it continues the word before it."""
         return self._text(operator.index(number)).startswith(" ")
 
     @functools.cached_property
@@ -167,9 +167,9 @@ class Tokenizer:
         return frozenset({piece for piece in self._pieces if len(piece) == 1} if self.kind == "bpe" else ())
 
     def unspellable(self, text: str) -> list[tuple[int, int]]:
-        """Return where words and symbols stand, (start, end), of which a "bpe" vocabulary lacks a character.
+        """Return the spans (start, end) of words and symbols that a "bpe" vocabulary cannot spell.
 
-        They would be read as unknown pieces, of which a model has learned nothing. Neighbours are given as one. `text`
+        They would be read as unknown pieces, of which a model has learned nothing. Adjacent ones are one span. `text`
         is in NFC with single spaces, as `decode` returns it.
         """
         if self.kind != "bpe" or self.alphabet.issuperset(text.lower() if self.lowercase else text):
@@ -270,7 +270,7 @@ class Tokenizer:
         return MergeDropout(model.get("merges", ()) and model["vocab"], model.get("merges", ()), UNKNOWN)
 
     def unmerged(self, ids: Ids) -> list[str]:
-        """Return the words of the ids, with their leading space, where merges never cross."""
+        """Return the units of the ids that merges never cross: words with their leading space, and punctuation."""
         text = "".join(self._text(number) for number in _numbers(ids))
         return [word for word, _ in self._engine.pre_tokenizer.pre_tokenize_str(text)]
 
@@ -308,7 +308,7 @@ class Tokenizer:
         return self._pieces[number]
 
     def _text(self, number: int) -> str:
-        """Return what an id contributes to the text, with its leading space."""
+        """Return the text that an id stands for, with its leading space."""
         piece = self._piece(number)
         if number < UNKNOWN:
             return ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from regard.data.text import read_lines, reading
+from regard.data.text import parsed, reading
 from regard.errors import DataError, counted
 
 MAX_DIM = 100_000
@@ -66,21 +66,19 @@ def _npz_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
 
 def _text_rows(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     width = 0
-    for number, line in enumerate(read_lines(path), 1):
+
+    def row(line: str) -> tuple[str, np.ndarray] | None:
+        nonlocal width
         # Some published vectors belong to words with spaces: the numbers are counted from the end.
         cells = line.rstrip().split(" ")
-        if number == 1 and len(cells) == 2 and all(cell.isdecimal() for cell in cells):
+        if not width and len(cells) == 2 and all(cell.isdecimal() for cell in cells):
             width = int(cells[1])
             if not 0 < width <= MAX_DIM:
-                raise DataError(f"{path} says that its vectors have {width} numbers; they may have 1 to {MAX_DIM}.")
-            continue
+                raise ValueError(f"vectors may have 1 to {MAX_DIM} numbers")
+            return None
         width = width or len(cells) - 1
-        if len(cells) <= width or width < 1:
-            raise DataError(f"{path}: line {number} is not a word with {max(1, width)} numbers: {line[:60]!r}.")
-        try:
-            vector = np.array(cells[-width:], dtype=np.float32)
-        except ValueError as error:
-            raise DataError(f"{path}: line {number} is not a word with {width} numbers ({error}).") from error
-        if not np.isfinite(vector).all():
-            raise DataError(f"{path}: line {number} is not a word with {width} finite numbers.")
-        yield " ".join(cells[:-width]), vector
+        if len(cells) <= width or width < 1 or not np.isfinite(vector := np.array(cells[-width:], np.float32)).all():
+            raise ValueError(f"it does not end in {max(1, width)} finite numbers")
+        return " ".join(cells[:-width]), vector
+
+    return filter(None, parsed(path, row, "a word and its numbers"))

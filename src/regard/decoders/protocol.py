@@ -6,10 +6,11 @@
 Teacher forcing computes the same for a whole target at once: `decoder(encoded, target)`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -118,3 +119,28 @@ def _select(value: Any, rows: Tensor, same_inputs: bool) -> Any:
                 moved[part.name] = _select(getattr(value, part.name), rows, same_inputs)
         return replace(value, **moved)
     return value
+
+
+def join(states: Sequence[Any]) -> Any:
+    """One state whose batch has the rows of several states of the same `sizes`."""
+    first = states[0]
+    if isinstance(first, Tensor):
+        return torch.cat(list(states))
+    if isinstance(first, tuple):
+        return tuple([join(parts) for parts in zip(*states, strict=True)])
+    if is_dataclass(first) and not isinstance(first, type):
+        return replace(
+            first, **{part.name: join([getattr(each, part.name) for each in states]) for part in fields(first)}
+        )
+    return first
+
+
+def sizes(state: Any) -> Any:
+    """All sizes of a state but that of its batch; only states that are equal in them can be joined."""
+    if isinstance(state, Tensor):
+        return state.shape[1:]
+    if isinstance(state, tuple):
+        return [sizes(part) for part in state]
+    if is_dataclass(state) and not isinstance(state, type):
+        return [sizes(getattr(state, part.name)) for part in fields(state)]
+    return state

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -28,6 +28,17 @@ class LayerMaps:
     """The first maps; large ones are averaged down."""
     filters: Float[Tensor, "n c kh kw"] | None = field(default=None)
     """The filters of a convolution that compute these maps, for the first input maps."""
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkMaps:
+    """An image as a network sees it, and the maps after each of its layers."""
+
+    image: UInt8[Tensor, "c h w"]
+    """The pixels that the network reads."""
+    size: tuple[int, ...]
+    """Channels, height and width of these."""
+    layers: list[LayerMaps]
 
 
 def feature_maps(

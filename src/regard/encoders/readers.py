@@ -11,7 +11,7 @@ both compute the same states.
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention import mask
+from regard.attention.attend import Attention
 from regard.attention.memory import Memory
 from regard.errors import OptionError
 from regard.layers.cells import uniform_
@@ -192,14 +193,15 @@ def _scattered_parameters() -> Iterator[None]:
 class SelfAttentionReader(nn.Module):
     """Layers of self-attention and feed-forward network, in which no word attends to itself.
 
-    Left to right, a word attends to the words before it, and the first to none; both ways, to all others. Its own
+    Left to right, a word attends to the words before it, and the first to none; bidirectional, to all others. Its own
     features reach the next layer through the residual connection. `span` bounds how far away a word can attend (0: not
     at all).
 
     From the second layer on, what is attended to are the states of words, and a state may hold what its word has
     gathered from others: the weights then do not say where the information comes from. With `attend_to_words`, every
     layer attends to the words as they entered the first, and the weights say so. With `look_back`, the last layer of a
-    bidirectional reader attends to earlier words only: the others tell a word what to look for.
+    bidirectional reader attends to earlier words only: the others tell a word what to look for. `attention` makes the
+    score and the alignment of the heads of each layer.
     """
 
     def __init__(
@@ -215,6 +217,7 @@ class SelfAttentionReader(nn.Module):
         bidirectional: bool = False,
         look_back: bool = False,
         dropout: float = 0.0,
+        attention: Callable[[], Attention] = Attention,
     ) -> None:
         super().__init__()
         self.look_back = look_back
@@ -222,7 +225,7 @@ class SelfAttentionReader(nn.Module):
         self.enter = uniform_(nn.Linear(input_dim, dim))
         self.dropout = nn.Dropout(dropout)
         self.layers = nn.ModuleList(
-            SelfAttentionBlock(dim, num_heads, feedforward_dim or 4 * dim, dropout, prenorm=True)
+            SelfAttentionBlock(dim, num_heads, feedforward_dim or 4 * dim, dropout, prenorm=True, attention=attention())
             for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(dim)

@@ -1,26 +1,36 @@
-"""Additive logits, v' tanh(query + key), without the (batch, query, key, feature) tensor.
+"""Additive logits and attention, v' tanh(query + key), without the (batch, query, key, feature) tensor.
 
-The plain formula holds that tensor in the forward and in the backward pass. Here, unless it is small, only one
-cache-sized block of it exists at a time, and the backward pass computes it again. Large calls on a CPU with a compiler
-use compiled loops of
+The plain formula holds that tensor in the forward and in the backward pass. Here, unless it is small, only a part of it
+exists at a time, and the backward pass computes it again.
+
+On a CPU the part is a block that fits in the cache. Large calls, with a compiler, use compiled loops of
 
     tanh(a + b) = 1 - 2 r,  r = 1 / (1 + exp(2a) exp(2b)),  d tanh / da = 4 (r - r^2),
 
 with exponentials once per query and once per key instead of once per pair, so that a pair costs one product, one sum
 and one reciprocal. exp(2a) must not overflow; larger inputs are computed block by block.
+
+On a GPU the kernels of additive_triton.py, which explains them, keep the features in registers. The logits of at most
+MAX_PAIRS_IN_MEMORY pairs (batch x query x key) exist at a time; they are normalised in place and multiplied with the
+values. A call of no more pairs keeps its weights for the backward pass; a larger one keeps only the logarithms of the
+softmax denominators, and computes the weights again.
 """
 
+import functools
 import math
-from collections.abc import Iterator
-from typing import Any
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, no_type_check
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
-from regard.kernels.additive_compiled import fractions, prefers_compiled_loops, slopes
-from regard.kernels.blocks import Block, blocks, flatten_lead, plain_gradients
-from regard.kernels.numerics import has_gpu_kernels
+from regard.kernels.numerics import ceil_div, has_gpu_kernels, masked_softmax, next_power_of_2, plain_gradients
+from regard.kernels.pairs import Block, blocks, flatten_lead
 
 
 def additive_logits_reference(
@@ -28,6 +38,13 @@ def additive_logits_reference(
 ) -> Float[Tensor, "... q k"]:
     """Compute v' tanh(query + key) by the plain formula, with the features of all pairs in memory."""
     return torch.tanh(query.unsqueeze(-2) + key.unsqueeze(-3)) @ direction
+
+
+def additive_attention_reference(
+    query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """Compute `additive_attention` by the plain formula, with the features of all pairs in memory."""
+    return masked_softmax(additive_logits_reference(query, key, direction), mask) @ values
 
 
 def additive_logits(
@@ -38,10 +55,8 @@ def additive_logits(
         return (query.unsqueeze(-2) + key.unsqueeze(-3)).tanh_() @ direction
     query, key, lead = flatten_lead(query, key)
     if prefers_gpu_kernels(query, key):
-        from regard.kernels.additive_gpu import additive_logits as additive_logits_on_gpu
-
         return additive_logits_on_gpu(query, key, direction).view(*lead, query.shape[1], key.shape[1])
-    logits: Tensor = _AdditiveLogits.apply(query, key, direction)  # type: ignore[no-untyped-call]
+    logits: Tensor = _LogitsOnCPU.apply(query, key, direction)  # type: ignore[no-untyped-call]
     return logits.view(*lead, *logits.shape[1:])
 
 
@@ -72,13 +87,14 @@ def prefers_gpu_kernels(query: Tensor, key: Tensor) -> bool:
     return query.numel() * key.shape[-2] >= least and has_gpu_kernels(query) and has_gpu_kernels(key)
 
 
-class _AdditiveLogits(torch.autograd.Function):
+class _LogitsOnCPU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, direction)
         exponentials = _exponentials(query, key)
         if exponentials is not None:
-            return fractions(*exponentials, direction).mul_(-2).add_(direction.sum())
+            sums: Tensor = compiled(fractions)(*exponentials, direction)
+            return sums.mul_(-2).add_(direction.sum())
         logits = query.new_empty(query.shape[0], query.shape[1], key.shape[1])
         flat, start = logits.view(-1), 0
         for _, features in _features(query, key):
@@ -96,8 +112,8 @@ class _AdditiveLogits(torch.autograd.Function):
         exponentials = _exponentials(query, key)
         if exponentials is not None:
             exp_query, exp_key = exponentials
-            grad_query, through_complement = slopes(exp_query, exp_key, grad)
-            grad_key, _ = slopes(exp_key, exp_query, grad.mT.contiguous())
+            grad_query, through_complement = compiled(slopes)(exp_query, exp_key, grad)
+            grad_key, _ = compiled(slopes)(exp_key, exp_query, grad.mT.contiguous())
             grad_direction = grad.sum() - 2 * through_complement.sum((0, 1))
             return grad_query.mul_(4 * direction), grad_key.mul_(4 * direction), grad_direction
         grad_direction = torch.zeros_like(direction)
@@ -147,3 +163,305 @@ def _exponentials(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
     if max(query.abs().amax().item(), key.abs().amax().item()) >= largest:
         return None
     return (2 * query).exp_(), (2 * key).exp_()
+
+
+MIN_FEATURES_TO_COMPILE = 1 << 27
+"""Number of pair features (batch x query x key x feature) of a call from which on the loops are compiled.
+
+Computing twice as many block by block takes about a second.
+"""
+
+
+def prefers_compiled_loops(query: Tensor, key: Tensor) -> bool:
+    """Whether the compiled loops apply; this depends on sizes alone, so that runs are reproducible."""
+    features = query.shape[0] * query.shape[1] * key.shape[1] * query.shape[2]
+    on_cpu = query.device.type == "cpu" and query.dtype == torch.float32
+    return on_cpu and features >= MIN_FEATURES_TO_COMPILE and not torch.compiler.is_compiling() and has_compiler()
+
+
+@no_type_check
+def fractions(query, key, direction):
+    """Compute sum_d v_d r, where r = 1 / (1 + query_d key_d): (b, q, d), (b, k, d), (d,) to (b, q, k)."""
+    return (direction / (1 + query.unsqueeze(2) * key.unsqueeze(1))).sum(-1)
+
+
+@no_type_check
+def slopes(own, other, upstream):
+    """Compute sum_j upstream_ij (r - r^2) and sum_j upstream_ij r: (b, i, d), (b, j, d), (b, i, j) to (b, i, d)."""
+    complement = 1 / (1 + own.unsqueeze(2) * other.unsqueeze(1))
+    upstream = upstream.unsqueeze(-1)
+    return (upstream * (complement - complement * complement)).sum(2), (upstream * complement).sum(2)
+
+
+@functools.cache
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a loop for all sizes, which takes some seconds."""
+    return torch.compile(function, dynamic=True)
+
+
+@functools.cache
+def has_compiler() -> bool:
+    """Whether there is a C++ compiler."""
+    return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++"))
+
+
+MAX_PAIRS_IN_MEMORY = 1 << 24
+"""Number of pairs whose weights exist at a time on a GPU: 64 MiB."""
+TARGET_PROGRAMS = 4096
+"""Number of programs of one warp that keep a GPU busy: somewhat more than run at once."""
+MAX_REGISTERS = 168
+"""Registers per thread of the gradient kernel; with more, too few programs run at once to hide memory latency."""
+
+
+def additive_attention(
+    query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """Compute softmax(v' tanh(query + key)) values on a GPU: (b, q, d), (b, k, d), (b, k, v), (d,) to (b, q, v).
+
+    `mask` broadcasts to (b, q, k); the context of a query that may attend to nothing is zero.
+    """
+    if mask is not None:
+        mask = mask.expand(query.shape[0], query.shape[1], key.shape[1])
+    query, key, values = query.contiguous(), key.contiguous(), values.contiguous()
+    context: Tensor = _AttentionOnGPU.apply(query, key, values, direction, mask)  # type: ignore[no-untyped-call]
+    return context
+
+
+def additive_logits_on_gpu(query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
+    """Compute v' tanh(query + key): (b, q, d), (b, k, d), (d,) to (b, q, k)."""
+    query, key = query.contiguous(), key.contiguous()
+    logits: Tensor = _LogitsOnGPU.apply(query, key, direction)  # type: ignore[no-untyped-call]
+    return logits
+
+
+class AdditiveInputs:
+    """Queries and keys, as the kernels take them."""
+
+    def __init__(self, query: Tensor, key: Tensor, direction: Tensor, mask: Tensor | None) -> None:
+        self.query, self.key, self.direction = query, key, direction.float()
+        self.batch, self.num_queries, self.dim = query.shape
+        self.num_keys = key.shape[1]
+        self.sizes = self.num_queries, self.num_keys, self.dim
+        self.mask = query if mask is None else mask
+        self.mask_strides = (0, 0, 0) if mask is None else mask.stride()
+        self.has_mask = mask is not None
+        self.fast = query.is_cuda and torch.version.hip is None
+        self.kernels = _kernels()
+
+    def logits(self) -> Tensor:
+        """Compute v' tanh(query + key), (b, q, k) in float32; -inf where the mask is False."""
+        exp_query, exp_key, query_peaks, key_peaks = self._exponentials()
+        padded_dim = exp_query.shape[2]
+        fill = padded_dim - self.dim
+        direction = functional.pad(self.direction, (0, fill)) if fill else self.direction
+        output = torch.empty(self.batch, self.num_queries, self.num_keys, device=self.query.device, dtype=torch.float32)
+        block = 64 if self.num_keys > 32 else 32
+        rows = ceil_div(self.num_queries, self.kernels.QUERIES.value)
+        self.kernels.score[(rows, ceil_div(self.num_keys, block), self.batch)](
+            self.query,
+            self.key,
+            exp_query.view(torch.int64),
+            exp_key,
+            query_peaks,
+            key_peaks,
+            direction,
+            direction.view(torch.int64),
+            self.mask,
+            output,
+            *self.sizes,
+            padded_dim,
+            exp_key.shape[2],
+            *self.mask_strides,
+            HAS_MASK=self.has_mask,
+            FAST=self.fast,
+            BLOCK=block,
+            num_warps=1,
+        )
+        return output
+
+    def _exponentials(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Compute exp(2x) of queries and keys in the layout of `score`, and the largest |x| of each tile of rows."""
+        rows, tile = self.kernels.QUERIES.value, self.kernels.PEAK_TILE.value
+        padded_dim = ceil_div(self.dim, 4) * 4
+        tiles = ceil_div(self.num_queries, tile), ceil_div(self.num_keys, tile)
+        padded_queries = ceil_div(self.num_queries, rows) * rows
+        shapes = [(padded_queries, padded_dim), (padded_dim, tiles[1] * tile), (tiles[0],), (tiles[1],)]
+        outputs = [torch.empty(self.batch, *shape, device=self.query.device, dtype=torch.float32) for shape in shapes]
+        self.kernels.prepare[(sum(tiles), self.batch)](
+            self.query,
+            self.key,
+            *outputs,
+            *self.sizes,
+            padded_dim,
+            tiles[1] * tile,
+            TILE=tile,
+            BLOCK=32,
+        )
+        return outputs[0], outputs[1], outputs[2], outputs[3]
+
+    def backward(self, upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Compute the gradients of queries, keys and direction, in float32.
+
+        `upstream` is the gradient of the logits, (b, group of queries, k, query). The gradient of the direction lacks
+        the sum of `upstream`, which the caller adds.
+        """
+        block = 64 if self.dim > 32 else 32
+        blocks = ceil_div(self.dim, block)
+        query_share, key_share = _shares(self.num_queries, self.num_keys, TARGET_PROGRAMS // (self.batch * blocks))
+        query_shares, key_shares = ceil_div(self.num_queries, query_share), ceil_div(self.num_keys, key_share)
+        parts = (
+            upstream.new_empty(key_shares, *self.query.shape),
+            upstream.new_empty(query_shares, *self.key.shape),
+            upstream.new_empty(query_shares * key_shares, self.batch, self.dim),
+        )
+        self.kernels.slopes[(query_shares * key_shares, blocks, self.batch)](
+            self.query,
+            self.key,
+            upstream.view(-1).view(torch.int64),
+            *parts,
+            *self.sizes,
+            QUERY_SHARE=query_share,
+            KEY_SHARE=key_share,
+            FAST=self.fast,
+            BLOCK=block,
+            num_warps=1,
+            maxnreg=MAX_REGISTERS,
+        )
+        sums = tuple(upstream.new_empty(of.shape) for of in (self.query, self.key, self.direction))
+        sizes = self.query.numel(), self.key.numel()
+        self.kernels.gather[(ceil_div(sizes[0], 1024) + ceil_div(sizes[1], 1024) + ceil_div(self.dim, 32),)](
+            *parts,
+            self.direction,
+            *sums,
+            *sizes,
+            query_shares,
+            key_shares,
+            query_shares * key_shares * self.batch,
+            self.dim,
+            BLOCK=1024,
+        )
+        return sums[0], sums[1], sums[2]
+
+
+def _kernels() -> ModuleType:
+    """The module of the kernels; importing it imports Triton, which takes a moment and is there on Linux only."""
+    from regard.kernels import additive_triton
+
+    return additive_triton
+
+
+def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
+    """Compute the softmax over the keys in place; `normalisers` (b, q) are inputs if `given`, otherwise outputs."""
+    block = min(4096, next_power_of_2(logits.shape[-1]))
+    _kernels().normalise[(normalisers.numel(),)](logits, normalisers, logits.shape[-1], GIVEN=given, BLOCK=block)
+    return logits
+
+
+def _normalise_back(weights: Tensor, gradients: Tensor) -> Tensor:
+    """Compute the gradients of the logits from those of the weights, in the layout of AdditiveInputs.backward."""
+    batch, num_queries, num_keys = weights.shape
+    kernels = _kernels()
+    groups, of_a_group = ceil_div(num_queries, kernels.GROUP.value), kernels.GROUP.value
+    slopes = weights.new_empty(batch, groups, num_keys, of_a_group)
+    block = min(256, next_power_of_2(num_keys))
+    kernels.normalise_back[(groups, batch)](weights, gradients, slopes, num_queries, num_keys, BLOCK=block)
+    return slopes
+
+
+def in_groups(gradients: Tensor) -> Tensor:
+    """Rearrange gradients (b, q, k) to (b, group of queries, k, query), as `AdditiveInputs.backward` takes them."""
+    group = _kernels().GROUP.value
+    filled = functional.pad(gradients, (0, 0, 0, -gradients.shape[1] % group))
+    return filled.view(len(filled), -1, group, filled.shape[-1]).mT.contiguous()
+
+
+def _shares(num_queries: int, num_keys: int, programs: int) -> tuple[int, int]:
+    """Return the numbers of queries and keys of one program, so that about `programs` of them share an example.
+
+    There are four times as many queries as keys, since a program goes through its keys once per GROUP of queries, and
+    the sums of fewer keys stay in the cache.
+    """
+    half_a_side = max(1, math.isqrt(num_queries * num_keys // max(1, programs)) // 2)
+    keys = max(32, 1 << half_a_side.bit_length() - 1)
+    return 4 * keys, keys
+
+
+class _AttentionOnGPU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
+        chunks = _chunks(len(query), query.shape[1], key.shape[1])
+        if len(chunks) == 1:
+            context, normalisers, kept = _attended(query, key, values, direction, mask)
+        else:
+            context = values.new_empty(*query.shape[:2], values.shape[-1])
+            normalisers, kept = values.new_empty(query.shape[:2], dtype=torch.float32), None
+            for b, q in chunks:
+                part = query[b, q], key[b], values[b], direction, None if mask is None else mask[b, q]
+                context[b, q], normalisers[b, q], _ = _attended(*part)
+        ctx.save_for_backward(query, key, values, direction, mask, normalisers, kept)
+        return context
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, values, direction, mask, normalisers, kept = ctx.saved_tensors
+        inputs = query, key, values, direction
+        if torch.is_grad_enabled():
+            # The gradient will be differentiated again, which the plain formula supports.
+            return plain_gradients(additive_attention_reference, (*inputs, mask), ctx.needs_input_grad, grad)
+        if kept is not None:
+            grads = _gradients(AdditiveInputs(query, key, direction, mask), values, kept, grad)
+        else:
+            grads = tuple(torch.zeros_like(side, dtype=torch.float32) for side in inputs)
+            for b, q in _chunks(len(query), query.shape[1], key.shape[1]):
+                sides = AdditiveInputs(query[b, q], key[b], direction, None if mask is None else mask[b, q])
+                weights = _normalise(sides.logits(), normalisers[b, q].contiguous(), given=True)
+                totals = grads[0][b, q], grads[1][b], grads[2][b], grads[3]
+                for total, part in zip(totals, _gradients(sides, values[b], weights, grad[b, q]), strict=True):
+                    total += part
+        return *(part.to(side.dtype) for part, side in zip(grads, inputs, strict=True)), None
+
+
+def _gradients(inputs: AdditiveInputs, values: Tensor, weights: Tensor, grad: Tensor) -> tuple[Tensor, ...]:
+    """Compute the gradients of queries, keys, values and direction from that of the context, in float32."""
+    grad = grad.float().contiguous()
+    # The gradients of the logits of each query sum to 0, so that of the direction is complete.
+    of_query, of_key, of_direction = inputs.backward(_normalise_back(weights, grad @ values.float().mT))
+    return of_query, of_key, weights.mT @ grad, of_direction
+
+
+def _attended(
+    query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute the context, the logarithms of the softmax denominators, and the weights."""
+    logits = AdditiveInputs(query, key, direction, mask).logits()
+    normalisers = logits.new_empty(logits.shape[:2])
+    weights = _normalise(logits, normalisers, given=False)
+    return (weights @ values.float()).to(values.dtype), normalisers, weights
+
+
+class _LogitsOnGPU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
+        ctx.save_for_backward(query, key, direction)
+        return AdditiveInputs(query, key, direction, None).logits().to(query.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, direction = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            # The gradient will be differentiated again, which the plain formula supports.
+            return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
+        of_query, of_key, of_direction = AdditiveInputs(query, key, direction, None).backward(in_groups(grad.float()))
+        grads = of_query, of_key, of_direction + grad.float().sum()
+        return tuple(part.to(side.dtype) for part, side in zip(grads, ctx.saved_tensors, strict=True))
+
+
+def _chunks(batch: int, num_queries: int, num_keys: int) -> list[tuple[slice, slice]]:
+    """Return slices of the batch and the queries with at most MAX_PAIRS_IN_MEMORY contiguous pairs each."""
+    examples, tile = max(1, MAX_PAIRS_IN_MEMORY // max(1, num_queries * num_keys)), _kernels().PEAK_TILE.value
+    queries = max(num_queries, 1) if examples > 1 else max(tile, MAX_PAIRS_IN_MEMORY // max(1, num_keys) // tile * tile)
+    return [
+        (slice(b, min(b + examples, batch)), slice(q, min(q + queries, num_queries)))
+        for b in range(0, batch, examples)
+        for q in range(0, num_queries, queries)
+    ]

@@ -20,7 +20,7 @@ from regard.kernels.numerics import is_autocast
 
 
 @dataclass
-class Notes:
+class StepRecords:
     """The records of the steps of one backward pass; records of an earlier, unfinished pass are dropped."""
 
     task: int = -1
@@ -46,7 +46,7 @@ class _Shared:
 
     weight: Tensor
     bias: Tensor | None
-    notes: Notes
+    records: StepRecords
 
 
 class Hoisted(nn.Linear):
@@ -63,7 +63,7 @@ class Hoisted(nn.Linear):
         if shared is None:
             return super().forward(inputs)
         output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
-            inputs.to(shared.weight.dtype), shared.weight, shared.bias, shared.notes
+            inputs.to(shared.weight.dtype), shared.weight, shared.bias, shared.records
         )
         return output
 
@@ -74,10 +74,10 @@ def hoisting(module: nn.Module) -> Iterator[None]:
     thread = threading.get_ident()
     layers = [layer for layer in module.modules() if isinstance(layer, Hoisted)] if torch.is_grad_enabled() else []
     for layer in layers:
-        notes = Notes()
+        records = StepRecords()
         weight, bias = (_as_computed(part) for part in (layer.weight, layer.bias))
-        weight, bias = _Collect.apply(weight, bias, notes)  # type: ignore[no-untyped-call]
-        layer._shared[thread] = _Shared(weight, bias, notes)
+        weight, bias = _Collect.apply(weight, bias, records)  # type: ignore[no-untyped-call]
+        layer._shared[thread] = _Shared(weight, bias, records)
     try:
         yield
     finally:
@@ -96,14 +96,14 @@ class _Collect(torch.autograd.Function):
     """Return the parameters; the backward pass, which runs after that of all steps, computes their gradients."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, notes: Notes) -> tuple[Tensor, Tensor | None]:
-        ctx.notes = notes
+    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, records: StepRecords) -> tuple[Tensor, Tensor | None]:
+        ctx.records = records
         ctx.set_materialize_grads(False)
         return weight.view_as(weight), None if bias is None else bias.view_as(bias)
 
     @staticmethod
     def backward(ctx: Any, grad_weight: Tensor | None, grad_bias: Tensor | None) -> tuple[Tensor | None, ...]:
-        taken = ctx.notes.take()
+        taken = ctx.records.take()
         if taken:
             inputs, grads = (torch.cat([part.reshape(-1, part.shape[-1]) for part in side]) for side in taken)
             through_weight, through_bias = grads.mT @ inputs, grads.sum(0)
@@ -114,9 +114,9 @@ class _Collect(torch.autograd.Function):
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, notes: Notes) -> Tensor:
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, records: StepRecords) -> Tensor:
         ctx.save_for_backward(inputs, weight)
-        ctx.notes = notes
+        ctx.records = records
         return nn.functional.linear(inputs, weight, bias)
 
     @staticmethod
@@ -128,5 +128,5 @@ class _Step(torch.autograd.Function):
             grad_weight = flat.mT @ inputs.reshape(-1, inputs.shape[-1])
             return grad @ weight, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None, None
         if ctx.needs_input_grad[1]:
-            ctx.notes.add(inputs, grad)
+            ctx.records.add(inputs, grad)
         return grad @ weight, None, None, None

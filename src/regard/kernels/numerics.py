@@ -1,9 +1,11 @@
-"""What kernels and attention share: precision, the masked softmax, rows of tables, and whether Triton kernels apply."""
+"""What kernels and attention share: precision, the masked softmax, rows of tables, and where Triton kernels apply."""
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -48,6 +50,25 @@ def take_rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Sha
         torch.arange(math.prod(lead), device=index.device).view(*lead, *(1,) * (index.ndim - len(lead))) * num_rows
     )
     return table.view(-1, width).index_select(0, (index + first_row).flatten()).view(*index.shape, width)
+
+
+def plain_gradients(
+    reference: Callable[..., Tensor], inputs: Sequence[Any], needed: Sequence[bool], grad: Tensor
+) -> tuple[Tensor | None, ...]:
+    """Compute the gradients of a formula in its `needed` inputs, such that they can be differentiated again."""
+    differentiated = [part for part, need in zip(inputs, needed, strict=True) if need]
+    gradients = iter(torch.autograd.grad(reference(*inputs), differentiated, grad, create_graph=True))
+    return tuple(next(gradients) if need else None for need in needed)
+
+
+def ceil_div(number: int, divisor: int) -> int:
+    """Divide and round up: the number of blocks of a size that cover a length."""
+    return -(-number // divisor)
+
+
+def next_power_of_2(number: int) -> int:
+    """Round up to a power of 2, the sizes that Triton's blocks have."""
+    return 1 << (number - 1).bit_length()
 
 
 def has_gpu_kernels(tensor: Tensor) -> bool:

@@ -9,7 +9,7 @@ contexts,
 The gradients cannot be differentiated again.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -17,8 +17,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.kernels import steps_triton as kernels
-from regard.kernels.additive_gpu import Sides, in_groups
-from regard.kernels.hoisted import Notes
+from regard.kernels.additive import AdditiveInputs, in_groups
+from regard.kernels.hoisted import StepRecords
+from regard.kernels.numerics import masked_softmax
 
 MAX_KEYS = 1024
 """The largest number of keys that the kernels support."""
@@ -28,22 +29,28 @@ SPLITS = 2
 """Number of programs that share the features of one example."""
 
 
+class _Options(NamedTuple):
+    """What all steps share, apart from the memory."""
+
+    mask: Tensor | None
+    scale: float
+    records: StepRecords
+
+
 class Steps:
     """softmax(v' tanh(query + keys)) values, or softmax(scale query' keys) values without a direction, step by step."""
 
     def __init__(
         self, keys: Tensor, values: Tensor, mask: Tensor | None, direction: Tensor | None = None, scale: float = 1.0
     ) -> None:
-        self.mask, self.scale, self.notes = mask, scale, Notes()
-        self.keys, self.values, self.direction = _Gather.apply(  # type: ignore[no-untyped-call]
-            keys.contiguous(), values.contiguous(), direction, self.notes
+        self.options = _Options(mask, scale, StepRecords())
+        self.memory = _Gather.apply(  # type: ignore[no-untyped-call]
+            keys.contiguous(), values.contiguous(), direction, self.options.records
         )
 
     def __call__(self, query: Tensor) -> Tensor:
         """Return the context (b, v) of a query (b, d)."""
-        context: Tensor = _Look.apply(  # type: ignore[no-untyped-call]
-            query.contiguous(), self.keys, self.values, self.direction, self.mask, self.scale, self.notes
-        )
+        context: Tensor = _Look.apply(query.contiguous(), *self.memory, self.options)  # type: ignore[no-untyped-call]
         return context
 
 
@@ -58,11 +65,7 @@ def steps_reference(
     """Compute one step by the plain formula."""
     query = query.unsqueeze(1)
     logits = scale * (query * keys).sum(-1) if direction is None else torch.tanh(query + keys) @ direction
-    if mask is None:
-        return (logits.softmax(-1).unsqueeze(1) @ values).squeeze(1)
-    closed = ~mask.any(-1, keepdim=True)
-    weights = logits.masked_fill(~(mask | closed), float("-inf")).softmax(-1).masked_fill(closed, 0)
-    return (weights.unsqueeze(1) @ values).squeeze(1)
+    return (masked_softmax(logits, mask).unsqueeze(1) @ values).squeeze(1)
 
 
 class _Gather(torch.autograd.Function):
@@ -70,9 +73,9 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, keys: Tensor, values: Tensor, direction: Tensor | None, notes: Notes
+        ctx: Any, keys: Tensor, values: Tensor, direction: Tensor | None, records: StepRecords
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        ctx.notes = notes
+        ctx.records = records
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(keys, direction)
         return keys.view_as(keys), values.view_as(values), None if direction is None else direction.view_as(direction)
@@ -80,7 +83,7 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *unused: Tensor | None) -> tuple[Tensor | None, ...]:
-        taken = ctx.notes.take()
+        taken = ctx.records.take()
         if not taken:
             return None, None, None, None
         keys, direction = ctx.saved_tensors
@@ -88,22 +91,16 @@ class _Gather(torch.autograd.Function):
         grad_values = (weights.mT @ upstream.float()).to(upstream.dtype)
         if direction is None:
             return (slopes.mT @ queries.float()).to(keys.dtype), grad_values, None, None
-        of_keys, of_direction = Sides(queries, keys, direction, None).backward(in_groups(slopes))[1:]
+        of_keys, of_direction = AdditiveInputs(queries, keys, direction, None).backward(in_groups(slopes))[1:]
         return of_keys.to(keys.dtype), grad_values, of_direction.to(direction.dtype), None
 
 
 class _Look(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        query: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        direction: Tensor | None,
-        mask: Tensor | None,
-        scale: float,
-        notes: Notes,
+        ctx: Any, query: Tensor, keys: Tensor, values: Tensor, direction: Tensor | None, options: _Options
     ) -> Tensor:
+        mask = options.mask
         (batch, num_keys, dim), value_dim = keys.shape, values.shape[-1]
         context = values.new_empty(batch, value_dim)
         weights = values.new_empty(batch, num_keys, dtype=torch.float32)
@@ -118,14 +115,14 @@ class _Look(torch.autograd.Function):
             num_keys,
             dim,
             value_dim,
-            scale,
+            options.scale,
             *((0, 0) if mask is None else mask.stride()),
             ADDITIVE=direction is not None,
             HAS_MASK=mask is not None,
             **_blocks(num_keys),
         )
         ctx.save_for_backward(query, keys, values, direction, weights)
-        ctx.scale, ctx.notes = scale, notes
+        ctx.options = options
         return context
 
     @staticmethod
@@ -147,12 +144,12 @@ class _Look(torch.autograd.Function):
             num_keys,
             dim,
             values.shape[-1],
-            ctx.scale,
+            ctx.options.scale,
             ADDITIVE=direction is not None,
             **_blocks(num_keys),
         )
-        ctx.notes.add(query, weights, slopes, upstream)
-        return grad_query, *(None,) * 6
+        ctx.options.records.add(query, weights, slopes, upstream)
+        return grad_query, None, None, None, None
 
 
 def _blocks(num_keys: int) -> dict[str, int]:

@@ -107,16 +107,19 @@ def retina(
 class GlimpseNetwork(nn.Module):
     """Reads a glimpse: g = relu(W_1 what + W_2 where), what = relu(f(retina)), where = relu(W_l l).
 
-    f is a linear layer (the paper's), or two convolutions and a linear layer.
+    f is a linear layer (the paper's), or two convolutions and a linear layer. `what` may also be a module that takes
+    the place of relu(f): from (b, channels * num_scales, size, size) to (b, dim).
     """
 
     def __init__(
-        self, *, channels: int, size: int, num_scales: int, dim: int, out_dim: int, what: What = "linear"
+        self, *, channels: int, size: int, num_scales: int, dim: int, out_dim: int, what: What | nn.Module = "linear"
     ) -> None:
         super().__init__()
         self.size, self.num_scales = size, num_scales
         planes = channels * num_scales
-        if what == "convolution":
+        if isinstance(what, nn.Module):
+            self.what = what
+        elif what == "convolution":
             pooled = max(1, size // 2)
             self.what = nn.Sequential(
                 nn.Conv2d(planes, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 48, 3, padding=1), nn.ReLU(),

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from regard.attention.attend import Attention
 from regard.attention.heads import MultiHead
 from regard.attention.memory import Attended, Memory
 from regard.layers.cells import uniform_
@@ -61,9 +62,20 @@ def embed_with_positions(
 class SelfAttentionBlock(nn.Module):
     """Self-attention, then a feed-forward network, each with a residual connection around it."""
 
-    def __init__(self, dim: int, num_heads: int, inner: int, dropout: float, *, prenorm: bool) -> None:
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        inner: int,
+        dropout: float,
+        *,
+        prenorm: bool,
+        attention: Attention | None = None,
+    ) -> None:
+        """`attention` has the score and the alignment of each head; a scaled dot product and a softmax by default."""
         super().__init__()
-        self.heads = MultiHead(dim, num_heads)
+        parts = attention or Attention()
+        self.heads = MultiHead(dim, num_heads, score=parts.score, align=parts.align)
         self.feed_forward = FeedForward(dim, inner, dropout)
         self.around_heads, self.around_feed_forward = (Residual(dim, dropout, prenorm=prenorm) for _ in range(2))
 

@@ -60,11 +60,11 @@ def alignment_error_rate(
             f"{len(predicted)} predicted, {len(sure)} sure and {len(possible)} possible."
         )
     links = right_sure = right_possible = all_sure = 0
-    for found, certain, allowed in zip(predicted, sure, possible, strict=True):
-        links += len(found)
+    for ours, certain, allowed in zip(predicted, sure, possible, strict=True):
+        links += len(ours)
         all_sure += len(certain)
-        right_sure += len(found & certain)
-        right_possible += len(found & (allowed | certain))
+        right_sure += len(ours & certain)
+        right_possible += len(ours & (allowed | certain))
     return AlignmentScores(
         error_rate=1 - (right_sure + right_possible) / (links + all_sure) if links + all_sure else 0.0,
         precision=right_possible / links if links else 0.0,

@@ -98,7 +98,8 @@ def rouge_l(caption: Sequence[str], references: Sequence[Sequence[str]]) -> floa
     """
     common = [_common_length(caption, reference) for reference in references]
     precision = max((length / len(caption) for length in common if caption), default=0.0)
-    recall = max((length / len(one) for length, one in zip(common, references, strict=True) if one), default=0.0)
+    pairs = zip(common, references, strict=True)
+    recall = max((length / len(reference) for length, reference in pairs if reference), default=0.0)
     if not precision or not recall:
         return 0.0
     return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
@@ -210,9 +211,9 @@ def _meteor(
         nltk.data.find("corpora/wordnet")
     except LookupError:
         return None, f"NLTK {nltk.__version__} has no WordNet: run python -m nltk.downloader wordnet"
-    single = import_module("nltk.translate.meteor_score").meteor_score
+    meteor_score = import_module("nltk.translate.meteor_score").meteor_score
     scores = [
-        float(single([list(words) for words in each], list(caption)))
+        float(meteor_score([list(words) for words in each], list(caption)))
         for caption, each in zip(captions, references, strict=True)
     ]
     return 100 * _mean(scores), f"NLTK {nltk.__version__}: words, Porter stems, WordNet synonyms; not METEOR 1.5"

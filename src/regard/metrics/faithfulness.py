@@ -1,8 +1,8 @@
-"""Whether importance scores explain a model: by erasing words, by shuffling attention, and by other explanations.
+"""Whether importance scores explain a model: erasing words, shuffling attention, and agreement with other scores.
 
-A `Predictor` is any function (tokens, masks) -> probabilities: `masks` is (m, n), True where a token is kept, and the
-result is (m, classes). So everything here works with any model. All measures are about the class that the model
-predicts for the whole input.
+A `Predictor` is any function (tokens, masks) -> probabilities, so that any model can be measured: `masks` is (m, n),
+True where a token is kept, and the result is (m, classes). All measures are about the class that the model predicts for
+the whole input.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +30,9 @@ class Erasure:
     sufficiency: float
     """Drop of the probability when only the most important tokens are kept: lower means that they are enough."""
     random_comprehensiveness: float
-    """The same with tokens chosen at random: what any explanation reaches without looking."""
+    """Comprehensiveness of tokens chosen at random: the baseline of any explanation."""
     random_sufficiency: float
+    """Sufficiency of tokens chosen at random."""
 
 
 def top_mask(scores: Scores, fraction: float) -> Bool[np.ndarray, "n"]:
@@ -198,7 +199,7 @@ def iou_scores(
     """
     if not predicted or not gold:
         return 0.0, 0.0
-    overlap = np.array([[_iou(one, other) for other in gold] for one in predicted]) >= threshold
+    overlap = np.array([[_iou(span, marked) for marked in gold] for span in predicted]) >= threshold
     return float(overlap.any(1).mean()), float(overlap.any(0).mean())
 
 
@@ -229,9 +230,9 @@ def _precision_recall(
     return hits / counts, hits / max(1, gold.sum())
 
 
-def _iou(one: tuple[int, int], other: tuple[int, int]) -> float:
-    shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
-    return shared / ((one[1] - one[0]) + (other[1] - other[0]) - shared)
+def _iou(first: tuple[int, int], second: tuple[int, int]) -> float:
+    shared = max(0, min(first[1], second[1]) - max(first[0], second[0]))
+    return shared / ((first[1] - first[0]) + (second[1] - second[0]) - shared)
 
 
 def _vector(scores: Scores, length: int | None = None) -> Scores:

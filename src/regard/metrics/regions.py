@@ -100,14 +100,14 @@ def phrase_scores(captions: Sequence[PhraseMaps], grid: tuple[int, int]) -> Phra
         return bootstrap([float(values(caption).sum()) for caption in captions], counts)
 
     return PhraseScores(
-        pointing=mean(lambda one: _points(one.weights[list(one.words)], one.covers)),
-        mass=mean(lambda one: (_shares(one.weights[list(one.words)]) * one.covers).sum(-1)),
-        pointing_center=mean(lambda one: (one.covers >= 0.5) @ middle),
-        mass_center=mean(lambda one: one.covers @ middle),
-        pointing_shuffled=mean(lambda one: _pointed(one).mean(-1)).mean,
-        mass_shuffled=mean(lambda one: (one.covers @ _shares(one.weights).T).mean(-1)).mean,
-        pointing_random=mean(lambda one: (one.covers >= 0.5).mean(-1)).mean,
-        mass_random=mean(lambda one: one.covers.mean(-1)).mean,
+        pointing=mean(lambda caption: _points(caption.weights[list(caption.words)], caption.covers)),
+        mass=mean(lambda caption: (_shares(caption.weights[list(caption.words)]) * caption.covers).sum(-1)),
+        pointing_center=mean(lambda caption: (caption.covers >= 0.5) @ middle),
+        mass_center=mean(lambda caption: caption.covers @ middle),
+        pointing_shuffled=mean(lambda caption: _pointed(caption).mean(-1)).mean,
+        mass_shuffled=mean(lambda caption: (caption.covers @ _shares(caption.weights).T).mean(-1)).mean,
+        pointing_random=mean(lambda caption: (caption.covers >= 0.5).mean(-1)).mean,
+        mass_random=mean(lambda caption: caption.covers.mean(-1)).mean,
         phrases=sum(counts),
         captions=len(captions),
     )
@@ -119,9 +119,9 @@ def _points(weights: Map, covers: Map) -> np.ndarray:
     return np.asarray(weights.any(-1) & (covered >= 0.5))
 
 
-def _pointed(one: PhraseMaps) -> np.ndarray:
+def _pointed(caption: PhraseMaps) -> np.ndarray:
     """(phrases, words): whether the strongest cell of each word is covered by the boxes of each phrase."""
-    return np.asarray(one.weights.any(-1) & (one.covers[:, one.weights.argmax(-1)] >= 0.5))
+    return np.asarray(caption.weights.any(-1) & (caption.covers[:, caption.weights.argmax(-1)] >= 0.5))
 
 
 def _shares(weights: Map) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The application: routes for verbs and models, health and measures, and the workbench."""
+"""The application: routes of systems and models, health and metrics, and the workbench."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -9,15 +9,14 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
 from regard import __version__
-from regard.serving.alignment import align_route
+from regard.serving import limits
 from regard.serving.batching import Batcher
+from regard.serving.endpoints import Backend, system_routes
 from regard.serving.errors import add_handlers
-from regard.serving.inspection import caption, convolution, document, glimpse, reading, tape, translation, trust
-from regard.serving.measures import Measures
+from regard.serving.metrics import ServerMetrics
 from regard.serving.models import Models
 from regard.serving.security import Security
 from regard.serving.settings import MEBIBYTE, ServerSettings
-from regard.serving.verbs import Backend, verb_routes
 from regard.serving.workbench import add_workbench
 
 
@@ -61,20 +60,20 @@ def create_app(settings: ServerSettings | None = None, folders: Sequence[str] = 
     batcher = Batcher(
         queue=settings.queue, per_client=settings.per_client, batch=settings.batch, deadline=settings.deadline
     )
-    backend = Backend(settings, models, batcher, Measures(batcher, models))
+    backend = Backend(settings, models, batcher, ServerMetrics(batcher, models))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         await batcher.close()
 
-    app = FastAPI(title="regard", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
+    about = limits.described(settings.max_inputs, settings.max_characters, settings.max_megapixels)
+    app = FastAPI(
+        title="regard", version=__version__, description=about, docs_url=None, redoc_url=None, lifespan=lifespan
+    )
     add_handlers(app)
     app.include_router(_general_routes(backend))
-    app.include_router(verb_routes(backend))
-    app.include_router(align_route(backend))
-    for page in (caption, convolution, document, glimpse, reading, tape, translation, trust):
-        app.include_router(page.routes(backend))
+    app.include_router(system_routes(backend))
     pages = add_workbench(app)
     app.add_middleware(Security, settings=settings, pages=pages)
     app.state.backend = backend
@@ -92,7 +91,7 @@ def _general_routes(backend: Backend) -> APIRouter:
     @router.get("/metrics", tags=["server"], response_class=PlainTextResponse)
     async def metrics() -> Any:
         """Counts of requests, batches and models, for Prometheus."""
-        return PlainTextResponse(backend.measures.text(), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(backend.metrics.text(), media_type="text/plain; version=0.0.4")
 
     @router.get("/v1/models", tags=["models"])
     async def models() -> ModelList:

@@ -4,6 +4,8 @@ import base64
 import binascii
 from typing import Any
 
+from PIL import Image
+
 from regard.data.images import open_image
 from regard.errors import DataError
 from regard.serving.schemas import Pair
@@ -21,10 +23,13 @@ def read_input(system: type[System], given: Any, name: str, settings: ServerSett
     """One input of a request, decoded; errors call it by its name."""
     if isinstance(given, Pair):
         return given.premise, given.hypothesis
-    if not system.takes_images:
-        return given
+    return read_image(given, name, settings) if system.takes_images else given
+
+
+def read_image(uri: str, name: str, settings: ServerSettings) -> Image.Image:
+    """The image of a data URI."""
     try:
-        content = base64.b64decode(given.partition(",")[2], validate=True)
+        content = base64.b64decode(uri.partition(",")[2], validate=True)
     except (binascii.Error, ValueError) as error:
         raise DataError(f"The {name} is no valid data URI: {error}.") from None
     return open_image(content, name=f"The image of {name}", max_pixels=settings.max_megapixels * 1_000_000)

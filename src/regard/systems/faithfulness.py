@@ -1,6 +1,6 @@
 """How far to trust attention as an explanation of one output: how sharp it is, how it moves, and whether it matters."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from jaxtyping import Float
 from regard.metrics.attention import entropy, map_variation
 from regard.metrics.faithfulness import attended_effect
 from regard.systems import registry
+from regard.systems.config import Options
 from regard.systems.system import System
 from regard.viewing.view import MEASURED
 
@@ -76,14 +77,15 @@ class Faithfulness:
         return asdict(self)
 
 
-def faithfulness(model: System, given: Any, **options: Any) -> Faithfulness:
+def faithfulness(model: System, given: Any, options: Options | None = None, /, **keywords: Any) -> Faithfulness:
     """Measure how far the attention of a model explains what it answers for one input.
 
-    `options` are those of the model's verb. The input is answered once more without some of its parts: by which parts,
-    each system decides, and `Faithfulness.ablation.method` says it. All numbers are about this input alone.
+    Options are those of the model's verb, as keywords or as an instance. The input is answered once more without some
+    of its parts: by which parts, each system decides, and `Faithfulness.ablation.method` says it. All numbers are about
+    this input alone.
     """
     # What was attended to is needed here, whatever else is reported.
-    checked = model.options({name: value for name, value in options.items() if name != "traces"})
+    checked = replace(model.options(keywords, options), traces="main")
     result = model.answer([given], checked)[0]
     find = registry.entry(model.kind).evidence
     found: Evidence | None = None if find is None else find(model, given, checked, result)

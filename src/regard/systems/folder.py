@@ -39,7 +39,7 @@ class Labels(tuple[str, ...]):
     """The names of classes, in the order of their numbers: an asset, stored as a JSON list."""
 
     __slots__ = ()
-    fewest: ClassVar[int] = 1
+    min_count: ClassVar[int] = 1
     """How many there must be."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -50,7 +50,11 @@ class Labels(tuple[str, ...]):
     def load(cls, path: str | os.PathLike[str]) -> "Labels":
         """Read the names."""
         names = _read_json(Path(path))
-        if not isinstance(names, list) or len(names) < cls.fewest or not all(isinstance(name, str) for name in names):
+        if (
+            not isinstance(names, list)
+            or len(names) < cls.min_count
+            or not all(isinstance(name, str) for name in names)
+        ):
             raise ModelError(f"{path} must be a list of the names of classes; got {str(names)[:80]}.")
         return cls(names)
 
@@ -144,13 +148,18 @@ def read_model(
     stored = _read_config(folder)
     with _noticing_newer(folder, stored["version"]):
         config = from_values(config_class, stored["config"], str(folder / CONFIG))
-        if (own := custom_parts(config)) and not trust:
-            named = ", ".join(f"{name} = {path!r}" for name, path in own.items())
+        files = _asset_files(folder, stored["assets"], assets)
+        _check_sums(folder, stored["sha256"])
+        custom = custom_parts(config)
+        for name, asset_class in assets.items():
+            if hasattr(asset_class, "custom_parts"):
+                custom |= asset_class.custom_parts(files[name])
+        if custom and not trust:
+            named = ", ".join(f"{name} = {path!r}" for name, path in custom.items())
             raise OptionError(
                 f"{folder} uses {named}: loading it runs that code. Pass trust=True (--trust) if you trust it."
             )
-        _check_sums(folder, stored["sha256"])
-        loaded = _read_assets(folder, stored["assets"], assets)
+        loaded = _read_assets(files, assets)
     metrics = _read_json(folder / METRICS) if (folder / METRICS).is_file() else {}
     if not isinstance(metrics, dict):
         raise ModelError(f"{folder / METRICS} must be a table of scores; got {str(metrics)[:80]}.")
@@ -224,14 +233,19 @@ def _check_sums(folder: Path, sums: Mapping[str, str]) -> None:
             raise ModelError(f"{folder / name} is damaged: it has another SHA-256 than {CONFIG} states.")
 
 
-def _read_assets(folder: Path, files: Mapping[str, Any], assets: Mapping[str, type[Any]]) -> dict[str, Any]:
-    loaded: dict[str, Any] = {}
-    for name, asset_class in assets.items():
+def _asset_files(folder: Path, files: Mapping[str, Any], assets: Mapping[str, type[Any]]) -> dict[str, Path]:
+    for name in assets:
         if not _is_file_name(files.get(name)):
             raise ModelError(f"{folder / CONFIG} names no file for {name!r}: its assets are {files!s:.200}.")
+    return {name: folder / files[name] for name in assets}
+
+
+def _read_assets(files: Mapping[str, Path], assets: Mapping[str, type[Any]]) -> dict[str, Any]:
+    loaded: dict[str, Any] = {}
+    for name, asset_class in assets.items():
         same = next((loaded[other] for other in loaded if files[other] == files[name]), None)
         try:
-            loaded[name] = asset_class.load(folder / files[name]) if same is None else same
+            loaded[name] = asset_class.load(files[name]) if same is None else same
         except DataError as error:
             raise ModelError(str(error)) from error
     return loaded

@@ -3,9 +3,10 @@
 A new system is its own folder and its name in SYSTEMS. Its `__init__.py` declares it, and its parts are found by
 convention: its class is the only System defined in `model.py`, its experiment the only Experiment of `training.py`, its
 options the only class of `config.py` whose name ends in Options, its test set the one in Test, and what its command
-takes beside the options the one in Arguments, if any; `evaluation.py` has
-`evaluate`, and `compare` where models are compared in a way of their own; `faithfulness.py` has
-`evidence`; `page.js` is its page in the workbench. Listing systems imports their declarations alone, and no torch.
+takes beside the options the one in Arguments, if any; `evaluation.py` has `evaluate`, and `compare` where models are
+compared in a way of their own; `faithfulness.py` has `evidence`; `examples.py` has `examples`; functions of
+`inspection.py` are endpoints of the server; `page.js` is its page in the workbench. Listing systems imports their
+declarations alone, and no torch.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from regard.errors import OptionError
 from regard.systems.config import Arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from regard.systems.report import Report
     from regard.systems.system import System
@@ -158,8 +159,18 @@ class Entry:
         return self._function("evaluation", "compare")
 
     @property
+    def endpoints(self) -> "list[Callable[..., Any]]":
+        """The functions of `inspection.py` that are marked as endpoints, for the server."""
+        return [each for each in vars(self.part("inspection") or object).values() if hasattr(each, "endpoint")]
+
+    @property
+    def examples(self) -> "Callable[[], Sequence[Any]] | None":
+        """The function () -> inputs to try, each a dataclass; None where there are none."""
+        return self._function("examples", "examples")
+
+    @property
     def evidence(self) -> "Callable[..., Any] | None":
-        """The function (model, input, options, result) -> Evidence, by which attention is judged; None for none."""
+        """The function (model, input, options, result) -> Evidence, the measure of faithfulness; None for none."""
         return self._function("faithfulness", "evidence")
 
     def _function(self, role: str, name: str) -> "Callable[..., Any] | None":

@@ -3,6 +3,7 @@
 import json
 import os
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -13,7 +14,6 @@ from rich.console import Console, ConsoleOptions
 from rich.table import Table
 
 from regard.files import write_text
-from regard.metrics.translation import LengthBucket
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,6 @@ class Report:
     """Further tables by title: a list of rows, each a mapping from column to value."""
     outputs: list[dict[str, Any]] = field(default_factory=list)
     """For each example the input, the references and what the model answered."""
-    by_length: tuple[LengthBucket, ...] = ()
-    """The score by the length of the input, where that was measured: what `--plot` draws."""
     notes: tuple[str, ...] = ()
     """Sentences on how to read the scores."""
 
@@ -90,6 +88,33 @@ class Report:
         for title, rows in self.tables.items():
             yield table_of(rows, title=title)
         yield from self.notes
+
+
+def class_table(
+    classes: Sequence[str], right: Sequence[int], predicted: Sequence[int], unit: str
+) -> list[dict[str, Any]]:
+    """A row for each class that occurs: recall, precision and F1 in percent, and what it is most often taken for.
+
+    `right` and `predicted` are numbers of classes, one for each `unit`, such as "images".
+    """
+    pairs = Counter(zip(right, predicted, strict=True))
+    there, said = Counter(right), Counter(predicted)
+    rows = []
+    for number, label in enumerate(classes):
+        if not there[number]:
+            continue
+        mistakes = {other: count for (own, other), count in sorted(pairs.items()) if own == number != other}
+        rows.append(
+            {
+                "class": label,
+                unit: there[number],
+                "recall": 100 * pairs[number, number] / there[number],
+                "precision": 100 * pairs[number, number] / max(1, said[number]),
+                "F1": 200 * pairs[number, number] / (there[number] + said[number]),
+                "most common mistake": classes[max(mistakes, key=mistakes.__getitem__)] if mistakes else "",
+            }
+        )
+    return rows
 
 
 def side_by_side(reports: Sequence[Report], *, mean: bool = False) -> Table:

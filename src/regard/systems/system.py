@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from typing_extensions import TypeVar
 
-from regard.config import Checked, from_values
+from regard.config import Checked, custom_parts, from_values
 from regard.data.text import ByteStream
 from regard.errors import OptionError
 from regard.kernels.threads import threads_for
@@ -31,8 +31,6 @@ Input = TypeVar("Input", default=Any)
 Output = TypeVar("Output", default=Any)
 Chosen = TypeVar("Chosen", bound=Options, default=Any)
 Loaded = TypeVar("Loaded", bound="System")
-WHOLE = (str, bytes, bytearray, Mapping)
-"""What is one input although it can be iterated."""
 MAX_BATCH_COST = 64 * 128
 """Largest cost of a batch, its number of inputs times the largest of their costs: a bound on the memory it takes."""
 
@@ -85,6 +83,8 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
     """The class of `config`."""
     Options: ClassVar[type[Options]] = Options
     """The options of the verb, which it takes as keywords: the third parameter of `System`."""
+    input_kind: ClassVar[Any] = Any
+    """What an input is: the first parameter of `System`."""
     Answer: ClassVar[type[Any]] = Result
     """The class of a result: the second parameter of `System`."""
     assets: ClassVar[Mapping[str, Any]] = {}
@@ -95,7 +95,7 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
     names_view: ClassVar[bool] = False
     """Whether a view in the terminal begins with the text of the result, which a command then need not repeat."""
     max_batch: ClassVar[int] = 64
-    """Most inputs in a batch."""
+    """Maximum number of inputs in a batch."""
     takes_images: ClassVar[bool] = False
     """Whether inputs are images; a line of a text file of inputs then names one."""
     json_input: ClassVar[Literal["text", "pair", "rows"]] = "text"
@@ -105,7 +105,7 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
         super().__init_subclass__(**keywords)
         for base in vars(cls).get("__orig_bases__", ()):
             if get_origin(base) is System:
-                _, cls.Answer, cls.Options = get_args(base)
+                cls.input_kind, cls.Answer, cls.Options = get_args(base)
 
     def __init__(self, config: Checked) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
         self.check_mode()
         with torch.inference_mode():
             results = self.predict_all(inputs, options)
-        return [self.with_measure(result) for result in results]
+        return [self.with_attention_quality(result) for result in results]
 
     def check_mode(self) -> None:
         """Refuse a model in training mode, in which dropout changes its results."""
@@ -180,8 +180,8 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
         """The size of each input, such as its number of tokens; inputs of like size go together in a batch."""
         return [1] * len(inputs)
 
-    def with_measure(self, result: Any) -> Any:
-        """The result, whose trace says how right the attention of this model is, where its metrics say so."""
+    def with_attention_quality(self, result: Any) -> Any:
+        """The result, whose trace says how accurate the attention of this model is, where its metrics say so."""
         measured, trace = self.metrics.get(MEASURED), getattr(result, "trace", None)
         if not measured or trace is None:
             return result
@@ -268,6 +268,12 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
             card=self.card if card is None else card,
             store=store,
         )
+
+    @property
+    def custom_parts(self) -> dict[str, str]:
+        """The custom code of the model, by its field or asset: what `load` asks for `trust` to run."""
+        paths = {name: getattr(asset, "import_path", "") for name, asset in self._assets().items()}
+        return custom_parts(self.config) | {name: path for name, path in paths.items() if path}
 
     def save_config(self, folder: Path) -> None:
         """Write config.json and the assets alone, beside checkpoints, which hold the parameters."""

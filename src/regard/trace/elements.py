@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from regard.errors import DataError, DtypeError, NonFiniteError, OptionError, ShapeError
-from regard.trace.subwords import Words, stands_alone, words_of
+from regard.trace.subwords import Words, is_mark, words_of
 
 AXIS_KINDS = ("tokens", "words", "sentences", "cells", "slots", "steps", "features", "classes")
 """What the positions of an axis can be."""
@@ -21,9 +21,9 @@ SIGNIFICANT_DIGITS = 6
 """Digits to which numbers are written and compared: the most that a float32 always keeps."""
 T = TypeVar("T")
 _WRITTEN = ("tokens", "words", "sentences")
-# What the JSON of an axis states for viewers; where it is read in Python, it is found anew.
-_FOUND = ("words", "special", "direction")
-# Those that are exact in float64.
+# Fields that the JSON of an axis has for viewers; Python computes them from the others.
+_DERIVED = ("words", "special", "direction")
+# Those that float64 represents exactly.
 _POWERS_OF_TEN = np.array([float(f"1e{power}") for power in range(23)])
 
 
@@ -56,9 +56,9 @@ class Axis:
 
     @classmethod
     def from_dict(cls, written: Any, where: str) -> "Axis":
-        """The axis that `to_dict` wrote; `where` is for errors."""
+        """Read an axis that `to_dict` wrote; `where` is its place in the file, for errors."""
         if isinstance(written, Mapping):
-            written = {name: value for name, value in written.items() if name not in _FOUND}
+            written = {name: value for name, value in written.items() if name not in _DERIVED}
             if "grid" in written:
                 written["grid"] = _grid(written["grid"], where)
                 written.setdefault("labels", cls.from_grid(where, written["grid"]).labels)
@@ -76,13 +76,13 @@ class Axis:
 
     @cached_property
     def words(self) -> Words | None:
-        """The words that the tokens make up, each with the number of its tokens; None where every token is a word."""
+        """The words that the tokens form, each with its number of tokens; None if every token is a word."""
         return words_of(self.labels, self.text) if self.kind == "tokens" else None
 
     @property
     def special(self) -> tuple[int, ...]:
-        """The positions of tokens that stand for nothing in the text, such as its end."""
-        return tuple(place for place, label in enumerate(self.labels) if stands_alone(label))
+        """The positions of tokens that do not occur in the text, such as the end mark."""
+        return tuple(place for place, label in enumerate(self.labels) if is_mark(label))
 
     @property
     def direction(self) -> Literal["ltr", "rtl"]:
@@ -99,12 +99,12 @@ class Axis:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the words, special tokens and direction that viewers need.
 
-        The labels of a grid are left out where they are the usual ones.
+        The labels of a grid are left out if they are those of `from_grid`.
         """
         written = _without_none(self)
         if self.kind in _WRITTEN:
-            found = {"words": self.words, "special": self.special, "direction": self.direction}
-            written |= {name: value for name, value in found.items() if value and value != "ltr"}
+            derived = {"words": self.words, "special": self.special, "direction": self.direction}
+            written |= {name: value for name, value in derived.items() if value and value != "ltr"}
         if self.grid is not None and self.labels == Axis.from_grid(self.name, self.grid).labels:
             del written["labels"]
         return written
@@ -255,7 +255,7 @@ class Box:
 
 
 def construct(kind: type[T], written: Any, where: str) -> T:
-    """An element from its dictionary, every field of which must be known; what must be there is in the constructor."""
+    """Build an element from a dictionary, which must have all required fields of its class and no unknown ones."""
     if not isinstance(written, Mapping):
         raise DataError(f"Not a trace: {where} must be an object; got {written!r:.60}.")
     known = {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(kind)}  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Subword tokens: the marks of common tokenizers, and the text and the words that tokens make up."""
+"""Subword tokens: the marks of common tokenizers, and the text and words that tokens form."""
 
 import re
 from collections.abc import Sequence
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 Words = tuple[tuple[str, int], ...]
 """Words, each with the number of its tokens."""
 MAX_GAP = 60
-"""Characters of the text that may be passed over to find the next token."""
+"""Maximum number of characters that may be skipped in the text to find the next token."""
 _SPECIAL = re.compile(r"<[^<>\s]+>|\[(CLS|SEP|PAD|UNK|MASK|BOS|EOS)\]", re.IGNORECASE)
 _UNKNOWN = re.compile(r"<unk>|\[UNK\]", re.IGNORECASE)
 _MARKS = re.compile(r"^(?:[▁Ġ]|##)|(?:@@|</w>)$")
 
 
 def is_special(token: str) -> bool:
-    """Whether a token stands for something that is not in the text, such as its end, or for an unknown word."""
+    """Whether a token is a special one, such as the end mark or the unknown word."""
     return _SPECIAL.fullmatch(token) is not None
 
 
 def plain_tokens(tokens: Sequence[str]) -> tuple[list[str], str]:
-    """Tokens without the marks of their tokenizer, and the text that they make up without special tokens.
+    """Tokens without the marks of their tokenizer, and the text that they form without special tokens.
 
     Knows the marks of SentencePiece ("▁the"), byte-level BPE ("Ġthe"), WordPiece ("##ing") and other BPE ("the</w>",
     "play@@ ing"). Without any mark, every token is a word.
@@ -50,7 +50,7 @@ def _pieces(tokens: Sequence[str]) -> list[str]:
 
 
 def words_of(labels: Sequence[str], text: str | None) -> Words | None:
-    """The words that tokens make up; None where every token is a word, or where that is not known."""
+    """The words that tokens form; None if every token is a word, or if that is not known."""
     groups: list[list[str]] = []
     starts = _starts_in_text(labels, text) if text else _starts_by_marks(labels)
     for label, is_start in zip(labels, starts, strict=True):
@@ -67,7 +67,7 @@ def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     text, place, is_after_special = text.casefold(), 0, True
     starts = []
     for label in labels:
-        if stands_alone(label):
+        if is_mark(label):
             starts.append(True)
             is_after_special = True
             continue
@@ -85,17 +85,17 @@ def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
 
 def _starts_by_marks(labels: Sequence[str]) -> list[bool]:
     """Whether each token begins a word, by the marks of common subword tokenizers; without any, every token does."""
-    pieces = iter(_pieces([label for label in labels if not stands_alone(label)]))
+    pieces = iter(_pieces([label for label in labels if not is_mark(label)]))
     starts, is_after_end = [], True
     for label in labels:
-        piece = " " if stands_alone(label) else next(pieces)
+        piece = " " if is_mark(label) else next(pieces)
         starts.append(is_after_end or piece.startswith(" "))
         is_after_end = piece.endswith(" ")
     return starts
 
 
-def stands_alone(label: str) -> bool:
-    """Whether a token stands for nothing in the text: it is special, but no unknown word, which may be part of one."""
+def is_mark(label: str) -> bool:
+    """Whether a token does not occur in the text: it is special, and not an unknown word."""
     return is_special(label) and not _UNKNOWN.fullmatch(label)
 
 

@@ -1,4 +1,4 @@
-"""Trace: what a result carries and every view reads."""
+"""Trace: the attention of a result, which every view draws."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from regard.trace.words import join_subwords
 VERSION = 3
 """The version of the JSON form."""
 MIN_USED = 0.05
-"""Weight from which on a slot counts as used by a head."""
+"""Smallest weight at which a slot counts as used by a head."""
 Element = TypeVar("Element", Axis, Map)
 _ELEMENTS: dict[str, Callable[[Any, str], Any]] = {
     "axes": Axis.from_dict,
@@ -234,10 +234,10 @@ class Trace:
         return int(used[(last + 1) % len(used)]), slots - int(gaps[last]) + 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, version 3. What the trace does not have is left out.
+        """Plain values for JSON, version 3, without empty fields.
 
-        What viewers need to lay it out is stated too: the words that tokens make up, special tokens, the direction of
-        an axis, and the slots that were used. `from_dict` finds these anew, also for version 2, which has none of them.
+        The layout that viewers need is written too: the words that tokens form, special tokens, the direction of an
+        axis, and the slots that were used. `from_dict` computes it again, also for version 2, which lacks it.
         """
         written: dict[str, Any] = {"version": VERSION, "kind": self.kind}
         for name in ("axes", "maps", "series", "boxes"):

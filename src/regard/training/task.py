@@ -126,7 +126,7 @@ class Task(lightning.LightningModule):
         processes.
         """
         if batch_size is not None and processes.count() > 1:
-            size = 0 if self._stands_in() else batch_size
+            size = 0 if self._is_filler() else batch_size
             value = torch.as_tensor(value, dtype=torch.float32, device=self.device) * size
             total, sizes = processes.summed(torch.stack([value, torch.full_like(value, size)]))
             # Only the mean of a validation is weighted by the size of its batches.
@@ -136,13 +136,13 @@ class Task(lightning.LightningModule):
     def backward(self, loss: Tensor, *args: Any, **options: Any) -> None:
         """Weight the loss of a process by its part of the batch: the mean over processes is then that of the batch."""
         if processes.count() > 1:
-            weight = torch.as_tensor(0.0 if self._stands_in() else self._weight, dtype=loss.dtype, device=loss.device)
+            weight = torch.as_tensor(0.0 if self._is_filler() else self._weight, dtype=loss.dtype, device=loss.device)
             loss = loss * (weight * processes.count() / processes.summed(weight))
         super().backward(loss, *args, **options)
 
-    def _stands_in(self) -> bool:
+    def _is_filler(self) -> bool:
         loader = self.trainer.train_dataloader
-        return self.training and isinstance(loader, BatchLoader) and loader.stands_in
+        return self.training and isinstance(loader, BatchLoader) and loader.is_filler
 
     def note_validation(self, score: float) -> None:
         """Report the score of a validation to the schedule of the learning rate."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
 
 MAX_FIGURE_SENTENCES = 30
-"""Sentences of a figure; of a longer document, those that are attended to most."""
+"""Maximum number of sentences in a figure: those that are attended to most."""
 MAX_TERMINAL_SENTENCES = 200
 MAX_TABLE_SENTENCES = 60
 _MAX_WORD = 40

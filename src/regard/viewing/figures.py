@@ -26,7 +26,7 @@ from regard.viewing.tokens import printable, shortened
 
 FORMATS = (".png", ".svg", ".pdf")
 MAX_LETTERS = 28
-"""Letters of a label before it is cut."""
+"""Maximum number of letters of a label."""
 NOTE_INCHES = 0.22
 _NOTE_FONTSIZE = 7
 _LEGEND_FONTSIZE = 7.5
@@ -169,7 +169,7 @@ def _line_inches(fontsize: float | int) -> float:
 
 
 def _make_room(figure: Figure, *, above: float = 0.0, below: float = 0.0) -> None:
-    """Make a figure taller by so many inches, and keep the size of what it holds."""
+    """Make a figure taller by some inches, without changing the size of its contents."""
     height = figure.get_figheight()
     taller = height + above + below
     figure.set_figheight(taller)
@@ -182,7 +182,7 @@ def _make_room(figure: Figure, *, above: float = 0.0, below: float = 0.0) -> Non
 
 
 def check_drawable(trace: Trace) -> None:
-    """Refuse a trace without positions, and right-to-left words where matplotlib cannot draw them."""
+    """Refuse a trace without words, and right-to-left words if this matplotlib cannot draw them."""
     if not trace.source or not trace.target:
         raise OptionError(
             f"There is nothing to draw: the trace has {len(trace.source)} source and {len(trace.target)} target words."
@@ -191,7 +191,7 @@ def check_drawable(trace: Trace) -> None:
 
 
 def check_letters(words: Sequence[str]) -> None:
-    """Refuse right-to-left words where matplotlib cannot draw them."""
+    """Refuse right-to-left words if this matplotlib cannot draw them."""
     if right_to_left(words) and not hasattr(ft2font, "__libraqm_version__"):
         raise RegardError(
             f"matplotlib {matplotlib.__version__} cannot join and order right-to-left letters; from 3.11 on it can: "

@@ -10,12 +10,9 @@ from PIL import Image
 from rich.console import RenderableType
 from rich.text import Text
 
-from regard.data.images import open_image
 from regard.errors import OptionError
 from regard.trace import Box, Trace
-from regard.trace.data_uri import from_data_uri
-from regard.viewing.image import Pixels
-from regard.viewing.scale import rgb, shade_of
+from regard.viewing.image import Pixels, half_blocks, opened_image
 from regard.viewing.tokens import printable, shortened
 from regard.viewing.view import View
 
@@ -25,12 +22,11 @@ if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
 
 MAX_GLIMPSES = 40
-"""Most glimpses that are drawn."""
+"""Maximum number of glimpses that are drawn."""
 MAX_CLASSES = 10
 """Classes whose belief is drawn: the most probable after the last glimpse."""
 _INK, _QUIET, _PATH, _BAR = "#1c1c1c", "#6a6a6a", "#ffb000", "#0072B2"
 _MARK = "bold black on rgb(255,176,0)"
-_BLANK = 205
 # Inches: the smallest image, a patch, the panel of the belief, the space between; and between two labels of the path.
 _IMAGE, _PATCH, _BELIEF, _SPACE = 3.0, 0.85, 1.1, 0.12
 _LABEL = 0.16
@@ -38,7 +34,7 @@ _LABEL = 0.16
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What is drawn, read from a trace and checked."""
+    """The parts of a trace of glimpses, checked."""
 
     image: Image.Image
     points: list[tuple[float, float]]
@@ -128,10 +124,7 @@ def _parts(trace: Trace) -> _Parts:
         )
     if count > MAX_GLIMPSES or len({len(each) for each in boxes}) > 1:
         raise OptionError(f"Up to {MAX_GLIMPSES} glimpses with equally many boxes are drawn; got {count}.")
-    if trace.image is None:
-        image = Image.new("RGB", (60, 60), (_BLANK,) * 3)
-    else:
-        image = open_image(from_data_uri(trace.image), name="The image of this trace")
+    image = opened_image(trace, blank=(60, 60))
     size = trace.extras.get("glimpse_size", 0)
     known = isinstance(size, int) and 0 < size <= max(image.size)
     return _Parts(image, list(zip(x, y, strict=True)), boxes, trace.weights, list(trace.source), size if known else 16)
@@ -234,25 +227,12 @@ def _draw_belief(axes: "Axes", belief: Any, classes: list[int], labels: list[str
 def _terminal_image(parts: _Parts, side: int, *, colour: bool) -> list[Text]:
     """`side` characters wide and half as many high; a glimpse is marked by its number."""
     rows = max(2, side // 2)
-    wide, high = side, 2 * rows
-    pixels = np.asarray(parts.image.resize((wide, high), Image.Resampling.BOX).convert("RGB"))
-    marks: dict[tuple[int, int], str] = {}
-    for number, (x, y) in enumerate(parts.points, 1):
-        place = min(rows - 1, int(y * rows)), min(wide - 1, int(x * wide))
-        marks[place] = str(number)[-1]
-    lines = []
-    for row in range(rows):
-        line = Text()
-        for column in range(wide):
-            upper, lower = pixels[2 * row, column].tolist(), pixels[2 * row + 1, column].tolist()
-            if mark := marks.get((row, column)):
-                line.append(mark, style=_MARK if colour else "")
-            elif colour:
-                line.append("▀", style=f"{rgb(upper)} on {rgb(lower)}")
-            else:
-                line.append(shade_of((sum(upper) + sum(lower)) / (6 * 255)))
-        lines.append(line)
-    return lines
+    pixels = np.asarray(parts.image.resize((side, 2 * rows), Image.Resampling.BOX).convert("RGB"))
+    marks = {
+        (min(rows - 1, int(y * rows)), min(side - 1, int(x * side))): (str(number)[-1], _MARK if colour else "")
+        for number, (x, y) in enumerate(parts.points, 1)
+    }
+    return half_blocks(pixels, colour=colour, marks=marks)
 
 
 def _belief_lines(parts: _Parts) -> list[str]:

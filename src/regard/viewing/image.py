@@ -4,7 +4,7 @@ import io
 import math
 import os
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -229,14 +229,17 @@ class ImageView(View):
 
 def image_pixels(trace: Trace, longest: int) -> Pixels:
     """The image of a trace, resized so that its longer side has `longest` pixels; plain grey if it has none."""
-    rows, columns = grid_of(trace)
-    if trace.image is None:
-        image = Image.new("RGB", (columns, rows), (_BLANK,) * 3)
-    else:
-        image = open_image(from_data_uri(trace.image), name="The image of this trace")
+    image = opened_image(trace, blank=grid_of(trace)[::-1])
     scale = longest / max(image.size)
     size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
     return np.array(image.resize(size, Image.Resampling.BICUBIC), dtype=np.uint8)
+
+
+def opened_image(trace: Trace, *, blank: tuple[int, int]) -> Image.Image:
+    """The image of a trace, or plain grey of a (width, height) if it has none."""
+    if trace.image is None:
+        return Image.new("RGB", blank, (_BLANK,) * 3)
+    return open_image(from_data_uri(trace.image), name="The image of this trace")
 
 
 def grid_of(trace: Trace) -> tuple[int, int]:
@@ -321,7 +324,7 @@ def _coloured(pixels: Pixels, field: Float[np.ndarray, "h w 1"]) -> Pixels:
 
 
 OVERLAYS: dict[str, Callable[[Pixels, Float[np.ndarray, "h w 1"]], Pixels]] = {"light": _light, "colour": _coloured}
-"""How attention is laid over an image."""
+"""Ways to show attention over an image."""
 
 
 def _spread(cells: int, length: int, sharp: bool) -> Float[np.ndarray, "length cells"]:
@@ -336,8 +339,8 @@ def _spread(cells: int, length: int, sharp: bool) -> Float[np.ndarray, "length c
 def explanation(trace: Trace, overlay: str, *, cells: bool) -> str:
     """What the light, the numbers and the bars of a caption's figure mean."""
     shown = {"light": "Bright: attended to", "colour": "Colour: attention, from purple (weak) to yellow (strong)"}
-    chances = " (the probability of each choice)" if trace.values("choice") is not None else ""
-    parts = [f"{shown[check_overlay(overlay)]}{chances}, relative to the strongest cell of each word"]
+    note = " (the probability of each choice)" if trace.values("choice") is not None else ""
+    parts = [f"{shown[check_overlay(overlay)]}{note}, relative to the strongest cell of each word"]
     parts[0] += "." if cells else "; smoothed between cells."
     if trace.values("choice") is not None:
         parts.append("Orange: the cell that hard attention chose.")
@@ -462,13 +465,20 @@ def _attended(trace: Trace, word: int, pixels: Pixels, cells: bool, overlay: str
     return shown
 
 
-def half_blocks(pixels: Pixels) -> list[Text]:
-    """A line for each two rows of pixels: the upper is the colour of the character, the lower its background."""
+def half_blocks(
+    pixels: Pixels, *, colour: bool = True, marks: Mapping[tuple[int, int], tuple[str, str]] | None = None
+) -> list[Text]:
+    """A line for each two rows of pixels: the upper is the colour of the character, the lower its background.
+
+    Without `colour`, a character shows their brightness. `marks` are other characters, with their styles, by their row
+    and column.
+    """
     lines = []
-    for upper, lower in zip(pixels[::2].tolist(), pixels[1::2].tolist(), strict=True):
+    for row, pairs in enumerate(zip(pixels[::2].tolist(), pixels[1::2].tolist(), strict=True)):
         line = Text()
-        for above, below in zip(upper, lower, strict=True):
-            line.append("▀", style=f"{rgb(above)} on {rgb(below)}")
+        for column, (above, below) in enumerate(zip(*pairs, strict=True)):
+            block = ("▀", f"{rgb(above)} on {rgb(below)}") if colour else (shade_of(sum(above + below) / (6 * 255)), "")
+            line.append(*(marks or {}).get((row, column), block))
         lines.append(line)
     return lines
 

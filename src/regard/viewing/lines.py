@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_WORDS = 150
 """Maximum number of words per side."""
 MIN_SHARE = 0.01
-"""Weights below this share of the largest have no line."""
+"""Smallest share of the largest weight that has a line."""
 
 
 def figure(trace: Trace, *, title: str | None = None) -> "InlineFigure":

@@ -14,7 +14,7 @@ from regard.errors import OptionError
 from regard.trace import Trace
 from regard.viewing.scale import DARK, Colour, blend, fractions, ink_on, inked, largest_weight, rgb
 from regard.viewing.tokens import isolated, shortened
-from regard.viewing.view import View, mean_note, with_mean_note
+from regard.viewing.view import View
 
 if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
@@ -33,40 +33,14 @@ class ReadingView(View):
     STYLES: ClassVar[Mapping[str, str]] = {"word_by_word": "reading", **View.STYLES}
     ELEMENTS = ("reading", *View.ELEMENTS)
 
-    def figure(
-        self,
-        *,
-        layer: int | None = None,
-        head: int | None = None,
-        name: str | None = None,
-        pieces: bool = False,
-        style: str = "word_by_word",
-        title: str | None = None,
-    ) -> "InlineFigure":
-        """The lines with the surprisal of each word in bits; or a heat map or lines, as of other traces."""
-        from regard.viewing.figures import add_note
+    def drawn_style(self, trace: Trace, style: str) -> str:
+        """The given style, but a heat map where a sentence attends to another one."""
+        return "heat_map" if style == "word_by_word" and not _is_one_sentence(trace) else style
 
-        selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
-        if style == "word_by_word" and _is_one_sentence(selected):
-            return add_note(_figure(selected, title), mean_note(selected))
-        style = "heat_map" if style == "word_by_word" else style
-        return super().figure(layer=layer, head=head, name=name, pieces=pieces, style=style, title=title)
-
-    def terminal(
-        self,
-        *,
-        width: int = 80,
-        colour: bool = True,
-        layer: int | None = None,
-        head: int | None = None,
-        name: str | None = None,
-        pieces: bool = False,
-    ) -> RenderableType:
-        """The lines; without `colour`, the current word is in brackets and weights are in hundredths."""
-        selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
-        if not _is_one_sentence(selected):
-            return super().terminal(width=width, colour=colour, layer=layer, head=head, name=name, pieces=pieces)
-        return with_mean_note(_table(selected, width, colour=colour), selected)
+    def _terminal(self, trace: Trace, *, width: int, colour: bool) -> RenderableType:
+        if _is_one_sentence(trace):
+            return terminal(trace, width=width, colour=colour)
+        return super()._terminal(trace, width=width, colour=colour)
 
 
 @dataclass(frozen=True)
@@ -99,7 +73,8 @@ def reading_lines(trace: Trace) -> list[Line]:
     return lines
 
 
-def _table(trace: Trace, width: int, *, colour: bool) -> Table:
+def terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Table:
+    """The lines; without `colour`, the current word is in brackets and weights are in hundredths."""
     table = Table.grid(padding=(0, 1, 0, 0))
     lines = reading_lines(trace)
     if any(line.surprisal is not None for line in lines):
@@ -115,7 +90,8 @@ def _table(trace: Trace, width: int, *, colour: bool) -> Table:
     return table
 
 
-def _figure(trace: Trace, title: str | None) -> "InlineFigure":
+def figure(trace: Trace, *, title: str | None = None) -> "InlineFigure":
+    """The lines with the surprisal of each word in bits."""
     from matplotlib.patches import Rectangle
 
     from regard.viewing.figures import InlineFigure, add_legend, add_title, check_letters, labels
@@ -131,8 +107,8 @@ def _figure(trace: Trace, title: str | None) -> "InlineFigure":
     margin = 6.0 if lines[0].surprisal is not None else 1.0
     top = 0.4 if title else 0.1
     size = (margin + float(starts[-1])) * _INCHES_PER_LETTER + 0.1, len(lines) * _INCHES_PER_LINE + top + 0.1
-    figure = InlineFigure(figsize=size)
-    axes = figure.add_axes((0, 0.1 / size[1], 1, len(lines) * _INCHES_PER_LINE / size[1]))
+    drawn = InlineFigure(figsize=size)
+    axes = drawn.add_axes((0, 0.1 / size[1], 1, len(lines) * _INCHES_PER_LINE / size[1]))
     axes.set(xlim=(0, size[0] / _INCHES_PER_LETTER), ylim=(len(lines), 0))
     axes.set_axis_off()
     style: dict[str, Any] = {"va": "center", "family": "monospace", "fontsize": 9, "parse_math": False}
@@ -152,9 +128,9 @@ def _figure(trace: Trace, title: str | None) -> "InlineFigure":
     legend = "Red: the current word. Shade: how much it attends to each other word."
     if lines[0].surprisal is not None:
         legend += " Number: its surprisal in bits."
-    add_title(figure, title, fontsize=11, y=1 - 0.1 / size[1])
-    add_legend(figure, legend)
-    return figure
+    add_title(drawn, title, fontsize=11, y=1 - 0.1 / size[1])
+    add_legend(drawn, legend)
+    return drawn
 
 
 def _terminal_word(line: Line, place: int, word: str, colour: bool) -> Text:

@@ -20,7 +20,7 @@ _MIDDLE = math.sqrt(1.05 * 0.05) - 0.05
 
 
 def largest_weight(weights: Weights) -> float:
-    """The weight drawn darkest: 1, or the maximum if all weights are small or some are above 1."""
+    """The weight that is drawn darkest: 1, or the maximum if that is small or above 1."""
     highest = float(np.abs(weights).max(initial=0.0))
     return highest if highest > 1 or 0 < highest < 0.5 else 1.0
 
@@ -90,5 +90,5 @@ def reduced(weights: Weights, max_rows: int, max_columns: int) -> tuple[Float[np
 
 
 def reduction_note(size: tuple[int, int], steps: tuple[int, int]) -> str:
-    """What a reduced map says about itself."""
+    """The note below a reduced map."""
     return f"{size[0]:,} x {size[1]:,} weights; each cell shows the largest of {steps[0]} x {steps[1]}"

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 _MAX_TITLE = 160
 MEASURED = "attention_measured"
-"""The name, in metrics.json and in the extras of a trace, of a line that says how right such attention is."""
-
+"""Key, in metrics.json and in the extras of a trace, of a line that says how accurate such attention is."""
 
 OWN_VIEWS = {
     "caption": "image:ImageView",
@@ -40,8 +39,8 @@ OWN_VIEWS = {
 class View:
     """A trace as heat maps. `rich.print(view)` shows it in the terminal, a notebook displays it to be explored.
 
-    A kind of trace that is drawn in another way has a subclass in a file of its own, which overrides `figure`,
-    `terminal`, ELEMENTS and, where a table of the main map does not say enough, `html_table`.
+    A kind of trace that is drawn in another way has a subclass in a file of its own, with its own `figure`, `terminal`,
+    ELEMENTS and, where a table of the main map does not say enough, `html_table`.
     """
 
     STYLES: ClassVar[Mapping[str, str]] = {"heat_map": "matrix", "heat_maps": "heads", "lines": "lines"}
@@ -61,25 +60,27 @@ class View:
         head: int | None = None,
         name: str | None = None,
         pieces: bool = False,
-        style: str = "heat_map",
+        style: str | None = None,
         title: str | None = None,
     ) -> "InlineFigure":
         """A matplotlib figure of the main map, or of the first map with this layer, head and name.
 
         The subwords of each word are joined, unless `pieces` asks for them. `style` is "heat_map", "lines", or
-        "heat_maps" for all selected heads side by side.
+        "heat_maps" for all selected heads side by side; for a reading also "word_by_word", its default.
         """
-        from regard.viewing import heads, lines, matrix
         from regard.viewing.figures import add_note
 
         selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
-        self.check_style(style)
-        if style == "heat_maps":
-            return heads.figure(selected, title=title)
-        if title is None and (layer, head, name) != (None, None, None):
+        style = self.drawn_style(selected, self.check_style(style or next(iter(self.STYLES))))
+        if title is None and (layer, head, name) != (None, None, None) and style in ("heat_map", "lines"):
             title = selected.main.name
-        drawn = (lines if style == "lines" else matrix).figure(selected, title=title)
-        return add_note(drawn, mean_note(selected))
+        # The file of a style is called as its component is.
+        drawn: InlineFigure = import_module(f"regard.viewing.{self.STYLES[style]}").figure(selected, title=title)
+        return drawn if style == "heat_maps" else add_note(drawn, mean_note(selected))
+
+    def drawn_style(self, trace: Trace, style: str) -> str:
+        """The style in which a trace is drawn where this one is asked for."""
+        return style
 
     def check_style(self, style: str) -> str:
         """The name of a style, if there is such a one."""
@@ -125,10 +126,13 @@ class View:
 
         Without `colour` the shape of each cell shows its weight; rich itself leaves colours out where there are none.
         """
+        selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
+        return with_mean_note(self._terminal(selected, width=width, colour=colour), selected)
+
+    def _terminal(self, trace: Trace, *, width: int, colour: bool) -> RenderableType:
         from regard.viewing import matrix
 
-        selected = self._drawn(layer=layer, head=head, name=name, pieces=pieces)
-        return with_mean_note(matrix.terminal(selected, width=width), selected)
+        return matrix.terminal(trace, width=width)
 
     def html_table(self) -> str:
         """The main map as a plain HTML table, for a notebook that is not trusted and other places without scripts."""
@@ -140,12 +144,12 @@ class View:
 
     @property
     def measured(self) -> str | None:
-        """How right this attention is where that was measured, in one line; None if it was not."""
+        """One line on how accurate this attention is; None if that was not measured."""
         line = self.trace.extras.get(MEASURED)
         return line if isinstance(line, str) else None
 
     def show(self, console: Console, **options: Any) -> None:
-        """Print `terminal` as wide as the console, and below it how right the attention is."""
+        """Print `terminal` as wide as the console, and below it how accurate the attention is."""
         check_options(self.options(), options)
         console.print(self.terminal(width=console.width, colour=console.color_system is not None, **options))
         if self.measured:
@@ -180,7 +184,7 @@ class View:
         return page.component(self.trace, self.ELEMENTS, shown=shown, options=chosen, table=table)
 
     def _heading(self) -> str:
-        """What the page is called unless it is given a title: the texts, or the words of the main map."""
+        """The default title of the page: the texts, or the words of the main map."""
         texts = [axis.text for axis in self.trace.axes if axis.text]
         if not texts and self.trace.maps:
             sides = dict.fromkeys((self.trace.main.columns, self.trace.main.rows))
@@ -230,7 +234,7 @@ def check_options(known: Sequence[str], options: Mapping[str, Any]) -> None:
 
 
 def mean_note(trace: Trace) -> str | None:
-    """What the main map says about itself where it is the mean of heads of the trace, of all or of one layer."""
+    """A note for a main map that is the mean of all heads, or of those of one layer; None for others."""
     if not trace.maps or trace.main.head is not None:
         return None
     sides = trace.main.rows, trace.main.columns
@@ -245,7 +249,7 @@ def mean_note(trace: Trace) -> str | None:
 
 
 def with_mean_note(drawn: RenderableType, trace: Trace) -> RenderableType:
-    """What was drawn for a terminal, and below it that it is the mean of heads where that is so."""
+    """A renderable for the terminal, with `mean_note` below it if there is one."""
     note = mean_note(trace)
     return drawn if note is None else Group(drawn, Text(note, style="dim"))
 

@@ -3,6 +3,8 @@
 from dataclasses import field, fields
 from typing import Any, NamedTuple
 
+from regard.errors import OptionError
+
 
 class Row(NamedTuple):
     """One number with its name and description."""
@@ -15,6 +17,12 @@ class Row(NamedTuple):
 def described(text: str) -> Any:
     """Declare a dataclass field with a description."""
     return field(metadata={"description": text})
+
+
+def check_count(count: int) -> None:
+    """Refuse statistics of nothing."""
+    if count < 1:
+        raise OptionError(f"statistics needs at least one example to measure; got count={count}.")
 
 
 class Described:

@@ -9,7 +9,7 @@ that holds the ink of its digit: a model that attends to the digit looks there.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 from torch.nn import functional
 
-from regard.data.batches import BatchLoader, CostBatches
+from regard.data.batches import BatchLoader, CostBatches, Movable
 from regard.data.labelled_images import LabelledImages, read_mnist
 from regard.errors import DataError, OptionError
 from regard.layers.glimpse import crop
@@ -46,7 +46,7 @@ _TEST_FACES = ("DejaVuSans-Bold", "DejaVuSerif-Italic", "STIXGeneralBol")
 
 
 @dataclass(frozen=True, eq=False)
-class Glyphs:
+class Glyphs(Movable):
     """Images of digits of one size, and which digit each is."""
 
     images: UInt8[Tensor, "n h w"]
@@ -66,10 +66,6 @@ class Glyphs:
     def size(self) -> tuple[int, int]:
         """Height and width."""
         return self.images.shape[1], self.images.shape[2]
-
-    def to(self, device: torch.device | str) -> "Glyphs":
-        """Move the glyphs to a device."""
-        return replace(self, images=self.images.to(device), labels=self.labels.to(device))
 
     @classmethod
     def from_labelled(cls, images: LabelledImages) -> "Glyphs":
@@ -116,7 +112,7 @@ def _glyph(face: str, digit: str) -> UInt8[np.ndarray, "h w"]:
 
 
 @dataclass(frozen=True, eq=False)
-class DigitImages:
+class DigitImages(Movable):
     """Images with one digit each, its label, and the box around it: left, top, right, bottom in pixels."""
 
     images: UInt8[Tensor, "n 1 h w"]
@@ -125,10 +121,6 @@ class DigitImages:
 
     def __len__(self) -> int:
         return len(self.images)
-
-    def to(self, device: torch.device | str) -> "DigitImages":
-        """Move everything to a device."""
-        return DigitImages(self.images.to(device), self.labels.to(device), self.boxes.to(device))
 
     def loader(self, batch_size: int) -> BatchLoader:
         """Batches of images and labels, in order."""

@@ -15,12 +15,12 @@ words is therefore not enough: a reader has to find who holds the opinion, and a
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from random import Random
 from typing import TypeVar
 
 from regard.errors import OptionError
-from regard.worlds.described import Described, described
+from regard.worlds.described import Described, check_count, described
 from regard.worlds.splits import EIGHTY, check_split, split_of
 
 LABELS = ("negative", "positive")
@@ -112,7 +112,7 @@ class Statistics(Described):
 def reviews(
     split: str = "train", *, seed: int = 1, min_sentences: int = 3, max_sentences: int = 10
 ) -> Iterator[Review]:
-    """Yield reviews without end. The splits have no review in common."""
+    """Generate an endless stream of reviews. The same seed gives the same ones; a review is in one split only."""
     check_split("reviews", split)
     if not 1 <= min_sentences <= max_sentences <= MAX_SENTENCES:
         raise OptionError(
@@ -120,14 +120,13 @@ def reviews(
             f"max_sentences={max_sentences}."
         )
     random = Random(f"{seed} {split}")  # noqa: S311
-    while True:
-        review = _review(random, random.randint(min_sentences, max_sentences))
-        if split_of(review.text, EIGHTY) == split:
-            yield review
+    drawn = (_review(random, random.randint(min_sentences, max_sentences)) for _ in repeat(None))
+    return (review for review in drawn if split_of(review.text, EIGHTY) == split)
 
 
 def statistics(count: int = 2000) -> Statistics:
-    """Measure a sample of the training reviews."""
+    """Measure `count` training reviews, and their overlap with as many test reviews."""
+    check_count(count)
     sample = list(islice(reviews("train"), count))
     test = {review.text for review in islice(reviews("test"), count)}
     signs = {word: 2 * side - 1 for words in (ADJECTIVES, VERBS) for side in (0, 1) for word in words[side]}

@@ -1,4 +1,4 @@
-"""The split of a generated example, from a hash of what it says: no example is in two splits, whatever the seed."""
+"""The split of a generated example, from a hash of its content: no example is in two splits, whatever the seed."""
 
 from collections.abc import Callable
 from hashlib import blake2b, sha256
@@ -31,6 +31,6 @@ def split_of(key: str, shares: Shares) -> str:
 
 
 def check_split(world: str, split: str) -> None:
-    """Refuse a name that no split has."""
+    """Refuse an unknown name of a split."""
     if split not in SPLITS:
         raise OptionError(f"{world} has no split {split!r}; choose from {', '.join(SPLITS)}.")

@@ -1,11 +1,11 @@
-"""stories: sentences in which a word goes back to an earlier noun, and it is known to which.
+"""Stories: sentences in which a word refers to an earlier noun, with the noun that it refers to.
 
     the animal did n't cross the street because it was too tired .
 
 *It* is the animal, and *wide* instead of *tired* would make it the street. Someone who reads from left to right knows
 this at *tired*; someone who sees the whole sentence knows it at *it*. A link therefore has two places, the word that
-goes back and the word from which on the antecedent is known, and a reader is scored at the one that its direction
-allows.
+refers to the noun and the first word at which the antecedent is known, and a reader is scored at the one that its
+direction allows.
 
 - Pronouns are *it*, *he*, *she* and *they*. Where number and gender leave one noun, the pronoun itself decides;
   elsewhere what is said with *too* does, which fits one of the nouns alone: an animal is tired, a street is wide.
@@ -24,8 +24,7 @@ from itertools import islice
 from random import Random
 from typing import Literal
 
-from regard.errors import OptionError
-from regard.worlds.described import Described, described
+from regard.worlds.described import Described, check_count, described
 from regard.worlds.splits import EIGHTY, check_split, split_of
 
 Kind = Literal["animal", "way", "food", "machine", "furniture", "man", "woman"]
@@ -62,9 +61,9 @@ PREDICATES: dict[Kind, tuple[str, ...]] = {
     "man": ("proud", "shy", "angry", "polite", "jealous", "lazy"),
     "woman": ("proud", "shy", "angry", "polite", "jealous", "lazy"),
 }
-"""What can be said of a noun with `too`: a word belongs to one kind, or to men and women alike."""
+"""Predicates after `too`, for each kind of noun; those of people fit men and women alike."""
 EPITHETS = ("old", "young", "small", "large", "famous", "strange", "other", "grey", "white", "quiet", "lost", "nice")
-"""Adjectives that fit every noun, and so tell nothing."""
+"""Adjectives that fit every noun, and so give no clue."""
 PREPOSITIONS = ("near", "behind", "beside", "with", "next to", "in front of")
 TRANSITIVE = ("cross", "see", "reach", "like", "notice", "avoid", "find", "leave", "watch", "remember", "touch", "want")
 PAST = (
@@ -74,9 +73,9 @@ PAST = (
 OPENINGS = ("yesterday", "this morning", "last week", "in the end", "of course")
 CLOSINGS = ("today", "again", "as always", "they say", "I think")
 PRONOUNS: dict[Kind, str] = {"man": "he", "woman": "she"}
-"""Of all other kinds it is *it*, and of several *they*."""
+"""The pronouns of men and women; all other nouns are *it*, and plurals *they*."""
 NONE = "-"
-"""The tag of a word that goes back to nothing."""
+"""The tag of a word that refers to no noun."""
 Direction = Literal["forward", "both"]
 _SHARE_PRONOUNS = 0.7
 _SHARE_PLURALS = 0.35
@@ -92,11 +91,11 @@ class Noun:
 
     @property
     def pronoun(self) -> str:
-        """The pronoun that stands for it."""
+        """The pronoun for this noun."""
         return "they" if self.plural else PRONOUNS.get(self.kind, "it")
 
     def fits(self, predicate: str) -> bool:
-        """Whether the predicate can be said of it."""
+        """Whether the predicate fits this noun."""
         return predicate in PREDICATES[self.kind]
 
 
@@ -117,12 +116,12 @@ def plural_of(word: str) -> str:
 
 @dataclass(frozen=True)
 class Link:
-    """A word that goes back to an earlier noun; positions are counted from 0."""
+    """A word that refers to an earlier noun; positions are counted from 0."""
 
     word: int
     """The pronoun, or the verb that agrees with its subject."""
     antecedent: int
-    """The noun that it goes back to."""
+    """The noun that it refers to."""
     known_at: int
     """The first position at which the words so far leave only this noun: `word`, or a later one that decides."""
     kind: Literal["pronoun", "agreement"]
@@ -145,7 +144,7 @@ class Story:
         return " ".join(self.words)
 
     def tags(self, direction: Direction) -> tuple[str, ...]:
-        """For each word, the noun that it goes back to, at the place where a reader can know it; "-" elsewhere."""
+        """For each word, the noun that it refers to, at the place where a reader can know it; "-" elsewhere."""
         tags = [NONE] * len(self.words)
         tags[self.link.place(direction)] = self.words[self.link.antecedent]
         return tuple(tags)
@@ -176,8 +175,7 @@ def stories(*, split: str = "train", seed: int = 0) -> Iterator[Story]:
 
 def statistics(*, count: int = 2000, seed: int = 0) -> Statistics:
     """Measure `count` training sentences, and their overlap with as many test sentences."""
-    if count < 1:
-        raise OptionError(f"statistics needs at least one sentence to measure; got count={count}.")
+    check_count(count)
     sample = list(islice(stories(seed=seed), count))
     pronouns = [story for story in sample if story.link.kind == "pronoun"]
     texts = {story.text for story in sample}
@@ -213,7 +211,7 @@ def _generate(split: str, seed: int) -> Iterator[Story]:
 
 
 class _Sentence:
-    """Words that are being written, and where its nouns are."""
+    """A sentence that is being generated, and the positions of its nouns."""
 
     def __init__(self, random: Random) -> None:
         self.random, self.words = random, list[str]()
@@ -231,7 +229,7 @@ class _Sentence:
         self.add(noun.word)
 
     def candidates(self, pronoun: str, predicate: str | None = None) -> list[int]:
-        """Where the nouns are that a pronoun, and what is said of it, can mean."""
+        """The positions of the nouns that a pronoun and its predicate can refer to."""
         return [
             place
             for place, noun in self.nouns

@@ -24,9 +24,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.config import Checked, Count, PositiveInt, from_values
+from regard.config import Checked, Count, Names, PositiveInt, from_values
 from regard.errors import ModelError, OptionError
 from regard.files import write_text
+from regard.parts import find_part
 
 MAX_LENGTH = 100_000
 """Length of the longest sequence."""
@@ -47,11 +48,11 @@ class Tapes(NamedTuple):
     """A batch of tapes with as many steps each."""
 
     inputs: Float[Tensor, "b t c"]
-    """What the machine reads at each step."""
+    """The input of the machine at each step."""
     targets: Float[Tensor, "b t y"]
-    """The bits that it should answer with; 0 where the answer does not count."""
+    """The bits that it should output; 0 at steps that do not count."""
     scored: Bool[Tensor, "t"]
-    """The steps whose answers count."""
+    """The steps whose outputs count."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Task(Checked):
     """A task on tapes; an asset of a model, which must know how to write a sequence on a tape."""
 
     name: ClassVar[str]
-    """How recipes and files call the task."""
+    """The name of the task in recipes and files."""
     shortest: ClassVar[int] = 0
     """Length of the shortest sequence that the task is defined for."""
     unit: ClassVar[str] = "vectors"
@@ -80,6 +81,12 @@ class Task(Checked):
                 f"{self.min_length} and max_length {self.max_length}."
             )
         self.check_length(self.max_length)
+
+    @property
+    def import_path(self) -> str:
+        """Where a custom task is found, package.module:Name; "" for those of this module."""
+        kind = type(self)
+        return "" if TASKS.get(self.name) is kind else f"{kind.__module__}:{kind.__qualname__}"
 
     @property
     def row_size(self) -> int:
@@ -115,7 +122,7 @@ class Task(Checked):
         return self.write(self.draw(count, length, generator))
 
     def check_length(self, length: int) -> None:
-        """Refuse a length that the task is not defined for, or that would take forever."""
+        """Refuse a length that the task is not defined for, or above MAX_LENGTH."""
         if length < self.shortest:
             raise OptionError(f"The shortest sequence of {self.name} has {self.shortest} {self.unit}; got {length}.")
         if length > MAX_LENGTH:
@@ -123,7 +130,7 @@ class Task(Checked):
 
     def to_dict(self) -> dict[str, Any]:
         """The name and the fields, as `load` reads them."""
-        return {"task": self.name, **super().to_dict()}
+        return {"task": self.import_path or self.name, **super().to_dict()}
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the task as JSON."""
@@ -131,15 +138,15 @@ class Task(Checked):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Task":
-        """Read a task of any kind that `save` wrote."""
-        try:
-            values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-            name = values.pop("task")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ModelError(f"{path} is not a task on tapes: {type(error).__name__}: {error!s:.200}.") from error
-        if not isinstance(name, str) or name not in TASKS:
-            raise ModelError(f"{path}: task must be one of {', '.join(TASKS)}; got {name!r:.80}.")
-        return from_values(TASKS[name], values, str(path))
+        """Read a task of any kind that `save` wrote; that of a custom one runs its code (see `custom_parts`)."""
+        name, values = _stored(path)
+        return from_values(find_task(name), values, str(path))
+
+    @staticmethod
+    def custom_parts(path: str | os.PathLike[str]) -> dict[str, str]:
+        """The code that `load` would run: {"task": import path} of a custom task, or nothing."""
+        name, _ = _stored(path)
+        return {} if name in TASKS else {"task": name}
 
     def _bits(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         return torch.randint(2, shape, generator=generator, device=generator.device).float()
@@ -355,12 +362,12 @@ class NGrams(Task):
         uniform = torch.rand(count, 2**self.context, generator=generator, device=device)
         # The arcsine law: sin^2 of a uniform angle has the distribution Beta(1/2, 1/2).
         table = torch.sin(0.5 * math.pi * uniform).square()
-        chances = torch.rand(count, length, generator=generator, device=device)
+        uniform = torch.rand(count, length, generator=generator, device=device)
         seen = torch.zeros(count, dtype=torch.int64, device=device)
         bits = []
         for step in range(length):
             probability = table.gather(1, seen.unsqueeze(1)).squeeze(1) if step >= self.context else 0.5
-            bit = chances[:, step] < probability
+            bit = uniform[:, step] < probability
             bits.append(bit)
             seen = (2 * seen + bit) % 2**self.context
         return Drawn(torch.stack(bits, 1).float().unsqueeze(-1), torch.zeros_like(seen))
@@ -392,6 +399,26 @@ class NGrams(Task):
 
 TASKS: dict[str, type[Task]] = {task.name: task for task in (Copy, RepeatCopy, Recall, PrioritySort, NGrams)}
 """Every task by its name."""
+
+
+def find_task(name: str) -> type[Task]:
+    """The task of this name, or the custom one at this import path, `package.module:Name`."""
+    found = TASKS[name] if name in TASKS else find_part(name)
+    if not (isinstance(found, type) and issubclass(found, Task)):
+        raise OptionError(f"{name!r} is {found!r:.80}, and not a subclass of regard.worlds.tapes.Task.")
+    return found
+
+
+def _stored(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
+    """The name and the fields of a task that was saved."""
+    try:
+        values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+        name = values.pop("task")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{path} is not a task on tapes: {type(error).__name__}: {error!s:.200}.") from error
+    if not (isinstance(name, str) and Names(tuple(TASKS)).accepts(name)):
+        raise ModelError(f"{path}: task must be {Names(tuple(TASKS))}; got {name!r:.80}.")
+    return name, values
 
 
 def _blank(task: Task, rows: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -16,7 +16,8 @@ from regard.data.documents import Document
 from regard.data.text import split_sentences
 from regard.errors import DataError, OptionError
 from regard.systems.classify.data import DocumentBatch, Packing, cut_points
-from regard.systems.classify.model import DocumentClassifier, Pooling
+from regard.systems.classify.model import DocumentClassifier
+from regard.systems.classify.networks import Pooling
 
 POOLS = ["attention", "average", "max"]
 CLASSIFIERS = {tokens: small_document_classifier(tokens=tokens) for tokens in ("word", "bpe")}
@@ -42,31 +43,32 @@ def test_attention_over_packed_states_is_attend_over_padded_ones():
     exists = mask.padding(torch.tensor(lengths), 7)
     context, weights = attend(None, padded, score=pooling.score, mask=exists, weights=True)
     real = exists.squeeze(1)
-    owners = real.nonzero()[:, 0]
-    pooled, shares = pooling(padded[real], owners, 3)
+    packing = Packing.from_lengths(np.array(lengths))
+    pooled, shares = pooling(padded[real][packing.places], packing)
     torch.testing.assert_close(pooled, context.squeeze(1))
-    torch.testing.assert_close(shares, weights.squeeze(1)[real])
+    torch.testing.assert_close(packing.restored(shares), weights.squeeze(1)[real])
 
 
 def test_average_and_maximum_by_hand():
-    states, owners = torch.tensor([[1.0, 8.0], [3.0, 2.0], [5.0, 5.0]]), torch.tensor([1, 1, 0])
-    mean, shares = Pooling("average", 2, 2)(states, owners, 2)
+    packing = Packing.from_lengths(np.array([1, 2]))
+    states = torch.tensor([[5.0, 5.0], [1.0, 8.0], [3.0, 2.0]])[packing.places]
+    mean, shares = Pooling("average", 2, 2)(states, packing)
     assert mean.tolist() == [[5, 5], [2, 5]]
-    assert shares.tolist() == [0.5, 0.5, 1.0]
-    largest, shares = Pooling("max", 2, 2)(states, owners, 2)
+    assert packing.restored(shares).tolist() == [1.0, 0.5, 0.5]
+    largest, shares = Pooling("max", 2, 2)(states, packing)
     assert largest.tolist() == [[5, 5], [3, 8]]
-    assert shares.tolist() == [0.5, 0.5, 1.0]  # each of the first two gives one of two features
+    assert packing.restored(shares).tolist() == [1.0, 0.5, 0.5]  # each of the last two gives one of two features
 
 
 @pytest.mark.parametrize("pool", POOLS)
 def test_gradients_of_pooling(pool):
     pooling = Pooling(pool, 3, 2).double()
     states = torch.randn(7, 3, dtype=torch.float64, requires_grad=True)
-    owners = torch.tensor([0, 2, 1, 1, 0, 2, 2])
+    packing = Packing.from_lengths(np.array([2, 2, 3]))
     if pool == "attention":  # softmax in float32 is too coarse for finite differences
-        assert torch.autograd.gradcheck(lambda x: pooling(x, owners, 3)[0], states, eps=1e-3, atol=1e-2, rtol=1e-2)
+        assert torch.autograd.gradcheck(lambda x: pooling(x, packing)[0], states, eps=1e-3, atol=1e-2, rtol=1e-2)
     else:
-        assert torch.autograd.gradcheck(lambda x: pooling(x, owners, 3)[0], states)
+        assert torch.autograd.gradcheck(lambda x: pooling(x, packing)[0], states)
 
 
 @pytest.mark.parametrize(("pool", "read"), [*((pool, "states") for pool in POOLS), ("attention", "sentences")])

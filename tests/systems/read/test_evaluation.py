@@ -59,7 +59,7 @@ def test_files_of_each_task_are_evaluated(tmp_path):
         report = regard.evaluate(small_reader(kind), file=str(tmp_path / f"{name}.txt"))
         right = sum(output["answer"] == output["label"][0] for output in report.outputs)
         assert report["accuracy"] == pytest.approx(100 * right / len(report.outputs))
-        assert sum(row["sentences"] for row in report.tables["By label"]) == len(report.outputs)
+        assert sum(row["sentences"] for row in report.tables["By class"]) == len(report.outputs)
     assert regard.evaluate(small_reader("tagger"), file=str(tmp_path / "tagged.txt"))["accuracy"] in (0, 100)
 
 

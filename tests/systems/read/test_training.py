@@ -76,7 +76,7 @@ def test_a_classifier_learns_trees_and_their_phrases(tmp_path):
     assert trained.model.read("the superb").label == "very positive"
     report = regard.evaluate(trained.model, file=str(tmp_path / "train.txt"), format="trees")
     assert report["accuracy"] == 100
-    assert [row["recall"] for row in report.tables["By label"]] == [100] * 5
+    assert [row["recall"] for row in report.tables["By class"]] == [100] * 5
 
 
 @pytest.mark.parametrize("fusion", ["shallow", "deep", "aligned"])

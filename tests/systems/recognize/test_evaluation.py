@@ -40,7 +40,7 @@ def test_the_scores_are_those_of_the_predictions(folder):
     (rows,) = report.tables.values()
     assert [row["class"] for row in rows] == list(CLASSES)
     assert [row["images"] for row in rows] == [3, 3, 3]
-    assert sum(row["accuracy"] for row in rows) / 3 == pytest.approx(report["accuracy"])
+    assert sum(row["recall"] for row in rows) / 3 == pytest.approx(report["accuracy"])
     assert [output["predicted"] for output in report.outputs] == [one.label for one in found]
     json.dumps(report.to_dict())
 

@@ -7,11 +7,13 @@ from helpers.models import TEXTS, TRANSFORMER, small_translator
 
 from regard.attention.heads import MultiHead
 from regard.errors import OptionError
+from regard.search.options import Search
 from regard.systems.translate.changes import Change, head_names, with_alignment, without_heads
 from regard.systems.translate.forced import SentenceDecoder
 from regard.systems.translate.inspection import decode_again, inspect
 
 TEXT = TEXTS[0]
+SHORT = Search(max_length=5)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def test_a_removed_head_contributes_nothing(transformer, name):
     part, _, head = name.rpartition(".")
     attention = heads_by_name(transformer)[part]
     size = attention.dim // attention.num_heads
-    tokens = list(inspect(transformer, TEXT, beam=2, max_length=5, count=0).tokens)
+    tokens = list(inspect(transformer, TEXT, search=Search(beam=2, max_length=5), words=0).tokens)
 
     def silence(module, given):
         (read,) = given
@@ -76,16 +78,16 @@ def test_parameters_are_shared_with_the_model(transformer):
 
 
 def test_the_heads_are_named_as_in_a_trace(transformer):
-    maps = inspect(transformer, TEXT, max_length=3, count=0).trace.maps
+    maps = inspect(transformer, TEXT, search=Search(max_length=3), words=0).trace.maps
     assert head_names(transformer) == [each.name for each in maps[1:]]
     assert head_names(small_translator()) == []
 
 
 def test_a_change_of_heads_is_compared_with_the_original(transformer):
     change = Change(heads=("cross 1.1", "encoder 2.2"))
-    again = decode_again(transformer, TEXT, change, max_length=5)
+    again = decode_again(transformer, TEXT, change, search=SHORT)
     changed = without_heads(transformer, change.heads)
-    assert again.after.text == inspect(changed, TEXT, max_length=5).text
+    assert again.after.text == inspect(changed, TEXT, search=SHORT).text
     assert again.after.log_prob == pytest.approx(log_prob(changed, again.after.tokens), abs=1e-5)
     assert again.after_unchanged == pytest.approx(log_prob(transformer, again.after.tokens), abs=1e-5)
 
@@ -93,13 +95,13 @@ def test_a_change_of_heads_is_compared_with_the_original(transformer):
 def test_soft_attention_becomes_hard():
     model = small_translator(conditional=True)
     hard = with_alignment(model, "hard")
-    weights = inspect(hard, TEXT, max_length=5, count=0).trace.maps[0].weights
+    weights = inspect(hard, TEXT, search=SHORT, words=0).trace.maps[0].weights
     assert (np.sort(weights)[:, :-1] == 0).all()
     assert (weights.max(1) == 1).all()
-    assert inspect(model, TEXT, max_length=5, count=0).trace.maps[0].weights.max() < 1
+    assert inspect(model, TEXT, search=SHORT, words=0).trace.maps[0].weights.max() < 1
     own = small_translator(conditional=True, align="hard")
     own.load_state_dict(model.state_dict())
-    assert inspect(own, TEXT, max_length=5).log_prob == pytest.approx(inspect(hard, TEXT, max_length=5).log_prob)
+    assert inspect(own, TEXT, search=SHORT).log_prob == pytest.approx(inspect(hard, TEXT, search=SHORT).log_prob)
 
 
 def test_what_cannot_be_changed_is_explained(transformer):

@@ -18,7 +18,7 @@ from regard.errors import DataError, OptionError
 from regard.systems.run import read_recipe, train
 from regard.systems.translate import data as data_module
 from regard.systems.translate.config import TranslationData
-from regard.systems.translate.data import Stream, TranslationSplits, read_splits, train_tokenizers
+from regard.systems.translate.data import PairStream, TranslationSplits, read_splits, train_tokenizers
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
@@ -90,7 +90,7 @@ def test_a_tokenizer_is_trained_on_an_even_sample_of_a_large_corpus(monkeypatch)
             read.append(i)
             yield f"word{i % 4}", "wort"
 
-    splits = TranslationSplits(Stream(pairs, None), [], [], pairs=35)
+    splits = TranslationSplits(PairStream(pairs, None), [], [], pairs=35)
     source, _ = train_tokenizers(TranslationData(tokens="word", joint=False, vocabulary=50), splits)
     assert len(read) == 2 * 35, "one pass for each side"
     assert {f"word{i % 4}" for i in range(0, 35, 4)} == {"word0"}
@@ -110,9 +110,9 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
     def peak(count: int) -> int:
         config = TranslationData(vocabulary=100, held_out=10, held_out_test=10)
         tracemalloc.start()
-        stream = Stream(lambda: pairs(count), None)
+        stream = PairStream(lambda: pairs(count), None)
         held = HashHoldOut.from_items(stream, lambda pair: pair[0], test=10, valid=10)
-        train_on = stream.leaving_out(source for part in held.held_out() for source, _ in part)
+        train_on = stream.leaving_out(pair for part in held.held_out() for pair in part)
         tokenizers = train_tokenizers(config, TranslationSplits(train_on, [], [], pairs=held.count))
         corpus = Corpus.build(train_on, *tokenizers, tmp_path / str(count), progress=False)
         assert len(corpus) > 0.8 * count
@@ -194,7 +194,7 @@ def test_a_dataset_on_disk_is_read_where_the_package_is_installed(tmp_path):
 
 def test_a_stream_reads_only_what_is_asked_for(tmp_path):
     path = write(tmp_path / "p.tsv", PAIRS)
-    stream = Stream(lambda: read_tsv(path), None)
+    stream = PairStream(lambda: read_tsv(path), None)
     assert list(islice(stream, 2)) == PAIRS[:2]
     assert stream.fingerprint is None
 

@@ -8,23 +8,23 @@ from helpers.models import TEXTS, TRANSFORMER, small_translator
 from regard.data.tokenizer import END, START, Tokenizer
 from regard.decoders.protocol import select
 from regard.errors import OptionError
+from regard.search.options import Search
 from regard.systems.translate.changes import Change
 from regard.systems.translate.config import RAW
 from regard.systems.translate.forced import (
     SentenceDecoder,
+    encode_after,
     next_log_probs,
     pieces_of,
-    search_tree,
     split_tokens,
 )
 from regard.systems.translate.inspection import (
     decode_again,
-    encode_after,
     force_word,
     inspect,
     move_attention,
+    search_tree,
     sentences,
-    word_edits,
 )
 
 KINDS = {
@@ -38,6 +38,7 @@ KINDS = {
 ATTENTIVE = [kind for kind in KINDS if kind != "plain"]
 TEXT = TEXTS[0]
 LONG = {"beam": 3, "max_length": 6}
+SEARCH = Search(**LONG)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ attentive_model = pytest.mark.parametrize("model", ATTENTIVE, indirect=True)
 
 @every_model
 def test_an_inspection_is_the_translation_of_the_model(model):
-    found, expected = inspect(model, TEXT, **LONG), model.translate(TEXT, **RAW, **LONG)
+    found, expected = inspect(model, TEXT, search=SEARCH), model.translate(TEXT, **RAW, **LONG)
     assert found.text == expected.text
     assert found.score == pytest.approx(expected.score)
     assert found.log_prob == pytest.approx(SentenceDecoder(model, TEXT).log_prob(_tokens(found)), abs=1e-5)
@@ -111,7 +112,7 @@ def _all_words(model, step, least):
 
 @every_model
 def test_the_likeliest_words_are_those_of_a_full_enumeration(model):
-    found = inspect(model, TEXT, **LONG)
+    found = inspect(model, TEXT, search=SEARCH)
     steps = SentenceDecoder(model, TEXT).steps(found.tokens)
     for word in found.words[:3]:
         expected = _all_words(model, steps[word.first], word.likeliest[-1].probability * 0.999)
@@ -143,8 +144,9 @@ def test_pieces_are_joined_to_readable_words(tokenizer):
 def test_the_tree_holds_the_search(model):
     """Every step has the best extensions of all kept hypotheses, computed here from new passes over their tokens."""
     size = 2
-    found = search_tree(model, TEXT, beam=size, max_length=5)
-    outputs = SentenceDecoder(model, TEXT).search(model.options({"beam": size, "max_length": 5}))
+    search = Search(beam=size, max_length=5)
+    found = search_tree(model, TEXT, search=search)
+    outputs = SentenceDecoder(model, TEXT).search(search)
     assert [found.text(place) for place in found.outputs()] == [
         model.target_tokenizer.decode(one.tokens) for one in outputs
     ]
@@ -169,8 +171,8 @@ def test_the_tree_holds_the_search(model):
 
 @attentive_model
 def test_a_branch_of_the_tree_has_its_own_attention(model):
-    found = search_tree(model, TEXT, **LONG)
-    assert found.trace(found.outputs()[0]).maps[0] == inspect(model, TEXT, **LONG).trace.maps[0]
+    found = search_tree(model, TEXT, search=SEARCH)
+    assert found.trace(found.outputs()[0]).maps[0] == inspect(model, TEXT, search=SEARCH).trace.maps[0]
     pruned = next(place for place, node in enumerate(found.nodes) if node.fate == "pruned" and node.depth == 4)
     steps = SentenceDecoder(model, TEXT).steps(found.tree.tokens(pruned)[:-1])
     expected = torch.cat([step.attended.weights[0] for step in steps])
@@ -180,36 +182,35 @@ def test_a_branch_of_the_tree_has_its_own_attention(model):
 def test_the_search_of_a_prefix_is_recorded(tokenizer):
     model = small_translator(tokenizer)
     prefix = tuple(tokenizer.encode("two dogs"))
-    found = search_tree(model, TEXT, Change(prefix=prefix), beam=4, max_length=len(prefix) + 2)
+    found = search_tree(model, TEXT, Change(prefix=prefix), search=Search(beam=4, max_length=len(prefix) + 2))
     assert [node.token for node in found.nodes[1 : len(prefix) + 1]] == list(prefix)
     assert all(found.text(place).startswith("two dogs") for place in found.outputs())
 
 
 @every_model
 def test_a_forced_word_is_followed_by_what_the_model_finds_likely(model):
-    found = inspect(model, TEXT, **LONG)
+    found = inspect(model, TEXT, search=SEARCH)
     word = next(each for each in found.words[2].likeliest if each.begins and each.tokens != found.words[2].tokens)
-    again = decode_again(model, TEXT, force_word(model, found, 2, word.tokens), **LONG)
-    assert again.before.text == found.text
+    again = decode_again(model, TEXT, force_word(model, found, 2, word.tokens), search=SEARCH)
     assert again.after.tokens[: found.words[2].first] == found.tokens[: found.words[2].first]
     assert again.after.words[2].text.startswith(word.text)
     assert again.after.log_prob == pytest.approx(again.after_unchanged, abs=1e-4), "the model is the same"
-    assert again.before.log_prob == pytest.approx(again.before_under_change, abs=1e-4)
-    by_text = decode_again(model, TEXT, force_word(model, found, 0, "dogs"), **LONG).after
+    assert found.log_prob == pytest.approx(again.before_under_change, abs=1e-4)
+    by_text = decode_again(model, TEXT, force_word(model, found, 0, "dogs"), search=SEARCH).after
     expected = model.translate(TEXT, prefix="dogs", **RAW, **LONG)
     assert (by_text.text, by_text.score) == (expected.text, pytest.approx(expected.score))
 
 
 @attentive_model
 def test_moved_attention_changes_what_follows_and_nothing_before(model):
-    found = inspect(model, TEXT, beam=1, max_length=6)
+    found = inspect(model, TEXT, search=Search(beam=1, max_length=6))
     change = move_attention(model, found, 2, {1: 3.0, 2: 1.0})
     step = found.words[2].first
     row = torch.tensor(change.attention[step])
     owners = model.source_tokenizer.word_index(found.source_tokens)
     of_words = [sum(w for w, owner in zip(row.tolist(), owners, strict=True) if owner == word) for word in range(5)]
     assert of_words == pytest.approx([0, 0.75, 0.25, 0, 0])
-    again = decode_again(model, TEXT, change, beam=1, max_length=6)
+    again = decode_again(model, TEXT, change, search=Search(beam=1, max_length=6))
     np.testing.assert_allclose(again.after.trace.maps[0].weights[step], row, atol=1e-6)
     np.testing.assert_allclose(again.after.trace.maps[0].weights[:step], found.trace.maps[0].weights[:step], atol=1e-6)
     # The same by hand: greedy steps, one of which attends elsewhere.
@@ -233,9 +234,9 @@ def test_moved_attention_changes_what_follows_and_nothing_before(model):
 
 @pytest.mark.parametrize("model", ["rnnsearch", "conditional", "luong", "hard"], indirect=True)
 def test_attention_that_stays_where_it_was_changes_nothing(model):
-    found = inspect(model, TEXT, **LONG)
+    found = inspect(model, TEXT, search=SEARCH)
     own = dict(enumerate(found.trace.maps[0].weights.tolist()))
-    again = decode_again(model, TEXT, Change(attention=own), **LONG)
+    again = decode_again(model, TEXT, Change(attention=own), search=SEARCH)
     assert again.after.tokens == found.tokens
     assert again.after.log_prob == pytest.approx(found.log_prob, abs=1e-4)
     assert [edit.kind for edit in again.edits] == ["same"]
@@ -244,10 +245,10 @@ def test_attention_that_stays_where_it_was_changes_nothing(model):
 def test_where_words_attend_when_they_are_read_the_next_step_is_moved(tokenizer):
     model = small_translator(tokenizer, **TRANSFORMER, alignment_step="input")
     model.decoder.output.bias.data[tokenizer.encode("dog")[0]] += 2
-    found = inspect(model, TEXT, **LONG)
+    found = inspect(model, TEXT, search=SEARCH)
     change = move_attention(model, found, 1, {0: 1.0})
     assert list(change.attention) == [found.words[1].first + 1]
-    after = inspect(model, TEXT, change, **LONG)
+    after = inspect(model, TEXT, change, search=SEARCH)
     np.testing.assert_allclose(after.trace.maps[0].weights[found.words[1].first], change.attention[len(change.prefix)])
 
 
@@ -261,17 +262,6 @@ def test_a_typed_word_joins_what_stands_before_it(tokenizer):
     assert french.decode([*joined, *encode_after(model, joined, "un traité")]) == "l'homme un traité"
 
 
-def test_edits_say_how_words_become_others():
-    edits = word_edits(["the", "agreement", "was", "signed"], ["the", "treaty", "signed", "today"])
-    assert [(edit.kind, edit.words) for edit in edits] == [
-        ("same", ("the",)),
-        ("removed", ("agreement", "was")),
-        ("added", ("treaty",)),
-        ("same", ("signed",)),
-        ("added", ("today",)),
-    ]
-
-
 def test_the_sentences_of_a_text(tokenizer):
     split = small_translator(tokenizer, split_sentences=True)
     assert sentences(split, "A dog. Two dogs!\n") == ["A dog.", "Two dogs!"]
@@ -281,11 +271,11 @@ def test_the_sentences_of_a_text(tokenizer):
 
 def test_what_cannot_be_inspected_is_explained(tokenizer):
     model = small_translator(tokenizer)
-    found = inspect(model, TEXT, **LONG)
+    found = inspect(model, TEXT, search=SEARCH)
     for call, says in [
         (lambda: inspect(model, " "), "nothing to translate"),
         (lambda: inspect(model, "dog " * 200), "at most 128 tokens"),
-        (lambda: inspect(model, TEXT, sample=True), "Inspection searches with a beam"),
+        (lambda: inspect(model, TEXT, search=Search(sample=True)), "Inspection searches with a beam"),
         (lambda: inspect(model.train(), TEXT), "training mode"),
         (lambda: inspect(model.eval(), TEXT, Change(prefix=(99,))), "target vocabulary, 2 to"),
         (lambda: inspect(model, TEXT, Change(attention={1: (1.0,)})), "step 1 needs"),

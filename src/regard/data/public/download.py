@@ -6,7 +6,6 @@ import os
 import shutil
 import tarfile
 import zipfile
-import zlib
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 
 from regard.data.progress import progress_bar
 from regard.data.public.datasets import DATASETS, Dataset, File
+from regard.data.text import reading
 from regard.errors import DataError, OptionError
 from regard.extras import require
 from regard.files import replacing
@@ -171,16 +171,12 @@ def _verify(path: Path, file: File) -> None:
 
 
 def _members(path: Path, file: File) -> list[str]:
-    try:
+    with reading(path, f"is not the published {file.name}: it cannot be opened as an archive"):
         if file.name.endswith(".zip"):
             with zipfile.ZipFile(path) as archive:
                 return archive.namelist()
         with tarfile.open(path) as tar:
             return tar.getnames()
-    except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
-        raise DataError(
-            f"{path} is not the published {file.name}: it cannot be opened as an archive ({error}). Download it again."
-        ) from error
 
 
 def _pooch(dataset: Dataset) -> Any:

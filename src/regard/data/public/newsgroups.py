@@ -1,4 +1,4 @@
-"""Preparing the 20 newsgroups (Lang 1995) as pairs of post and subject line, a task that is not translation."""
+"""Preparing the 20 newsgroups (Lang 1995) as pairs of a post and its subject line, which models learn to write."""
 
 import hashlib
 import json

@@ -26,9 +26,8 @@ export function hiding(page) {
     const { box } = page.state;
     clear.disabled = box.length !== 4;
     if (box.length !== 4) return void fill(result, hint());
-    const given = Object.fromEntries(EDGES.map((edge, place) => [edge, box[place]]));
     const context = { models: page.context.models, signal: turn() };
-    const answer = await ask(result, context, "/v1/caption/hide", { ...page.body, boxes: [given] }, run);
+    const answer = await ask(result, context, "/v1/caption/hide", { ...page.body, boxes: [box] }, run);
     if (answer) fill(result, outcome(answer, page));
   };
   const reset = () => {
@@ -57,9 +56,9 @@ function hint() {
 }
 
 function outcome({ before, after, words, edits, change }, page) {
-  const marks = { kept: "span", removed: "del", added: "ins" };
-  const same = edits.every(({ kind }) => kind === "kept");
-  const text = edits.flatMap(({ kind, text: part }) => [html(marks[kind], {}, part), " "]);
+  const marks = { same: "span", removed: "del", added: "ins" };
+  const same = edits.every(({ kind }) => kind === "same");
+  const text = edits.flatMap(({ kind, words: part }) => [html(marks[kind], {}, part.join(" ")), " "]);
   return [
     html("p", { className: "edits" }, text),
     before.text === after.text ? null : html("p", {}, "Now: ", html("q", {}, after.text)),

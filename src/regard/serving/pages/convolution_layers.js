@@ -43,7 +43,7 @@ function parsed(text) {
 
 export async function layerEditor(root, { state, set, context }) {
   const { signal } = context;
-  const found = await busy(root, get("/v1/convolution/networks", { signal }), "Loading …");
+  const found = await busy(root, get("/v1/recognize/networks", { signal }), "Loading …");
   if (!found) return;
   const { networks } = found;
   const turn = turns(signal);
@@ -60,7 +60,7 @@ export async function layerEditor(root, { state, set, context }) {
     set({ layers: written(layers), size: size.join("x") });
     const [channels, height, width] = size;
     try {
-      const answer = await post("/v1/convolution/table", { channels, height, width, layers }, { signal: turn() });
+      const answer = await post("/v1/recognize/table", { channels, height, width, layers }, { signal: turn() });
       fill(problemBox);
       showRows(answer);
     } catch (error) {

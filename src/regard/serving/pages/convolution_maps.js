@@ -20,7 +20,7 @@ const KINDS = {
 export async function mapsView(root, trust, { state, set, context }) {
   const { all, signal } = context;
   const models = all.filter((each) => ["recognize", "caption"].includes(each.kind));
-  const asked = ["convolution", "caption"].map((page) => get(`/v1/${page}/examples`, { signal }));
+  const asked = ["recognize", "caption"].map((page) => get(`/v1/${page}/examples`, { signal }));
   const found = await busy(root, Promise.all(asked), "Loading …");
   if (!found) return;
   const [digits, scenes] = found;
@@ -36,12 +36,12 @@ export async function mapsView(root, trust, { state, set, context }) {
 
   const run = async () => {
     const body = { model: state.model, input: image.uri };
-    const found = await ask(result, { models, signal: turn() }, "/v1/convolution/maps", body, run);
+    const { verb } = models.find(({ name }) => name === state.model);
+    const found = await ask(result, { models, signal: turn() }, `/v1/${verb}/maps`, body, run);
     if (!found) return;
     answer = found;
     draw();
     // Of a captioner, only the network that reads the image is shown here, without its attention.
-    const { verb } = models.find(({ name }) => name === state.model);
     trust.hidden = verb !== "recognize";
     if (!trust.hidden) trustStrip(trust, { verb, ...body });
   };
@@ -74,7 +74,7 @@ export async function mapsView(root, trust, { state, set, context }) {
   take({ uri: named.image, name: named.name }, !names.includes(state.model));
 }
 
-function shown({ image, size, layers, predictions }, page) {
+function shown({ image, size, layers, predictions = [] }, page) {
   const [channels, height, width] = size;
   const detail = html("div", { className: "enlarged", role: "status" });
   const groups = layers.map((layer, number) =>

@@ -109,7 +109,7 @@ class GlimpsePage {
     const kept = places.filter(([number]) => number < count);
     let now = usual;
     if (kept.length) {
-      const forced = kept.map(([glimpse, x, y]) => ({ glimpse, x, y }));
+      const forced = Object.fromEntries(kept.map(([glimpse, ...place]) => [glimpse, place]));
       now = await ask(this.result, context, "/v1/glimpse/at", { ...body, places: forced }, () => this.run());
       if (!now) return;
     }

@@ -131,7 +131,8 @@ class TranslatePage {
   /** The change that the state holds, as the server takes it. */
   get change() {
     const { prefix, word, attention, heads, align } = this.state;
-    return { prefix, word, attention, heads, align };
+    const steps = Object.fromEntries(attention.map(({ step, weights }) => [step, weights]));
+    return { prefix, word, attention: steps, heads, align };
   }
 
   get request() {
@@ -139,8 +140,14 @@ class TranslatePage {
     return { model, input: text, sentence, search: { beam } };
   }
 
+  /** The sentence that is shown, for questions about it alone. */
+  sentenceRequest({ sentences, sentence } = this.answer) {
+    const { model, beam } = this.state;
+    return { model, input: sentences[sentence], search: { beam } };
+  }
+
   get isChanged() {
-    return JSON.stringify(this.change) !== JSON.stringify(UNCHANGED);
+    return JSON.stringify(this.change) !== JSON.stringify({ ...UNCHANGED, attention: {} });
   }
 
   /** The translation that is shown: after a change, or the original one. */
@@ -150,10 +157,20 @@ class TranslatePage {
 
   async load() {
     const asked = (this.asked = Symbol("request"));
-    const body = { ...this.request, change: this.change };
-    const answer = await ask(this.status, this.context, "/v1/translate/inspect", body, () => this.load());
-    if (!answer || asked !== this.asked) return;
-    this.answer = answer;
+    const retry = () => this.load();
+    const key = JSON.stringify(this.request);
+    // The translation without a change is kept while only the change is another one.
+    const kept = this.answer?.key === key ? this.answer : null;
+    const found = kept ?? (await ask(this.status, this.context, "/v1/translate/inspect", this.request, retry));
+    if (!found || asked !== this.asked) return;
+    let difference = null;
+    if (this.isChanged) {
+      const before = found.before.words.flatMap(({ tokens }) => tokens);
+      const body = { ...this.sentenceRequest(found), change: this.change, before };
+      difference = await ask(this.status, this.context, "/v1/translate/change", body, retry);
+      if (!difference || asked !== this.asked) return;
+    }
+    this.answer = { ...found, key, difference };
     if (this.token !== null) this.state.at = this.wordOf(this.token);
     this.token = null;
     this.draw();

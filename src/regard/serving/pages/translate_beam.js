@@ -26,8 +26,8 @@ const FATES = {
 export function beamPanel(page) {
   const panel = html("div", { className: "beam" });
   const load = async () => {
-    const body = { ...page.request, change: page.change };
-    const answer = await ask(panel, page.context, "/v1/translate/inspect/beam", body, load);
+    const body = { ...page.sentenceRequest(), change: page.change };
+    const answer = await ask(panel, page.context, "/v1/translate/tree", body, load);
     if (answer) new BeamTree(panel, answer).show();
   };
   load();

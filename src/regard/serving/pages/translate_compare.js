@@ -28,9 +28,9 @@ export function comparePanel(page) {
   const turn = turns(page.context.signal);
   const load = async (value) => {
     const [name, align = ""] = value.split("+");
-    const body = { ...page.request, second: { model: name, align } };
+    const body = { ...page.sentenceRequest(), second: name, second_change: { align } };
     const context = { models: page.context.models, signal: turn() };
-    const answer = await ask(result, context, "/v1/translate/inspect/compare", body, () => load(value));
+    const answer = await ask(result, context, "/v1/translate/compare", body, () => load(value));
     if (answer) fill(result, compared(answer, model, choices.find((each) => each[0] === value)[1], align));
   };
   const control = select(choices, chosen, (value) => {

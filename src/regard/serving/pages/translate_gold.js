@@ -21,7 +21,7 @@ export function goldPanel(page) {
     const { number } = page.state;
     const context = { models: page.context.models, signal: turn() };
     const body = { model, direction: current(), number };
-    const answer = await ask(result, context, "/v1/translate/inspect/gold", body, load);
+    const answer = await ask(result, context, "/v1/translate/gold", body, load);
     if (answer) fill(result, checked(answer, number));
   };
   const go = (number) => {

@@ -24,7 +24,7 @@ export async function trustStrip(root, { verb, model, input, options = {} }) {
   running.set(root, control);
   root.classList.add("section", "trust");
   fill(root, html("h2", {}, "How far to trust this attention"));
-  const asked = post("/v1/trust", { verb, model, input, options }, { signal: control.signal });
+  const asked = post("/v1/faithfulness", { verb, model, input, options }, { signal: control.signal });
   const answer = await busy(root, asked, "Measuring: the model answers again without some of its input …");
   if (!answer || control.signal.aborted) return;
   fill(root, html("h2", {}, "How far to trust this attention"), html("p", { className: "verdict" }, answer.sentence));

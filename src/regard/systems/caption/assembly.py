@@ -1,17 +1,17 @@
-"""The parts of a captioner: its config, and the decoder that is built from it."""
+"""The parts of a captioner, built as its config says."""
 
 from typing import Any
 
-import torch
 from torch import nn
 
-from regard.attention import align, score
+from regard.attention import align
 from regard.attention.attend import Attention
-from regard.data.tokenizer import PAD
 from regard.decoders.captions import Adaptive, ShowAndTell, ShowAttendTell
-from regard.encoders.annotations import Frozen
+from regard.encoders.annotations import Frozen, Strided
+from regard.encoders.image import ImageEncoder
 from regard.parts import build_part
-from regard.systems.caption.config import CaptionConfig
+from regard.systems.assembly import build_align, build_embedding, build_score
+from regard.systems.caption.config import LEARNED, CaptionConfig
 
 CaptionDecoder = ShowAttendTell | Adaptive | ShowAndTell
 
@@ -23,12 +23,18 @@ def frozen_encoder(config: CaptionConfig) -> Frozen:
     )
 
 
+def build_encoder(config: CaptionConfig) -> nn.Module:
+    """The encoder that is trained with the decoder, from images to `Encoded`: strided, or a custom one."""
+    if config.encoder == LEARNED:
+        return ImageEncoder(Strided(filters=config.filters), config.stride)
+    sizes = {"image_size": config.image_size, "stride": config.stride, "grid": config.grid, "filters": config.filters}
+    built: nn.Module = build_part(config.encoder, sizes)
+    return built
+
+
 def build_decoder(config: CaptionConfig, memory_dim: int, vocabulary: int) -> CaptionDecoder:
     """Build the decoder of a config for cells of `memory_dim` features and a vocabulary of `vocabulary` words."""
-    embedding = nn.Embedding(vocabulary, config.embedding, padding_idx=PAD)
-    nn.init.normal_(embedding.weight, std=config.embedding**-0.5)
-    with torch.no_grad():
-        embedding.weight[PAD].zero_()
+    embedding = build_embedding(vocabulary, config.embedding)
     has_attention = config.architecture != "show_and_tell"
     output = nn.Linear(config.embedding if has_attention else config.hidden, vocabulary)
     nn.init.normal_(output.weight, std=output.in_features**-0.5)
@@ -48,17 +54,7 @@ def build_decoder(config: CaptionConfig, memory_dim: int, vocabulary: int) -> Ca
 
 def _build_attention(config: CaptionConfig, memory_dim: int) -> Attention:
     sizes = {"query_dim": config.hidden, "key_dim": memory_dim, "dim": config.attention_dim}
-    matched: Any
-    if config.score == "additive":
-        matched = score.Additive(config.hidden, memory_dim, config.attention_dim)
-    else:
-        matched = build_part(config.score, sizes)
-    aligned: Any
-    match config.align:
-        case "soft":
-            aligned = align.Softmax()
-        case "hard":
-            aligned = align.Hard(temperature=config.temperature or None)
-        case own:
-            aligned = build_part(own, sizes)
-    return Attention(matched, aligned)
+    score = build_score(config.score, sizes)
+    if config.align == "hard":
+        return Attention(score, align.Hard(temperature=config.temperature or None))
+    return Attention(score, build_align("softmax" if config.align == "soft" else config.align, sizes))

@@ -11,8 +11,8 @@ from regard.search.options import LengthPenalty, Search
 from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
-LEARNED = "strided"
-"""The encoder that is trained with the decoder."""
+LEARNED, FROZEN = "strided", ("efficientnet_lite0",)
+"""The encoder that is trained with the decoder, and those with published parameters, as which timm:NAME counts too."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class CaptionConfig(Checked):
     """show_attend_tell: the weighted average of all cells, or one cell per word."""
     temperature: NonNegativeFloat = 0.0
     """hard: train by straight-through Gumbel-softmax at this temperature; 0 for REINFORCE."""
-    encoder: Annotated[str, Names((LEARNED, "efficientnet_lite0"), prefixes=("timm:",), custom=False)] = LEARNED
-    """strided, a small network that is trained too; or a frozen one with published parameters."""
+    encoder: Annotated[str, Names((LEARNED, *FROZEN), prefixes=("timm:",))] = LEARNED
+    """strided, a small network that is trained too, as a custom one is; or a frozen one with published parameters."""
     stride: PositiveInt = 8
     """Pixels of the image between two cells."""
     coarse_stride: Count = 0
@@ -76,8 +76,8 @@ class CaptionConfig(Checked):
         if self.pca_dim > self.feature_dim:
             raise OptionError(f"pca_dim must be at most feature_dim, {self.feature_dim}; got {self.pca_dim}.")
         if self.is_learned and self.pca_dim:
-            raise OptionError(f"pca_dim is for frozen encoders; the encoder {LEARNED!r} is trained. Remove it.")
-        if self.is_learned and self.stride not in (2, 4, 8):
+            raise OptionError(f"pca_dim is for frozen encoders; the encoder {self.encoder!r} is trained. Remove it.")
+        if self.encoder == LEARNED and self.stride not in (2, 4, 8):
             raise OptionError(f"The encoder {LEARNED!r} has strides 2, 4 and 8; got stride {self.stride}.")
         if self.architecture == "adaptive" and self.align != "soft":
             raise OptionError(f"The architecture 'adaptive' has soft attention; got align {self.align!r}.")
@@ -110,7 +110,7 @@ class CaptionConfig(Checked):
     @property
     def is_learned(self) -> bool:
         """Whether the encoder is trained with the decoder, and so a part of the model."""
-        return self.encoder == LEARNED
+        return self.encoder not in FROZEN and not self.encoder.startswith("timm:")
 
     def describe_features(self) -> str:
         """The features of images in words: a model takes only features with its own description."""
@@ -132,25 +132,31 @@ class CaptionOptions(Options, Search):
 
 
 @dataclass(frozen=True)
-class CaptionData(Checked):
-    """Which images and captions to learn from."""
+class CaptionFiles(Checked):
+    """Captions, and what their phrases name."""
 
-    folder: str = "."
-    """Folder that the other paths are relative to."""
     captions: str = ""
     """File with the captions: Flickr8k or Flickr30k tokens, COCO or Karpathy JSON, or a table; see read_captions."""
-    images: tuple[str, ...] = ()
-    """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
-    store: str = ""
-    """Folder for the features of the images under a frozen encoder; created if it does not exist."""
     regions: str = ""
-    """File with boxes around what phrases of the training captions name, or the folder of Flickr30k Entities, for
-    train.guidance; it needs the images."""
+    """File with boxes around what phrases of the captions name, or the folder of Flickr30k Entities; it needs the
+    images."""
     regions_side: Count = 500
     """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
     themselves."""
     world: Literal["", "scenes"] = ""
-    """Or generated images: scenes."""
+    """Instead of files, generated images: scenes, where it is known what each word should look at."""
+
+
+@dataclass(frozen=True)
+class CaptionData(CaptionFiles):
+    """Which images and captions to learn from."""
+
+    folder: str = "."
+    """Folder that the other paths are relative to."""
+    images: tuple[str, ...] = ()
+    """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
+    store: str = ""
+    """Folder for the features of the images under a frozen encoder; created if it does not exist."""
     examples: PositiveInt = 20_000
     """Number of images of the world to generate."""
     held_out: PositiveInt = 1000
@@ -223,23 +229,13 @@ class CaptionTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class CaptionTest(CaptionOptions):
+class CaptionTest(CaptionOptions, CaptionFiles):
     """What a captioner is evaluated on."""
 
-    captions: str = ""
-    """File with the captions that people wrote (Flickr, COCO or Karpathy format, or a table)."""
     images: str = ""
     """Folder or archive with the images, or a store of their features."""
     split: str = ""
     """Which split of the captions to use; by default test, or valid where there is no test."""
-    regions: str = ""
-    """File with boxes around what phrases of the captions name, or the folder of Flickr30k Entities: measures whether
-    the attention lies on them."""
-    regions_side: Count = 500
-    """Longer side of the images, in the pixels of the table's boxes; 0 where boxes are in pixels of the images
-    themselves."""
-    world: Literal["", "scenes"] = ""
-    """Instead of files, images of the generated world scenes, where it is known what each word should look at."""
     count: PositiveInt = 1000
     """Number of images of the world."""
     meteor: bool = True

@@ -1,11 +1,10 @@
-"""Example images with a caption and the regions that its words name: generated scenes, and a few photographs."""
+"""CaptionExample images with a caption and the regions that its words name: generated scenes, and a few photographs."""
 
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
-from typing import Literal
 
 from PIL import Image
 
@@ -36,57 +35,54 @@ _PHOTOGRAPHS: dict[str, tuple[str, dict[tuple[int, ...], tuple[Box, ...]]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class CaptionExample:
     """An image, a right caption of it, and where it shows what the words of the caption name."""
 
     name: str
-    kind: Literal["scene", "photograph"]
     image: Image.Image
-    words: tuple[str, ...]
+    caption: str
+    """What the image shows."""
     gold: tuple[tuple[Box, ...] | None, ...]
-    """The boxes of each word in fractions of the image; None for a word that names nothing."""
+    """The boxes of each word of the caption in fractions of the image; None for a word that names nothing."""
+    model: str
+    """A shipped model for such images."""
 
-    @property
-    def model(self) -> str:
-        """A shipped model for such images."""
-        return "scenes" if self.kind == "scene" else "photo-en"
 
-    @property
-    def caption(self) -> str:
-        """The words joined by spaces."""
-        return " ".join(self.words)
+def examples() -> tuple[CaptionExample, ...]:
+    """Images to try: generated scenes, and photographs where scikit-image is installed."""
+    return (*scene_examples(), *photographs())
 
 
 @cache
-def scene_examples(count: int = 8) -> tuple[Example, ...]:
+def scene_examples(count: int = 8) -> tuple[CaptionExample, ...]:
     """The first images of the test split of the world scenes."""
     return tuple(
-        Example(
+        CaptionExample(
             f"scene-{number}",
-            "scene",
             Image.fromarray(scene.image),
-            scene.words,
+            scene.caption,
             tuple(
                 None if region is None else tuple((a / SIDE, b / SIDE, c / SIDE, d / SIDE) for a, b, c, d in region)
                 for region in scene.regions
             ),
+            "scenes",
         )
         for number, scene in enumerate(islice(scenes(split="test", side=SIDE), count), 1)
     )
 
 
 @cache
-def photographs() -> tuple[Example, ...]:
+def photographs() -> tuple[CaptionExample, ...]:
     """Photographs that come with scikit-image; none where it is not installed."""
     if find_spec("skimage") is None:
         return ()
     return tuple(_photograph(name) for name in _PHOTOGRAPHS)
 
 
-def _photograph(name: str) -> Example:
+def _photograph(name: str) -> CaptionExample:
     caption, regions = _PHOTOGRAPHS[name]
     image = open_image(getattr(import_module("skimage.data"), name)())
     image.thumbnail((MAX_SIDE, MAX_SIDE))
-    words = tuple(caption.split())
     by_word = {place: boxes for places, boxes in regions.items() for place in places}
-    return Example(name, "photograph", image, words, tuple(by_word.get(place) for place in range(len(words))))
+    gold = tuple(by_word.get(place) for place in range(len(caption.split())))
+    return CaptionExample(name, image, caption, gold, "photo-en")

@@ -8,25 +8,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
+from msgspec import Meta
 from PIL import Image, ImageDraw
 from torch import Tensor
 
 from regard.attention.align import Hard
+from regard.config import PositiveInt, Probability
 from regard.data.images import ImageInput
 from regard.data.regions import Box
 from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, split_words
 from regard.decoders.captions import ShowAttendTell
 from regard.encoders.encoded import Encoded
-from regard.encoders.feature_maps import LayerMaps, feature_maps
+from regard.encoders.feature_maps import NetworkMaps, feature_maps
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis, Ranking
+from regard.search.options import Seed, Size
 from regard.systems.caption.config import CaptionOptions
+from regard.systems.caption.examples import examples
 from regard.systems.caption.model import Caption, Captioner
+from regard.systems.endpoint import endpoint
+from regard.systems.word_edits import WordEdit, compare_words
 from regard.trace import Trace
 from regard.trace.elements import Box as TraceBox
 
@@ -46,14 +51,6 @@ class WordChange:
 
 
 @dataclass(frozen=True)
-class Edit:
-    """Words that two captions share, or that only one of them has."""
-
-    kind: Literal["kept", "removed", "added"]
-    text: str
-
-
-@dataclass(frozen=True)
 class Occlusion:
     """The caption of an image before and after regions of it were hidden."""
 
@@ -61,13 +58,19 @@ class Occlusion:
     after: Caption
     words: tuple[WordChange, ...]
     """The tokens of the caption before, and its end: how probable they are with and without the regions."""
-    edits: tuple[Edit, ...]
+    edits: tuple[WordEdit, ...]
     """From the caption before to the one after, word by word."""
+    change: float
+    """How much the log-probability of the caption before changes when the regions are hidden."""
 
-    @property
-    def change(self) -> float:
-        """How much the log-probability of the caption before changes when the regions are hidden."""
-        return sum(word.after - word.before for word in self.words)
+
+@dataclass(frozen=True)
+class Looked:
+    """A caption with what each word attended to."""
+
+    caption: Caption
+    unknown: tuple[str, ...] = ()
+    """Words of a given caption that the model does not know."""
 
 
 def hide(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
@@ -92,13 +95,65 @@ def caption_without(model: Captioner, image: ImageInput, boxes: Sequence[Box], *
     seen = [whole, hide(whole, boxes)]
     encoded = model.encode(model.prepare(seen).to(model.device))
     found = model.search_encoded(encoded, checked)
-    before, after = (model.with_measure(caption) for caption in model.report(encoded, found, seen, checked))
+    before, after = (model.with_attention_quality(caption) for caption in model.report(encoded, found, seen, checked))
     tokens = found[0][0].tokens
     finished = found[0][0].finished
     pieces = [*model.tokenizer.pieces(tokens), *(["the end"] if finished else [])]
     first, second = (row[: len(pieces)].tolist() for row in _log_probs(model, encoded, tokens))
     words = tuple(WordChange(*each) for each in zip(pieces, first, second, strict=True))
-    return Occlusion(before, after, words, compare_words(before.text, after.text))
+    edits = compare_words(before.text.split(), after.text.split())
+    return Occlusion(before, after, words, edits, sum(word.after - word.before for word in words))
+
+
+@endpoint("hide", input="image", example={"boxes": [[0.25, 0.25, 0.5, 0.75]]})
+def hide_boxes(
+    model: Captioner,
+    image: ImageInput,
+    boxes: Annotated[tuple[tuple[Probability, Probability, Probability, Probability], ...], Meta(min_length=1)],
+    *,
+    beam: Size = 5,
+    example: str = "",
+) -> Occlusion:
+    """Caption an image with and without some parts of it, and compare.
+
+    Parameters
+    ----------
+    boxes
+        The parts to hide: left, top, right and bottom, in fractions of the image.
+    beam
+        Number of hypotheses of the search; 1 is greedy search.
+    example
+        Name of the example that the image is, whose gold boxes are added; none for other images.
+    """
+    found = caption_without(model, image, boxes, beam=beam)
+    before, after = (with_example(caption, example) for caption in (found.before, found.after))
+    return replace(found, before=before, after=after)
+
+
+@endpoint("look", input="image")
+def look(
+    model: Captioner, image: ImageInput, *, text: str = "", seed: Seed | None = None, beam: Size = 5, example: str = ""
+) -> Looked:
+    """Caption an image, read a given caption, or draw the cells of hard attention by a seed.
+
+    Parameters
+    ----------
+    text
+        A caption to read instead of the model's own.
+    seed
+        Seed of the cells that hard attention draws; none for the most probable cells.
+    beam
+        Number of hypotheses of the search; 1 is greedy search.
+    example
+        Name of the example that the image is, whose gold boxes are added; none for other images.
+    """
+    if text and seed is not None:
+        raise OptionError("Give a text to read, or a seed to draw with, not both.")
+    if seed is not None:
+        caption = resample(model, image, seed=seed)
+    else:
+        caption = caption_given(model, image, text) if text else model.caption(image, beam=beam)
+    return Looked(with_example(caption, example), unknown_words(model, text))
 
 
 def unknown_words(model: Captioner, text: str) -> tuple[str, ...]:
@@ -126,7 +181,7 @@ def caption_given(model: Captioner, image: ImageInput, text: str) -> Caption:
     score = Ranking(options.length_penalty).score(log_probs, None, None)
     given = Hypothesis(list(tokens), log_probs.tolist(), score, finished=True, weights=None)
     (caption,) = model.report(encoded, [[given]], [seen], options)
-    measured: Caption = model.with_measure(replace(caption, text=text))
+    measured: Caption = model.with_attention_quality(replace(caption, text=text))
     return measured
 
 
@@ -159,21 +214,32 @@ def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int 
         log_probs=log_probs[: len(tokens)],
         text=text,
     )
-    measured: Caption = model.with_measure(Caption(text, score, len(log_probs) > len(tokens), trace=trace))
+    measured: Caption = model.with_attention_quality(Caption(text, score, len(log_probs) > len(tokens), trace=trace))
     return measured
 
 
+@endpoint("maps", input="image")
 def layer_maps(
-    model: Captioner, image: ImageInput, *, max_maps: int = 16, max_side: int = 32
-) -> tuple[UInt8[Tensor, "3 h w"], list[LayerMaps]]:
+    model: Captioner, image: ImageInput, *, max_maps: PositiveInt = 16, max_side: PositiveInt = 32
+) -> NetworkMaps:
     """The pixels that the encoder sees of an image, and the maps after each of its layers (see `feature_maps`)."""
     _options(model, {})
     pixels = model.prepare([model.seen(image)])
     encoder, prepared = model.encoder(pixels.to(model.device))
-    if not hasattr(encoder.net, "features"):
+    sequence = getattr(getattr(encoder, "net", None), "features", None)
+    if sequence is None:
         raise OptionError(f"The encoder {model.config.encoder} is no sequence of layers whose maps can be shown.")
-    layers = [(f"features.{name}", layer) for name, layer in encoder.net.features.named_children()]
-    return pixels[0], feature_maps(layers, prepared[0], max_maps=max_maps, max_side=max_side)
+    layers = [(f"features.{name}", layer) for name, layer in sequence.named_children()]
+    maps = feature_maps(layers, prepared[0], max_maps=max_maps, max_side=max_side)
+    return NetworkMaps(pixels[0], tuple(pixels[0].shape), maps)
+
+
+def with_example(caption: Caption, example: str) -> Caption:
+    """A caption whose trace has the gold boxes of an example; the caption itself where there is none of this name."""
+    found = next((each for each in examples() if each.name == example), None) if example else None
+    if found is None or caption.trace is None:
+        return caption
+    return replace(caption, trace=with_gold(caption.trace, found.caption.split(), found.gold))
 
 
 def with_gold(trace: Trace, words: Sequence[str], gold: Gold) -> Trace:
@@ -192,21 +258,6 @@ def with_gold(trace: Trace, words: Sequence[str], gold: Gold) -> Trace:
         for box in gold[here + place] or ()
     ]
     return replace(trace, boxes=(*trace.boxes, *boxes))
-
-
-def compare_words(before: str, after: str) -> tuple[Edit, ...]:
-    """What the words of two texts have in common, and what only one of them has, in order."""
-    one, other = before.split(), after.split()
-    edits = []
-    for kind, start, end, from_other, to_other in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
-        if kind == "equal":
-            edits.append(Edit("kept", " ".join(one[start:end])))
-            continue
-        if end > start:
-            edits.append(Edit("removed", " ".join(one[start:end])))
-        if to_other > from_other:
-            edits.append(Edit("added", " ".join(other[from_other:to_other])))
-    return tuple(edits)
 
 
 def _options(model: Captioner, options: dict[str, Any]) -> CaptionOptions:

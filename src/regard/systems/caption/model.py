@@ -7,20 +7,19 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from jaxtyping import Float, Shaped
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.data.batches import pad
 from regard.data.images import PREPARATIONS, ImageInput, open_image
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.protocol import Unrolled
-from regard.encoders.annotations import PCA, Annotations, Strided
+from regard.encoders.annotations import PCA, Annotations
 from regard.encoders.encoded import Encoded
-from regard.encoders.image import ImageEncoder
 from regard.errors import ShapeError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
-from regard.systems.caption.assembly import build_decoder, frozen_encoder
+from regard.systems.caption.assembly import build_decoder, build_encoder, frozen_encoder
 from regard.systems.caption.config import CaptionConfig, CaptionOptions
 from regard.systems.system import Result, System
 from regard.trace import Trace
@@ -58,11 +57,11 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         super().__init__(config)
         self.tokenizer = tokenizer
         features = config.pca_dim or config.feature_dim
-        self.network: ImageEncoder | None = None
+        self.network: nn.Module | None = None
         self.reduction: PCA | None = None
         if config.is_learned:
-            self.network = ImageEncoder(Strided(filters=config.filters), config.stride)
-            features = self.network.dim
+            self.network = build_encoder(config)
+            features = int(self.network.dim)  # type: ignore[arg-type]
         else:
             self._frozen = frozen_encoder(config)
             self.reduction = PCA(config.feature_dim, config.pca_dim) if config.pca_dim else None
@@ -94,7 +93,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
             )
         return features if self.reduction is None else self.reduction(features)
 
-    def encoder(self, pixels: Shaped[Tensor, "b 3 h w"]) -> tuple[ImageEncoder, Float[Tensor, "b 3 h w"]]:
+    def encoder(self, pixels: Shaped[Tensor, "b 3 h w"]) -> tuple[nn.Module, Float[Tensor, "b 3 h w"]]:
         """The convolutional network, and pixels from 0 to 255 as it takes them."""
         if self.network is not None:
             return self.network, (pixels.float() - 127.5) / 64

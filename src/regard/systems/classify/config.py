@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from regard.config import Checked, Count, Fraction, PositiveInt
+from regard.config import Checked, Count, Fraction, Names, PositiveInt
 from regard.errors import OptionError
 from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
@@ -19,6 +19,12 @@ class ClassificationConfig(Checked):
 
     pool: Pool = "attention"
     """How words form a sentence and sentences a document: attention, average (HN-AVE) or max (HN-MAX)."""
+    score: Annotated[str, Names(("context",))] = "context"
+    """attention: how well a state matches a learned vector: u_i' u, u_i = tanh(W h_i + b), or a custom score."""
+    align: Annotated[str, Names(("softmax", "sparsemax"))] = "softmax"
+    """attention: how scores become attention weights."""
+    encoder: Annotated[str, Names(("gru",))] = "gru"
+    """What reads the words of a sentence, and the sentences of a document: a bidirectional GRU, or a custom encoder."""
     embedding: PositiveInt = 100
     """Size of a word's vector."""
     hidden: PositiveInt = 64
@@ -43,6 +49,8 @@ class ClassificationConfig(Checked):
         """Rules between the fields."""
         if self.read == "sentences" and self.pool != "attention":
             raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
+        if self.pool != "attention" and (self.score, self.align) != ("context", "softmax"):
+            raise OptionError(f"score and align are for pool attention; got pool {self.pool!r}. Remove them.")
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,21 @@ Posts = Literal["", "whole", "body"]
 
 
 @dataclass(frozen=True)
-class ClassificationData(Checked):
+class DocumentFormat(Checked):
+    """How documents are read."""
+
+    format: Literal["auto", "csv", "tsv", "jsonl", "folders"] = "auto"
+    """Format of the documents; auto decides by the name."""
+    columns: tuple[str, str] = ("text", "label")
+    """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
+    posts: Posts = ""
+    """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
+    skip_bad: bool = False
+    """Skip rows that cannot be read, and report them, instead of stopping at the first."""
+
+
+@dataclass(frozen=True)
+class ClassificationData(DocumentFormat):
     """Which documents to learn from."""
 
     folder: str = "."
@@ -81,16 +103,8 @@ class ClassificationData(Checked):
     """Documents to validate with; without them, training documents are held out."""
     test: str = ""
     """Documents to test with when training has ended."""
-    format: Literal["auto", "csv", "tsv", "jsonl", "folders"] = "auto"
-    """Format of the documents; auto decides by the name."""
-    columns: tuple[str, str] = ("text", "label")
-    """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
     label_names: tuple[str, ...] = ()
     """Names of the classes, in the order of the labels in the files, where those are mere numbers."""
-    posts: Posts = ""
-    """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
-    skip_bad: bool = False
-    """Skip rows that cannot be read, and report them, instead of stopping at the first."""
     world: Literal["", "reviews"] = ""
     """Or a generated world: reviews."""
     examples: PositiveInt = 20_000
@@ -142,19 +156,11 @@ class ClassificationTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class ClassificationTest(Checked):
+class ClassificationTest(DocumentFormat):
     """What a document classifier is evaluated on."""
 
     documents: str = ""
     """File (CSV, TSV or JSON lines, also compressed), or folder or tar archive with one folder per class."""
-    format: Literal["auto", "csv", "tsv", "jsonl", "folders"] = "auto"
-    """Format of the documents; auto decides by the name."""
-    columns: tuple[str, str] = ("text", "label")
-    """Columns or JSON fields with the text and the label; numbers, counted from 0, in a file without a header line."""
-    posts: Literal["", "whole", "body"] = ""
-    """News posts: whole restores their lines; body also removes headers, quotations and signatures."""
-    skip_bad: bool = False
-    """Skip rows that cannot be read, and report them, instead of stopping at the first."""
     world: str = ""
     """Instead of files, documents of the generated world: reviews."""
     split: Literal["test", "valid"] = "test"

@@ -12,9 +12,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from regard.data.batches import ON_CPU, Movable
 from regard.data.documents import BadRows, Document, Format, read_documents
 from regard.data.public.newsgroups import read_post
-from regard.data.splits import HashHoldOut, Splits
+from regard.data.splits import HashHoldOut, Splits, Stream
 from regard.data.tokenizer import INNER_UNKNOWN, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError
 from regard.systems.classify.config import ClassificationData, Posts
@@ -31,7 +32,7 @@ EncodedDocument = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
-class Packing:
+class Packing(Movable):
     """The order in which a recurrent network reads sequences of different lengths, the longest first.
 
     Position by position: all first elements, then all second elements, and so on, as in torch's PackedSequence.
@@ -41,8 +42,8 @@ class Packing:
     """For each packed element its index in the plain order, one sequence after the other."""
     owners: Int[Tensor, "n"]
     """For each packed element the number of its sequence."""
-    rows: Int[Tensor, "t"]
-    """How many sequences have a t-th element. It stays on the CPU, where the network needs it."""
+    rows: Int[Tensor, "t"] = field(metadata=ON_CPU)
+    """How many sequences have a t-th element; the network needs it on the CPU."""
     count: int
     """Number of sequences."""
 
@@ -62,17 +63,13 @@ class Packing:
         rows = np.bincount(steps)
         return cls(torch.from_numpy(places), torch.from_numpy(owners[places]), torch.from_numpy(rows), len(lengths))
 
-    def to(self, device: torch.device | str) -> "Packing":
-        """Move it to a device, except for `rows`."""
-        return replace(self, places=_move(self.places, device), owners=_move(self.owners, device))
-
     def restored(self, packed: Tensor) -> Tensor:
         """Packed numbers in the plain order."""
         return torch.empty_like(packed).index_copy(0, self.places, packed)
 
 
 @dataclass(frozen=True)
-class DocumentBatch:
+class DocumentBatch(Movable):
     """Documents as one stream of words, with how words form sentences and sentences form documents."""
 
     words: Int[Tensor, "n"]
@@ -118,32 +115,14 @@ class DocumentBatch:
             None if labels is None else torch.from_numpy(np.asarray(labels, dtype=np.int64)),
         )
 
-    def to(self, device: torch.device | str) -> "DocumentBatch":
-        """Move it to a device; to a GPU without waiting for the work that is pending there."""
-        return DocumentBatch(
-            _move(self.words, device),
-            self.by_sentence.to(device),
-            self.by_document.to(device),
-            None if self.labels is None else _move(self.labels, device),
-        )
-
-
-class Stream:
-    """Documents that can be read again and again: each pass opens the files anew, so that none has to be kept."""
-
-    def __init__(self, read: Callable[[], Iterable[Document]], without: frozenset[str] = frozenset()) -> None:
-        self._read, self._without = read, without
-
-    def __iter__(self) -> Iterator[Document]:
-        return (document for document in self._read() if document.key not in self._without)
-
-    def leaving_out(self, documents: Iterable[Document]) -> "Stream":
-        """The stream without these documents and their duplicates."""
-        return Stream(self._read, self._without | {document.key for document in documents})
+    def to(self, device: torch.device | str, *, non_blocking: bool = True) -> "DocumentBatch":
+        """Move it to a device; to a GPU from page-locked memory, without waiting for the work that is pending there."""
+        on_cpu = torch.device(device).type == "cuda" and not self.words.is_cuda
+        return Movable.to(self.pin_memory() if on_cpu else self, device, non_blocking=non_blocking)
 
 
 @dataclass(frozen=True)
-class DocumentSplits(Splits[Stream, list[Document]]):
+class DocumentSplits(Splits[Stream[Document], list[Document]]):
     """Documents to train on, to validate with and to test with, and the names of the classes."""
 
     labels: tuple[str, ...] = ()
@@ -157,11 +136,11 @@ def read_splits(data: ClassificationData) -> DocumentSplits:
         counts = {"train": data.examples, "valid": data.held_out, "test": data.held_out_test}
         parts = {name: world_documents(name, count) for name, count in counts.items()}
         labels = tuple(sorted({document.label for document in parts["train"]}))
-        return DocumentSplits(Stream(lambda: parts["train"]), parts["valid"], parts["test"] or None, labels=labels)
+        return DocumentSplits(_stream(lambda: parts["train"]), parts["valid"], parts["test"] or None, labels=labels)
     if not data.train:
         raise OptionError("Say what to train on: --data.train FILE or FOLDER, or --data.world reviews.")
     # Bad rows are counted in the first pass only.
-    stream = Stream(lambda: _documents(data, data.train, BadRows(data.skip_bad)))
+    stream = _stream(lambda: _documents(data, data.train, BadRows(data.skip_bad)))
     valid, test = (list(_documents(data, name, bad)) if name else None for name in (data.valid, data.test))
     held: HashHoldOut[Document] = HashHoldOut(
         lambda document: document.key,
@@ -193,6 +172,10 @@ def read_splits(data: ClassificationData) -> DocumentSplits:
     )
 
 
+def _stream(read: Callable[[], Iterable[Document]]) -> Stream[Document]:
+    return Stream(read, lambda document: document.key)
+
+
 def sorted_labels(labels: Iterable[str]) -> list[str]:
     """Labels in the order of `label_names`: numbers by their value, names by the alphabet."""
     found = set(labels)
@@ -215,7 +198,7 @@ def _named(data: ClassificationData, splits: DocumentSplits) -> DocumentSplits:
 
     train = splits.train
     return DocumentSplits(
-        Stream(lambda: (replace(document, label=names[document.label]) for document in train)),
+        _stream(lambda: (replace(document, label=names[document.label]) for document in train)),
         renamed(splits.valid),
         None if splits.test is None else renamed(splits.test),
         labels=data.label_names,
@@ -333,12 +316,6 @@ def _documents(data: ClassificationData, name: str, bad: BadRows) -> Iterator[Do
     format: Format = data.format
     for document in read_documents(path, format=format, columns=data.columns, bad=bad):
         yield cleaned(document, data.posts)
-
-
-def _move(tensor: Tensor, device: torch.device | str) -> Tensor:
-    if torch.device(device).type != "cuda" or tensor.is_cuda:
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def cut_points(owners: Sequence[int], limit: int) -> list[tuple[int, int]]:

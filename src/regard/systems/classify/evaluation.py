@@ -1,4 +1,4 @@
-"""How good a document classifier is: accuracy, by class, and whether its attention can be trusted."""
+"""How good a document classifier is: accuracy, by class, and whether its attention is faithful."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from regard.systems.classify.data import WORLD_COUNT, cleaned, encode_documents,
 from regard.systems.classify.faithfulness import measure_faithfulness, rationale_agreement
 from regard.systems.classify.model import Classification, DocumentClassifier
 from regard.systems.classify.training import predicted
-from regard.systems.report import Measure, Report
+from regard.systems.report import Measure, Report, class_table
 
 PUNCTUATION = ".,;:!?\"'()[]"
 HEIGHTS = " ▁▂▃▄▅▆▇█"
@@ -30,7 +30,7 @@ def evaluate(model: DocumentClassifier, test_set: ClassificationTest, *, name: s
     found = probabilities.argmax(1)
     right = found == encoded.labels
     likely = np.take_along_axis(probabilities, encoded.labels[:, None], axis=1)
-    by_class = _by_class(model, encoded.labels, found)
+    by_class = class_table(model.labels, encoded.labels.tolist(), found.tolist(), "documents")
     scores = {
         "accuracy": Measure(100 * float(right.mean()), note="percent"),
         "macro F1": Measure(float(np.mean([row["F1"] for row in by_class])), note="percent: the mean over the classes"),
@@ -156,28 +156,6 @@ def _spaced(documents: list[Document], count: int) -> list[Document]:
 
 def _strongest(parts: Sequence[Any]) -> int:
     return int(np.argmax([part.weight for part in parts]))
-
-
-def _by_class(model: DocumentClassifier, labels: np.ndarray, found: np.ndarray) -> list[dict[str, Any]]:
-    rows = []
-    for number, label in enumerate(model.labels):
-        of_class, said = labels == number, found == number
-        if not of_class.any():
-            continue
-        both = float((of_class & said).sum())
-        mistakes = found[of_class & ~said]
-        common = model.labels[int(np.bincount(mistakes).argmax())] if len(mistakes) else ""
-        rows.append(
-            {
-                "class": label,
-                "documents": int(of_class.sum()),
-                "recall": 100 * both / float(of_class.sum()),
-                "precision": 100 * both / max(1.0, float(said.sum())),
-                "F1": 200 * both / float(of_class.sum() + said.sum()),
-                "most common mistake": common,
-            }
-        )
-    return rows
 
 
 def _named(model: DocumentClassifier, documents: list[Document]) -> list[Document]:

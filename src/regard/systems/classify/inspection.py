@@ -12,6 +12,7 @@ from regard.errors import OptionError
 from regard.systems.classify.data import DocumentBatch
 from regard.systems.classify.faithfulness import Explained
 from regard.systems.classify.model import DocumentClassifier
+from regard.systems.endpoint import endpoint
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,17 @@ class Removal:
         return asdict(self)
 
 
+@endpoint("without", input="text", example={"text": "I loved this film. The music was awful.", "removed": [1]})
 @torch.inference_mode()
 def without_words(model: DocumentClassifier, text: str | Document, removed: Iterable[int] = ()) -> Removal:
     """Classify a document without some of its words, which are counted from 0 over the whole document.
 
     Removed words are taken out before the model reads the document; a sentence without words disappears.
+
+    Parameters
+    ----------
+    removed
+        Words to remove, counted from 0 over the whole document.
     """
     explained = Explained(model, text)
     count = len(explained.tokens)

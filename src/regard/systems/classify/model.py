@@ -5,73 +5,22 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
-from regard.attention.score import Context
 from regard.data.documents import Document
 from regard.data.text import ByteStream, decode_text, read_text, split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
-from regard.kernels.numerics import widen
-from regard.systems.classify.config import ClassificationArguments, ClassificationConfig, ClassificationOptions, Pool
-from regard.systems.classify.data import DocumentBatch, Packing, cut_points
+from regard.systems.classify.config import ClassificationArguments, ClassificationConfig, ClassificationOptions
+from regard.systems.classify.data import DocumentBatch, cut_points
+from regard.systems.classify.networks import build_encoder, build_pooling, read_packed
 from regard.systems.folder import Labels
 from regard.systems.system import Result, System
 from regard.trace import Axis, Map, Series, Trace
 
 CHARACTERS_PER_WORD = 6
 """About how many characters a word has, its space included: what the cost of a text is estimated by."""
-States = Float[Tensor, "n d"]
-Owners = Int[Tensor, "n"]
-Pooled = tuple[Float[Tensor, "s d"], Float[Tensor, "n"]]
-
-
-class Pooling(nn.Module):
-    """One vector per sequence, and how much each state contributed to it.
-
-    attention: u_i = tanh(W h_i + b), weights = softmax(u_i' u), sum of weights_i h_i (Yang et al. 2016, section 2.2).
-    average: equal weights. max: the largest value of each feature; the weight of a state is the fraction of features
-    that are taken from it.
-    """
-
-    def __init__(self, pool: Pool, dim: int, attention_dim: int) -> None:
-        super().__init__()
-        self.pool = pool
-        self.score = Context(1, dim, attention_dim) if pool == "attention" else None
-
-    def forward(
-        self,
-        states: States,
-        owners: Owners,
-        count: int,
-        *,
-        values: Float[Tensor, "n v"] | None = None,
-        override: Float[Tensor, "n"] | None = None,
-    ) -> tuple[Float[Tensor, "s v"], Float[Tensor, "n"]]:
-        """Pool the states of `count` sequences; `values` are read in place of the states that decide the weights.
-
-        `override` replaces the weights of attention.
-        """
-        values = states if values is None else values
-        if override is not None:
-            return weighted_sum(values, override, owners, count), override
-        match self.pool:
-            case "max":
-                return _maximum(values, owners, count)
-            case "average":
-                ones = states.new_ones(len(states))
-                weights = ones / _sums(ones, owners, count)[owners]
-            case _:
-                weights = softmax_by_owner(self.logits(states), owners, count)
-        return weighted_sum(values, weights, owners, count), weights
-
-    def logits(self, states: States) -> Float[Tensor, "n"]:
-        """The score of each state, in float32 at least."""
-        score = self.score
-        assert score is not None  # noqa: S101 -- only attention has scores
-        return widen(widen(score.project_key(states)) @ widen(score.query[0]))
 
 
 MAX_LISTED = 3
@@ -155,15 +104,14 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
         if len(labels) < 2:
             raise OptionError(f"A document classifier needs at least two classes; got {list(labels)!s:.200}.")
         self.tokenizer, self.labels = tokenizer, Labels(labels)
-        dim, inner = 2 * config.hidden, config.attention_dim or 2 * config.hidden
         self.embedding = nn.Embedding(len(tokenizer), config.embedding, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=config.embedding**-0.5)
-        self.word_network = _network(config.embedding, config.hidden)
-        self.word_pooling = Pooling(config.pool, dim, inner)
-        self.sentence_network = _network(dim, config.hidden)
-        self.sentence_pooling = Pooling(config.pool, dim, inner)
+        self.word_network, sentence_dim = build_encoder(config, config.embedding)
+        self.word_pooling = build_pooling(config, sentence_dim)
+        self.sentence_network, dim = build_encoder(config, sentence_dim)
+        self.sentence_pooling = build_pooling(config, dim)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(dim, len(labels))
+        self.output = nn.Linear(dim if config.read == "states" else sentence_dim, len(labels))
 
     def forward(
         self,
@@ -183,14 +131,12 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
             vectors = self.embedding(self._with_hidden_words(batch.words))
         over_words = None if word_weights is None else word_weights[by_sentence.places]
         over_sentences = None if sentence_weights is None else sentence_weights[by_document.places]
-        states = _read(self.word_network, self.dropout(vectors), by_sentence)
-        sentences, words = self.word_pooling(states, by_sentence.owners, by_sentence.count, override=over_words)
+        states = read_packed(self.word_network, self.dropout(vectors), by_sentence)
+        sentences, words = self.word_pooling(states, by_sentence, override=over_words)
         packed = self.dropout(sentences).index_select(0, by_document.places)
-        states = _read(self.sentence_network, packed, by_document)
+        states = read_packed(self.sentence_network, packed, by_document)
         values = None if self.config.read == "states" else packed
-        documents, shares = self.sentence_pooling(
-            states, by_document.owners, by_document.count, values=values, override=over_sentences
-        )
+        documents, shares = self.sentence_pooling(states, by_document, values=values, override=over_sentences)
         logits = self.output(self.dropout(documents))
         return Reading(logits, by_sentence.restored(words), by_document.restored(shares))
 
@@ -307,26 +253,6 @@ def _document(text: str | Document) -> Document:
     return Document(text)
 
 
-def _network(inputs: int, hidden: int) -> nn.GRU:
-    """A bidirectional GRU with orthogonal recurrent parameters."""
-    network = nn.GRU(inputs, hidden, bidirectional=True, batch_first=True)
-    for name, parameter in network.named_parameters():
-        if "weight_hh" in name:
-            for block in parameter.data.split(hidden):
-                nn.init.orthogonal_(block)
-        elif "weight_ih" in name:
-            nn.init.xavier_uniform_(parameter)
-        else:
-            nn.init.zeros_(parameter)
-    return network
-
-
-def _read(network: nn.GRU, inputs: Float[Tensor, "n d"], packing: Packing) -> Float[Tensor, "n h"]:
-    """The states of packed sequences, in packed order."""
-    states: Tensor = network(PackedSequence(inputs, packing.rows))[0].data
-    return states
-
-
 def weighted_sentences(
     text: EncodedText, words: Sequence[float], sentences: Sequence[float]
 ) -> tuple[SentenceWeight, ...]:
@@ -364,27 +290,3 @@ def document_trace(sentences: Sequence[SentenceWeight], probabilities: Mapping[s
             "sentences_left_out": left_out,
         },
     )
-
-
-def softmax_by_owner(logits: Float[Tensor, "n"], owners: Owners, count: int) -> Float[Tensor, "n"]:
-    """Softmax over the logits of each sequence."""
-    largest = logits.new_full((count,), -torch.inf).scatter_reduce(0, owners, logits.detach(), "amax")
-    powers = (logits - largest[owners]).exp()
-    return powers / _sums(powers, owners, count)[owners]
-
-
-def weighted_sum(states: States, weights: Float[Tensor, "n"], owners: Owners, count: int) -> Float[Tensor, "s d"]:
-    """The sum of weight x state over each sequence."""
-    scaled = weights.to(states.dtype).unsqueeze(-1) * states
-    return states.new_zeros(count, states.shape[1]).index_add(0, owners, scaled)
-
-
-def _sums(numbers: Float[Tensor, "n"], owners: Owners, count: int) -> Float[Tensor, "s"]:
-    return numbers.new_zeros(count).index_add(0, owners, numbers)
-
-
-def _maximum(states: States, owners: Owners, count: int) -> Pooled:
-    places = owners.unsqueeze(-1).expand_as(states)
-    largest = states.new_full((count, states.shape[1]), -torch.inf).scatter_reduce(0, places, states, "amax")
-    taken = (states == largest[owners]).float().sum(-1).detach()
-    return largest, taken / _sums(taken, owners, count)[owners]

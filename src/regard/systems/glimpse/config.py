@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
+from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.errors import OptionError
 from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
@@ -34,14 +34,15 @@ class GlimpsesConfig(Checked):
     """Height and width of a glimpse in pixels."""
     num_scales: PositiveInt = 3
     """Scales of the retina; each sees twice as far as the one before it, and half as sharply."""
-    what: Literal["linear", "convolution"] = "linear"
-    """How the pixels of a glimpse are read: by a linear layer (Mnih et al. 2014), or by two convolutions."""
+    what: Annotated[str, Names(("linear", "convolution"))] = "linear"
+    """The encoder of a glimpse: a linear layer (Mnih et al. 2014), two convolutions, or a custom one."""
     glimpse_dim: PositiveInt = 128
     """Units for what is seen, and for where."""
     hidden: PositiveInt = 256
     """Units of the core."""
-    core: Literal["lstm", "rnn"] = "lstm"
-    """The recurrent core: an LSTM, or a plain network with ReLU (Mnih et al. 2014)."""
+    core: Annotated[str, Names(("lstm", "rnn"))] = "lstm"
+    """The recurrent core: an LSTM, a plain network with ReLU (Mnih et al. 2014), or a custom cell, such as
+    torch.nn:GRUCell."""
     locator_dim: PositiveInt = 128
     """Units of the hidden layer of the location policy."""
     policy: Policy = "learned"
@@ -107,17 +108,23 @@ def image_format(path: str) -> str:
 
 
 @dataclass(frozen=True)
-class GlimpsesData(Checked):
-    """Which digits to learn from, and how they are drawn into images."""
+class DrawnDigits(Checked):
+    """How digits are drawn into images."""
 
     folder: str = ""
-    """Folder with the IDX files of MNIST; without one, digits are drawn from fonts."""
+    """Folder with the IDX files of MNIST; without one, digits of fonts, some of which are kept for tests."""
     pieces: Count = 0
     """Pieces of other digits that clutter each image."""
     piece_size: PositiveInt = 8
     """Height and width of a piece in pixels."""
     distortion: Probability = 0.0
     """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class GlimpsesData(DrawnDigits):
+    """Which digits to learn from, and how they are drawn into images."""
+
     distort_tests: bool = False
     """Distort the digits of validation and test images as well."""
     examples: Count = 0
@@ -146,17 +153,9 @@ class GlimpsesTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class GlimpsesTest(Checked):
+class GlimpsesTest(DrawnDigits):
     """What a glimpse model is evaluated on: images of digits that are drawn as in training."""
 
-    folder: str = ""
-    """Folder with the IDX files of MNIST; without one, digits of fonts that no model was trained on."""
-    pieces: Count = 0
-    """Pieces of other digits that clutter each image."""
-    piece_size: PositiveInt = 8
-    """Height and width of a piece in pixels."""
-    distortion: Probability = 0.0
-    """How much digits are rotated, sheared and scaled at random, from 0 to 1."""
     examples: Count = 0
     """How many images; 0 for 10,000 of MNIST (each test digit once) or 2,000 of fonts."""
     passes: PositiveInt = 1

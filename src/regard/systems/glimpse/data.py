@@ -11,7 +11,7 @@ from PIL import Image
 from regard.data.images import channels_first
 from regard.data.splits import Splits
 from regard.errors import DataError, OptionError
-from regard.systems.glimpse.config import GlimpsesConfig, GlimpsesData, GlimpsesTest
+from regard.systems.glimpse.config import DrawnDigits, GlimpsesConfig, GlimpsesData, GlimpsesTest
 from regard.worlds.digits import DIGITS, DigitImages, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _border_level(pixels: UInt8[np.ndarray, "c h w"]) -> float:
     return float(np.median(np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])))
 
 
-def digit_world(data: GlimpsesData | GlimpsesTest, config: GlimpsesConfig, distortion: float) -> DigitWorld:
+def digit_world(data: DrawnDigits, config: GlimpsesConfig, distortion: float) -> DigitWorld:
     """How digits are drawn into images of the size that the model takes."""
     return DigitWorld(config.image_size, data.pieces, data.piece_size, distortion)
 

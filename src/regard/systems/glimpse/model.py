@@ -6,7 +6,7 @@ says where to look next. The policy is a Gaussian around the output of a small n
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from regard.data.images import ImageInput, open_image
 from regard.errors import OptionError, ShapeError
 from regard.files import replacing
-from regard.layers.glimpse import GlimpseNetwork, window_offsets
+from regard.layers.glimpse import GlimpseNetwork, What, window_offsets
+from regard.parts import build_part
 from regard.systems.folder import Labels
 from regard.systems.glimpse.config import GlimpsesArguments, GlimpsesConfig, GlimpsesOptions, Policy, image_format
 from regard.systems.glimpse.data import SquareView
@@ -77,9 +78,9 @@ class Glimpser(System[ImageInput, Glimpses, GlimpsesOptions]):
         hidden = config.hidden
         self.glimpse_network = GlimpseNetwork(
             channels=config.channels, size=config.glimpse_size, num_scales=config.num_scales, dim=config.glimpse_dim,
-            out_dim=hidden, what=config.what,
+            out_dim=hidden, what=_build_what(config),
         )  # fmt: skip
-        self.core = nn.LSTMCell(hidden, hidden) if config.core == "lstm" else nn.RNNCell(hidden, hidden, True, "relu")
+        self.core = _build_core(config.core, hidden)
         self.classifier = nn.Linear(hidden, len(labels))
         self.locator = nn.Sequential(
             nn.Linear(hidden, config.locator_dim), nn.ReLU(), nn.Linear(config.locator_dim, 2), nn.Tanh()
@@ -213,6 +214,29 @@ class Glimpser(System[ImageInput, Glimpses, GlimpsesOptions]):
         """An image as this model looks at it."""
         opened = open_image(image, channels=self.config.channels)
         return SquareView.from_image(opened, self.config.image_size, light_on_dark=self.config.light_on_dark)
+
+
+def _build_what(config: GlimpsesConfig) -> What | nn.Module:
+    """The encoder of a glimpse: its name, or a custom module from (b, planes, size, size) to (b, dim)."""
+    if config.what in ("linear", "convolution"):
+        return cast(What, config.what)
+    planes = config.channels * config.num_scales
+    built: nn.Module = build_part(
+        config.what, {"planes": planes, "size": config.glimpse_size, "dim": config.glimpse_dim}
+    )
+    return built
+
+
+def _build_core(name: str, hidden: int) -> nn.Module:
+    """The recurrent cell that reads one glimpse after the other."""
+    match name:
+        case "lstm":
+            return nn.LSTMCell(hidden, hidden)
+        case "rnn":
+            return nn.RNNCell(hidden, hidden, True, "relu")
+        case path:
+            built: nn.Module = build_part(path, {"input_size": hidden, "hidden_size": hidden})
+            return built
 
 
 def make_result(

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention import align, score
 from regard.attention.attend import Attention
 from regard.data.tokenizer import PAD
 from regard.decoders.language_model import LanguageModel
@@ -15,12 +14,14 @@ from regard.encoders.lstmn_reader import LSTMNReader
 from regard.encoders.readers import Bidirectional, LSTMReader, SelfAttentionReader, Sentences
 from regard.layers.cells import uniform_
 from regard.layers.dropout import DroppedWords, LockedDropout
-from regard.systems.read.config import ReadingConfig
+from regard.parts import build_part
+from regard.systems.assembly import build_align, build_embedding, build_score
+from regard.systems.read.config import RECURRENT, ReadingConfig
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What a classifier or tagger says of sentences."""
+class Predictions:
+    """What a classifier or tagger predicts for sentences."""
 
     logits: Float[Tensor, "b ... k"]
     """(b, k) of a sentence, (b, n, k) of its words."""
@@ -40,11 +41,11 @@ class Tagger(nn.Module):
         self.dropout, self.output_dropout = LockedDropout(config.dropout), nn.Dropout(config.output_dropout)
         self.output = uniform_(nn.Linear(int(reader.dim), num_labels))  # type: ignore[arg-type]
 
-    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Judged:
+    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Predictions:
         """Read sentences and label their words."""
         sentences = self.reader(self.dropout(self.words(words)), lengths, weights=weights)
         features = sentences.attended if self.labels_from == "attended" else sentences.states
-        return Judged(self.output(self.output_dropout(features)), sentences)
+        return Predictions(self.output(self.output_dropout(features)), sentences)
 
 
 class SentenceClassifier(nn.Module):
@@ -56,10 +57,10 @@ class SentenceClassifier(nn.Module):
         self.dropout = LockedDropout(config.dropout)
         self.head = _head(int(reader.dim), num_labels, config)  # type: ignore[arg-type]
 
-    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Judged:
+    def forward(self, words: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Predictions:
         """Read sentences and classify them."""
         sentences = self.reader(self.dropout(self.words(words)), lengths, weights=weights)
-        return Judged(self.head(pooled(sentences.states, lengths, self.pool)), sentences)
+        return Predictions(self.head(pooled(sentences.states, lengths, self.pool)), sentences)
 
 
 class PairClassifier(nn.Module):
@@ -80,10 +81,10 @@ class PairClassifier(nn.Module):
         dim = int(self.reader.dim)  # type: ignore[arg-type]
         self.attention = self.combine = self.compare = None
         if config.fusion == "shallow":
-            self.attention = Attention(score.Additive(dim, dim, config.attention_dim or dim), align.softmax)
+            self.attention = _attention(config, "additive", dim, config.attention_dim or dim)
             self.combine = uniform_(nn.Linear(2 * dim, dim))
         elif config.fusion == "aligned":
-            self.compare = Comparison(dim, config.output_dropout)
+            self.compare = Comparison(dim, config.output_dropout, _attention(config, "dot", dim, dim))
         self.head = _head(4 * dim, num_labels, config)
 
     def forward(
@@ -94,7 +95,7 @@ class PairClassifier(nn.Module):
         lengths: Int[Tensor, "b"],
         *,
         weights: bool = False,
-    ) -> Judged:
+    ) -> Predictions:
         """Read premises and hypotheses, and classify each pair."""
         if self.premise_reader is None:
             premises, sentences = self._read_alike(premise, premise_lengths, words, lengths, weights=weights)
@@ -114,7 +115,7 @@ class PairClassifier(nn.Module):
             between = sentences.source_maps[-1].mean(1)
         first, second = pooled(first, premise_lengths, self.pool), pooled(second, lengths, self.pool)
         joined = torch.cat([first, second, (first - second).abs(), first * second], dim=-1)
-        return Judged(self.head(joined), sentences, premises, between)
+        return Predictions(self.head(joined), sentences, premises, between)
 
     def _read_alike(
         self, premise: Tensor, premise_lengths: Tensor, words: Tensor, lengths: Tensor, *, weights: bool
@@ -141,9 +142,9 @@ class Comparison(nn.Module):
     et al. 2017, section 3.2).
     """
 
-    def __init__(self, dim: int, dropout: float) -> None:
+    def __init__(self, dim: int, dropout: float, attention: Attention) -> None:
         super().__init__()
-        self.attention = Attention(score.Dot(), align.softmax)
+        self.attention = attention
         self.layer = uniform_(nn.Linear(4 * dim, dim))
         self.dropout = nn.Dropout(dropout)
 
@@ -175,10 +176,7 @@ def pooled(states: Float[Tensor, "b n d"], lengths: Int[Tensor, "b"], pool: str)
 
 def build_network(config: ReadingConfig, num_words: int, num_labels: int) -> Any:
     """The network of the config's task, for a vocabulary and a number of labels."""
-    embedding = nn.Embedding(num_words, config.embedding, padding_idx=PAD)
-    nn.init.normal_(embedding.weight, std=config.embedding**-0.5)
-    with torch.no_grad():
-        embedding.weight[PAD].zero_()
+    embedding = build_embedding(num_words, config.embedding)
     words = DroppedWords(embedding, config.word_dropout)
     if config.task == "language-model":
         output = _output(config, embedding, num_words)
@@ -206,6 +204,7 @@ def build_reader(config: ReadingConfig, *, fusion: bool = False) -> nn.Module:
             bidirectional=config.direction == "both",
             look_back=config.look_back,
             dropout=config.layer_dropout,
+            attention=lambda: _attention(config, "scaled_dot", config.hidden // config.heads, config.hidden),
         )
     sizes: dict[str, Any] = {
         "num_layers": config.layers,
@@ -217,9 +216,21 @@ def build_reader(config: ReadingConfig, *, fusion: bool = False) -> nn.Module:
         sizes |= {"attention_dim": config.attention_dim or None, "span": config.span, "fusion": fusion}
 
     def build() -> nn.Module:
+        if config.cell not in RECURRENT:
+            custom: nn.Module = build_part(
+                config.cell, {"input_dim": config.embedding, "hidden": config.hidden, **sizes, "span": config.span}
+            )
+            return custom
         return (LSTMNReader if config.cell == "lstmn" else LSTMReader)(config.embedding, config.hidden, **sizes)
 
     return Bidirectional(build(), build()) if config.direction == "both" else build()
+
+
+def _attention(config: ReadingConfig, published: str, features: int, dim: int) -> Attention:
+    """Attention between states of so many features, by the score of the paper or a custom one."""
+    sizes = {"query_dim": features, "key_dim": features, "dim": dim}
+    score = build_score(published if config.score == "auto" else config.score, sizes)
+    return Attention(score, build_align(config.align, sizes))
 
 
 def _output(config: ReadingConfig, embedding: nn.Embedding, num_words: int) -> nn.Module:

@@ -1,14 +1,15 @@
 """The settings of a reader: its parts, options, data, training and test set."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveInt, fields_of
+from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt, fields_of
 from regard.errors import OptionError
 from regard.search.options import Search
 from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
+CELLS = ("lstm", "lstmn", "self-attention")
 RECURRENT = ("lstm", "lstmn")
 _USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "attention_dim": ("cell", ("lstmn",)),
@@ -34,8 +35,14 @@ class ReadingConfig(Checked):
     task: Literal["language-model", "classify", "entail", "tag"] = "language-model"
     """language-model: predict the next word; classify: label a sentence; entail: label how a second sentence follows
     from a first; tag: label each word."""
-    cell: Literal["lstm", "lstmn", "self-attention"] = "lstmn"
-    """lstm (no attention), lstmn (an LSTM that attends to its past, Cheng et al. 2016), or self-attention."""
+    cell: Annotated[str, Names(CELLS)] = "lstmn"
+    """lstm (no attention), lstmn (an LSTM that attends to its past, Cheng et al. 2016), self-attention, or a custom
+    encoder."""
+    score: Annotated[str, Names(("auto",))] = "auto"
+    """How well words match, where it may be custom: self-attention, and the fusion shallow or aligned. auto is that of
+    the papers: scaled dot products, additive, and dot products."""
+    align: Annotated[str, Names(("softmax", "sparsemax"))] = "softmax"
+    """How these scores become attention weights."""
     direction: Literal["forward", "both"] = "forward"
     """forward reads from left to right; both also sees the words that follow, which a language model must not."""
     embedding: PositiveInt = 150
@@ -58,7 +65,7 @@ class ReadingConfig(Checked):
     feedforward_dim: Count = 0
     """self-attention: units of the feed-forward networks; 0 for four times `hidden`."""
     look_back: bool = False
-    """self-attention, both ways: the last layer attends to earlier words only."""
+    """self-attention, bidirectional: the last layer attends to earlier words only."""
     labels_from: Literal["states", "attended"] = "states"
     """tag: what the label of a word is computed from: its state, or (self-attention) only what it attended to in the
     last layer. With attend_to "words" a label is then a weighted vote of other words."""
@@ -87,11 +94,17 @@ class ReadingConfig(Checked):
         defaults = {each.name: each.default for each in fields_of(ReadingConfig)}
         for name, (decider, users) in _USED_BY.items():
             chosen, value = getattr(self, decider), getattr(self, name)
-            if chosen not in users and value != defaults[name]:
+            if chosen not in users and value != defaults[name] and (decider != "cell" or chosen in CELLS):
                 raise OptionError(
                     f"{name} is for the {decider} {' or '.join(users)}, and {chosen} would ignore it; got {name} "
                     f"{value!r}. Remove it."
                 )
+        attends = self.cell not in RECURRENT or self.fusion in ("shallow", "aligned")
+        if not attends and (self.score, self.align) != ("auto", "softmax"):
+            raise OptionError(
+                f"score and align are for the cell self-attention, and for the fusion shallow or aligned; got cell "
+                f"{self.cell!r} and fusion {self.fusion!r}. Remove them."
+            )
         if self.task == "language-model" and self.direction == "both":
             raise OptionError("A language model reads forward: it must not see the words that it predicts.")
         if self.fusion == "deep" and (self.cell != "lstmn" or self.direction == "both"):
@@ -123,11 +136,18 @@ class ReadingOptions(Options, Search):
             raise OptionError("prefix is the text itself here: read(text, generate=True) continues it.")
 
 
-Format = Literal["auto", "lines", "labelled", "trees", "inference", "tagged"]
+@dataclass(frozen=True)
+class SentenceFormat(Checked):
+    """How sentences are read."""
+
+    format: Literal["auto", "lines", "labelled", "trees", "inference", "tagged"] = "auto"
+    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
+    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
+    has."""
 
 
 @dataclass(frozen=True)
-class ReadingData(Checked):
+class ReadingData(SentenceFormat):
     """Which sentences to learn from."""
 
     folder: str = "."
@@ -138,10 +158,6 @@ class ReadingData(Checked):
     """Validation sentences; without them, training sentences are held out."""
     test: str = ""
     """Test sentences, scored when training has ended."""
-    format: Format = "auto"
-    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
-    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
-    has."""
     world: Literal["", "stories"] = ""
     """Or a generated world; stories is for the task tag."""
     examples: PositiveInt = 30_000
@@ -193,15 +209,11 @@ class ReadingTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class ReadingTest(Checked):
+class ReadingTest(SentenceFormat):
     """What a reader is evaluated on."""
 
     file: str = ""
     """Test sentences, in the format of the data that the reader is trained on."""
-    format: Literal["auto", "lines", "labelled", "trees", "inference", "tagged"] = "auto"
-    """Columns are separated by tabs. lines: plain text; labelled: label and text; trees: Stanford Sentiment Treebank;
-    inference: label, premise and hypothesis, or SNLI's JSON lines; tagged: word and tag in each line; auto: as the task
-    has."""
     world: Literal["", "stories"] = ""
     """Instead of a file, sentences of the generated world stories, where it is known what each word goes back to."""
     count: PositiveInt = 1000

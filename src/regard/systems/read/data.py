@@ -2,16 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.data.batches import pad
+from regard.data.batches import ON_CPU, Movable, pad
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
 from regard.data.public.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
@@ -48,23 +47,16 @@ ReadingSplits = Splits[list[Example], list[Example]]
 
 
 @dataclass(frozen=True, eq=False)
-class ReadingBatch:
-    """Padded sentences and what is to be said of them; the lengths stay on the CPU."""
+class ReadingBatch(Movable):
+    """Padded sentences and the labels to predict."""
 
     sentences: tuple[Int[Tensor, "b n"], ...]
-    lengths: tuple[Int[Tensor, "b"], ...]
+    lengths: tuple[Int[Tensor, "b"], ...] = field(metadata=ON_CPU)
     targets: Int[Tensor, "b ..."] | None
     """One label per sentence, (b,), or per word, (b, n); None for language models."""
 
     def __len__(self) -> int:
         return len(self.sentences[0])
-
-    def to(self, device: torch.device | str, *, non_blocking: bool = True) -> "ReadingBatch":
-        """Move the batch to a device."""
-        non_blocking = non_blocking and torch.device(device).type == "cuda"
-        moved = tuple(each.to(device, non_blocking=non_blocking) for each in self.sentences)
-        targets = None if self.targets is None else self.targets.to(device, non_blocking=non_blocking)
-        return ReadingBatch(moved, self.lengths, targets)
 
 
 class Examples:

@@ -1,7 +1,6 @@
 """How well a reader predicts, and how right its attention is where the right answer is known."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +12,7 @@ from regard.errors import OptionError, counted
 from regard.systems.read.config import ReadingData, ReadingTest
 from regard.systems.read.data import Example, read_examples
 from regard.systems.read.model import Reader
-from regard.systems.report import Measure, Report
+from regard.systems.report import Measure, Report, class_table
 from regard.systems.system import batches_by_cost
 from regard.worlds.stories import NONE, Story, stories
 
@@ -58,7 +57,11 @@ def evaluate(model: Reader, test_set: ReadingTest, *, name: str = "model") -> Re
     scores = {"accuracy": Measure(100 * right / total, note=f"percent of {total:,}")}
     tables: dict[str, list[dict[str, Any]]] = {}
     if model.config.task != "tag":
-        tables["By label"] = _by_label(model, examples, [label for (label,) in answers])
+        numbers = {label: number for number, label in enumerate(model.labels)}
+        right_labels, found = (
+            [numbers.get(one, -1) for (one,) in part] for part in ([each.labels for each in examples], answers)
+        )
+        tables["By class"] = class_table(model.labels, right_labels, found, "sentences")
     outputs = [_output(model, *pair) for pair in zip(examples, answers, strict=True)]
     return Report(name, title, scores, tables, outputs)
 
@@ -145,23 +148,6 @@ def _count_right(model: Reader, examples: Sequence[Example], answers: Sequence[t
         if right != NONE or model.config.task != "tag"
     ]
     return sum(own == right for own, right in pairs), max(1, len(pairs))
-
-
-def _by_label(model: Reader, examples: Sequence[Example], labels: Sequence[str]) -> list[dict[str, Any]]:
-    wanted, found, both = Counter[str](), Counter[str](), Counter[str]()
-    for example, label in zip(examples, labels, strict=True):
-        wanted[example.labels[0]] += 1
-        found[label] += 1
-        both[label] += label == example.labels[0]
-    return [
-        {
-            "label": label,
-            "sentences": wanted[label],
-            "precision": 100 * both[label] / max(1, found[label]),
-            "recall": 100 * both[label] / max(1, wanted[label]),
-        }
-        for label in model.labels
-    ]
 
 
 def _output(model: Reader, example: Example, answer: tuple[str, ...]) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """What a language model expects next, word by word."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from msgspec import Meta
 
 from regard.data.tokenizer import PAD, UNKNOWN
 from regard.errors import OptionError
+from regard.systems.endpoint import endpoint
 from regard.systems.read.model import Reader
 
 
@@ -17,11 +20,19 @@ class Expected:
     probability: float
 
 
+@endpoint("expected", input="text", answer="expected", example={"text": "The dog is running."})
 @torch.inference_mode()
-def expected_words(model: Reader, text: str, *, top: int = 5) -> list[tuple[Expected, ...]]:
+def expected_words(
+    model: Reader, text: str, *, top: Annotated[int, Meta(ge=1, le=50)] = 5
+) -> list[tuple[Expected, ...]]:
     """The words that a language model expects in the place of each word of a text, the most probable first.
 
     One more entry, the last, is about what follows the text; "</s>" is the end of a sentence.
+
+    Parameters
+    ----------
+    top
+        Number of words for each place.
     """
     model.check_mode()
     if model.config.task != "language-model":

@@ -19,7 +19,7 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.search import search
 from regard.systems.folder import Labels
-from regard.systems.read.assembly import Judged, build_network
+from regard.systems.read.assembly import Predictions, build_network
 from regard.systems.read.config import ReadingConfig, ReadingOptions
 from regard.systems.system import Result, System, batches_by_cost
 from regard.trace import Axis, Map, Series, Trace
@@ -27,7 +27,7 @@ from regard.trace import Axis, Map, Series, Trace
 ReadingInput = str | tuple[str, str]
 """A sentence or, for inference, a premise and a hypothesis."""
 DEFAULT_LENGTH = 60
-"""Most words that are generated where the options name no limit."""
+"""Maximum number of generated words where the options name no limit."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Classes(Labels):
     """The labels of a classifier or tagger, none for a language model: an asset, stored as a JSON list."""
 
     __slots__ = ()
-    fewest = 0
+    min_count = 0
 
 
 class Reader(System[ReadingInput, Reading, ReadingOptions]):
@@ -154,7 +154,7 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
                 return self._compared([(text[0], text[1]) for text in inputs], options)
             case _:
                 texts = [str(text) for text in inputs]
-                return self._judged(texts, [self.split(text) for text in texts], options)
+                return self._label(texts, [self.split(text) for text in texts], options)
 
     @torch.inference_mode()
     def tag(self, sentences: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -166,7 +166,7 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
         tags: list[tuple[str, ...]] = [()] * len(sentences)
         for places in batches_by_cost(list(map(len, sentences)), max_batch=self.max_batch):
             words = [sentences[place] for place in places if sentences[place]]
-            readings = iter(self._judged(list(map(" ".join, words)), words, options) if words else ())
+            readings = iter(self._label(list(map(" ".join, words)), words, options) if words else ())
             for place in places:
                 tags[place] = next(readings).tags if sentences[place] else ()
         return tags
@@ -245,13 +245,13 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
         readings = self._modelled([join_words(each) for each in words], words, options)
         return [replace(reading, score=each.score) for reading, each in zip(readings, hypotheses, strict=True)]
 
-    def _judged(self, texts: Sequence[str], words: Sequence[Sequence[str]], options: ReadingOptions) -> list[Reading]:
+    def _label(self, texts: Sequence[str], words: Sequence[Sequence[str]], options: ReadingOptions) -> list[Reading]:
         ids, lengths = self.padded(words)
-        judged: Judged = self.network(ids, lengths, weights=options.traces != "none")
-        logits = judged.logits.float().cpu()
+        predicted: Predictions = self.network(ids, lengths, weights=options.traces != "none")
+        logits = predicted.logits.float().cpu()
         readings = []
         for row, (text, each) in enumerate(zip(texts, words, strict=True)):
-            trace = sentence_trace(judged.sentences, row, text, each, options.traces)
+            trace = sentence_trace(predicted.sentences, row, text, each, options.traces)
             if self.config.task == "tag":
                 tags = tuple(self.labels[number] for number in logits[row, : len(each)].argmax(-1).tolist())
                 readings.append(Reading(text, tuple(each), self._unknown(each), tags=tags, trace=trace))
@@ -262,8 +262,10 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
 
     def _compared(self, pairs: Sequence[tuple[str, str]], options: ReadingOptions) -> list[Reading]:
         premises, words = ([self.split(pair[side]) for pair in pairs] for side in (0, 1))
-        judged: Judged = self.network(*self.padded(premises), *self.padded(words), weights=options.traces != "none")
-        logits = judged.logits.float().cpu()
+        predicted: Predictions = self.network(
+            *self.padded(premises), *self.padded(words), weights=options.traces != "none"
+        )
+        logits = predicted.logits.float().cpu()
         return [
             Reading(
                 text,
@@ -271,7 +273,7 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
                 self._unknown([*premises[row], *words[row]]),
                 premise=premise,
                 **self._decided(logits[row]),
-                trace=pair_trace(judged, row, (premise, text), (premises[row], words[row]), options.traces),
+                trace=pair_trace(predicted, row, (premise, text), (premises[row], words[row]), options.traces),
             )
             for row, (premise, text) in enumerate(pairs)
         ]
@@ -325,7 +327,7 @@ def sentence_trace(
 
 
 def pair_trace(
-    judged: Judged, row: int, texts: tuple[str, str], words: tuple[Sequence[str], Sequence[str]], which: str
+    predicted: Predictions, row: int, texts: tuple[str, str], words: tuple[Sequence[str], Sequence[str]], which: str
 ) -> Trace | None:
     """What each word of a hypothesis attended to in the premise (with fusion) and in the hypothesis itself."""
     axes = [
@@ -333,11 +335,11 @@ def pair_trace(
         for name, own, text in zip(("premise", "words"), words, texts, strict=True)
     ]
     maps: list[Map] = []
-    if judged.between is not None:
-        maps.append(Map("between", "words", "premise", _table(judged.between[row], len(words[1]), len(words[0]))))
-    maps += _maps(judged.sentences, row, "reading", "words", len(words[1]), which)
-    if judged.premises is not None and which == "all":
-        maps += _maps(judged.premises, row, "premise", "premise", len(words[0]), which)
+    if predicted.between is not None:
+        maps.append(Map("between", "words", "premise", _table(predicted.between[row], len(words[1]), len(words[0]))))
+    maps += _maps(predicted.sentences, row, "reading", "words", len(words[1]), which)
+    if predicted.premises is not None and which == "all":
+        maps += _maps(predicted.premises, row, "premise", "premise", len(words[0]), which)
     return Trace("reading", tuple(axes), tuple(maps)) if maps and which != "none" else None
 
 

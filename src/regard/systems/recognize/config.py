@@ -49,13 +49,19 @@ class RecognitionOptions(Options):
 
 
 @dataclass(frozen=True)
-class RecognitionData(Checked):
-    """Which images to learn from."""
+class ImageFolder(Checked):
+    """Where labelled images are."""
 
     folder: str = "."
-    """Folder with the files."""
+    """Folder with the images."""
     format: Literal["mnist", "cifar10", "folders"] = "folders"
     """mnist: four IDX files; cifar10: binary files or their archive; folders: one folder for each class."""
+
+
+@dataclass(frozen=True)
+class RecognitionData(ImageFolder):
+    """Which images to learn from."""
+
     test_folder: str = ""
     """folders: the test images, sorted in the same way."""
     held_out: PositiveInt = 1000
@@ -86,13 +92,10 @@ class RecognitionTrain(TrainSettings):
 
 
 @dataclass(frozen=True)
-class RecognitionTest(Checked):
+class RecognitionTest(ImageFolder):
     """What an image classifier is evaluated on."""
 
     folder: str = ""
-    """Folder with the images."""
-    format: Literal["mnist", "cifar10", "folders"] = "folders"
-    """mnist: IDX files; cifar10: binary files or their archive; folders: one folder for each class."""
 
     def check(self) -> None:
         """Rules between the fields."""

@@ -4,7 +4,7 @@ from regard.errors import counted
 from regard.systems.recognize.config import RecognitionTest
 from regard.systems.recognize.data import read_test
 from regard.systems.recognize.model import ImageClassifier
-from regard.systems.report import Measure, Report
+from regard.systems.report import Measure, Report, class_table
 
 
 def evaluate(model: ImageClassifier, test_set: RecognitionTest, *, name: str = "model") -> Report:
@@ -26,22 +26,9 @@ def evaluate(model: ImageClassifier, test_set: RecognitionTest, *, name: str = "
             "nats per image",
         ),
     }
-    by_class = []
-    for number, label in enumerate(images.classes):
-        of_class = images.labels == number
-        if of_class.any():
-            mistakes = predicted[of_class & ~right]
-            common = images.classes[int(mistakes.mode().values)] if len(mistakes) else ""
-            by_class.append(
-                {
-                    "class": label,
-                    "images": int(of_class.sum()),
-                    "accuracy": 100 * float(right[of_class].double().mean()),
-                    "most common mistake": common,
-                }
-            )
+    by_class = class_table(images.classes, images.labels.tolist(), predicted.tolist(), "images")
     outputs = [
         {"label": images.classes[int(label)], "predicted": images.classes[int(guess)]}
         for label, guess in zip(images.labels, predicted, strict=True)
     ]
-    return Report(name, counted(len(images), "image"), scores, {"Accuracy by class": by_class}, outputs)
+    return Report(name, counted(len(images), "image"), scores, {"By class": by_class}, outputs)

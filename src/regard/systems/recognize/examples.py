@@ -1,4 +1,4 @@
-"""Example images for classifiers of digits: digits of fonts, light on dark."""
+"""RecognitionExample images for classifiers of digits: digits of fonts, light on dark."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,18 +9,23 @@ from regard.worlds.digits import DIGITS, font_glyphs
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class RecognitionExample:
     """An image of one digit."""
 
+    name: str
     image: Image.Image
     label: str
+    caption: str
+    """What the image shows."""
+    model: str = "digits"
+    """A shipped model for such images."""
 
 
 @cache
-def digit_glyphs() -> tuple[Example, ...]:
+def examples() -> tuple[RecognitionExample, ...]:
     """The digits 0 to 9 of one font."""
     glyphs = font_glyphs()[2]
     return tuple(
-        Example(Image.fromarray(glyphs.images[place].numpy()), DIGITS[int(glyphs.labels[place])])
-        for place in range(len(DIGITS))
+        RecognitionExample(f"digit-{label}", Image.fromarray(glyphs.images[place].numpy()), label, f"the digit {label}")
+        for place, label in enumerate(DIGITS[int(each)] for each in glyphs.labels[: len(DIGITS)])
     )

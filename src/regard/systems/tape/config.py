@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from msgspec import Meta
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, fields_of
+from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveFloat, PositiveInt, fields_of
 from regard.errors import OptionError
 from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
@@ -14,7 +14,14 @@ from regard.training.settings import TrainSettings
 if TYPE_CHECKING:
     from regard.worlds.tapes import Task
 
-_OF_NTM = ("controller", "slots", "width", "read_heads", "write_heads", "max_shift")
+ARCHITECTURES = ("ntm", "lstm", "attention")
+SCORES = ("additive", "concat", "dot", "general", "mlp", "scaled_dot")
+ALIGNMENTS = ("softmax", "sparsemax", "uniform")
+_USED_BY = {
+    **dict.fromkeys(("controller", "slots", "width", "read_heads", "write_heads", "max_shift"), ("ntm",)),
+    "layers": ("lstm", "attention"),
+    **dict.fromkeys(("score", "align"), ("attention",)),
+}
 MAX_NUMBERS = 2**24
 """Numbers in the largest memory; each tape of a batch has its own, at every step of training."""
 
@@ -23,11 +30,15 @@ MAX_NUMBERS = 2**24
 class TapeConfig(Checked):
     """The parts of a memory machine."""
 
-    architecture: Literal["ntm", "lstm", "attention"] = "ntm"
-    """ntm (a controller with an external memory), or a baseline: lstm (no external memory), attention (an LSTM that
-    attends to all its inputs)."""
-    controller: Literal["lstm", "feedforward"] = "lstm"
-    """ntm: the controller; a feedforward one remembers nothing but what it writes."""
+    architecture: Annotated[str, Names(ARCHITECTURES)] = "ntm"
+    """ntm (a controller with an external memory), a baseline: lstm (no external memory), attention (an LSTM that
+    attends to all its inputs), or a custom network."""
+    controller: Annotated[str, Names(("lstm", "feedforward"))] = "lstm"
+    """ntm: the controller, which may be custom; a feedforward one remembers nothing but what it writes."""
+    score: Annotated[str, Names(SCORES)] = "scaled_dot"
+    """attention: how well a step matches another."""
+    align: Annotated[str, Names(ALIGNMENTS)] = "softmax"
+    """attention: how scores become attention weights."""
     hidden: PositiveInt = 100
     """Units of the controller, or of each layer of a baseline."""
     layers: PositiveInt = 1
@@ -46,9 +57,12 @@ class TapeConfig(Checked):
     def check(self) -> None:
         """Refuse settings that the architecture would ignore, and a shift around the whole memory."""
         defaults = {field.name: field.default for field in fields_of(TapeConfig)}
-        ignored = ("layers",) if self.architecture == "ntm" else _OF_NTM
-        for name in ignored:
-            if getattr(self, name) != defaults[name]:
+        for name, users in _USED_BY.items():
+            if (
+                self.architecture in ARCHITECTURES
+                and self.architecture not in users
+                and getattr(self, name) != defaults[name]
+            ):
                 raise OptionError(
                     f"The architecture {self.architecture} has no {name}; got {name} {getattr(self, name)!r}. "
                     "Remove it."
@@ -85,6 +99,7 @@ class TapeArguments(Arguments):
     """Seed of the random sequence."""
 
 
+TASKS = ("copy", "repeat-copy", "recall", "priority-sort", "ngrams")
 _NOT_OF_TASK = ("task", "valid_tapes", "valid_lengths")
 
 
@@ -92,8 +107,8 @@ _NOT_OF_TASK = ("task", "valid_tapes", "valid_lengths")
 class TapeData(Checked):
     """Which tapes to learn from; fields that are not given have the values of the paper."""
 
-    task: Literal["copy", "repeat-copy", "recall", "priority-sort", "ngrams"] = "copy"
-    """What to learn."""
+    task: Annotated[str, Names(TASKS)] = "copy"
+    """What to learn: one of the paper's tasks, or a custom one, a subclass of regard.worlds.tapes.Task."""
     bits: PositiveInt | None = None
     """Bits of a vector: 8, for recall 6."""
     min_length: Count | None = None
@@ -120,9 +135,9 @@ class TapeData(Checked):
 
     def make_task(self) -> "Task":
         """The task with these values."""
-        from regard.worlds.tapes import TASKS
+        from regard.worlds.tapes import find_task
 
-        task = TASKS[self.task]
+        task = find_task(self.task)
         known = {field.name for field in fields_of(task)}
         names = [field.name for field in fields_of(TapeData) if field.name not in _NOT_OF_TASK]
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from msgspec import Meta
 
 from regard.errors import OptionError
+from regard.search.options import Seed
+from regard.systems.endpoint import Streamed, endpoint
 from regard.systems.tape.evaluation import score_batches, tapes_of_length
 from regard.systems.tape.model import Tape, TuringMachine
 
@@ -26,6 +29,25 @@ class LengthScore:
     """Percent of the tapes without a wrong bit."""
     bits: float
     """Bits that it takes to correct the answer to a tape, on average."""
+
+
+@dataclass(frozen=True)
+class RandomTape:
+    """The answer to a random tape, and what lengths the machine knows."""
+
+    task: str
+    unit: str
+    """What a length counts."""
+    length: int
+    shortest: int
+    """Length of the shortest sequence that the task is defined for."""
+    trained: tuple[int, int]
+    """Lengths of the shortest and the longest sequence of the training."""
+    longest: int
+    """Length of the longest sequence that may be asked for."""
+    slots: int
+    """Slots of the memory, which grows with a long sequence."""
+    result: Tape
 
 
 def needed_slots(model: TuringMachine, length: int) -> int:
@@ -69,3 +91,45 @@ def length_scores(
         found = score_batches(model, tapes_of_length(task, length, per_length, seed=seed + length), slots)
         scores.append(LengthScore(length, found["bits right"], found["exact sequences"], found["bits per sequence"]))
     return scores
+
+
+@endpoint("random", example={"length": 40})
+def answer_random(
+    model: TuringMachine, length: int | None = None, *, seed: Seed = 1, slots: Annotated[int, Meta(ge=0, le=512)] = 0
+) -> RandomTape:
+    """Answer a random tape of any length, also beyond the lengths of the training.
+
+    Parameters
+    ----------
+    length
+        Length of the sequence; none for the longest of the training.
+    seed
+        Seed of the sequence.
+    slots
+        Slots of the memory; 0 for as many as in training, or more where the sequence needs them.
+    """
+    task = model.task
+    longest = LONGEST * task.max_length
+    length = task.max_length if length is None else length
+    if length > longest:
+        raise OptionError(f"Tapes of this machine have at most {longest} {task.unit} here; got {length}.")
+    slots = slots or needed_slots(model, length)
+    found = random_tape(model, length, seed=seed, slots=slots)
+    trained = task.min_length, task.max_length
+    return RandomTape(task.name, task.unit, length, task.shortest, trained, longest, slots, found)
+
+
+@endpoint("lengths", answer="scores", example={"per_length": 4})
+def measure_lengths(
+    model: TuringMachine, *, per_length: Annotated[int, Meta(ge=1)] = 8, seed: Seed = 1
+) -> Streamed[LengthScore]:
+    """Measure random tapes of several lengths, from the longest of the training to multiples of it.
+
+    Parameters
+    ----------
+    per_length
+        Number of tapes of each length.
+    """
+    lengths = default_lengths(model)
+    scores = (length_scores(model, [length], per_length=per_length, seed=seed)[0] for length in lengths)
+    return Streamed(len(lengths), scores)

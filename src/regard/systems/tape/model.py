@@ -12,8 +12,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
+from regard.attention.attend import Attention
 from regard.data.text import ByteStream
 from regard.errors import OptionError
+from regard.parts import build_part
+from regard.systems.assembly import build_align, build_score
 from regard.systems.system import Result, System
 from regard.systems.tape.config import TapeArguments, TapeConfig, TapeOptions
 from regard.systems.tape.data import length_of, read_rows, step_labels
@@ -179,8 +182,20 @@ def _build(config: TapeConfig, inputs: int, outputs: int) -> TapeNetwork:
             num_writes=config.write_heads,
             max_shift=config.max_shift,
         )
-    network = LSTMNetwork if config.architecture == "lstm" else AttentionNetwork
-    return network(inputs, outputs, hidden=config.hidden, layers=config.layers)
+    if config.architecture == "lstm":
+        return LSTMNetwork(inputs, outputs, hidden=config.hidden, layers=config.layers)
+    sizes = {"query_dim": config.hidden, "key_dim": config.hidden, "dim": config.hidden}
+    if config.architecture == "attention":
+        score, align = build_score(config.score, sizes), build_align(config.align, sizes)
+        return AttentionNetwork(
+            inputs, outputs, hidden=config.hidden, layers=config.layers, attention=Attention(score, align)
+        )
+    built = build_part(
+        config.architecture, {"inputs": inputs, "outputs": outputs, "hidden": config.hidden, "layers": config.layers}
+    )
+    if not isinstance(built, TapeNetwork):
+        raise OptionError(f"{config.architecture!r} must be a subclass of {TapeNetwork.__module__}:TapeNetwork.")
+    return built
 
 
 def _result(rows: Float[Tensor, "n r"], tape: Tapes, answered: Answered, *, traces: bool) -> Tape:

@@ -7,12 +7,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention import mask
-from regard.attention.attend import attend
+from regard.attention.attend import Attention
 from regard.kernels.cuda_graphs import STEP_MULTIPLE, GraphedLoop
 from regard.kernels.hoisted import hoisting
 from regard.kernels.turing_heads import Instructions
-from regard.layers.controllers import CONTROLLERS
+from regard.layers.controllers import CONTROLLERS, Controller
 from regard.layers.memory import ExternalMemory, Kernel, MemoryState
+from regard.parts import build_part
 
 READ_GAIN = 3.0
 """Factor of the initial parameters that what was read enters the answer with; see `layers.memory.ADD_GAIN`."""
@@ -38,7 +39,7 @@ class Answered:
     slot_sizes: Float[Tensor, "b t n"] | None = None
     """The root mean square of each slot of the memory after each step."""
     controls: dict[str, Float[Tensor, "b t"]] = field(default_factory=dict)
-    """By name, such as "read 1 gate": the numbers that a head was told in each step (see `CONTROLS`)."""
+    """By name, such as "read 1 gate": the instructions of a head in each step (see `CONTROLS`)."""
 
     def row(self, number: int) -> "Answered":
         """One row of the batch, as a batch of one, on the CPU."""
@@ -88,7 +89,12 @@ class TuringNetwork(TapeNetwork):
         self.memory = ExternalMemory(
             hidden, slots=slots, width=width, num_reads=num_reads, num_writes=num_writes, max_shift=max_shift
         )
-        self.controller = CONTROLLERS[controller](inputs, self.memory.read_size, hidden)
+        if controller in CONTROLLERS:
+            self.controller: Controller = CONTROLLERS[controller](inputs, self.memory.read_size, hidden)
+        else:
+            self.controller = build_part(
+                controller, {"inputs": inputs, "read": self.memory.read_size, "hidden": hidden}
+            )
         self.first_read = nn.Parameter(torch.zeros(self.memory.read_size))
         self.output = nn.Linear(hidden + self.memory.read_size, outputs)
         with torch.no_grad():
@@ -110,18 +116,18 @@ class TuringNetwork(TapeNetwork):
         logits, memory = self._loop(inputs, slots=slots, record=steps)
         if not steps:
             return Answered(logits, memory=memory.slots)
-        weights, read, add, slot_sizes, told = (torch.stack(part, 1) for part in zip(*steps, strict=True))
+        weights, read, add, slot_sizes, controls = (torch.stack(part, 1) for part in zip(*steps, strict=True))
         names = [f"read {head}" for head in range(1, sizes.reads + 1)]
         names += [f"write {head}" for head in range(1, sizes.writes + 1)]
         vectors = {f"reads {head + 1}": read[:, :, head] for head in range(sizes.reads)}
         vectors |= {f"adds {head + 1}": add[:, :, head] for head in range(sizes.writes)}
         by_head = {name: weights[:, :, head] for head, name in enumerate(names)}
-        controls = {
-            f"{name} {control}": told[:, :, head, place]
+        by_control = {
+            f"{name} {control}": controls[:, :, head, place]
             for head, name in enumerate(names)
             for place, control in enumerate(CONTROLS)
         }
-        return Answered(logits, by_head, vectors, memory.slots, slot_sizes, controls)
+        return Answered(logits, by_head, vectors, memory.slots, slot_sizes, by_control)
 
     def _logits(self, inputs: Inputs) -> tuple[Logits]:
         return (self._loop(inputs)[0],)
@@ -146,18 +152,18 @@ class TuringNetwork(TapeNetwork):
                 features.append(torch.cat([hidden, read], -1))
                 if record is not None:
                     slot_sizes = memory.content.square().mean(1).sqrt()
-                    told = accessed.instructions
-                    record.append((memory.weights, accessed.read, told.add, slot_sizes, _controls(told)))
+                    controls = _controls(accessed.instructions)
+                    record.append((memory.weights, accessed.read, accessed.instructions.add, slot_sizes, controls))
         if not features:
             return inputs.new_zeros(batch, 0, self.output.out_features), memory
         return self.output(torch.stack(features, 1)), memory
 
 
-def _controls(told: Instructions) -> Float[Tensor, "b h 4"]:
+def _controls(of: Instructions) -> Float[Tensor, "b h 4"]:
     """The CONTROLS of each head; the shift is the mean of its distribution."""
-    most = told.shift.shape[-1] // 2
-    places = torch.arange(-most, most + 1, device=told.shift.device, dtype=told.shift.dtype)
-    return torch.cat([told.gate, told.strength, told.sharpen, (told.shift * places).sum(-1, keepdim=True)], -1)
+    max_shift = of.shift.shape[-1] // 2
+    shifts = torch.arange(-max_shift, max_shift + 1, device=of.shift.device, dtype=of.shift.dtype)
+    return torch.cat([of.gate, of.strength, of.sharpen, (of.shift * shifts).sum(-1, keepdim=True)], -1)
 
 
 class LSTMNetwork(TapeNetwork):
@@ -177,12 +183,16 @@ class LSTMNetwork(TapeNetwork):
 class AttentionNetwork(TapeNetwork):
     """An LSTM that at each step attends to all steps up to this one, with the inputs themselves as values.
 
-    logits = W [h_t; sum_i softmax_i(q_t' k_i / sqrt(d)) V x_i], with q = Q h and k = K h.
+    logits = W [h_t; sum_i softmax_i(q_t' k_i / sqrt(d)) V x_i], with q = Q h and k = K h. `attention` may have another
+    score and another alignment.
     """
 
-    def __init__(self, inputs: int, outputs: int, *, hidden: int, layers: int = 1) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, hidden: int, layers: int = 1, attention: Attention | None = None
+    ) -> None:
         super().__init__()
         self.lstm = nn.LSTM(inputs, hidden, layers, batch_first=True)
+        self.attention = attention or Attention()
         self.query, self.key = nn.Linear(hidden, hidden, bias=False), nn.Linear(hidden, hidden, bias=False)
         self.value = nn.Linear(inputs, hidden, bias=False)
         self.output = nn.Linear(2 * hidden, outputs)
@@ -198,9 +208,8 @@ class AttentionNetwork(TapeNetwork):
     def _attend(self, inputs: Inputs, *, weights: bool) -> Answered:
         states = _states(self.lstm, inputs)
         allowed = mask.causal(inputs.shape[1], device=inputs.device)
-        context, attended = attend(
-            self.query(states), self.key(states), self.value(inputs), mask=allowed, weights=weights
-        )
+        memory = self.attention.remember(self.key(states), values=self.value(inputs))
+        context, attended = self.attention(self.query(states), memory, mask=allowed, weights=weights)
         logits = self.output(torch.cat([states, context], -1))
         return Answered(logits, {} if attended is None else {"attention": attended})
 

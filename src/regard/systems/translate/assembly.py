@@ -2,13 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 
-from regard.attention import align, score
 from regard.attention.attend import Attention
 from regard.attention.coverage import Coverage
-from regard.data.tokenizer import PAD
 from regard.decoders.bahdanau import Bahdanau
 from regard.decoders.luong import Luong
 from regard.decoders.protocol import Decoder
@@ -16,22 +13,14 @@ from regard.decoders.transformer import TransformerDecoder
 from regard.encoders.recurrent import RecurrentEncoder
 from regard.encoders.transformer import TransformerEncoder
 from regard.parts import build_part
+from regard.systems.assembly import build_align, build_score
 
 if TYPE_CHECKING:
     from regard.systems.translate.config import TranslationConfig
 
 
-def build_embedding(size: int, dim: int) -> nn.Embedding:
-    """An embedding whose vectors have about unit length; that of PAD is zero."""
-    embedding = nn.Embedding(size, dim, padding_idx=PAD)
-    nn.init.normal_(embedding.weight, std=dim**-0.5)
-    with torch.no_grad():
-        embedding.weight[PAD].zero_()
-    return embedding
-
-
 def build_encoder(config: "TranslationConfig", embedding: nn.Embedding) -> Any:
-    """The encoder: of the architecture, or the user's own."""
+    """The encoder: of the architecture, or a custom one."""
     if config.encoder != "auto":
         sizes = {
             "embedding": embedding,
@@ -63,7 +52,7 @@ def build_encoder(config: "TranslationConfig", embedding: nn.Embedding) -> Any:
 
 
 def build_decoder(config: "TranslationConfig", memory_dim: int, embedding: nn.Embedding, output: nn.Module) -> Decoder:
-    """The decoder: of the architecture, or the user's own."""
+    """The decoder: of the architecture, or a custom one."""
     if config.architecture == "transformer" and config.decoder == "auto":
         return TransformerDecoder(
             embedding,
@@ -108,28 +97,5 @@ def build_attention(config: "TranslationConfig", query_dim: int, key_dim: int) -
         "window": config.window,
         "max_positions": config.max_positions,
     }
-    matched: Any
-    match config.score:
-        case "additive" | "concat":
-            matched = score.SCORES[config.score](query_dim, key_dim, config.hidden)
-        case "general":
-            matched = score.General(query_dim, key_dim)
-        case "location":
-            matched = score.Location(query_dim, config.max_positions)
-        case "mlp":
-            matched = score.MLP(query_dim, key_dim)
-        case "dot" | "scaled_dot":
-            matched = score.SCORES[config.score]()
-        case own:
-            matched = build_part(own, sizes)
-    aligned: Any
-    match config.align:
-        case "local_m":
-            aligned = align.LocalMonotonic(config.window)
-        case "local_p":
-            aligned = align.LocalPredictive(query_dim, window=config.window)
-        case name if name in align.ALIGNMENTS:
-            aligned = align.ALIGNMENTS[name]()
-        case own:
-            aligned = build_part(own, sizes)
-    return Coverage(matched, aligned, key_dim=key_dim) if config.coverage else Attention(matched, aligned)
+    score, align = build_score(config.score, sizes), build_align(config.align, sizes)
+    return Coverage(score, align, key_dim=key_dim) if config.coverage else Attention(score, align)

@@ -31,6 +31,8 @@ class Change:
 
     prefix: tuple[int, ...] = ()
     """Target tokens that the translation must begin with."""
+    word: str = ""
+    """A text that follows the prefix."""
     attention: Mapping[int, Sequence[float]] = field(default_factory=dict)
     """The attention of single steps, counted from 0: a weight for each source token, that of the end included. Step t
     predicts token t. A Transformer applies it to all heads of the layer that its trace reports."""
@@ -41,14 +43,17 @@ class Change:
     """Another alignment, one of ALIGNMENTS, in place of that of the model."""
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing is changed."""
-        return not (self.prefix or self.attention or self.heads or self.align)
+    def changes_model(self) -> bool:
+        """Whether it changes the probability of any word, rather than only which words come first."""
+        return bool(self.attention or self.heads or self.align)
 
     def apply(self, model: Translator) -> Translator:
         """The model with other heads and another alignment; the model itself where neither changes."""
         model = without_heads(model, self.heads) if self.heads else model
         return with_alignment(model, self.align) if self.align else model
+
+
+UNCHANGED = Change()
 
 
 def head_names(model: Translator) -> list[str]:

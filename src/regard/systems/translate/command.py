@@ -95,8 +95,9 @@ def align(
             print_line(pair.to_json() if io.json else pair.to_text(), out)
             skipped, count = skipped + pair.is_too_long, count + 1
             if io.show is not None and pair.links and (io.show == TERMINAL or not shown):
-                trace = pair.trace if io.show == TERMINAL else forward.with_measure(Result(trace=pair.trace)).trace
-                draw(trace, io.show, drawing)
+                # In the terminal, how right the attention is stands once below all pairs.
+                measured = forward.with_attention_quality(Result(trace=pair.trace)).trace
+                draw(pair.trace if io.show == TERMINAL else measured, io.show, drawing)
                 shown = count
     if io.show == TERMINAL and shown and forward.metrics.get(MEASURED):
         print_line(str(forward.metrics[MEASURED]))

@@ -88,31 +88,36 @@ class TranslationConfig(Checked):
     share_embeddings: Literal["none", "target", "all"] = "target"
     """Which embeddings are one matrix: none, the target words with the output layer, or all (joint vocabulary)."""
     encoder: Annotated[str, Names(("auto",))] = "auto"
-    """The encoder of the architecture, or your own."""
+    """The encoder of the architecture, or a custom one."""
     decoder: Annotated[str, Names(("auto",))] = "auto"
-    """The decoder of the architecture, or your own."""
+    """The decoder of the architecture, or a custom one."""
     split_sentences: bool = False
     """Whether `translate` reads a text sentence by sentence, unless the option `split` says otherwise: for models that
     were trained on single sentences."""
 
+    @property
+    def has_custom_networks(self) -> bool:
+        """Whether the encoder or the decoder is custom; what its fields mean is then its own business."""
+        return self.encoder != "auto" or self.decoder != "auto"
+
     def check(self) -> None:
         """Refuse settings that the architecture would ignore, and sizes that do not fit together."""
         defaults = {field.name: field.default for field in fields_of(TranslationConfig)}
-        own = self.encoder != "auto" or self.decoder != "auto"
+        custom = self.has_custom_networks
         for name, users in _USED_BY.items():
-            if self.architecture not in users and getattr(self, name) != defaults[name] and not own:
+            if self.architecture not in users and getattr(self, name) != defaults[name] and not custom:
                 raise OptionError(
                     f"{name} is for the architecture {' or '.join(users)}, and {self.architecture} would ignore it; "
                     f"got {name} {getattr(self, name)!r}. Remove it."
                 )
         is_local = self.align in ("local_m", "local_p") or self.align not in ALIGNMENTS
-        if self.window != defaults["window"] and not is_local and not own:
+        if self.window != defaults["window"] and not is_local and not custom:
             raise OptionError(f"window is for align local_m or local_p; got window {self.window} and {self.align!r}.")
         if self.max_positions != defaults["max_positions"] and self.score in SCORES and self.score != "location":
             raise OptionError(
                 f"max_positions is for score 'location'; got max_positions {self.max_positions} and {self.score!r}."
             )
-        if self.architecture == "rnnsearch" and self.layers > 1 and not own:
+        if self.architecture == "rnnsearch" and self.layers > 1 and not custom:
             raise OptionError(f"rnnsearch has one layer; got layers {self.layers}. Use architecture 'luong'.")
         if self.architecture == "transformer" and self.embedding % self.heads:
             raise OptionError(
@@ -124,7 +129,7 @@ class TranslationConfig(Checked):
                 f"{self.alignment_layer} and {self.alignment_head}."
             )
         states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
-        is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not own
+        is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not custom
         if is_product and states != self.hidden:
             raise OptionError(
                 f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "

@@ -171,9 +171,9 @@ def _train_both(
     """
     from regard.systems.run import read_recipe
 
-    goes_on = before.forward.is_dir()
+    resuming = before.forward.is_dir()
     train: dict[str, Any] = {"guidance": GUIDANCE}
-    if goes_on:
+    if resuming:
         base = read_recipe(recipe, tables).train
         train |= {"epochs": max(1, base.epochs // 2), "learning_rate": base.learning_rate / 2}
     jobs: dict[str, tuple[File, Tables, Path, Path | None]] = {}
@@ -185,7 +185,7 @@ def _train_both(
             "train": train,
         }
         if not getattr(here, name).is_dir():
-            start = getattr(before, name) if goes_on else None
+            start = getattr(before, name) if resuming else None
             jobs[DIRECTIONS[name]] = (recipe, _merged(tables, own), here.folder / name, start)
     if len(jobs) < len(DIRECTIONS) or not torch.cuda.is_available():
         for direction, job in jobs.items():

@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.data.alignments import LinkArray, read_links
 from regard.data.public.datasets import hint_for
-from regard.data.splits import HashHoldOut, Splits
+from regard.data.splits import HashHoldOut, Splits, Stream
 from regard.data.text import file_stamp, read_dataset, read_pairs, read_tsv
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError
@@ -24,8 +24,8 @@ TOKENIZER_PAIRS = 1_000_000
 """A tokenizer is trained on at most this many pairs: of a larger corpus, on every n-th."""
 
 
-class Stream:
-    """Pairs that can be read again and again: each pass opens the files anew, so that no pair has to be kept.
+class PairStream(Stream[Pair]):
+    """Sentence pairs that are read anew in each pass.
 
     `identity` says what is read: equal identities mean equal pairs. It is None where this cannot be known. `links`
     reads the word links of the pairs, where there are any.
@@ -35,13 +35,10 @@ class Stream:
         self,
         read: Callable[[], Iterable[Pair]],
         identity: Any,
-        without: frozenset[str] = frozenset(),
         links: Callable[[], Iterable[LinkArray]] | None = None,
     ) -> None:
-        self._read, self._identity, self._without, self._links = read, identity, without, links
-
-    def __iter__(self) -> Iterator[Pair]:
-        return (pair for pair in self._read() if pair[0] not in self._without)
+        super().__init__(read, _source)
+        self._identity, self._links = identity, links
 
     @property
     def is_linked(self) -> bool:
@@ -62,10 +59,6 @@ class Stream:
             if pair[0] not in self._without:
                 yield *pair, links
 
-    def leaving_out(self, sources: Iterable[str]) -> "Stream":
-        """The stream without these source sentences."""
-        return Stream(self._read, self._identity, self._without | frozenset(sources), self._links)
-
     @property
     def fingerprint(self) -> str | None:
         """A hash of the identity and of what is left out."""
@@ -75,7 +68,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class TranslationSplits(Splits[Stream, Pairs]):
+class TranslationSplits(Splits[PairStream, Pairs]):
     """Pairs to train on, to validate with and to test with."""
 
     pairs: int = 0
@@ -99,14 +92,14 @@ def read_splits(data: TranslationData) -> TranslationSplits:
 
     held = HashHoldOut.from_items(
         _filled(counted()),
-        lambda pair: pair[0],
+        _source,
         valid=data.held_out if valid is None else 0,
         test=data.held_out_test if test is None else 0,
     )
     if not held.count:
         raise DataError("There is nothing to train on: no pair has words on both sides.")
     held_valid, held_test = held.held_out(name="source sentences")
-    train = stream.leaving_out(source for source, _ in [*held_test, *held_valid])
+    train = stream.leaving_out([*held_test, *held_valid])
     valid, test = held_valid if valid is None else valid, held_test if test is None else test
     return TranslationSplits(train, valid, test, pairs=held.count, given=given)
 
@@ -128,18 +121,18 @@ def train_tokenizers(data: TranslationData, splits: TranslationSplits) -> tuple[
     )
 
 
-def _stream(data: TranslationData) -> Stream:
+def _stream(data: TranslationData) -> PairStream:
     links, stamp = None, []
     if data.alignments:
         place = _file(data, data.alignments)
         links, stamp = (lambda: read_links(place)), [file_stamp(place)]
     if data.pairs:
         path = _file(data, data.pairs)
-        return Stream(lambda: read_tsv(path, data.columns), [file_stamp(path), data.columns, *stamp], links=links)
+        return PairStream(lambda: read_tsv(path, data.columns), [file_stamp(path), data.columns, *stamp], links=links)
     if data.source:
         source, target = _file(data, data.source), _file(data, data.target)
         stamps = [file_stamp(source), file_stamp(target), *stamp]
-        return Stream(lambda: read_pairs(source, target), stamps, links=links)
+        return PairStream(lambda: read_pairs(source, target), stamps, links=links)
     if data.dataset:
         return _dataset(data, data.dataset_split)
     raise OptionError(
@@ -165,12 +158,16 @@ def _file(data: TranslationData, name: str) -> Path:
     return path
 
 
-def _dataset(data: TranslationData, split: str) -> Stream:
+def _dataset(data: TranslationData, split: str) -> PairStream:
     place = Path(data.folder) / data.dataset
     name = str(place) if place.exists() else data.dataset
     # A name on the hub may change its contents, and a folder holds many files: neither has a stamp.
     identity = [file_stamp(place), data.dataset_columns, split] if place.is_file() else None
-    return Stream(lambda: read_dataset(name, *data.dataset_columns, split=split), identity)
+    return PairStream(lambda: read_dataset(name, *data.dataset_columns, split=split), identity)
+
+
+def _source(pair: Pair) -> str:
+    return pair[0]
 
 
 def _filled(pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -181,7 +178,7 @@ def _world(data: TranslationData) -> TranslationSplits:
     generated = list(islice(_generated(data.world, "train", data.max_words), data.examples))
     train = [_as_text(pair) for pair in generated]
     links = [np.array(sorted(pair.sure), dtype=np.int64).reshape(-1, 2) for pair in generated]
-    stream = Stream(lambda: train, hashlib.sha256(repr(train).encode()).hexdigest(), links=lambda: links)
+    stream = PairStream(lambda: train, hashlib.sha256(repr(train).encode()).hexdigest(), links=lambda: links)
     valid, test = (
         world_pairs(data.world, split, count, max_words=data.max_words)
         for split, count in (("valid", data.held_out), ("test", data.held_out_test))

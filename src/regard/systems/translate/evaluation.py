@@ -1,6 +1,7 @@
 """How good a translator is, and how right its attention: by decoding, and by forced decoding where links are known."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -35,7 +36,15 @@ BATCH = 64
 """Sentence pairs that are decoded together when the target is given."""
 
 
-def evaluate(model: Translator, test_set: TranslationTest, *, name: str = "model") -> Report:
+@dataclass(frozen=True, repr=False)
+class TranslationReport(Report):
+    """The scores of one translator on one test set."""
+
+    by_length: tuple[LengthBucket, ...] = ()
+    """BLEU by the length of the source: what `--plot` draws."""
+
+
+def evaluate(model: Translator, test_set: TranslationTest, *, name: str = "model") -> TranslationReport:
     """Translate the sources of a test set, and compare with the references."""
     scores: dict[str, Measure] = {}
     tables: dict[str, list[dict[str, Any]]] = {}
@@ -67,7 +76,7 @@ def evaluate(model: Translator, test_set: TranslationTest, *, name: str = "model
         error = alignment_error(model, gold)
         note = f"alignment error rate; precision {error.precision:.3f}, recall {error.recall:.3f}"
         scores["AER"] = Measure(error.error_rate, "{:.3f}", note)
-    return Report(name, title, scores, tables, outputs, by_length=tuple(buckets))
+    return TranslationReport(name, title, scores, tables, outputs, by_length=tuple(buckets))
 
 
 def forced_scores(model: Translator, pairs: Pairs) -> dict[str, Measure]:

@@ -3,43 +3,34 @@
 import functools
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import attrgetter
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.config import from_values
 from regard.data.batches import pad
 from regard.data.tokenizer import END, PAD, START, Tokenizer
-from regard.decoders.protocol import Decoder, Step, select
+from regard.decoders.protocol import Decoder, Step, join, select, sizes
 from regard.decoders.steered import Steered
 from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
-from regard.search.beam import BeamNode, BeamStep, BeamTree, beam, beam_tree
+from regard.search.beam import BeamStep, beam
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
-from regard.systems.translate.changes import Change, check_attention
-from regard.systems.translate.model import Translator, traces_of
+from regard.systems.translate.changes import UNCHANGED, Change, check_attention
+from regard.systems.translate.model import Translator
 from regard.systems.translate.sentences import MAX_TOKENS
-from regard.trace import Trace
 
-UNCHANGED = Change()
 WIDTH = 16
 """Unfinished words that are followed at a time."""
 MAX_PIECES = 12
 """Pieces after which a word ends."""
+_Unfinished = tuple[int, tuple[int, ...], float]
+"""A word that has begun: the place that it is for, its tokens, its log-probability so far."""
 _JOINERS = "\u200c\u200d\u00ad"
-
-
-def checked_search(options: Mapping[str, Any]) -> Search:
-    """The options of the search, checked: sampling and text prefixes have no place here."""
-    search = from_values(Search, options, "inspection")
-    if search.sample or search.prefix is not None:
-        raise OptionError("Inspection searches with a beam: use Change(prefix=...) in place of prefix, no sampling.")
-    return search
 
 
 class SentenceDecoder:
@@ -56,16 +47,22 @@ class SentenceDecoder:
                 f"A sentence of at most {MAX_TOKENS} tokens can be inspected; this one has {len(self.ids) - 1}. "
                 "Inspect its parts."
             )
-        if wrong := [token for token in change.prefix if not END <= token < len(model.target_tokenizer)]:
-            raise OptionError(
-                f"A prefix has tokens of the target vocabulary, {END} to {len(model.target_tokenizer) - 1}; got "
-                f"{wrong[0]}."
-            )
+        self.check_tokens(change.prefix)
+        word = encode_after(model, change.prefix, change.word) if change.word.strip() else ()
+        self.prefix = [*change.prefix, *word]
         if change.attention and not model.has_attention:
             raise OptionError("A plain model has no attention to change.")
         attention = {step: row.to(model.device) for step, row in check_attention(change, len(self.ids)).items()}
         self.decoder: Decoder = Steered(self.model.decoder, attention) if attention else self.model.decoder
         self.encoded = self._encode()
+
+    def check_tokens(self, tokens: Sequence[int]) -> None:
+        """Refuse tokens that the vocabulary of translations does not have."""
+        size = len(self.model.target_tokenizer)
+        if wrong := [token for token in tokens if not END <= token < size]:
+            raise OptionError(
+                f"A translation has tokens of the target vocabulary, {END} to {size - 1}; got {wrong[0]}."
+            )
 
     @torch.inference_mode()
     def _encode(self) -> Encoded:
@@ -75,7 +72,11 @@ class SentenceDecoder:
     @torch.inference_mode()
     def search(self, options: Search, record: list[BeamStep] | None = None) -> list[Hypothesis]:
         """The hypotheses of a beam search, best first; `record` is that of `beam`."""
-        prefix, (limit,) = list(self.change.prefix), self.model.length_limits([len(self.ids)], options)
+        if options.sample or options.prefix is not None:
+            raise OptionError(
+                "Inspection searches with a beam: use Change(prefix=...) in place of prefix, no sampling."
+            )
+        prefix, (limit,) = self.prefix, self.model.length_limits([len(self.ids)], options)
         rules = options.rules(
             start=START,
             end=END,
@@ -98,9 +99,29 @@ class SentenceDecoder:
 
     @torch.inference_mode()
     def log_prob(self, tokens: Sequence[int]) -> float:
-        """The log-probability of a given translation."""
-        steps = zip(self.steps(tokens[:-1]), tokens, strict=True) if tokens else ()
-        return math.fsum(step.logits[0].float().log_softmax(-1)[token].item() for step, token in steps)
+        """The log-probability of a given translation, in one pass where no attention is replaced."""
+        if not tokens:
+            return 0.0
+        if self.change.attention:
+            logits = torch.cat([step.logits for step in self.steps(tokens[:-1])])
+        else:
+            given = torch.tensor([[START, *tokens[:-1]]], device=self.model.device)
+            logits = self.decoder.output(self.decoder(self.encoded, given).features)[0]
+        log_probs = logits.float().log_softmax(-1).cpu()
+        return math.fsum(log_probs[range(len(tokens)), list(tokens)].tolist())
+
+
+def encode_after(model: Translator, before: Sequence[int], text: str) -> tuple[int, ...]:
+    """The tokens of a text that goes on after others: without a space where it is a mark or follows an elision."""
+    tokenizer = model.target_tokenizer
+    tokens = tokenizer.encode(text)
+    last = tokenizer.decode(before[-1:])
+    if not last or not (last.endswith(("'", "\u2019")) or not any(map(str.isalnum, text))):
+        return tuple(tokens)
+    # No merge crosses the boundary between them, so that the tokens of both are those of each.
+    both = tokenizer.encode(f"{last}{text.strip()}")
+    cut = next((size for size in range(1, len(both)) if tokenizer.decode(both[:size]) == last), 0)
+    return tuple(both[cut:] if cut else tokens)
 
 
 @dataclass(frozen=True)
@@ -118,50 +139,70 @@ class NextWord:
 
 
 def likeliest_words(
-    decoder: Decoder, step: Step, tokenizer: Tokenizer, count: int = 5, *, width: int = WIDTH
-) -> list[NextWord]:
-    """The words that are likeliest to follow a step of a decoder with one row, best first.
+    decoder: Decoder, steps: Sequence[Step], tokenizer: Tokenizer, count: int = 5, *, width: int = WIDTH
+) -> list[list[NextWord]]:
+    """For each of these steps with one row, the words that are likeliest to follow it, best first.
 
     The pieces that may continue a word are followed best first: a word that has begun is at least as likely as any word
     that it can become, so that what is less likely than the words already found need not be followed. At most `width`
-    unfinished words are followed at a time. A word that can be written with different pieces counts once.
+    unfinished words are followed at a time. A word that can be written with different pieces counts once. Steps whose
+    states have the same sizes are followed together.
     """
     pieces = pieces_of(tokenizer)
-    inner = pieces.inner.to(step.logits.device)
-    log_probs, state = next_log_probs(step), step.state
-    found: list[NextWord] = []
-    words: list[tuple[int, ...]] = [()]  # unfinished, one for each row of the state
+    if len(steps) > 1 and sizes(steps[0].state) != sizes(steps[-1].state):
+        return [likeliest_words(decoder, [step], tokenizer, count, width=width)[0] for step in steps]
+    found: list[list[NextWord]] = [[] for _ in steps]
+    if not steps:
+        return found
+    log_probs, state = torch.cat([next_log_probs(step) for step in steps]), join([step.state for step in steps])
+    device, inner = log_probs.device, pieces.inner.to(log_probs.device)
+    rows: list[_Unfinished] = [(place, (), 0.0) for place in range(len(steps))]
     for length in range(1, MAX_PIECES + 1):
-        begun = log_probs if length == 1 else log_probs.masked_fill(~inner, -torch.inf)
-        best, places = begun.flatten().topk(min(width, begun.numel()))
-        least = found[count - 1].probability if len(found) >= count else 0.0
-        unfinished: list[tuple[int, tuple[int, ...], float]] = []
-        for score, place in zip(best.tolist(), places.tolist(), strict=True):
-            row, token = divmod(place, begun.shape[1])
-            if score == -torch.inf or math.exp(score) <= least:
-                break
-            if pieces.open[token] and length < MAX_PIECES:
-                unfinished.append((row, (*words[row], token), score))
-            else:
-                found.append(_word(tokenizer, (*words[row], token), score))
-        if not unfinished:
+        longer: list[_Unfinished] = []
+        parents: list[int] = []
+        for place, first, begun in _by_place(rows, log_probs):
+            best, chosen = begun.flatten().topk(min(width, begun.numel()))
+            least = found[place][count - 1].probability if len(found[place]) >= count else 0.0
+            for score, at in zip(best.tolist(), chosen.tolist(), strict=True):
+                row, token = divmod(at, begun.shape[1])
+                if score == -torch.inf or math.exp(score) <= least:
+                    break
+                tokens = (*rows[first + row][1], token)
+                if pieces.open[token] and length < MAX_PIECES:
+                    longer.append((place, tokens, score))
+                    parents.append(first + row)
+                else:
+                    found[place].append(pieces.word(tokens, score))
+        if not longer:
             break
         # The step after a piece says how likely the word ends with it.
-        device, words = log_probs.device, [tokens for _, tokens, _ in unfinished]
-        last = torch.tensor([tokens[-1] for tokens in words], device=device)
-        after = decoder.step(last, select(state, torch.tensor([row for row, _, _ in unfinished], device=device)))
+        rows = longer
+        last = torch.tensor([tokens[-1] for _, tokens, _ in rows], device=device)
+        after = decoder.step(last, select(state, torch.tensor(parents, device=device)))
         state = after.state
-        log_probs = next_log_probs(after) + torch.tensor([[score] for _, _, score in unfinished], device=device)
+        log_probs = next_log_probs(after) + torch.tensor([[score] for _, _, score in rows], device=device)
         ends = log_probs.masked_fill(inner, -torch.inf).logsumexp(1).tolist()
-        ended = [_word(tokenizer, tokens, score) for tokens, score in zip(words, ends, strict=True)]
-        found = _ranked([*found, *(word for word in ended if word.text)], count)
-    return _ranked(found, count)
+        log_probs = log_probs.masked_fill(~inner, -torch.inf)
+        for (place, tokens, _), score in zip(rows, ends, strict=True):
+            word = pieces.word(tokens, score)
+            if word.text:
+                found[place].append(word)
+        found = [_ranked(words, count) for words in found]
+    return [_ranked(words, count) for words in found]
 
 
-def _ranked(words: list[NextWord], count: int) -> list[NextWord]:
+def _by_place(rows: Sequence[_Unfinished], log_probs: Tensor) -> list[tuple[int, int, Tensor]]:
+    """For each place its first row, and the log-probabilities of its rows, which stand together."""
+    places = [place for place, _, _ in rows]
+    firsts = [row for row, place in enumerate(places) if not row or places[row - 1] != place]
+    blocks = log_probs.tensor_split(firsts[1:])
+    return [(places[first], first, block) for first, block in zip(firsts, blocks, strict=True)]
+
+
+def _ranked(words: Sequence[NextWord], count: int) -> list[NextWord]:
     """The likeliest words, each in its likeliest spelling."""
     best: dict[tuple[str, bool], NextWord] = {}
-    for word in sorted(words, key=lambda word: word.probability, reverse=True):
+    for word in sorted(words, key=attrgetter("probability"), reverse=True):
         best.setdefault((word.text, word.begins), word)
     return list(best.values())[:count]
 
@@ -188,13 +229,6 @@ def split_tokens(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[range]:
     return words
 
 
-def word_text(tokenizer: Tokenizer, tokens: Sequence[int]) -> str:
-    """The text of a word; "</s>" for the end."""
-    if len(tokens) == 1:
-        return "</s>" if tokens[0] == END else pieces_of(tokenizer).texts[tokens[0]]
-    return tokenizer.decode(tokens)
-
-
 @dataclass(frozen=True, eq=False)
 class Pieces:
     """What is known of each piece of a vocabulary by its number."""
@@ -206,6 +240,16 @@ class Pieces:
     """Whether it continues the word before it: it begins with a letter rather than a space or a mark."""
     open: tuple[bool, ...]
     """Whether a word may go on after it: after a letter, or after a space that is a piece of its own."""
+    written: tuple[str, ...]
+    """Each piece with the space before it, where it has one."""
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of a word; "</s>" for the end."""
+        return " ".join("".join(map(self.written.__getitem__, tokens)).split())
+
+    def word(self, tokens: tuple[int, ...], log_prob: float) -> NextWord:
+        """A word of these pieces."""
+        return NextWord(self.text(tokens), tokens, math.exp(log_prob), self.begin[tokens[0]])
 
 
 @functools.lru_cache(maxsize=8)
@@ -215,64 +259,10 @@ def pieces_of(tokenizer: Tokenizer) -> Pieces:
     begin = tuple(tokenizer.begins_word(token) for token in range(len(tokenizer)))
     inner = [_is_letter(text[:1]) and not begins for text, begins in zip(texts, begin, strict=True)]
     is_open = tuple(_is_letter(text[-1:]) if text else token > END for token, text in enumerate(texts))
-    return Pieces(texts, begin, torch.tensor(inner), is_open)
-
-
-def _word(tokenizer: Tokenizer, tokens: tuple[int, ...], log_prob: float) -> NextWord:
-    return NextWord(word_text(tokenizer, tokens), tokens, math.exp(log_prob), pieces_of(tokenizer).begin[tokens[0]])
+    written = [" " * begins + text for begins, text in zip(begin, texts, strict=True)]
+    written[END] = "</s>"
+    return Pieces(texts, begin, torch.tensor(inner), is_open, tuple(written))
 
 
 def _is_letter(character: str) -> bool:
     return bool(character) and (unicodedata.category(character)[0] in "LMN" or character in _JOINERS)
-
-
-@dataclass(frozen=True)
-class SearchTree:
-    """All hypotheses of a beam search, with their texts."""
-
-    decoder: SentenceDecoder
-    tree: BeamTree
-
-    @property
-    def nodes(self) -> tuple[BeamNode, ...]:
-        """The hypotheses, parents before their children; the first is the empty one."""
-        return self.tree.nodes
-
-    def label(self, place: int) -> str:
-        """The last token of a hypothesis as a label, such as "accord"; that of the empty one is "<s>"."""
-        token = self.nodes[place].token
-        if token is None:
-            return "<s>"
-        return "</s>" if token == END else self.decoder.model.target_tokenizer.pieces([token])[0]
-
-    def text(self, place: int) -> str:
-        """The translation so far."""
-        return self.decoder.model.target_tokenizer.decode(self.tree.tokens(place))
-
-    def outputs(self) -> list[int]:
-        """The places of the hypotheses that became outputs, best first."""
-        ranks = {node.rank: place for place, node in enumerate(self.nodes) if node.rank is not None}
-        return [ranks[rank] for rank in sorted(ranks)]
-
-    def trace(self, place: int) -> Trace | None:
-        """What a hypothesis attended to at each of its steps; None for a model without attention."""
-        tokens = self.tree.tokens(place)
-        finished = tokens[-1:] == [END]
-        log_probs = [self.nodes[each].log_prob for each in self.tree.path(place)]
-        weights = self.tree.attention(place)
-        branch = Hypothesis(tokens[:-1] if finished else tokens, log_probs, sum(log_probs), finished, weights)
-        decoder = self.decoder
-        return traces_of(decoder.model, [decoder.sentence], [decoder.ids], [branch], "main")[0]
-
-
-@torch.inference_mode()
-def search_tree(model: Translator, sentence: str, change: Change = UNCHANGED, **options: Any) -> SearchTree:
-    """Search for a translation, and keep every hypothesis that was extended or pruned.
-
-    Each step has the best 2 x beam extensions of the hypotheses, of which the best `beam` go on; the others are pruned.
-    `options` are those of the search (beam, max_length, ...), and the outputs are the same as without recording.
-    """
-    decoder = SentenceDecoder(model, sentence, change)
-    steps: list[BeamStep] = []
-    outputs = decoder.search(checked_search(options), steps)
-    return SearchTree(decoder, beam_tree(steps, outputs, end=END))

@@ -1,8 +1,8 @@
-"""Looking inside one translation, and changing it.
+"""Looking inside one translation, and changing it; two translators beside each other, or one beside known links.
 
     found = inspect(model, "The agreement was signed.")       # its words, with the likeliest others at each step
     change = force_word(model, found, 1, "traité")             # or move_attention, or Change(heads=("cross 2.1",))
-    again = decode_again(model, found.source, change)          # what follows from it, beside the original
+    again = decode_again(model, found.source, change)          # what follows from it
 
 A sentence is read as the model reads it: `sentences` gives those of a text. Whole texts, names and capitals are the
 business of `Translator.translate`.
@@ -11,32 +11,54 @@ business of `Translator.translate`.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
-from typing import Any, Literal
+from itertools import islice
+from typing import Annotated
 
+import numpy as np
 import torch
+from msgspec import Meta
+from torch import Tensor
 
+from regard.config import Count, Probability
 from regard.data.tokenizer import END, UNKNOWN
 from regard.errors import OptionError, counted
+from regard.metrics.alignment import GoldAlignment, Link, alignment_error_rate, links_from_weights
+from regard.search.beam import BeamNode, BeamStep, BeamTree, beam_tree
 from regard.search.hypothesis import Hypothesis
-from regard.systems.translate.changes import Change
+from regard.search.options import Search
+from regard.systems.endpoint import NOT_SENT, endpoint
+from regard.systems.system import Result
+from regard.systems.translate.alignment import WordMap, align_pairs, align_words
+from regard.systems.translate.changes import ALIGNMENTS, UNCHANGED, Change, head_names
+from regard.systems.translate.config import parse_world
 from regard.systems.translate.forced import (
-    UNCHANGED,
     NextWord,
     SentenceDecoder,
-    checked_search,
     likeliest_words,
     next_log_probs,
     pieces_of,
     split_tokens,
-    word_text,
 )
 from regard.systems.translate.model import Translator, traces_of
 from regard.systems.translate.sentences import split
-from regard.trace import Trace
+from regard.systems.word_edits import WordEdit, compare_words
+from regard.trace import Axis, Map, Trace
 
 MAX_WORDS = 64
 """Words of a translation, the first ones, for which the likeliest others are found."""
+MAX_EXAMPLES = 200
+"""Number of examples of the world babel that can be asked for."""
+SEARCH = Search()
+SENTENCE = {"sentence": "He is happy."}
+"""An example for requests."""
+
+
+@dataclass(frozen=True)
+class SourceWord:
+    """A word of the source, and the places of its tokens."""
+
+    text: str
+    places: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -47,6 +69,10 @@ class InspectedWord:
     tokens: tuple[int, ...]
     first: int
     """The step that predicts its first token."""
+    step: int
+    """The step whose attention is shown for it."""
+    begins: bool
+    """Whether a space stands before it."""
     probability: float
     """Of exactly this word after the words before it."""
     likeliest: tuple[NextWord, ...]
@@ -61,6 +87,7 @@ class Inspection:
     """The sentence."""
     source_tokens: tuple[int, ...]
     """Its tokens, that of the end included."""
+    source_words: tuple[SourceWord, ...]
     text: str
     """The translation."""
     tokens: tuple[int, ...]
@@ -71,33 +98,38 @@ class Inspection:
     """What the search ranked it by."""
     finished: bool
     """False where it was cut at the length limit."""
+    unknown: bool
+    """Whether the sentence has a piece that the vocabulary does not know."""
     words: tuple[InspectedWord, ...]
     """Its words; the last one is the end, "</s>", where it has one."""
     trace: Trace | None = field(repr=False)
     """What was attended to; None for a model without attention."""
 
-    @property
-    def unknown(self) -> bool:
-        """Whether the sentence has a piece that the vocabulary does not know."""
-        return UNKNOWN in self.source_tokens
-
 
 @dataclass(frozen=True)
-class WordEdit:
-    """A run of words that stayed, went or came."""
+class InspectedText:
+    """A sentence of a text, its translation, and what can be changed about it."""
 
-    kind: Literal["same", "removed", "added"]
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Redecoded:
-    """A translation after a change, beside the original."""
-
+    architecture: str
+    sentences: tuple[str, ...]
+    """The sentences of the text as the model reads them."""
+    sentence: int
+    heads: tuple[str, ...]
+    """The heads that can be removed."""
+    alignments: tuple[str, ...]
+    """The alignments that can take the place of that of the model; none where it cannot be replaced."""
+    alignment: str
+    """That of the model."""
     before: Inspection
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A translation after a change."""
+
     after: Inspection
     edits: tuple[WordEdit, ...]
-    """How the words of the first become those of the second."""
+    """How the words of the original become those of the new translation."""
     before_under_change: float
     """The log-probability of the original translation with the change. A forced beginning changes no probability."""
     after_unchanged: float
@@ -110,34 +142,84 @@ def sentences(model: Translator, text: str) -> list[str]:
     return [part.given for part in split(text, tokenizer, by_sentence=model.config.split_sentences, copy=True)]
 
 
-def inspect(
-    model: Translator, sentence: str, change: Change = UNCHANGED, *, count: int = 5, **options: Any
-) -> Inspection:
-    """Translate a sentence by beam search, with the `count` likeliest words at each step; 0 for none, which is faster.
+@endpoint("inspect", input="text", example={"text": SENTENCE["sentence"]})
+def inspect_text(
+    model: Translator, text: str, sentence: Count = 0, *, words: Count = 5, search: Search = SEARCH
+) -> InspectedText:
+    """Look into the translation of a sentence: which words could have stood in its place, and what they attended to.
 
-    `options` are those of the search (beam, max_length, length_penalty, ...). The translation equals that of
-    `model.translate(sentence, split=False, copy_unknown=False, recase=False)` where nothing is changed.
+    Parameters
+    ----------
+    sentence
+        Which sentence of the text, counted from 0.
+    words
+        How many of the likeliest words to report at each step; 0 for none, which is faster.
+    search
+        The beam search.
+    """
+    found = sentences(model, text)
+    if not found:
+        raise OptionError("There is nothing to translate: the text has no words.")
+    if sentence >= len(found):
+        raise OptionError(f"The text has {counted(len(found), 'sentence')}, counted from 0; got sentence {sentence}.")
+    has_alignment = getattr(model.decoder, "attention", None) is not None
+    return InspectedText(
+        model.config.architecture,
+        tuple(found),
+        sentence,
+        tuple(head_names(model)),
+        ALIGNMENTS if has_alignment else (),
+        model.config.align,
+        inspect(model, found[sentence], words=words, search=search),
+    )
+
+
+def inspect(
+    model: Translator, sentence: str, change: Change = UNCHANGED, *, words: Count = 5, search: Search = SEARCH
+) -> Inspection:
+    """Translate a sentence by beam search, with so many of the likeliest words at each step; 0 is faster.
+
+    The translation equals that of `model.translate(sentence, split=False, copy_unknown=False, recase=False)` where
+    nothing is changed.
     """
     decoder = SentenceDecoder(model, sentence, change)
-    return _inspection(decoder, decoder.search(checked_search(options))[0], count)
+    return _inspection(decoder, decoder.search(search)[0], words)
 
 
-def decode_again(model: Translator, sentence: str, change: Change, *, count: int = 5, **options: Any) -> Redecoded:
-    """Translate a sentence with and without a change, and compare words and log-probabilities.
+@endpoint("change", input="sentence", example=SENTENCE | {"change": {"word": "Elle"}})
+def decode_again(
+    model: Translator,
+    sentence: str,
+    change: Change,
+    *,
+    before: Sequence[int] = (),
+    words: Count = 5,
+    search: Search = SEARCH,
+) -> Changed:
+    """Translate a sentence with a change, and compare words and log-probabilities with those of the original.
 
-    The new translation has the `count` likeliest words at each step; the original one has none, which `inspect` has.
+    Parameters
+    ----------
+    change
+        What is to be different.
+    before
+        The tokens of the original translation with that of the end, where they are known; otherwise it is searched for.
+    words
+        How many of the likeliest words to report at each step; 0 for none, which is faster.
+    search
+        The beam search.
     """
-    search = checked_search(options)
-    plain, changed = SentenceDecoder(model, sentence), SentenceDecoder(model, sentence, change)
-    before = _inspection(plain, plain.search(search)[0], 0)
-    after = _inspection(changed, changed.search(search)[0], count)
-    return Redecoded(
-        before,
-        after,
-        word_edits([word.text for word in before.words], [word.text for word in after.words]),
-        changed.log_prob(_with_end(before.tokens, before.finished)),
-        plain.log_prob(_with_end(after.tokens, after.finished)),
-    )
+    changed = SentenceDecoder(model, sentence, change)
+    plain = SentenceDecoder(model, sentence) if change.changes_model or not before else changed
+    original = list(before) or _with_end(plain.search(search)[0])
+    changed.check_tokens(original)
+    hypothesis = changed.search(search)[0]
+    after, tokenizer = _inspection(changed, hypothesis, words), model.target_tokenizer
+    known = pieces_of(tokenizer)
+    texts = [known.text(original[span.start : span.stop]) for span in split_tokens(tokenizer, original)]
+    judged = plain.log_prob(_with_end(hypothesis)) if change.changes_model else after.log_prob
+    edits = compare_words(texts, [word.text for word in after.words])
+    return Changed(after, edits, changed.log_prob(original), judged)
 
 
 def force_word(model: Translator, found: Inspection, position: int, word: str | Sequence[int]) -> Change:
@@ -146,15 +228,12 @@ def force_word(model: Translator, found: Inspection, position: int, word: str | 
     `position` counts `found.words` from 0; `word` is a text, or the tokens of a `NextWord`. A text begins a new word
     unless it is a punctuation mark, or follows an elided article (l').
     """
-    if not 0 <= position < len(found.words):
-        raise OptionError(
-            f"The translation has {counted(len(found.words), 'word')}, counted from 0; got position {position}."
-        )
-    before = found.tokens[: found.words[position].first]
-    tokens = tuple(word) if not isinstance(word, str) else encode_after(model, before, word)
-    if not tokens or END in tokens[:-1]:
+    before = found.tokens[: _word_at(found, position).first]
+    if isinstance(word, str) and word.strip():
+        return Change(prefix=before, word=word)
+    if isinstance(word, str) or not word or END in word[:-1]:
         raise OptionError(f"There is no word to force in {word!r}.")
-    return Change(prefix=(*before, *tokens))
+    return Change(prefix=(*before, *word))
 
 
 def move_attention(model: Translator, found: Inspection, position: int, weights: Mapping[int, float]) -> Change:
@@ -164,66 +243,42 @@ def move_attention(model: Translator, found: Inspection, position: int, weights:
     `found.source.split()`; they are divided by their sum, and each is spread evenly over the tokens of its word. With
     alignment_step "input", the attention of a word is that of the step after it, which then changes the next word.
     """
-    if not 0 <= position < len(found.words):
-        raise OptionError(
-            f"The translation has {counted(len(found.words), 'word')}, counted from 0; got position {position}."
-        )
-    total = sum(weights.values())
+    step, total = _word_at(found, position).step, sum(weights.values())
     if total <= 0 or min(weights.values()) < 0:
         raise OptionError(f"The weights must be 0 or more, and one of them above 0; got {dict(weights)}.")
     owners = model.source_tokenizer.word_index(found.source_tokens)
     if wrong := [word for word in weights if word not in owners]:
         raise OptionError(f"The sentence has {counted(max(owners) + 1, 'word')}, counted from 0; got word {wrong[0]}.")
     row = [weights.get(owner, 0.0) / total / owners.count(owner) for owner in owners]
-    step = shown_step(model, found.words[position].first, len(found.tokens))
     return Change(prefix=found.tokens[:step], attention={step: row})
 
 
-def shown_step(model: Translator, token: int, last: int) -> int:
-    """The step whose attention is shown for a token: the one that predicts it, or the one after, which reads it."""
-    return token if model.config.alignment_step == "output" else min(token + 1, last)
-
-
-def encode_after(model: Translator, before: Sequence[int], text: str) -> tuple[int, ...]:
-    """The tokens of a text that goes on after others: without a space where it is a mark or follows an elision."""
-    tokenizer = model.target_tokenizer
-    tokens = tokenizer.encode(text)
-    last = tokenizer.decode(before[-1:])
-    if not last or not (last.endswith(("'", "\u2019")) or not any(map(str.isalnum, text))):
-        return tuple(tokens)
-    # No merge crosses the boundary between them, so that the tokens of both are those of each.
-    both = tokenizer.encode(f"{last}{text.strip()}")
-    cut = next((size for size in range(1, len(both)) if tokenizer.decode(both[:size]) == last), 0)
-    return tuple(both[cut:] if cut else tokens)
-
-
-def word_edits(before: Sequence[str], after: Sequence[str]) -> tuple[WordEdit, ...]:
-    """How a sequence of words becomes another, by the longest runs that stay."""
-    edits: list[WordEdit] = []
-    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            edits.append(WordEdit("same", tuple(before[a:b])))
-            continue
-        if b > a:
-            edits.append(WordEdit("removed", tuple(before[a:b])))
-        if d > c:
-            edits.append(WordEdit("added", tuple(after[c:d])))
-    return tuple(edits)
+def _word_at(found: Inspection, position: int) -> InspectedWord:
+    if not 0 <= position < len(found.words):
+        count = counted(len(found.words), "word")
+        raise OptionError(f"The translation has {count}, counted from 0; got position {position}.")
+    return found.words[position]
 
 
 def _inspection(decoder: SentenceDecoder, hypothesis: Hypothesis, count: int) -> Inspection:
+    tokenizer = decoder.model.source_tokenizer
     # The maps of all heads come from teacher forcing, in which no attention is replaced.
     which = "main" if decoder.change.attention else "all"
     with torch.inference_mode():
         (trace,) = traces_of(decoder.model, [decoder.sentence], [decoder.ids], [hypothesis], which)
+    owners = tokenizer.word_index(decoder.ids)
+    places = [tuple(place for place, owner in enumerate(owners) if owner == word) for word in range(max(owners) + 1)]
+    source = [SourceWord(*each) for each in zip(decoder.sentence.split(), places, strict=False) if each[1]]
     return Inspection(
         decoder.sentence,
         tuple(decoder.ids),
+        tuple(source),
         decoder.model.target_tokenizer.decode(hypothesis.tokens),
         tuple(hypothesis.tokens),
         sum(hypothesis.log_probs),
         hypothesis.score,
         hypothesis.finished,
+        UNKNOWN in decoder.ids,
         _words(decoder, hypothesis, count),
         trace,
     )
@@ -231,24 +286,260 @@ def _inspection(decoder: SentenceDecoder, hypothesis: Hypothesis, count: int) ->
 
 @torch.inference_mode()
 def _words(decoder: SentenceDecoder, hypothesis: Hypothesis, count: int) -> tuple[InspectedWord, ...]:
-    tokenizer = decoder.model.target_tokenizer
-    tokens = _with_end(hypothesis.tokens, hypothesis.finished)
+    tokenizer, last = decoder.model.target_tokenizer, len(hypothesis.tokens)
+    tokens, known = _with_end(hypothesis), pieces_of(tokenizer)
     steps = decoder.steps(hypothesis.tokens)
-    known = pieces_of(tokenizer)
-    inner = known.inner.to(decoder.model.device)
+    log_probs = torch.cat([next_log_probs(step) for step in steps]).cpu()
+    of_tokens = log_probs[range(len(tokens)), tokens].tolist()
+    # A word that may go on is this word only if nothing continues it.
+    ends = log_probs.masked_fill(known.inner, -torch.inf).logsumexp(-1).tolist()
+    spans = split_tokens(tokenizer, tokens)
+    shown = [steps[span.start] for span in spans[:MAX_WORDS]] if count else []
+    likeliest = likeliest_words(decoder.decoder, shown, tokenizer, count)
+    # The step whose attention is shown for a token predicts it, or is the one after, which reads it.
+    later = decoder.model.config.alignment_step == "input"
     words: list[InspectedWord] = []
-    for span in split_tokens(tokenizer, tokens):
-        pieces = tuple(tokens[place] for place in span)
-        log_prob = sum(next_log_probs(steps[place])[0, tokens[place]].item() for place in span)
-        if known.open[pieces[-1]]:  # it is this word only if nothing continues it
-            after = next_log_probs(steps[span.stop])[0]
-            log_prob += after.masked_fill(inner, -torch.inf).logsumexp(0).item()
-        num_words = count if len(words) < MAX_WORDS else 0
-        likeliest = likeliest_words(decoder.decoder, steps[span.start], tokenizer, num_words) if num_words else ()
-        text = word_text(tokenizer, pieces)
-        words.append(InspectedWord(text, pieces, span.start, math.exp(log_prob), tuple(likeliest)))
+    for place, span in enumerate(spans):
+        pieces = tuple(tokens[span.start : span.stop])
+        log_prob = sum(of_tokens[span.start : span.stop]) + (ends[span.stop] if known.open[pieces[-1]] else 0.0)
+        step = min(span.start + 1, last) if later else span.start
+        others = tuple(likeliest[place]) if place < len(likeliest) else ()
+        begins = known.begin[pieces[0]]
+        words.append(InspectedWord(known.text(pieces), pieces, span.start, step, begins, math.exp(log_prob), others))
     return tuple(words)
 
 
-def _with_end(tokens: Sequence[int], finished: bool) -> list[int]:
-    return [*tokens, END] if finished else list(tokens)
+def _with_end(hypothesis: Hypothesis) -> list[int]:
+    return [*hypothesis.tokens, END] if hypothesis.finished else list(hypothesis.tokens)
+
+
+@dataclass(frozen=True)
+class TreeNode(BeamNode):
+    """A hypothesis of the search: that of its parent, and one token more."""
+
+    label: str = ""
+    """Its last token as a label, such as "accord"; "<s>" for the empty one."""
+    begins: bool = False
+    """Whether a space stands before that."""
+
+
+@dataclass(frozen=True)
+class SearchTree:
+    """All hypotheses of a beam search."""
+
+    sentence: str
+    source: Axis
+    """The tokens of the source."""
+    nodes: tuple[TreeNode, ...]
+    """The hypotheses, parents before their children; the first is the empty one."""
+    weights: Tensor
+    """The attention of each step of each hypothesis that was extended."""
+    shifted: bool
+    """Whether the attention of a token is that of the next step, which reads it."""
+    decoder: SentenceDecoder = field(repr=False, metadata=NOT_SENT)
+    tree: BeamTree = field(repr=False, metadata=NOT_SENT)
+
+    def text(self, place: int) -> str:
+        """The translation so far."""
+        return self.decoder.model.target_tokenizer.decode(self.tree.tokens(place))
+
+    def outputs(self) -> list[int]:
+        """The places of the hypotheses that became outputs, best first."""
+        ranks = {node.rank: place for place, node in enumerate(self.nodes) if node.rank is not None}
+        return [ranks[rank] for rank in sorted(ranks)]
+
+    def trace(self, place: int) -> Trace | None:
+        """What a hypothesis attended to at each of its steps; None for a model without attention."""
+        tokens, decoder = self.tree.tokens(place), self.decoder
+        finished = tokens[-1:] == [END]
+        log_probs = [self.nodes[each].log_prob for each in self.tree.path(place)]
+        weights = self.tree.attention(place)
+        branch = Hypothesis(tokens[:-1] if finished else tokens, log_probs, sum(log_probs), finished, weights)
+        return traces_of(decoder.model, [decoder.sentence], [decoder.ids], [branch], "main")[0]
+
+
+@endpoint("tree", input="sentence", example=SENTENCE)
+@torch.inference_mode()
+def search_tree(model: Translator, sentence: str, change: Change = UNCHANGED, *, search: Search = SEARCH) -> SearchTree:
+    """The beam search as a tree: hypotheses that were extended, pruned or finished, and their attention.
+
+    Each step has the best 2 x beam extensions of the hypotheses, of which the best `beam` go on; the others are pruned.
+    The outputs are the same as without recording.
+
+    Parameters
+    ----------
+    change
+        What is to be different.
+    search
+        The beam search.
+    """
+    decoder = SentenceDecoder(model, sentence, change)
+    steps: list[BeamStep] = []
+    outputs = decoder.search(search, steps)
+    tree, known = beam_tree(steps, outputs, end=END), pieces_of(model.target_tokenizer)
+    nodes = [
+        TreeNode(
+            **vars(node),
+            label="<s>" if token is None else "</s>" if token == END else model.target_tokenizer.pieces([token])[0],
+            begins=token is not None and known.begin[token],
+        )
+        for node in tree.nodes
+        for token in (node.token,)
+    ]
+    source = Axis("source", "tokens", (*model.source_tokenizer.pieces(decoder.ids[:-1]), "</s>"), text=sentence)
+    weights = torch.zeros(0, 0) if tree.weights is None else tree.weights.cpu()
+    return SearchTree(sentence, source, tuple(nodes), weights, model.config.alignment_step == "input", decoder, tree)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two models make of one sentence."""
+
+    first: Inspection
+    second: Inspection
+    edits: tuple[WordEdit, ...]
+    """How the first translation becomes the second."""
+    log_prob_by_second: float
+    """The log-probability of the first translation by the second model."""
+    trace: Trace | None = field(repr=False)
+    """The attention of both models to the words of the source while each is given the first translation, word by word;
+    the main map is the first minus the second. None where a model has no attention."""
+
+
+@endpoint("compare", input="sentence", example=SENTENCE | {"second_change": {"align": "hard"}})
+def compare_models(
+    model: Translator,
+    second: Translator,
+    sentence: str,
+    *,
+    first_change: Change = UNCHANGED,
+    second_change: Change = UNCHANGED,
+    search: Search = SEARCH,
+) -> Comparison:
+    """Two models beside each other, or one with another alignment, with the difference of their attention.
+
+    What they attend to is compared for the words of the first translation. The models may have different vocabularies:
+    maps are compared word by word. Compare models of the same languages; what a model attends to while it is given a
+    language that it does not know says nothing. A change makes another model of one:
+    `second_change=Change(align="hard")` compares soft with hard attention.
+
+    Parameters
+    ----------
+    second
+        The model to compare with: another one, or the same with a change.
+    first_change
+        What is to be different about the first model.
+    second_change
+        What is to be different about the second model.
+    search
+        The beam search.
+    """
+    one = inspect(model, sentence, first_change, words=0, search=search)
+    other = inspect(second, sentence, second_change, words=0, search=search)
+    judged = [*second.target_tokenizer.encode(one.text), END]
+    by_second = SentenceDecoder(second, sentence, Change(heads=second_change.heads, align=second_change.align))
+    words = tuple(sentence.split()), tuple(one.text.split())
+    trace = None
+    if model.has_attention and second.has_attention and words[1]:
+        models = first_change.apply(model), second_change.apply(second)
+        maps = [align_words(each, [words])[0] for each in models]
+        trace = _word_trace(*words, {"difference": maps[0] - maps[1], "first": maps[0], "second": maps[1]})
+    edits = compare_words([word.text for word in one.words], [word.text for word in other.words])
+    return Comparison(one, other, edits, by_second.log_prob(judged), trace)
+
+
+@dataclass(frozen=True)
+class AlignmentComparison:
+    """The attention of a model for a sentence pair, beside the reference links (source word, target word)."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    sure: frozenset[Link]
+    """The reference links that are certain."""
+    possible: frozenset[Link]
+    """The reference links that are at least possible."""
+    links: frozenset[Link]
+    """Each target word with the source word that it attends to most."""
+    error_rate: float
+    """The alignment error rate of these."""
+    precision: float
+    recall: float
+    trace: Trace = field(repr=False)
+    """The attention from word to word while the model is given the translation."""
+
+
+def compare_with_gold(model: Translator, gold: GoldAlignment) -> AlignmentComparison:
+    """Align a sentence pair by the attention of a model, and compare with the reference links."""
+    weights = align_words(model, [(gold.source, gold.target)])[0]
+    links = links_from_weights(weights)
+    scores = alignment_error_rate([links], [gold.sure], [gold.possible])
+    trace = _word_trace(gold.source, gold.target, {"attention": weights})
+    measured = scores.error_rate, scores.precision, scores.recall
+    return AlignmentComparison(
+        gold.source, gold.target, gold.sure, gold.possible, frozenset(links), *measured, trace=trace
+    )
+
+
+@endpoint("gold", example={"direction": "en-fr", "number": 1})
+def compare_with_babel(
+    model: Translator, direction: str = "en-fr", number: Annotated[int, Meta(ge=0, lt=MAX_EXAMPLES)] = 0
+) -> AlignmentComparison:
+    """A sentence pair of the world babel, whose reference links are known, beside the attention of a model.
+
+    Parameters
+    ----------
+    direction
+        The languages of the pair, such as en-fr.
+    number
+        Which of its test sentences, counted from 0.
+    """
+    return compare_with_gold(model, babel_example(direction, number))
+
+
+def babel_example(direction: str, number: int = 0, *, max_words: int = 12) -> GoldAlignment:
+    """A test sentence of the world babel with its reference links; `direction` is such as "en-fr"."""
+    from regard.worlds.babel import pairs
+
+    if not 0 <= number < MAX_EXAMPLES:
+        raise OptionError(f"Examples are counted from 0 to {MAX_EXAMPLES - 1}; got {number}.")
+    source, target = parse_world(f"babel:{direction}")
+    pair = next(islice(pairs(source, target, split="test", max_words=max_words), number, None))
+    return GoldAlignment(pair.source, pair.target, pair.sure, pair.possible)
+
+
+@dataclass(frozen=True)
+class AlignedSentences:
+    """The words of two sentences, separated by spaces, and the links between them."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: frozenset[Link]
+    """Pairs of a source word and a target word, counted from 0."""
+    trace: Trace = field(repr=False)
+    """The attention from word to word."""
+
+
+@endpoint("align", example={"source": "He is happy .", "target": "Il est heureux ."})
+def align_sentences(model: Translator, source: str, target: str, *, threshold: Probability = 0.0) -> AlignedSentences:
+    """Link the words of a sentence pair by the attention of a translator.
+
+    Parameters
+    ----------
+    threshold
+        Links with a smaller weight are left out.
+    """
+    words = source.split(), target.split()
+    if not all(words):
+        raise OptionError("Both sentences need a word.")
+    (pair,) = align_pairs(model, [words], threshold=threshold)
+    trace = model.with_attention_quality(Result(trace=pair.trace)).trace
+    return AlignedSentences(pair.source, pair.target, pair.links, trace)
+
+
+def _word_trace(source: Sequence[str], target: Sequence[str], maps: dict[str, WordMap]) -> Trace:
+    axes = (
+        Axis("source", "words", tuple(source), text=" ".join(source)),
+        Axis("target", "words", tuple(target), text=" ".join(target)),
+    )
+    named = tuple(Map(name, "target", "source", np.asarray(weights)) for name, weights in maps.items())
+    return Trace("translation", axes, named)

@@ -12,7 +12,7 @@ from regard.metrics.alignment import merge_subwords
 from regard.trace import Axis, Map, Series, Trace
 
 MAX_CELLS = 2**24
-"""Most weights of a joined trace: those of many sentences together grow with the square of their number."""
+"""Maximum number of weights of a joined trace: they grow with the square of the number of sentences."""
 _MARKS = ("<s>", "</s>")
 _UNKNOWN = ("<unk>", "<unk>+")
 

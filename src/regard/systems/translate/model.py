@@ -15,8 +15,9 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
+from regard.systems.assembly import build_embedding
 from regard.systems.system import Result, System
-from regard.systems.translate.assembly import build_decoder, build_embedding, build_encoder
+from regard.systems.translate.assembly import build_decoder, build_encoder
 from regard.systems.translate.config import TranslationConfig, TranslationOptions
 from regard.trace import Axis, Map, Series, Trace
 
@@ -105,9 +106,8 @@ class Translator(System[str, Translation, TranslationOptions]):
 
     @property
     def has_heads(self) -> bool:
-        """Whether this is a Transformer of regard's own parts, whose heads can be looked at one by one."""
-        own = self.config.encoder != "auto" or self.config.decoder != "auto"
-        return self.config.architecture == "transformer" and not own
+        """Whether this is a Transformer without custom parts, whose heads can be looked at one by one."""
+        return self.config.architecture == "transformer" and not self.config.has_custom_networks
 
     def predict_batch(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
         """The translations of one batch of sentences, as the model reads them; `predict_all` prepares whole texts."""

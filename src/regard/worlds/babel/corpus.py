@@ -12,7 +12,7 @@ from regard.worlds.babel import english, french, german, persian
 from regard.worlds.babel.closed_words import LANGUAGES, Word
 from regard.worlds.babel.meaning import Sentence, key, template
 from regard.worlds.babel.sampling import Sampler
-from regard.worlds.described import Described, described
+from regard.worlds.described import Described, check_count, described
 from regard.worlds.splits import NINETY, check_split, split_of
 
 MAX_WORDS = 60
@@ -113,8 +113,7 @@ def crossing(links: Links) -> int:
 
 def statistics(source: str, target: str, *, count: int = 2000, seed: int = 0) -> Statistics:
     """Measure `count` training pairs of a direction, and their overlap with as many test pairs."""
-    if count < 1:
-        raise OptionError(f"statistics needs at least one pair to measure; got count={count}.")
+    check_count(count)
     sample = list(islice(pairs(source, target, seed=seed), count))
     test = islice(pairs(source, target, split="test", seed=seed), count)
     baseline = alignment_error_rate(

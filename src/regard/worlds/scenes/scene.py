@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from regard.errors import OptionError
-from regard.worlds.described import Described, described
+from regard.worlds.described import Described, check_count, described
 from regard.worlds.scenes.meaning import Meaning, describe
 from regard.worlds.scenes.rendering import render
 from regard.worlds.scenes.sampling import Sampler, SceneObject
@@ -121,8 +121,7 @@ def scenes(*, split: str = "train", seed: int = 0, side: int = SIDE) -> Iterator
 
 def statistics(*, count: int = 2000, seed: int = 0) -> Statistics:
     """Measure `count` training scenes, and their overlap with as many test scenes."""
-    if count < 1:
-        raise OptionError(f"statistics needs at least one scene to measure; got count={count}.")
+    check_count(count)
     samples = list(islice(_samples("train", Random(seed)), count))  # noqa: S311
     test = islice(_samples("test", Random(seed)), count)  # noqa: S311
     canvas = np.zeros((SIDE, SIDE, 3), np.uint8)

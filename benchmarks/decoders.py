@@ -1,0 +1,270 @@
+"""Time recurrent decoders and translators: `python benchmarks/decoders.py WHAT`.
+
+    loop     training steps of recurrent decoders: a plain loop over the steps, torch.compile of it, regard's decoder
+    decode   sentences a second: decoding with small translators of random parameters, greedily and with a beam
+    train    target tokens a second: training steps of the same translators
+
+On a GPU the decoders have the sizes of RNNsearch (Bahdanau et al. 2015): 80 sentences of 30 words, 1,000 units, word
+embeddings of 620 features and encoder states of 2,000. torch's GRU without attention is the upper bound for a loop.
+Times are medians of runs that take turns. Leave the machine alone meanwhile.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention import align, score
+from regard.attention.attend import Attention
+from regard.attention.mask import padding
+from regard.bench.contest import Contest, device, report
+from regard.data.pairs import Batch, collate
+from regard.data.tokenizer import START, Tokenizer
+from regard.decoders.bahdanau import Bahdanau
+from regard.decoders.luong import Luong
+from regard.encoders.encoded import Encoded
+from regard.layers.cells import GRU
+from regard.layers.layout import by_columns
+from regard.systems.translate.config import TranslationConfig, TranslationTrain
+from regard.systems.translate.model import Translator
+from regard.systems.translate.training import TranslationTask
+
+
+@dataclass(frozen=True)
+class Size:
+    """The sizes of a decoder and of its inputs."""
+
+    batch: int
+    words: int
+    """Words of each source and of each target sentence."""
+    hidden: int
+    embedding: int
+    memory: int
+    """Features of an encoder state."""
+
+
+GPU_SIZE = Size(80, 30, 1000, 620, 2000)
+CPU_SIZE = Size(16, 20, 256, 128, 512)
+WORDS = 1000
+"""Words of the vocabulary of the decoders."""
+
+
+def loops(*, compiled: bool) -> list[Contest]:
+    """RNNsearch, and Luong's decoder with input feeding: both passes through all steps, without the output layer."""
+    size = GPU_SIZE if device().type == "cuda" else CPU_SIZE
+    return [_rnnsearch(size, compiled=compiled), _input_feeding(size)]
+
+
+def _rnnsearch(size: Size, *, compiled: bool) -> Contest:
+    inputs = _Inputs(size)
+    attention = Attention(score.Additive(size.hidden, size.memory, size.hidden), align.softmax)
+    decoder = Bahdanau(
+        inputs.embedding,
+        memory_dim=size.memory,
+        summary_dim=size.memory,
+        hidden=size.hidden,
+        attention=attention,
+        output=nn.Identity(),
+        output_dim=size.embedding,
+    ).to(device())
+    rivals = {
+        "the loop as written": _both_passes(decoder, lambda: written_loop(decoder, inputs.encoded, inputs.target))
+    }
+    if compiled:
+        compiled_loop = torch.compile(written_loop, mode="reduce-overhead" if device().type == "cuda" else "default")
+        rivals["torch.compile of it"] = _both_passes(
+            decoder, lambda: compiled_loop(decoder, inputs.encoded, inputs.target)
+        )
+    rivals["regard"] = _both_passes(decoder, lambda: decoder(inputs.encoded, inputs.target).features)
+    gru = nn.GRU(size.embedding, size.hidden, batch_first=True).to(device())
+    rivals["torch's GRU, no attention"] = _both_passes(gru, lambda: gru(inputs.embedding(inputs.target))[0])
+    return _contest("RNNsearch", size, rivals)
+
+
+def _input_feeding(size: Size) -> Contest:
+    inputs = _Inputs(size)
+    decoder = Luong(
+        inputs.embedding,
+        memory_dim=size.memory,
+        summary_dim=size.memory,
+        hidden=size.hidden,
+        attention=Attention(score.General(size.hidden, size.memory), align.softmax),
+        output=nn.Identity(),
+        output_dim=size.hidden,
+    ).to(device())
+
+    def step_by_step() -> Tensor:
+        state, outputs = decoder.start(inputs.encoded), []
+        for token in inputs.target.unbind(1):
+            step = decoder.step(token, state)
+            state = step.state
+            outputs.append(step.logits)
+        return torch.stack(outputs, 1)
+
+    rivals = {
+        "step by step": _both_passes(decoder, step_by_step),
+        "regard": _both_passes(decoder, lambda: decoder(inputs.encoded, inputs.target).features),
+    }
+    return _contest("Luong, LSTM, input feeding", size, rivals)
+
+
+class _Inputs:
+    """A random encoded source and a random target."""
+
+    def __init__(self, size: Size) -> None:
+        torch.manual_seed(0)
+        self.embedding = nn.Embedding(WORDS, size.embedding).to(device())
+        lengths = torch.full((size.batch,), size.words, device=device())
+        states = torch.randn(size.batch, size.words, size.memory, device=device())
+        self.encoded = Encoded(states, padding(lengths), states[:, 0])
+        self.target = torch.randint(WORDS, (size.batch, size.words), device=device())
+
+
+def written_loop(decoder: Bahdanau, encoded: Encoded, target: Tensor) -> Tensor:
+    """RNNsearch as a plain loop over the equations of its paper; computes the same numbers as the decoder.
+
+    It uses the decoder's parameters, and projects keys and words once, before the loop.
+    """
+    additive, cell = decoder.attention.score, decoder.cell
+    if not isinstance(additive, score.Additive) or not isinstance(cell, GRU):
+        raise TypeError("This loop is for additive scores and a GRU.")
+    embedded = decoder.embedding(target)
+    words = decoder.word_layer(embedded)
+    keys = encoded.states @ additive.key_layer.weight.T
+    hidden = torch.tanh(decoder.bridge(encoded.summary))
+    states, contexts = [], []
+    for step in words.unbind(1):
+        query = hidden @ additive.query_layer.weight.T
+        logits = torch.tanh(query.unsqueeze(1) + keys) @ additive.direction
+        weights = logits.masked_fill(~encoded.mask[:, 0], float("-inf")).softmax(-1)
+        context = (weights.unsqueeze(1) @ encoded.states).squeeze(1)
+        states.append(hidden)
+        contexts.append(context)
+        inputs = step + context @ decoder.context_layer.weight.T
+        gates, candidate = inputs.split([2 * decoder.hidden, decoder.hidden], dim=-1)
+        update, reset = torch.sigmoid(gates + hidden @ cell.gates.weight.T).chunk(2, dim=-1)
+        new = torch.tanh(candidate + (reset * hidden) @ cell.candidate.weight.T)
+        hidden = (1 - update) * hidden + update * new
+    return decoder.features(embedded, torch.stack(states, 1), torch.stack(contexts, 1))
+
+
+def _both_passes(module: nn.Module, run: Callable[[], Tensor]) -> Callable[[], object]:
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+
+    def step() -> object:
+        return torch.autograd.grad(run().sum(), parameters, allow_unused=True)
+
+    return step
+
+
+def _contest(name: str, size: Size, rivals: dict[str, Callable[[], object]]) -> Contest:
+    title = f"{name} both passes, b={size.batch} m=n={size.words} hidden={size.hidden} memory={size.memory}"
+    return Contest(title, rivals, items=size.batch * size.words)
+
+
+VOCABULARY = 7_900
+"""Words of the vocabulary of the translators."""
+SENTENCES, SENTENCE_WORDS = 64, 20
+"""Number of generated sentences, and words in each."""
+ONE_BY_ONE_SENTENCES = 8
+LUONG = TranslationConfig(
+    architecture="luong", cell="lstm", score="general", embedding=256, hidden=512, encoder_hidden=256
+)
+CONFIGS = {
+    "rnnsearch": TranslationConfig(embedding=256, hidden=512, encoder_hidden=256, share_embeddings="all"),
+    "luong": LUONG,
+    "luong without input feeding": TranslationConfig(**LUONG.to_dict() | {"input_feeding": False}),
+    "transformer": TranslationConfig(architecture="transformer", embedding=256, layers=4, feedforward_dim=1024),
+}
+
+
+def decoding() -> list[Contest]:
+    """Translate into outputs of exactly 20 words, greedily and with a beam, 64 sentences at a time and one by one."""
+    tokenizer, sentences = _language()
+    models = {
+        name: by_columns(_model(config, tokenizer).eval()) for name, config in CONFIGS.items() if "without" not in name
+    }
+    # As many inputs as a batch takes, and single ones.
+    inputs = {len(sentences): [sentences], 1: [[sentence] for sentence in sentences[:ONE_BY_ONE_SENTENCES]]}
+    return [
+        Contest(
+            f"{'greedy' if beam == 1 else f'beam {beam}'}, {batch} at a time",
+            {name: _translating(model, batches, beam) for name, model in models.items()},
+            items=sum(map(len, batches)),
+        )
+        for beam in (1, 5)
+        for batch, batches in inputs.items()
+    ]
+
+
+def training() -> list[Contest]:
+    """Train for one step on 64 sentences; the rate counts target tokens."""
+    tokenizer, sentences = _language()
+    ids = [tokenizer.encode(sentence) for sentence in sentences]
+    batch = collate(list(zip(ids, reversed(ids), strict=True))).to(device())
+    rivals = {name: _training_step(_model(config, tokenizer).train(), batch) for name, config in CONFIGS.items()}
+    name = f"one step, {len(ids)} sentences of {SENTENCE_WORDS} words"
+    return [Contest(name, rivals, items=len(ids) * (SENTENCE_WORDS + 1))]
+
+
+def _language() -> tuple[Tokenizer, list[str]]:
+    """A vocabulary of meaningless whole words, and sentences of them."""
+    words = [f"w{number}" for number in range(VOCABULARY)]
+    tokenizer = Tokenizer.train(words * 2, size=VOCABULARY + 100, kind="word")
+    generator = torch.Generator().manual_seed(START)
+    numbers = torch.randint(VOCABULARY, (SENTENCES, SENTENCE_WORDS), generator=generator)
+    return tokenizer, [" ".join(words[number] for number in row) for row in numbers.tolist()]
+
+
+def _model(config: TranslationConfig, tokenizer: Tokenizer) -> Translator:
+    torch.manual_seed(0)
+    return Translator(config, tokenizer, tokenizer).to(device())
+
+
+def _translating(model: Translator, batches: list[list[str]], beam: int) -> Callable[[], object]:
+    length = {"min_length": SENTENCE_WORDS, "max_length": SENTENCE_WORDS}
+    return lambda: [model.translate(batch, beam=beam, **length) for batch in batches]
+
+
+def _training_step(model: Translator, batch: Batch) -> Callable[[], object]:
+    task = TranslationTask(model, TranslationTrain(), total_steps=1000)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def run() -> None:
+        loss, _, _ = task._loss(batch, soft=False)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return run
+
+
+UNITS = {"loop": "words", "decode": "sentences", "train": "tokens"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=UNITS)
+    parser.add_argument("--repeats", type=int, default=7, help="timed runs, after one to warm up; default: 7")
+    parser.add_argument("--compiled", action="store_true", help="loop: also time torch.compile of the plain loop")
+    parser.add_argument("--tf32", action="store_true", help="on a GPU: allow TF32 matrix products")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
+    arguments = parser.parse_args()
+    torch.set_float32_matmul_precision("high" if arguments.tf32 else "highest")
+    match arguments.what:
+        case "loop":
+            contests = loops(compiled=arguments.compiled)
+        case "decode":
+            contests = decoding()
+        case _:
+            contests = training()
+    title, unit = f"decoders.py {arguments.what}", UNITS[arguments.what]
+    report(contests, title, unit=unit, repeats=arguments.repeats, path=arguments.json)
+
+
+if __name__ == "__main__":
+    main()

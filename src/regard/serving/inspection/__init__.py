@@ -1,1 +1,0 @@
-"""Routes of the workbench's pages: each calls one plain function of a system, and does nothing else."""

@@ -1,0 +1,34 @@
+"""How much a request may ask for, by the names of its fields: one table, which the OpenAPI document quotes."""
+
+from typing import Any
+
+LARGEST = {
+    "beam": 16, "nbest": 16, "max_length": 500, "min_length": 500, "top_k": 100_000, "top": 1000, "words": 10,
+    "num_glimpses": 32, "passes": 32, "slots": 4096, "repeats": 64, "query": 1000, "block_ngrams": 100,
+    "seed": 2**63 - 1, "max_maps": 32, "per_length": 16, "length": 1000, "channels": 1024, "height": 1024,
+    "width": 1024, "sentence": 10_000,
+}  # fmt: skip
+"""The largest numbers, so that no request takes the server for itself."""
+LONGEST = {
+    "prefix": 500, "before": 500, "attention": 64, "heads": 256, "align": 40, "word": 100, "boxes": 8, "layers": 40,
+    "removed": 20_000, "places": 32, "text": 400, "example": 40, "source": 4000, "target": 4000, "direction": 40,
+}  # fmt: skip
+"""The most characters of a text, and the most entries of a list."""
+NUMBER, ENTRIES, ROWS, COLUMNS = 1_000_000, 1000, 2000, 64
+"""The same for fields that have no line above; rows and columns are those of an input of numbers."""
+
+
+def described(inputs: int, characters: int, megapixels: int) -> str:
+    """The limits in words."""
+    named = ", ".join(f"`{name}` {largest:,}" for name, largest in LARGEST.items())
+    long = ", ".join(f"`{name}` {longest:,}" for name, longest in LONGEST.items())
+    return (
+        f"A request has at most {inputs} inputs (`--max-inputs`), of {characters:,} characters (`--max-characters`) or "
+        f"{megapixels} megapixels (`--max-megapixels`) each. Largest numbers: {named}; others {NUMBER:,}. Most "
+        f"characters or entries: {long}; others {ENTRIES:,}."
+    )
+
+
+def largest(name: str, kind: Any, given: Any = None) -> Any:
+    """The largest number of a field: its own bound `given`, or that of the table, whichever is less."""
+    return kind(LARGEST.get(name, NUMBER) if given is None else min(given, LARGEST.get(name, given)))

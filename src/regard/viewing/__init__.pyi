@@ -1,0 +1,11 @@
+from . import heads as heads
+from . import lines as lines
+from . import matrix as matrix
+from .figures import Animation as Animation
+from .figures import InlineFigure as InlineFigure
+from .figures import save as save
+from .gallery import GalleryCaption as GalleryCaption
+from .gallery import save_gallery as save_gallery
+from .length_curves import length_curve as length_curve
+from .length_curves import length_table as length_table
+from .view import View as View
