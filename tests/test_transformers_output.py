@@ -125,23 +125,24 @@ def test_an_encoding_without_a_batch_is_one_example():
     assert trace == Trace.from_transformers(weights, batch, tokenizer)
 
 
-def test_what_has_no_attention_or_does_not_fit_is_explained():
-    weights = attention(1, 2, 2, 3, 3)
-    with pytest.raises(OptionError, match=r"SimpleNamespace has no attention weights.*attn_implementation='eager'"):
-        Trace.from_transformers(SimpleNamespace(attentions=None), ["a"])
-    with pytest.raises(OptionError, match="no attention weights"):
-        Trace.from_transformers(SimpleNamespace(attentions=(None, None)), ["a"])
-    with pytest.raises(OptionError, match="Ids need the tokenizer"):
-        Trace.from_transformers(weights, [1, 2, 3])
-    with pytest.raises(OptionError, match=r"example must be from 0 to 1.*got 2"):
-        Trace.from_transformers(weights, ["a", "b", "c"], example=2)
-    with pytest.raises(ShapeError, match="inputs has 7 tokens, but the attention has 3 rows"):
-        Trace.from_transformers(weights, list("abcdefg"))
-    with pytest.raises(ShapeError, match=r"must be \(batch, heads, rows, columns\); got shape \(3, 3\)"):
-        Trace.from_transformers((torch.rand(3, 3),), list("abc"))
-    with pytest.raises(OptionError, match="give target="):
-        Trace.from_transformers({"cross_attentions": weights}, list("abc"))
-    with pytest.raises(OptionError, match="this output has self-attention only"):
-        Trace.from_transformers(weights, list("abc"), target=list("abc"))
-    with pytest.raises(ShapeError, match="The attention is 3 x 3, but there are 3 x 4 tokens"):
-        Trace.from_transformers({"cross_attentions": weights}, list("abcd"), target=list("abc"))
+WEIGHTS = attention(1, 2, 2, 3, 3)
+CROSS = {"cross_attentions": WEIGHTS}
+
+
+@pytest.mark.parametrize(
+    ("output", "inputs", "options", "kind", "message"),
+    [
+        (SimpleNamespace(attentions=None), "a", {}, OptionError, r"SimpleNamespace has no .*implementation='eager'"),
+        (SimpleNamespace(attentions=(None, None)), "a", {}, OptionError, "no attention weights"),
+        (WEIGHTS, [1, 2, 3], {}, OptionError, "Ids need the tokenizer"),
+        (WEIGHTS, "abc", {"example": 2}, OptionError, r"example must be from 0 to 1.*got 2"),
+        (WEIGHTS, "abcdefg", {}, ShapeError, "inputs has 7 tokens, but the attention has 3 rows"),
+        ((torch.ones(3, 3),), "abc", {}, ShapeError, r"must be \(batch, heads, rows, columns\); got shape \(3, 3\)"),
+        (CROSS, "abc", {}, OptionError, "give target="),
+        (WEIGHTS, "abc", {"target": list("abc")}, OptionError, "this output has self-attention only"),
+        (CROSS, "abcd", {"target": list("abc")}, ShapeError, "The attention is 3 x 3, but there are 3 x 4 tokens"),
+    ],
+)
+def test_what_has_no_attention_or_does_not_fit_is_explained(output, inputs, options, kind, message):
+    with pytest.raises(kind, match=message):
+        Trace.from_transformers(output, list(inputs), **options)

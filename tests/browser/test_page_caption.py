@@ -157,7 +157,7 @@ def test_all_views_of_an_image_wait_for_it_and_few_images_are_kept(visit):
     page = opened(visit, "?example=scene-1")
     called, kept = page.evaluate(
         """async () => {
-            const { decoded } = await import("/web/overlay.js");
+            const { decoded } = await import("/web/image.js");
             const uri = (shade) => {
                 const canvas = document.createElement("canvas");
                 canvas.getContext("2d").fillStyle = `rgb(${shade}, 9, 9)`;
@@ -165,7 +165,7 @@ def test_all_views_of_an_image_wait_for_it_and_few_images_are_kept(visit):
                 return canvas.toDataURL();
             };
             const ready = (shade) => new Promise((done) => decoded(uri(shade), done));
-            const late = new Promise((_, fail) => setTimeout(() => fail(new Error("not all are told")), 5000));
+            const late = new Promise((_, fail) => setTimeout(() => fail(new Error("not all are told")), 60000));
             await Promise.race([Promise.all([ready(0), ready(0), ready(0)]), late]);
             const first = decoded(uri(0), () => {});
             for (let shade = 1; shade <= 40; shade++) await ready(shade);

@@ -69,7 +69,7 @@ def test_another_word_changes_what_follows_and_the_address_keeps_it(visit, api):
     prefix = [*plain["tokens"][: plain["words"][2]["first"]], *forced["tokens"]]
     difference = api("/change", change={"prefix": prefix})
     assert words(page)[2] == forced["text"]
-    assert page.locator(".edited ins").all_text_contents()[0].startswith(forced["text"])
+    assert page.locator(".edits ins").all_text_contents()[0].startswith(forced["text"])
     expected = [plain["log_prob"], difference["after"]["log_prob"]]
     assert numbers(page, ".logprobs") == pytest.approx(expected, abs=1e-4)
     page.reload()

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
-from regard.data.batches import BatchLoader, CostBatches, pad
+from regard.data.batches import ON_CPU, BatchLoader, CostBatches, Movable, pad
 from regard.data.captioned_images import CaptionExamples, ImageTensors
 from regard.data.labelled_images import LabelledImages
 from regard.data.pairs import collate, padded_sizes
@@ -289,3 +290,26 @@ def test_the_padding_value_can_be_chosen_and_rows_may_be_empty():
 def test_no_rows_are_refused():
     with pytest.raises(DataError, match="no rows to pad"):
         pad([])
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Movable):
+    rows: torch.Tensor
+    count: torch.Tensor = field(metadata=ON_CPU)
+
+
+@dataclass(frozen=True, eq=False)
+class Whole(Movable):
+    part: Part
+    sides: tuple[torch.Tensor, ...]
+    names: tuple[str, ...]
+    right: torch.Tensor | None = None
+
+
+def test_all_tensors_of_a_movable_move_except_those_that_stay_on_the_cpu():
+    one = torch.ones(1)
+    moved = Whole(Part(one, one), (one, one), ("a", "b")).to("meta")
+    assert isinstance(moved, Whole)
+    assert {tensor.device.type for tensor in (moved.part.rows, *moved.sides)} == {"meta"}
+    assert moved.part.count is one
+    assert (moved.names, moved.right) == (("a", "b"), None)

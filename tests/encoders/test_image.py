@@ -115,7 +115,7 @@ def test_networks_of_timm_have_maps_too():
     encoder = ImageEncoder(net, 16)
     assert encoder(torch.randn(2, 3, 64, 64)).states.shape == (2, 16, encoder.dim)
     assert net(torch.randn(2, 3, 64, 64)).shape == (2, 7)
-    with pytest.raises(OptionError, match="makes no network 'nothing'"):
+    with pytest.raises(OptionError, match="cannot create a network 'nothing'"):
         make_net("timm:nothing", 7)
 
 

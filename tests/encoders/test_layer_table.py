@@ -3,11 +3,13 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 import regard
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.image import VGG, AlexNet, LeNet5, SmallVGG
-from regard.errors import ShapeError
+from regard.encoders.layer_table import output_size, uncovered
+from regard.errors import OptionError, ShapeError
 
 
 def rows_of(net, size):
@@ -105,3 +107,21 @@ def test_a_network_keeps_the_mode_of_each_layer():
     assert net.training
     assert not net.features[0].training
     assert net.classifier[2].training
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("kernel", [2, 3, 5])
+def test_uncovered_pixels_are_those_at_the_end_that_have_no_gradient(kernel, stride, padding):
+    for size in range(kernel, 17):
+        line = torch.ones(1, 1, 1, size, requires_grad=True)
+        functional.conv2d(line, torch.ones(1, 1, 1, kernel), stride=(1, stride), padding=(0, padding)).sum().backward()
+        touched = line.grad[0, 0, 0].nonzero().max()
+        assert uncovered(size, kernel, stride=stride, padding=padding) == size - 1 - touched
+
+
+def test_impossible_sizes_are_explained():
+    with pytest.raises(ShapeError, match=r"kernel of 5 .* does not fit on 3 pixels"):
+        output_size(3, 5)
+    with pytest.raises(OptionError, match="stride=0"):
+        output_size(3, 1, stride=0)

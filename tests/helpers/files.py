@@ -1,10 +1,12 @@
 """Small right files of many formats, as bytes."""
 
+import gzip
 import io
 import json
 import tarfile
 import zipfile
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,13 @@ def npz(**arrays: np.ndarray) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()
+
+
+def write_mnist(folder: Path, **parts: tuple[np.ndarray, np.ndarray]) -> None:
+    """Write the images and labels of train and t10k in the files of MNIST."""
+    for part, arrays in parts.items():
+        for array, name in zip(arrays, ("images-idx3", "labels-idx1"), strict=True):
+            (folder / f"{part}-{name}-ubyte.gz").write_bytes(gzip.compress(idx(array), 1, mtime=0))
 
 
 def idx(array: np.ndarray) -> bytes:

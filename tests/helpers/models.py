@@ -9,6 +9,8 @@ from PIL import Image
 from regard.data.tokenizer import Tokenizer
 from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.model import Captioner
+from regard.systems.glimpse.config import GlimpsesConfig
+from regard.systems.glimpse.model import Glimpser
 from regard.systems.recognize.config import RecognitionConfig
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.translate.config import TranslationConfig
@@ -17,6 +19,23 @@ from regard.systems.translate.model import Translator
 TEXTS = ["a dog is running .", "two dogs run", "the small house is red and the sky is blue .", "a"]
 CAPTIONS = ["a red star", "two blue rings", "a large green moon above a square"]
 TRANSFORMER = {"architecture": "transformer", "hidden": 256, "heads": 2, "feedforward_dim": 24, "layers": 2}
+TRANSLATORS: dict[str, dict[str, Any]] = {
+    "plain": {"architecture": "plain"},
+    "rnnsearch": {},
+    "rnnsearch_lstm": {"cell": "lstm"},
+    "conditional": {"conditional": True},
+    "luong": {"architecture": "luong", "cell": "lstm", "layers": 2, "score": "general"},
+    "luong_dot": {"architecture": "luong", "score": "dot", "bidirectional": False},
+    "luong_dot_bidirectional": {"architecture": "luong", "score": "dot", "encoder_hidden": 5},
+    "luong_location": {"architecture": "luong", "score": "location"},
+    "luong_local_m": {"architecture": "luong", "align": "local_m", "score": "general"},
+    "luong_local_p": {"architecture": "luong", "align": "local_p", "score": "general", "input_feeding": False},
+    "hard": {"align": "hard"},
+    "uniform": {"align": "uniform"},
+    "transformer": TRANSFORMER,
+    "shared": {"share_embeddings": "all"},
+    "separate": {"share_embeddings": "none"},
+}
 
 
 def small_translator(tokenizer: Tokenizer | None = None, **config: Any) -> Translator:
@@ -37,6 +56,14 @@ def small_classifier(labels: tuple[str, ...] = ("cat", "chien", "گربه"), **c
     """A LeNet for grey images."""
     small = {"architecture": "lenet5", "channels": 1, "image_size": 28}
     return ImageClassifier(RecognitionConfig(**{**small, **config}), labels).eval()
+
+
+def small_glimpser(labels: tuple[str, ...] = ("a", "b", "c"), **config: Any) -> Glimpser:
+    """A glimpse model of three glimpses, whose parameters depend on its config alone."""
+    torch.manual_seed(5)
+    small = {"image_size": 17, "glimpse_size": 5, "num_scales": 2, "num_glimpses": 3, "hidden": 11}
+    small |= {"glimpse_dim": 7, "locator_dim": 6}
+    return Glimpser(GlimpsesConfig(**{**small, **config}), labels).eval()
 
 
 def photograph(width: int = 90, height: int = 70, seed: int = 3) -> Image.Image:

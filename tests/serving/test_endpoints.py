@@ -17,6 +17,7 @@ from regard.systems import registry
 from regard.systems.caption.examples import examples as scenes
 from regard.systems.recognize.inspection import LayerSpec
 from regard.systems.translate.changes import Change
+from regard.systems.translate.config import MAX_ALIGNED_TOKENS, MAX_SENTENCE_TOKENS
 from regard.systems.translate.inspection import force_word, inspect, move_attention
 from regard.trace import Trace
 from regard.trace.data_uri import to_data_uri
@@ -258,3 +259,7 @@ def test_every_number_of_a_request_has_a_bound_which_the_document_names(client):
     for name, largest in limits.LARGEST.items():
         assert f"`{name}` {largest:,}" in document["info"]["description"]
     assert PIXEL in json.dumps(parts["CaptionHideRequest"]["examples"])
+    for name in ("inspect", "change", "tree", "compare"):
+        about = document["paths"][f"/v1/translate/{name}"]["post"]["description"]
+        assert f"at most {MAX_SENTENCE_TOKENS} tokens" in about
+    assert f"above {MAX_ALIGNED_TOKENS} tokens" in document["paths"]["/v1/translate/align"]["post"]["description"]

@@ -1,8 +1,9 @@
 """The babel world: fixed examples in four languages, and the statistics that keep it from being memorized."""
 
 # Persian letters are not Latin ones written wrong.
+# ruff: noqa: RUF001
 
-from itertools import islice, permutations
+from itertools import combinations, islice, permutations
 from random import Random
 
 import pytest
@@ -330,3 +331,85 @@ def test_links_that_cross_another_are_counted():
 def test_a_wrong_option_is_named_with_its_choices_at_once(options, complaint):
     with pytest.raises(OptionError, match=complaint):
         pairs(**({"source": "en", "target": "fr"} | options))
+
+
+class FewWords(Sampler):
+    """Samples with a handful of words, so that sentences recur."""
+
+    def _pick(self, things):
+        return super()._pick(things[:: 1 + len(things) // 2] if len(things) > 5 else things)
+
+
+def heard_by(language: str, name: str) -> str:
+    """That he, she, ... hears a man."""
+    meaning = sentence(clause(3, "hear", pronoun(1, name), phrase(2, "man")))
+    return " ".join(translate(meaning, language, "en").source)
+
+
+def test_persian_tells_he_from_she_by_saying_that_man_and_that_woman():
+    assert heard_by("fa", "he") == "آن مرد مرد را می\u200cشنود ."
+    assert heard_by("fa", "she") == "آن زن مرد را می\u200cشنود ."
+    assert heard_by("fa", "they") == "مرد را می\u200cشنوند ."
+
+
+@in_bulk
+@pytest.mark.parametrize("source", ["en", "fa"])
+def test_with_few_words_no_sentence_means_two_things(source):
+    sampler = FewWords(Random(5))  # noqa: S311
+    drawn = [sampler.sentence(1 + (each % 4 == 0)) for each in range(20_000)]
+    for target in LANGUAGES:
+        found: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+        for meaning in drawn:
+            pair = translate(meaning, source, target)
+            found.setdefault(pair.source, set()).add(pair.target)
+        assert len(found) < 0.95 * len(drawn), "so few words that sentences come again"
+        assert not [each for each, targets in found.items() if len(targets) > 1]
+
+
+def noun_forms(noun: Noun) -> set[tuple[str, str]]:
+    forms = {"en": noun.english, "fr": noun.french, "de": noun.german, "fa": noun.persian}
+    return {(language, form) for language, each in forms.items() for form in each}
+
+
+def adjective_forms(word: Adjective) -> set[tuple[str, str]]:
+    forms = {"en": (word.english,), "fr": word.french, "de": (word.german_stem,), "fa": (word.persian,)}
+    return {(language, form) for language, each in forms.items() for form in each}
+
+
+def verb_forms(verb: Verb) -> set[tuple[str, str]]:
+    forms = {
+        "en": (f"{form} {verb.english_particle}" for form in verb.english),
+        "fr": (*verb.french, verb.french_infinitive, verb.french_participle, verb.french_future),
+        "de": (
+            *(f"{form} {verb.german_prefix}" for form in verb.german),
+            verb.german_infinitive,
+            verb.german_participle,
+        ),
+        "fa": (f"{verb.persian_word} {stem}" for stem in (verb.persian_past, verb.persian_present)),
+    }
+    return {(language, form) for language, each in forms.items() for form in each}
+
+
+def test_no_two_interchangeable_words_share_a_form():
+    nouns = [noun_forms(noun) for table in NOUNS.values() for noun in table]
+    tables = [nouns]
+    tables += [
+        [adjective_forms(each) for each in words] for table in (QUALITIES, ORIGINS, FIELDS) for words in table.values()
+    ]
+    tables += [[verb_forms(verb) for verb, _ in TRANSITIVE + STATIVE]]
+    tables += [[verb_forms(verb) for verb, _ in table] for table in (INTRANSITIVE, DITRANSITIVE, SAYING)]
+    assert not [one & other for table in tables for one, other in combinations(table, 2) if one & other]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("man", "مرد مردها"), ("book", "کتاب کتاب\u200cها"), ("child", "بچه بچه\u200cها")]
+)
+def test_persian_plurals_keep_their_letters_apart_only_where_they_would_join(name, expected):
+    assert " ".join(noun(name).persian) == expected
+
+
+@in_bulk
+def test_persian_is_written_in_persian_letters():
+    letters = {letter for pair in islice(pairs("fa", "en"), 2000) for word in pair.source for letter in word}
+    assert not letters & set("يكىة0123456789")
+    assert "\u200c" in letters

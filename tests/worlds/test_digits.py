@@ -1,11 +1,9 @@
 """Images of digits: where the digit is, what clutters it, and that the same seed draws the same images."""
 
-import gzip
-import struct
-
 import numpy as np
 import pytest
 import torch
+from helpers.files import write_mnist
 
 from regard.errors import DataError, OptionError
 from regard.worlds.digits import DIGITS, INK_LEVEL, DigitWorld, Glyphs, font_glyphs, mnist_glyphs
@@ -97,12 +95,8 @@ def test_what_cannot_be_drawn_is_explained(glyphs):
 
 def test_digits_of_mnist_files_are_split_by_what_they_show(tmp_path):
     random = np.random.default_rng(1)
-    for name, count in (("train", 60), ("t10k", 20)):
-        images = random.integers(0, 256, (count, 28, 28)).astype(np.uint8)
-        labels = (np.arange(count) % 10).astype(np.uint8)
-        for what, array in (("images-idx3", images), ("labels-idx1", labels)):
-            header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-            (tmp_path / f"{name}-{what}-ubyte.gz").write_bytes(gzip.compress(header + array.tobytes()))
+    train, test = ((random.integers(0, 256, (count, 28, 28)), np.arange(count) % 10) for count in (60, 20))
+    write_mnist(tmp_path, train=train, t10k=test)
     train, valid, test = mnist_glyphs(tmp_path, held_out=5000)
     assert (len(train), len(valid), len(test)) == (54, 6, 20)
     assert DIGITS[int(test.labels[3])] == "3"

@@ -175,7 +175,9 @@ def score_align_read(call: Call) -> Attended:
             projected, keys, values = widen(projected), widen(keys), widen(values)
         if align.uses_scores:
             logits = score.reference(projected, keys) if call.kernel == "reference" else score.compare(projected, keys)
-            logits = checks.check_logits(logits, projected, keys, score).to(values.dtype)
+            if score.form is None:
+                logits = checks.check_logits(logits, projected, keys, score)
+            logits = logits.to(values.dtype)
         else:
             logits = values.new_zeros(*projected.shape[:-1], keys.shape[-2])
         focus = align.weigh(logits, mask, state, window, soft=call.soft)

@@ -150,7 +150,7 @@ class Tokenizer:
         decode(encode(text)) is the text in NFC, with single spaces, and in lower case if `lowercase` is set, unless it
         contains unknown pieces.
         """
-        return " ".join("".join(self._text(number) for number in _numbers(ids)).split())
+        return " ".join("".join(map(self._text, _numbers(ids))).split())
 
     def pieces(self, ids: Ids) -> list[str]:
         """Return each id as a label for display, without its leading space; a space alone is shown as ▁."""

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
+from inspect import signature
 from typing import Any
 
 from jaxtyping import Float
@@ -58,17 +60,14 @@ class TimmNet(ConvNet):
 NETWORKS: dict[str, Callable[..., ConvNet]] = {
     "lenet5": LeNet5,
     "alexnet": AlexNet,
-    "convnetjs_mnist": lambda classes, **options: ConvNetJS(classes, filters=(8, 16), pools=(2, 3), **options),
-    "convnetjs_cifar": lambda classes, **options: ConvNetJS(classes, filters=(16, 20, 20), pools=(2, 2, 2), **options),
+    "convnetjs_mnist": partial(ConvNetJS, filters=(8, 16), pools=(2, 3)),
+    "convnetjs_cifar": partial(ConvNetJS, filters=(16, 20, 20), pools=(2, 2, 2)),
     "small_vgg": SmallVGG,
-    "vgg11": lambda classes, **options: VGG(11, classes, **options),
-    "vgg16": lambda classes, **options: VGG(16, classes, **options),
-    "vgg19": lambda classes, **options: VGG(19, classes, **options),
+    "vgg11": partial(VGG, 11),
+    "vgg16": partial(VGG, 16),
+    "vgg19": partial(VGG, 19),
     "efficientnet_lite0": EfficientNetLite0,
 }
-_TAKES_SIZE = ("convnetjs_mnist", "convnetjs_cifar")
-_TAKES_BATCH_NORM = ("vgg11", "vgg16", "vgg19")
-_TAKES_DROPOUT = ("alexnet", "small_vgg", "vgg11", "vgg16", "vgg19", "efficientnet_lite0")
 
 
 def make_net(
@@ -79,11 +78,6 @@ def make_net(
         return TimmNet(name.removeprefix("timm:"), classes, channels=channels)
     if name not in NETWORKS:
         raise OptionError(f"The network must be one of {', '.join(NETWORKS)}, or timm:NAME; got {name!r}.")
-    options: dict[str, Any] = {"channels": channels}
-    if name in _TAKES_SIZE:
-        options["size"] = size
-    if name in _TAKES_BATCH_NORM:
-        options["batch_norm"] = batch_norm
-    if name in _TAKES_DROPOUT:
-        options["dropout"] = dropout
-    return NETWORKS[name](classes, **options)
+    options = {"channels": channels, "size": size, "batch_norm": batch_norm, "dropout": dropout}
+    accepted = options.keys() & signature(NETWORKS[name]).parameters.keys()
+    return NETWORKS[name](classes, **{option: options[option] for option in accepted})

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from regard.errors import OptionError, RegardError, ShapeError
-from regard.layers.convolution import output_size, uncovered
+from regard.errors import OptionError, RegardError, ShapeError, counted
 
 _WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
 _ADAPTIVE = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d)
@@ -58,30 +57,15 @@ class LayerTable:
         return sum(row.multiply_adds for row in self.rows)
 
     def __str__(self) -> str:
-        heads = [
-            "layer",
-            "kind",
-            "kernel",
-            "stride",
-            "padding",
-            "output",
-            "field",
-            "parameters",
-            "multiply-adds",
-            "note",
-        ]
+        names = ("layer", "kind", "kernel", "stride", "padding", "output")
+        numbers = ("field", "parameters", "multiply-adds")
+        aligns = dict.fromkeys(names, "<") | dict.fromkeys(numbers, ">") | {"note": "<"}
         first = ["image", "", "", "", "", _times(self.size), "1", "", "", ""]
         total = ["total", "", "", "", "", "", "", f"{self.parameters:,}", f"{self.multiply_adds:,}", ""]
-        lines = [heads, first, *map(_cells, self.rows), total]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
-        is_number = [name in ("field", "parameters", "multiply-adds") for name in heads]
-        return "\n".join(
-            "  ".join(
-                cell.rjust(width) if right else cell.ljust(width)
-                for cell, width, right in zip(line, widths, is_number, strict=True)
-            ).rstrip()
-            for line in lines
-        )
+        lines = [list(aligns), first, *map(_cells, self.rows), total]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(aligns))]
+        columns = [f"{{:{align}{width}}}" for align, width in zip(aligns.values(), widths, strict=True)]
+        return "\n".join("  ".join(columns).format(*line).rstrip() for line in lines)
 
 
 def layer_table(net: nn.Module, size: tuple[int, int, int] = (3, 32, 32)) -> LayerTable:
@@ -114,6 +98,29 @@ def layer_table(net: nn.Module, size: tuple[int, int, int] = (3, 32, 32)) -> Lay
         for hook in hooks:
             hook.remove()
     return LayerTable(recorder.rows, size)
+
+
+def output_size(size: int, kernel: int, *, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:
+    """Return the number of windows: w_out = floor((w_in + 2p - k) / s) + 1, where a dilated k is d (k - 1) + 1."""
+    if min(size, kernel, stride, dilation) < 1 or padding < 0:
+        raise OptionError(
+            f"Sizes, kernels, strides and dilations must be 1 or more and padding 0 or more; got size={size}, "
+            f"kernel={kernel}, stride={stride}, padding={padding}, dilation={dilation}."
+        )
+    spare = size + 2 * padding - (dilation * (kernel - 1) + 1)
+    if spare < 0:
+        raise ShapeError(
+            f"A kernel of {kernel} (dilation {dilation}) does not fit on {counted(size, 'pixel')} with a "
+            f"padding of {padding}. Use a larger image or more padding."
+        )
+    return spare // stride + 1
+
+
+def uncovered(size: int, kernel: int, *, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:
+    """Return the number of pixels at the end of a line that no window covers, because of the stride."""
+    windows = output_size(size, kernel, stride=stride, padding=padding, dilation=dilation)
+    reached = (windows - 1) * stride + dilation * (kernel - 1) + 1 - padding
+    return max(0, size - reached)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def search(
     inputs. Beam search returns `options.nbest` outputs, best first; sampling returns that many independent samples, in
     the order in which they are drawn.
     """
-    parameters = sum(parameter.numel() for parameter in decoder.parameters())
+    parameters = sum(map(torch.numel, decoder.parameters()))
     with threads_for(rows * options.num_hypotheses * parameters):
         if options.sample:
             inputs = [row for row in range(rows) for _ in range(options.nbest)]

@@ -9,7 +9,7 @@ from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import torch
-from msgspec import Meta
+from msgspec import Meta, to_builtins
 from PIL import Image
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from torch import Tensor
@@ -21,7 +21,7 @@ from regard.serving.settings import ServerSettings
 from regard.systems.endpoint import NOT_SENT, Streamed
 from regard.systems.faithfulness import Faithfulness
 from regard.systems.registry import Entry
-from regard.systems.system import System
+from regard.systems.system import Result, System
 from regard.trace import Axis, Trace
 from regard.trace.data_uri import to_data_uri
 
@@ -32,8 +32,6 @@ PIXEL = (
 """The smallest image, as an example."""
 ImageUri = Annotated[str, Field(pattern=re.compile(DATA_URI), description="An image as a data URI.", examples=[PIXEL])]
 STRICT = ConfigDict(strict=True, extra="forbid")
-LARGEST = 3e38
-"""What stands for an infinite number, since JSON has none."""
 DIGITS = 4
 """Digits after the point of the numbers of a tensor."""
 
@@ -165,10 +163,6 @@ def answer_type(kind: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """A value of an endpoint as JSON has it."""
-    if isinstance(value, float):
-        return max(-LARGEST, min(LARGEST, value))
-    if value is None or isinstance(value, str | int):
-        return value
     if isinstance(value, Image.Image):
         return to_data_uri(value)
     if isinstance(value, Tensor) and value.dtype == torch.uint8:
@@ -176,18 +170,32 @@ def plain(value: Any) -> Any:
         return to_data_uri(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
     if isinstance(value, Tensor):  # for a picture, which needs few digits
         return value.double().numpy().round(DIGITS).tolist()
-    if hasattr(value, "to_dict"):
+    if isinstance(value, Trace | Axis | Result):
         return value.to_dict()
-    if dataclasses.is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in sent_fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    return [plain(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
+    kind: Any = type(value)
+    if hasattr(kind, "__dataclass_fields__") and not _is_simple(kind):
+        return {name: plain(getattr(value, name)) for name in sent_names(kind)}
+    if kind in (list, tuple) and value and not _is_simple(cast(Any, type(value[0]))):
+        return [plain(each) for each in value]
+    return sorted(value) if isinstance(value, frozenset) else to_builtins(value, str_keys=True)
 
 
-def sent_fields(value: Any) -> list[dataclasses.Field[Any]]:
-    """The fields of a dataclass that are sent."""
-    return [field for field in dataclasses.fields(value) if field.metadata != NOT_SENT]
+@cache
+def _is_simple(kind: Any) -> bool:
+    """Whether values of a type are numbers, texts, and dataclasses and lists of these, which msgspec makes plain."""
+    if dataclasses.is_dataclass(kind):
+        return not issubclass(cast(type, kind), Trace | Axis | Result) and all(
+            map(_is_simple, get_type_hints(kind).values())
+        )
+    if get_origin(kind) in (tuple, list, dict, Union, UnionType):
+        return all(map(_is_simple, get_args(kind)))
+    return kind in (str, int, float, bool, NoneType, Ellipsis) or get_origin(kind) is Literal
+
+
+@cache
+def sent_names(kind: type) -> list[str]:
+    """The names of the fields of a dataclass that are sent."""
+    return [field.name for field in dataclasses.fields(kind) if field.metadata != NOT_SENT]
 
 
 def request_type(kind: Any, name: str, settings: ServerSettings) -> Any:
@@ -324,10 +332,10 @@ def _answer_model(kind: type) -> type[BaseModel]:
 def _answer_fields(kind: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     hints, meanings = get_type_hints(kind), field_meanings(kind)
-    for field in sent_fields(kind):
+    for name in sent_names(kind):
         # The alternatives of a result are results without alternatives of their own.
-        found = list[dict[str, Any]] if field.name == "alternatives" else answer_type(hints[field.name])
-        fields[field.name] = (found, Field(description=meanings.get(field.name, "")))
+        found = list[dict[str, Any]] if name == "alternatives" else answer_type(hints[name])
+        fields[name] = (found, Field(description=meanings.get(name, "")))
     return fields
 
 

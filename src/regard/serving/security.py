@@ -26,6 +26,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
+_ENCODED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 OPEN = ("/health", "/v1/systems")
 """Routes that need no token, beside the pages and their files: what they answer is the same for everybody."""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -45,35 +46,35 @@ class Security:
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
                 # Static files are asked for again each time, which costs nothing where they have not changed.
-                caching = b"no-cache" if self._is_static(scope["path"]) else b"no-store"
-                added.append((b"cache-control", caching))
-                message["headers"] = [*message.get("headers", []), *added]
+                caching = (b"cache-control", b"no-cache" if is_static else b"no-store")
+                message["headers"] = [*message.get("headers", []), *_ENCODED, caching]
             await send(message)
 
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refused(scope, headers)
+        # A page or a static file is the same for everybody, and needs no token.
+        is_static = scope["path"] in self._pages or is_file(scope["path"])
+        refused = self._refused(scope["path"] in OPEN or is_static, headers)
         if refused is not None:
             await error_response(*refused)(scope, receive, send_with_headers)
             return
         body = _LimitedBody(receive, self._settings.max_body * MEBIBYTE)
 
         async def send_unless_too_large(message: MutableMapping[str, Any]) -> None:
-            if not body.is_too_large:
+            if body.left >= 0:
                 await send_with_headers(message)
 
         # A route may have caught the error, and answered something else.
         with suppress(_TooLargeError):
             await self._app(scope, body.receive, send_unless_too_large)
-        if body.is_too_large:
+        if body.left < 0:
             await error_response(413, self._too_large)(scope, receive, send_with_headers)
 
     @property
     def _too_large(self) -> str:
         return f"A request may have {self._settings.max_body} MiB."
 
-    def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refused(self, is_open: bool, headers: dict[str, str]) -> tuple[int, str] | None:
         """Status and message of a refusal, or nothing."""
         host = headers.get("host", "")
         if self._settings.is_local and _name_of(host) not in (*LOCAL_NAMES, self._settings.host):
@@ -82,17 +83,12 @@ class Security:
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
             return 403, "Pages of other origins may not use this server."
-        is_open = scope["path"] in OPEN or self._is_static(scope["path"])
         if self._settings.token and not is_open and not self._has_token(headers):
             return 401, "Send the token of this server as `Authorization: Bearer TOKEN`."
         length = headers.get("content-length", "0")
         if not re.fullmatch("[0-9]{1,15}", length) or int(length) > self._settings.max_body * MEBIBYTE:
             return 413, self._too_large
         return None
-
-    def _is_static(self, path: str) -> bool:
-        """Whether a path leads to a page or a static file, which are the same for everybody and need no token."""
-        return path in self._pages or is_file(path)
 
     def _has_token(self, headers: dict[str, str]) -> bool:
         kind, _, token = headers.get("authorization", "").partition(" ")
@@ -108,18 +104,14 @@ class _LimitedBody:
     """Counts what is received."""
 
     def __init__(self, receive: Receive, limit: int) -> None:
-        self._receive, self._left = receive, limit
-
-    @property
-    def is_too_large(self) -> bool:
-        """Whether more was received than is allowed."""
-        return self._left < 0
+        self._receive, self.left = receive, limit
+        """Bytes that may still come; below 0 where more came than is allowed."""
 
     async def receive(self) -> MutableMapping[str, Any]:
         """The next message."""
         message = await self._receive()
-        self._left -= len(message.get("body", b""))
-        if self.is_too_large:
+        self.left -= len(message.get("body", b""))
+        if self.left < 0:
             raise _TooLargeError
         return message
 

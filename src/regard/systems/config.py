@@ -29,3 +29,14 @@ class Arguments(Checked):
     def writes(self) -> Mapping[str, str]:
         """Files to write beside the result of one input, by the options that name them."""
         return {}
+
+
+@dataclass(frozen=True)
+class ExampleText:
+    """A text to try a model with."""
+
+    name: str
+    """What it is called."""
+    text: str
+    language: str = ""
+    """The language that a model must read, such as "en"; "" for every model."""

@@ -164,7 +164,7 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
     def predict_all(self, inputs: Sequence[Input], options: Chosen) -> list[Output]:
         """The results for any number of inputs, in order: those of batches of inputs of like cost."""
         results: dict[int, Output] = {}
-        multiplications = self.parameter_uses * sum(parameter.numel() for parameter in self.parameters())
+        multiplications = self.parameter_uses * sum(map(torch.numel, self.parameters()))
         multiplications *= getattr(options, "num_hypotheses", 1)
         for places in batches_by_cost(self.costs(inputs), max_batch=self.max_batch):
             with threads_for(len(places) * multiplications):

@@ -2,6 +2,7 @@
 
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
@@ -268,8 +269,8 @@ def construct(kind: type[T], written: Any, where: str) -> T:
 
 def right_to_left(words: Iterable[str]) -> bool:
     """Whether most letters of the words belong to a right-to-left script, such as Persian or Hebrew."""
-    kinds = [unicodedata.bidirectional(letter) for word in words for letter in word]
-    return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
+    kinds = Counter(map(unicodedata.bidirectional, "".join(words)))
+    return kinds["R"] + kinds["AL"] > kinds["L"]
 
 
 def to_array(numbers: Any, name: str) -> np.ndarray:

@@ -57,7 +57,8 @@ def words_of(labels: Sequence[str], text: str | None) -> Words | None:
         if is_start or not groups:
             groups.append([])
         groups[-1].append(label)
-    words = tuple(("".join(_MARKS.sub("", label) for label in group) or "".join(group), len(group)) for group in groups)
+    plain = [[_MARKS.sub("", label) for label in group] for group in groups]
+    words = tuple([("".join(bare) or "".join(group), len(group)) for bare, group in zip(plain, groups, strict=True)])
     return None if [word for word, _ in words] == list(labels) else words
 
 

@@ -1,12 +1,11 @@
 """Training image classifiers: they learn, and wrong data is explained."""
 
-import gzip
 import json
-import struct
 
 import numpy as np
 import pytest
 import torch
+from helpers.files import write_mnist
 from PIL import Image
 
 from regard.errors import DataError, OptionError
@@ -33,10 +32,7 @@ def squares(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def write(place, *, training: int):
     """Squares in the files of MNIST."""
-    for part, count, seed in (("train", training, 1), ("t10k", 50, 2)):
-        for array, name in zip(squares(count, seed), ("images-idx3", "labels-idx1"), strict=True):
-            head = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-            (place / f"{part}-{name}-ubyte.gz").write_bytes(gzip.compress(head + array.tobytes(), 1))
+    write_mnist(place, train=squares(training, 1), t10k=squares(50, 2))
     return place
 
 

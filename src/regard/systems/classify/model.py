@@ -133,6 +133,8 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
         over_sentences = None if sentence_weights is None else sentence_weights[by_document.places]
         states = read_packed(self.word_network, self.dropout(vectors), by_sentence)
         sentences, words = self.word_pooling(states, by_sentence, override=over_words)
+        if batch.shared is not None:
+            sentences = sentences[batch.shared]
         packed = self.dropout(sentences).index_select(0, by_document.places)
         states = read_packed(self.sentence_network, packed, by_document)
         values = None if self.config.read == "states" else packed

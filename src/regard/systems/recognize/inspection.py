@@ -14,9 +14,8 @@ from regard.data.images import ImageInput
 from regard.encoders.feature_maps import NetworkMaps, feature_maps
 from regard.encoders.image import POOL, VGG_FILTERS, ConvNet
 from regard.encoders.image_networks import NETWORKS
-from regard.encoders.layer_table import LayerRow, LayerTable, layer_table
+from regard.encoders.layer_table import LayerRow, LayerTable, layer_table, output_size
 from regard.errors import OptionError, ShapeError
-from regard.layers.convolution import output_size
 from regard.systems.endpoint import endpoint
 from regard.systems.recognize.model import ImageClassifier, Prediction
 

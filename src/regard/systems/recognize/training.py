@@ -11,9 +11,8 @@ from regard.data.batches import BatchLoader
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
-from regard.systems.recognize.augmentation import cutout, random_crop, random_flip
 from regard.systems.recognize.config import RecognitionData, RecognitionTrain
-from regard.systems.recognize.data import ImageSplits, read_splits
+from regard.systems.recognize.data import ImageSplits, cutout, random_crop, random_flip, read_splits
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment, tensor_checksum

@@ -25,7 +25,7 @@ from regard.metrics.alignment import (
     links_from_weights,
 )
 from regard.systems.system import batches_by_cost, in_groups
-from regard.systems.translate.config import MAX_TOKENS, Symmetrize
+from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize
 from regard.systems.translate.model import Translator
 from regard.trace import Trace
 
@@ -40,7 +40,7 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
     """For each (source words, target words) the attention from word to word, (target, source), the target given.
 
     Weights are summed over the tokens of a source word and averaged over those of a target word. Where a sentence has
-    more than MAX_TOKENS tokens, all weights are 0.
+    more than MAX_ALIGNED_TOKENS tokens, all weights are 0.
     """
     return _align_words(model, pairs)[0]
 
@@ -59,7 +59,7 @@ def _align_words(model: Translator, pairs: Sequence[WordPair]) -> tuple[list[Wor
         for side, tokenizer in enumerate((model.source_tokenizer, model.target_tokenizer))
     )
     costs = [max(len(source), len(target)) + 2 for source, target in zip(sources, targets, strict=True)]
-    too_long = [cost > MAX_TOKENS + 2 for cost in costs]
+    too_long = [cost > MAX_ALIGNED_TOKENS + 2 for cost in costs]
     usable = [place for place, pair in enumerate(pairs) if all(pair) and not too_long[place]]
     rows = MAX_BATCH_ON_GPU if model.device.type == "cuda" else MAX_BATCH
     for batch in batches_by_cost([costs[place] for place in usable], max_batch=rows, max_cost=MAX_BATCH_TOKENS):
@@ -115,7 +115,7 @@ class AlignedPair:
     weights: WordMap = field(repr=False)
     """The attention from word to word: of the model, or the geometric mean of both directions."""
     is_too_long: bool = False
-    """Whether a side has more than MAX_TOKENS tokens, so that there are no links."""
+    """Whether a side has more than MAX_ALIGNED_TOKENS tokens, so that there are no links."""
 
     @property
     def trace(self) -> Trace:

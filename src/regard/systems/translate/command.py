@@ -19,7 +19,7 @@ from regard.cli.io import (
     writing,
 )
 from regard.errors import DataError, OptionError, RegardError, counted
-from regard.systems.translate.config import MAX_TOKENS, Symmetrize
+from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize
 
 if TYPE_CHECKING:
     from regard.jobs.worker import Answer
@@ -106,7 +106,7 @@ def align(
         if count > 1 or not shown:
             print_error(f"It shows pair {shown} of {count}." if shown else nothing)
     if skipped:
-        print_error(f"Without links, with more than {MAX_TOKENS} tokens on a side: {counted(skipped, 'pair')}.")
+        print_error(f"Without links, with more than {MAX_ALIGNED_TOKENS} tokens on a side: {counted(skipped, 'pair')}.")
 
 
 @dataclass(frozen=True)

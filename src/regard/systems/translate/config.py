@@ -13,8 +13,12 @@ from regard.training.settings import TrainSettings
 
 Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
 """How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
-MAX_TOKENS = 1000
-"""Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
+MAX_SENTENCE_TOKENS = 128
+"""Longer sentences are divided before they are translated, and are not inspected."""
+MAX_ERASED_TOKENS = 256
+"""Faithfulness erases no words of longer sentences: with each of their words in turn, it would take minutes."""
+MAX_ALIGNED_TOKENS = 1000
+"""Longer sentences are not aligned: attention takes memory that grows with the square of the length."""
 RAW = {"split": False, "copy_unknown": False, "recase": False}
 """Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")

@@ -21,8 +21,8 @@ from regard.search.beam import BeamStep, beam
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.systems.translate.changes import UNCHANGED, Change, check_attention
+from regard.systems.translate.config import MAX_SENTENCE_TOKENS
 from regard.systems.translate.model import Translator
-from regard.systems.translate.sentences import MAX_TOKENS
 
 WIDTH = 16
 """Unfinished words that are followed at a time."""
@@ -42,10 +42,10 @@ class SentenceDecoder:
         self.ids = [*model.source_tokenizer.encode(sentence), END]
         if len(self.ids) == 1:
             raise OptionError("There is nothing to translate: the sentence has no words.")
-        if len(self.ids) > MAX_TOKENS + 1:
+        if len(self.ids) > MAX_SENTENCE_TOKENS + 1:
             raise OptionError(
-                f"A sentence of at most {MAX_TOKENS} tokens can be inspected; this one has {len(self.ids) - 1}. "
-                "Inspect its parts."
+                f"A sentence of at most {MAX_SENTENCE_TOKENS} tokens can be inspected; this one has "
+                f"{len(self.ids) - 1}. Inspect its parts."
             )
         self.check_tokens(change.prefix)
         word = encode_after(model, change.prefix, change.word) if change.word.strip() else ()
@@ -138,97 +138,6 @@ class NextWord:
     """Whether a space stands before it; otherwise it continues what was written, as a comma or a suffix does."""
 
 
-def likeliest_words(
-    decoder: Decoder, steps: Sequence[Step], tokenizer: Tokenizer, count: int = 5, *, width: int = WIDTH
-) -> list[list[NextWord]]:
-    """For each of these steps with one row, the words that are likeliest to follow it, best first.
-
-    The pieces that may continue a word are followed best first: a word that has begun is at least as likely as any word
-    that it can become, so that what is less likely than the words already found need not be followed. At most `width`
-    unfinished words are followed at a time. A word that can be written with different pieces counts once. Steps whose
-    states have the same sizes are followed together.
-    """
-    pieces = pieces_of(tokenizer)
-    if len(steps) > 1 and sizes(steps[0].state) != sizes(steps[-1].state):
-        return [likeliest_words(decoder, [step], tokenizer, count, width=width)[0] for step in steps]
-    found: list[list[NextWord]] = [[] for _ in steps]
-    if not steps:
-        return found
-    log_probs, state = torch.cat([next_log_probs(step) for step in steps]), join([step.state for step in steps])
-    device, inner = log_probs.device, pieces.inner.to(log_probs.device)
-    rows: list[_Unfinished] = [(place, (), 0.0) for place in range(len(steps))]
-    for length in range(1, MAX_PIECES + 1):
-        longer: list[_Unfinished] = []
-        parents: list[int] = []
-        for place, first, begun in _by_place(rows, log_probs):
-            best, chosen = begun.flatten().topk(min(width, begun.numel()))
-            least = found[place][count - 1].probability if len(found[place]) >= count else 0.0
-            for score, at in zip(best.tolist(), chosen.tolist(), strict=True):
-                row, token = divmod(at, begun.shape[1])
-                if score == -torch.inf or math.exp(score) <= least:
-                    break
-                tokens = (*rows[first + row][1], token)
-                if pieces.open[token] and length < MAX_PIECES:
-                    longer.append((place, tokens, score))
-                    parents.append(first + row)
-                else:
-                    found[place].append(pieces.word(tokens, score))
-        if not longer:
-            break
-        # The step after a piece says how likely the word ends with it.
-        rows = longer
-        last = torch.tensor([tokens[-1] for _, tokens, _ in rows], device=device)
-        after = decoder.step(last, select(state, torch.tensor(parents, device=device)))
-        state = after.state
-        log_probs = next_log_probs(after) + torch.tensor([[score] for _, _, score in rows], device=device)
-        ends = log_probs.masked_fill(inner, -torch.inf).logsumexp(1).tolist()
-        log_probs = log_probs.masked_fill(~inner, -torch.inf)
-        for (place, tokens, _), score in zip(rows, ends, strict=True):
-            word = pieces.word(tokens, score)
-            if word.text:
-                found[place].append(word)
-        found = [_ranked(words, count) for words in found]
-    return [_ranked(words, count) for words in found]
-
-
-def _by_place(rows: Sequence[_Unfinished], log_probs: Tensor) -> list[tuple[int, int, Tensor]]:
-    """For each place its first row, and the log-probabilities of its rows, which stand together."""
-    places = [place for place, _, _ in rows]
-    firsts = [row for row, place in enumerate(places) if not row or places[row - 1] != place]
-    blocks = log_probs.tensor_split(firsts[1:])
-    return [(places[first], first, block) for first, block in zip(firsts, blocks, strict=True)]
-
-
-def _ranked(words: Sequence[NextWord], count: int) -> list[NextWord]:
-    """The likeliest words, each in its likeliest spelling."""
-    best: dict[tuple[str, bool], NextWord] = {}
-    for word in sorted(words, key=attrgetter("probability"), reverse=True):
-        best.setdefault((word.text, word.begins), word)
-    return list(best.values())[:count]
-
-
-def next_log_probs(step: Step) -> Float[Tensor, "b y"]:
-    """The log-probabilities of the next token, of which no search chooses padding or the start."""
-    log_probs = step.logits.float().log_softmax(-1)
-    log_probs[:, [PAD, START]] = -torch.inf
-    return log_probs
-
-
-def split_tokens(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[range]:
-    """The places of the tokens of each word, where marks and elided articles are words of their own."""
-    pieces = pieces_of(tokenizer)
-    words: list[range] = []
-    for place, token in enumerate(tokens):
-        before = tokens[place - 1]
-        # After a space that is a piece of its own, a word may also begin with a mark or an unknown piece.
-        is_inner = pieces.inner[token] or (not pieces.texts[before] and token > END and not pieces.begin[token])
-        if words and is_inner and pieces.open[before]:
-            words[-1] = range(words[-1].start, place + 1)
-        else:
-            words.append(range(place, place + 1))
-    return words
-
-
 @dataclass(frozen=True, eq=False)
 class Pieces:
     """What is known of each piece of a vocabulary by its number."""
@@ -266,3 +175,105 @@ def pieces_of(tokenizer: Tokenizer) -> Pieces:
 
 def _is_letter(character: str) -> bool:
     return bool(character) and (unicodedata.category(character)[0] in "LMN" or character in _JOINERS)
+
+
+def likeliest_words(
+    decoder: Decoder, steps: Sequence[Step], tokenizer: Tokenizer, count: int = 5, *, width: int = WIDTH
+) -> list[list[NextWord]]:
+    """For each of these steps with one row, the words that are likeliest to follow it, best first.
+
+    The pieces that may continue a word are followed best first: a word that has begun is at least as likely as any word
+    that it can become, so that what is less likely than the words already found need not be followed. At most `width`
+    unfinished words are followed at a time. A word that can be written with different pieces counts once. Steps whose
+    states have the same sizes are followed together.
+    """
+    pieces = pieces_of(tokenizer)
+    if len(steps) > 1 and sizes(steps[0].state) != sizes(steps[-1].state):
+        return [likeliest_words(decoder, [step], tokenizer, count, width=width)[0] for step in steps]
+    found: list[list[NextWord]] = [[] for _ in steps]
+    if not steps:
+        return found
+    log_probs, state = torch.cat([next_log_probs(step) for step in steps]), join([step.state for step in steps])
+    device, inner = log_probs.device, pieces.inner.to(log_probs.device)
+    rows: list[_Unfinished] = [(place, (), 0.0) for place in range(len(steps))]
+    for length in range(1, MAX_PIECES + 1):
+        longer: list[_Unfinished] = []
+        ended: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in steps]
+        parents: list[int] = []
+        for place, first, begun in _by_place(rows, log_probs):
+            best, chosen = begun.flatten().topk(min(width, begun.numel()))
+            least = found[place][count - 1].probability if len(found[place]) >= count else 0.0
+            for score, at in zip(best.tolist(), chosen.tolist(), strict=True):
+                row, token = divmod(at, begun.shape[1])
+                if score == -torch.inf or math.exp(score) <= least:
+                    break
+                tokens = (*rows[first + row][1], token)
+                if pieces.open[token] and length < MAX_PIECES:
+                    longer.append((place, tokens, score))
+                    parents.append(first + row)
+                else:
+                    ended[place].append((score, tokens))
+        if not longer:
+            return [_ranked(*words, pieces, count) for words in zip(found, ended, strict=True)]
+        # The step after a piece says how likely the word ends with it.
+        rows = longer
+        last = torch.tensor([tokens[-1] for _, tokens, _ in rows], device=device)
+        after = decoder.step(last, select(state, torch.tensor(parents, device=device)))
+        state = after.state
+        log_probs = next_log_probs(after) + torch.tensor([[score] for _, _, score in rows], device=device)
+        ends = log_probs.masked_fill(inner, -torch.inf).logsumexp(1).tolist()
+        log_probs = log_probs.masked_fill(~inner, -torch.inf)
+        for (place, tokens, _), score in zip(rows, ends, strict=True):
+            ended[place].append((score, tokens))
+        found = [_ranked(*words, pieces, count) for words in zip(found, ended, strict=True)]
+    return found
+
+
+def _by_place(rows: Sequence[_Unfinished], log_probs: Tensor) -> list[tuple[int, int, Tensor]]:
+    """For each place its first row, and the log-probabilities of its rows, which stand together."""
+    places = [place for place, _, _ in rows]
+    firsts = [row for row, place in enumerate(places) if not row or places[row - 1] != place]
+    blocks = log_probs.tensor_split(firsts[1:])
+    return [(places[first], first, block) for first, block in zip(firsts, blocks, strict=True)]
+
+
+def _ranked(
+    found: Sequence[NextWord], ended: Sequence[tuple[float, tuple[int, ...]]], pieces: Pieces, count: int
+) -> list[NextWord]:
+    """The likeliest of the words found so far and of those that have ended, each in its likeliest spelling."""
+    least = found[-1].probability if len(found) == count else 0.0
+    new: set[tuple[str, bool]] = set()
+    best = list(found)
+    for score, tokens in sorted(ended, reverse=True):
+        if len(new) == count or math.exp(score) <= least:
+            break
+        word = pieces.word(tokens, score)
+        if word.text:
+            new.add((word.text, word.begins))
+            best.append(word)
+    spelled: dict[tuple[str, bool], NextWord] = {}
+    for word in sorted(best, key=attrgetter("probability"), reverse=True):
+        spelled.setdefault((word.text, word.begins), word)
+    return list(spelled.values())[:count]
+
+
+def next_log_probs(step: Step) -> Float[Tensor, "b y"]:
+    """The log-probabilities of the next token, of which no search chooses padding or the start."""
+    log_probs = step.logits.float().log_softmax(-1)
+    log_probs[:, [PAD, START]] = -torch.inf
+    return log_probs
+
+
+def split_tokens(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[range]:
+    """The places of the tokens of each word, where marks and elided articles are words of their own."""
+    pieces = pieces_of(tokenizer)
+    words: list[range] = []
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1]
+        # After a space that is a piece of its own, a word may also begin with a mark or an unknown piece.
+        is_inner = pieces.inner[token] or (not pieces.texts[before] and token > END and not pieces.begin[token])
+        if words and is_inner and pieces.open[before]:
+            words[-1] = range(words[-1].start, place + 1)
+        else:
+            words.append(range(place, place + 1))
+    return words

@@ -11,13 +11,11 @@
 // a whole row, row is -1 for a whole column.
 
 import { themeAround, THEMES, watchTheme } from "./colours.js";
-import { menu } from "./controls.js";
-import { fill, html, svg } from "./dom.js";
+import { choice, flag, menu } from "./controls.js";
+import { fill, html, printable, svg } from "./dom.js";
 import { composed, copyText, download, pngFile, svgFile, tabSeparated } from "./export.js";
 import { dataTable } from "./numbers.js";
-import { stepped } from "./picture.js";
-import { Sheet, styleSheet, svgRoot } from "./sheet.js";
-import { printable } from "./tokens.js";
+import { Sheet, stepped, styleSheet, svgRoot } from "./sheet.js";
 import { readTrace, Trace, upgradeProperties, whenWritten } from "./trace.js";
 
 const FOCUSABLE = "select, input, button, summary, .picture";
@@ -40,7 +38,7 @@ export class AttentionElement extends HTMLElement {
   #pinned;
   #hovered = null;
   #showsTable = false;
-  #frame = html("div", { className: "frame" });
+  #frame = html("div.frame");
   #parts = null;
   #width = 0;
   #scheduled = false;
@@ -116,6 +114,16 @@ export class AttentionElement extends HTMLElement {
     this.#tell("attention-options", this.options);
   }
 
+  /** A choice that sets an option; `choices` are [value, label] pairs. */
+  choice(label, name, choices) {
+    return choice(label, choices, this.options[name], (value) => this.setOptions({ [name]: value }));
+  }
+
+  /** A checkbox that sets an option. */
+  flag(label, name) {
+    return flag(label, this.options[name], (value) => this.setOptions({ [name]: value }));
+  }
+
   /** The pinned place, or null. */
   get pinned() {
     if (this.#pinned === undefined && this.#trace) this.#pinned = this.initialPlace();
@@ -179,24 +187,20 @@ export class AttentionElement extends HTMLElement {
   /** The picture as a complete SVG element: what is selected, with the current place marked, and the legend. */
   toSvg() {
     const { picture } = this.#parts;
-    const node = svg("g", {}, picture.draw(0, picture.height), this.current && picture.mark(this.current));
+    const node = svg("g", picture.draw(0, picture.height), this.current && picture.mark(this.current));
     return this.composedSvg({ width: picture.width, height: picture.height, node });
   }
 
   composedSvg(part) {
-    const title = printable(
-      this.trace.axes
-        .map((axis) => axis.text)
-        .filter(Boolean)
-        .join(" → "),
-    ).slice(0, 160);
+    const texts = this.trace.axes.map((axis) => axis.text).filter(Boolean);
+    const title = printable(texts.join(" → ")).slice(0, 160);
     return composed([part, this.legend(part.width)].filter(Boolean), this.theme, title);
   }
 
   #render() {
     this.#frame.classList.toggle("dark", this.theme.name === "dark");
     this.#width = this.clientWidth;
-    if (this.#error) return void fill(this.#frame, html("p", { className: "error", role: "alert" }, this.#error));
+    if (this.#error) return void fill(this.#frame, html("p.error", { role: "alert" }, this.#error));
     if (!this.#trace || !this.#width) return;
     const open = [...this.#frame.querySelectorAll("details")].findIndex((each) => each.open);
     const focused = [...this.#frame.querySelectorAll(FOCUSABLE)].indexOf(this.shadowRoot.activeElement);
@@ -211,9 +215,8 @@ export class AttentionElement extends HTMLElement {
   #build(width) {
     const custom = this.customPicture(width);
     const picture = custom ?? this.picture(width);
-    const detail = html("div", { className: "detail", role: "status" });
-    const box = html("div", {
-      className: "picture",
+    const detail = html("div.detail", { role: "status" });
+    const box = html("div.picture", {
       tabIndex: 0,
       role: "application",
       "aria-label": `${this.constructor.label}. ${this.hint}`,
@@ -225,20 +228,19 @@ export class AttentionElement extends HTMLElement {
     if (custom) box.append(custom.node);
     this.#parts = { picture, box, detail, sheet: custom ?? new Sheet(picture, box) };
     const legend = this.legend(width);
-    const legendBox = legend && html("div", { className: "legend" }, svgRoot(legend.width, legend.height, legend.node));
+    const legendBox = legend && html("div.legend", svgRoot(legend.width, legend.height, legend.node));
     fill(this.#frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
   }
 
   /** How right such attention is, where that was measured. */
   #measured() {
     const line = this.#trace.extras.attention_measured;
-    return typeof line === "string" ? html("p", { className: "measured" }, line) : null;
+    return typeof line === "string" ? html("p.measured", line) : null;
   }
 
   #table() {
     if (!this.#showsTable) return null;
-    const box = html("div", {
-      className: "tablebox",
+    const box = html("div.tablebox", {
       tabIndex: 0,
       role: "region",
       "aria-label": "Table of the numbers",
@@ -260,10 +262,10 @@ export class AttentionElement extends HTMLElement {
     );
     const save = (label, form) => html("button", { type: "button", onclick: () => this.#save(form) }, label);
     const files = ["svg", "png", "json", "tsv"].map((form) => save(form.toUpperCase(), form));
-    const note = html("p", { className: "note" }, "Files hold what is selected. JSON and TSV hold all of its numbers.");
-    const saving = menu("Save", html("div", { className: "save" }, files), save("Copy the table", "copy"), note);
-    const end = html("div", { className: "end" }, more.length ? menu("Options", more) : null, table, saving);
-    return html("div", { className: "bar" }, main, end);
+    const note = html("p.note", "Files hold what is selected. JSON and TSV hold all of its numbers.");
+    const saving = menu("Save", html("div.save", files), save("Copy the table", "copy"), note);
+    const end = html("div.end", more.length ? menu("Options", more) : null, table, saving);
+    return html("div.bar", main, end);
   }
 
   async #save(form) {
@@ -281,7 +283,7 @@ export class AttentionElement extends HTMLElement {
   }
 
   #say(message) {
-    fill(this.#parts.detail, html("p", {}, message));
+    fill(this.#parts.detail, html("p", message));
   }
 
   #tell(name, detail) {
@@ -323,6 +325,6 @@ export class AttentionElement extends HTMLElement {
     const { current } = this;
     const place = current && current.row < this.#parts.picture.rows ? current : null;
     this.#parts.sheet.mark(place);
-    fill(this.#parts.detail, place ? this.detail(place) : html("p", { className: "quiet" }, this.hint));
+    fill(this.#parts.detail, place ? this.detail(place) : html("p.quiet", this.hint));
   }
 }

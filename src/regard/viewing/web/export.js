@@ -21,7 +21,7 @@ export function composed(parts, theme, title = "") {
   }
   const size = { width: Math.ceil(width), height: Math.ceil(y + margin - 8) };
   const root = svg("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, "font-family": FONT });
-  root.append(svg("title", {}, title || "attention"), svg("rect", { ...size, fill: theme.paper }), ...children);
+  root.append(svg("title", title || "attention"), svg("rect", { ...size, fill: theme.paper }), ...children);
   return root;
 }
 

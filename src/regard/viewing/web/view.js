@@ -1,6 +1,7 @@
 // <attention-view>: one trace in several elements, a tab for each. `elements="matrix lines heads"` says which.
 
 import { themeAround, THEMES, watchTheme } from "./colours.js";
+import { tabs } from "./controls.js";
 import { fill, html } from "./dom.js";
 import { styleSheet } from "./sheet.js";
 import { readTrace, upgradeProperties, whenWritten } from "./trace.js";
@@ -12,7 +13,7 @@ export class AttentionView extends HTMLElement {
   #trace = null;
   #error = "";
   #chosen = null;
-  #frame = html("div", {});
+  #frame = html("div");
   #made = new Map();
   #options = {};
   #stopWatching = null;
@@ -64,61 +65,22 @@ export class AttentionView extends HTMLElement {
   #render() {
     this.#colour();
     if (this.#error)
-      return void fill(
-        this.#frame,
-        html("div", { className: "frame" }, html("p", { className: "error", role: "alert" }, this.#error)),
-      );
+      return void fill(this.#frame, html("div.frame", html("p.error", { role: "alert" }, this.#error)));
     const names = this.#names();
     if (!names.length) {
       const message = `There is nothing to draw: this trace of kind ${this.#trace.kind} has no weights.`;
-      return void fill(
-        this.#frame,
-        html("div", { className: "frame" }, html("p", { className: "error", role: "alert" }, message)),
-      );
+      return void fill(this.#frame, html("div.frame", html("p.error", { role: "alert" }, message)));
     }
     if (!names.includes(this.#chosen))
       this.#chosen = names.includes(this.getAttribute("shown")) ? this.getAttribute("shown") : names[0];
-    const panel = html("div", { role: names.length > 1 ? "tabpanel" : null, id: "panel" }, this.#element(this.#chosen));
-    const tabs =
-      names.length > 1
-        ? html(
-            "div",
-            { className: "tabs", role: "tablist", onkeydown: (event) => this.#onKey(event, names) },
-            names.map((name) => this.#tab(name)),
-          )
-        : null;
-    fill(this.#frame, tabs, panel);
-  }
-
-  #tab(name) {
-    const selected = name === this.#chosen;
-    return html(
-      "button",
-      {
-        type: "button",
-        role: "tab",
-        id: `tab-${name}`,
-        "aria-selected": String(selected),
-        "aria-controls": "panel",
-        tabIndex: selected ? 0 : -1,
-        onclick: () => this.#choose(name),
-      },
-      customElements.get(`attention-${name}`).label,
-    );
-  }
-
-  #onKey(event, names) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    this.#choose(names[(names.indexOf(this.#chosen) + step + names.length) % names.length]);
-    this.shadowRoot.getElementById(`tab-${this.#chosen}`).focus();
+    if (names.length === 1) return void fill(this.#frame, this.#element(this.#chosen));
+    const list = names.map((name) => [name, customElements.get(`attention-${name}`).label, () => this.#element(name)]);
+    fill(this.#frame, tabs(list, this.#chosen, (name) => this.#choose(name)));
   }
 
   #choose(name) {
     this.#chosen = name;
     this.#element(name).options = this.#options;
-    this.#render();
     this.dispatchEvent(new CustomEvent("attention-tab", { bubbles: true, composed: true, detail: name }));
   }
 
