@@ -36,7 +36,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import Vocabulary
 from regard.data.word_vectors import read_vectors
 from regard.errors import RegardError
-from regard.systems.run import read_recipe
+from regard.systems.plan import read_recipe
 from regard.trace import Trace
 from regard.viewing.view import view
 

@@ -115,7 +115,7 @@ def test_its_page_is_served_from_its_folder(trained):
         assert listed["summary"] == "Pick the largest of some numbers."
         page = client.get(listed["page"])
         assert page.headers["content-type"].startswith("text/javascript")
-        assert 'title = "Pick"' in page.text
+        assert "export default class PickPage" in page.text
         assert client.get("/pick").text == client.get("/").text, "the shell, which loads the module of the page"
 
 

@@ -1,4 +1,4 @@
-"""Packages that not everybody needs: each comes with an extra, `pip install 'regard[EXTRA]'`."""
+"""Optional packages: each comes with an extra, `pip install 'regard[EXTRA]'`."""
 
 from importlib import import_module
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from regard.errors import OptionError
 
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "train": ("lightning", "sacrebleu", "tensorboard"),
+    "train": ("lightning_fabric", "sacrebleu", "tensorboard"),
     "figures": ("matplotlib",),
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
     "datasets": ("datasets", "pooch"),

@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils.data import DataLoader
 
 from regard.data.batches import ON_CPU, BatchLoader, CostBatches, Movable, pad
 from regard.data.captioned_images import CaptionExamples, ImageTensors
@@ -132,13 +131,6 @@ def test_what_cannot_be_cut_into_batches_is_refused():
 def test_sizes_without_a_second_axis_are_refused():
     with pytest.raises(ShapeError, match=r"sizes must be \(n, k\), with k sizes for each of n examples; got \(3,\)"):
         CostBatches([3, 4, 5], max_cost=9, shuffle=True, seed=0)
-
-
-def test_an_epoch_can_be_set_where_lightning_looks_for_it():
-    batches = batches_of(lengths_of(101))
-    first = list(batches)
-    DataLoader(range(101), batch_sampler=batches).batch_sampler.sampler.set_epoch(1)
-    assert list(batches) != first
 
 
 ORDERS = json.loads((Path(__file__).parent / "batch_orders.json").read_text(encoding="utf-8"))

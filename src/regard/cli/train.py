@@ -77,7 +77,7 @@ def train(
     if devices.devices > 1 and devices.nodes == 1 and environment(devices) is None:
         sys.exit(_launch(devices.devices, RunFolder(out)))
     options: dict[str, Any] = {"start_from": start_from, "resume": resume, "overwrite": overwrite, "trust": trust}
-    trained = run(recipe, out=out, devices=devices, **given, **options)
+    trained = run(raw if recipe is not None else None, out=out, devices=devices, **given, **options)
     if not is_first_process():
         sys.exit(128 + trained.signum if trained.interrupted else 0)
     scores = found.declaration.scores(trained.metrics)
@@ -93,7 +93,7 @@ def train(
 
 def _launch(count: int, folder: "RunFolder") -> int:
     """Run this command in several processes, and give its exit status."""
-    from regard.training.launch import launch
+    from regard.training.processes import launch
 
     try:
         return launch([sys.executable, "-m", "regard", *sys.argv[1:]], count)

@@ -102,11 +102,9 @@ class Entry:
 
     @property
     def page(self) -> Path | None:
-        """The module of its page in the workbench: `page.js` in its folder; of a system that is one module, the file of
-        the same name that ends in .js; None where it has none."""
-        home = Path(str(self.home.__file__))
-        place = home.with_name("page.js") if hasattr(self.home, "__path__") else home.with_suffix(".js")
-        return place if place.is_file() else None
+        """The module of its page in the workbench, `page.js` in its folder; None where it has none."""
+        places = (Path(folder, "page.js") for folder in getattr(self.home, "__path__", ()))
+        return next((place for place in places if place.is_file()), None)
 
     def part(self, role: str) -> ModuleType | None:
         """The module of a part, such as "model" or "inspection"; None where the system has none."""

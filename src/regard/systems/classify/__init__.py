@@ -1,4 +1,4 @@
-"""Document classification: a text in, its class and the sentences and words that carried it out."""
+"""Document classification: the class of a text, and the sentences and words that it was decided by."""
 
 from regard.systems.registry import Declaration
 

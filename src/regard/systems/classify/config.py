@@ -46,7 +46,7 @@ class ClassificationConfig(Checked):
     """Sentences of a document that are read; those after them are left out and counted. 0 for all."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if self.read == "sentences" and self.pool != "attention":
             raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
         if self.pool != "attention" and (self.score, self.align) != ("context", "softmax"):
@@ -125,7 +125,7 @@ class ClassificationData(DocumentFormat):
     """Word vectors to start from: GloVe or word2vec text, or .npz."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if self.train and self.world:
             raise OptionError("Give files (train) or a world, not both.")
         if self.vocabulary < 8:
@@ -148,7 +148,7 @@ class ClassificationTrain(TrainSettings):
     """Keep the word vectors that training starts from."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         super().check()
         if self.class_weights and self.balance_classes:
             raise OptionError("Give class_weights or balance_classes, not both.")
@@ -180,7 +180,7 @@ class ClassificationTest(DocumentFormat):
     """Save the distributions of `word` as a figure here (.png, .svg, .pdf)."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if bool(self.documents) == bool(self.world):
             raise OptionError("Give the test documents (documents), or the world: reviews.")
         if self.world not in ("", "reviews"):

@@ -35,7 +35,7 @@ class WordWeight:
     weight: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The fields as plain values."""
         return {"word": self.word, "weight": self.weight}
 
 
@@ -48,13 +48,13 @@ class SentenceWeight:
     words: tuple[WordWeight, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The fields as plain values."""
         return {"text": self.text, "weight": self.weight, "words": [word.to_dict() for word in self.words]}
 
 
 @dataclass(frozen=True)
 class Classification(Result):
-    """The class of a document, with the sentences and words that carried it."""
+    """The class of a document, with the sentences and words that it was decided by."""
 
     label: str
     """The most probable class."""

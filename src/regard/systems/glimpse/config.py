@@ -51,7 +51,7 @@ class GlimpsesConfig(Checked):
     """Standard deviation of the locations around the mean of the policy, where 2 is the width of the image."""
 
     def check(self) -> None:
-        """Limits of the fields, and rules between them."""
+        """Refuse what would take too much memory, and fields that contradict each other."""
         for name, limit in (("image_size", MAX_IMAGE_SIZE), ("num_glimpses", MAX_GLIMPSES)):
             if (value := getattr(self, name)) > limit:
                 raise OptionError(f"{name} must be at most {limit}; got {value}.")

@@ -22,7 +22,7 @@ ImageBatch = tuple[UInt8[Tensor, "b c h w"], Int[Tensor, "b"]]
 
 
 class RecognitionTask(Task):
-    """The steps of training and validation."""
+    """The loss of a batch, and what a validation measures."""
 
     unit = "images"
     settings: RecognitionTrain
@@ -31,26 +31,22 @@ class RecognitionTask(Task):
         super().__init__(settings, total_steps)
         self.model = model
 
-    def training_step(self, batch: ImageBatch, index: int) -> Tensor:
+    def loss(self, batch: ImageBatch) -> Tensor:
         """Cross-entropy of the classes of augmented images."""
         images, labels = batch
         logits = self.model.net(self._augmented(self.model.normalised(images))).float()
         loss = functional.cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
-        self.count(len(labels), index)
-        self.log("loss", loss.detach(), batch_size=len(labels))
+        self.count(len(labels))
+        self.log("loss", loss, batch_size=len(labels))
         return loss
 
-    def validation_step(self, batch: ImageBatch, index: int) -> None:
+    def validate(self, batch: ImageBatch) -> None:
         """Loss and accuracy on the images as they are."""
         images, labels = batch
         logits = self.model(images).float()
         self.log("valid_loss", functional.cross_entropy(logits, labels), batch_size=len(labels))
         right = 100 * (logits.argmax(-1) == labels).float().mean()
         self.log("valid_accuracy", right, batch_size=len(labels))
-
-    def on_validation_epoch_end(self) -> None:
-        """Report the accuracy to the schedule of the learning rate."""
-        self.note_validation(float(self.trainer.callback_metrics["valid_accuracy"]))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """AdamW or SGD; only matrices and filters have weight decay."""
