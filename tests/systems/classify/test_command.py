@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from helpers.command_line import refused, regard
-from helpers.document_models import small_document_classifier
+from helpers.models import small_document_classifier
 
 TEXT = "The film was fine. I loved it!"
 

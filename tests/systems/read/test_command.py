@@ -4,7 +4,7 @@ import json
 
 import pytest
 from helpers.command_line import refused, regard
-from helpers.readers import PAIRS, TEXTS, small_reader
+from helpers.models import READ_PAIRS, READ_TEXTS, small_reader
 
 
 @pytest.fixture(scope="module")
@@ -29,22 +29,22 @@ def test_unknown_words_are_marked(folders):
 
 
 def test_lines_of_a_pipe_are_labelled_in_order(folders):
-    done = regard("read", "--model", folders / "lstmn_classifier", input="\n\n".join(TEXTS), check=True)
+    done = regard("read", "--model", folders / "lstmn_classifier", input="\n\n".join(READ_TEXTS), check=True)
     lines = done.stdout.splitlines()
-    assert lines[1::2] == [""] * (len(TEXTS) - 1), "a blank line stays blank"
+    assert lines[1::2] == [""] * (len(READ_TEXTS) - 1), "a blank line stays blank"
     rows = [line.split("\t") for line in lines[::2]]
-    assert [row[2] for row in rows] == TEXTS
+    assert [row[2] for row in rows] == READ_TEXTS
     assert {row[0] for row in rows} <= {"bad", "good"}
 
 
 def test_tags_and_pairs(folders, tmp_path):
     tagged = regard("read", "--model", folders / "tagger", "the cat", check=True).stdout.split()
     assert [each.partition("/")[0] for each in tagged] == ["the", "cat"]
-    one = regard("read", "--model", folders / "deep", *PAIRS[0], check=True).stdout
-    (tmp_path / "pairs.tsv").write_text("".join(f"{premise}\t{text}\n\n" for premise, text in PAIRS))
+    one = regard("read", "--model", folders / "deep", *READ_PAIRS[0], check=True).stdout
+    (tmp_path / "pairs.tsv").write_text("".join(f"{premise}\t{text}\n\n" for premise, text in READ_PAIRS))
     many = regard("read", "--model", folders / "deep", "--input", tmp_path / "pairs.tsv", check=True).stdout
     assert many.splitlines()[0] == one.strip()
-    assert [bool(line) for line in many.splitlines()] == [True, False] * len(PAIRS)
+    assert [bool(line) for line in many.splitlines()] == [True, False] * len(READ_PAIRS)
 
 
 def test_text_is_generated(folders):
