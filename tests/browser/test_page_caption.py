@@ -4,7 +4,6 @@ import base64
 import json
 
 import pytest
-from browser.accessibility import serious_faults
 from browser.showing import answer_of, saved_trace, shown_numbers
 from PIL import Image
 
@@ -174,12 +173,3 @@ def test_all_views_of_an_image_wait_for_it_and_few_images_are_kept(visit):
     )
     assert called
     assert kept == [False, True]
-
-
-def test_a_phone_and_a_screen_reader_can_use_it(visit):
-    for scheme in ("light", "dark"):
-        page = opened(visit, "?example=scene-1&box=[0.05,0.3,0.3,0.7]", width=360, scheme=scheme)
-        page.locator(".edits").wait_for()
-        page.locator(".trust .verdict").wait_for()
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
-        assert serious_faults(page) == []

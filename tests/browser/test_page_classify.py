@@ -4,8 +4,6 @@ import json
 from urllib.parse import urlencode
 
 import pytest
-from browser.accessibility import serious_faults
-from browser.showing import settle
 
 TEXT = "I loved this film. The music was awful. A wonderful story."
 ADDRESS = "/classify?" + urlencode({"text": TEXT})
@@ -72,17 +70,6 @@ def test_what_does_not_move_the_probability_has_no_sign(visit):
     page.unroute("**/v1/classify/without")
 
 
-def test_words_that_are_removed_from_a_text_too_long_for_the_address_stay_out_of_it(visit):
-    page = visit(ADDRESS)
-    page.get_by_label("Text to classify").fill("It was a very long film. " * 310)
-    page.get_by_role("button", name="Classify").click()
-    page.locator(".word", has_text="very").first.click()
-    page.get_by_text("Without 1 of 1860 words").wait_for()
-    assert "?" not in page.url
-    page.reload()
-    page.get_by_text("nothing removed").wait_for()
-
-
 def test_words_are_removed_by_keyboard(visit):
     page = visit(ADDRESS)
     page.locator(".word[tabindex='0']").focus()
@@ -113,12 +100,3 @@ def test_an_example_is_one_click_away_and_an_empty_text_is_explained(visit):
     page.locator(".word", has_text="sequel").wait_for()
     assert "sequel" in page.get_by_label("Text to classify").input_value()
     assert "sequel" in page.url
-
-
-def test_axe_finds_no_serious_fault_and_a_phone_needs_no_sideways_scrolling(visit):
-    for scheme in ("light", "dark"):
-        page = visit(ADDRESS + "&removed=[1]", width=360, scheme=scheme)
-        page.locator(".measure").first.wait_for()
-        settle(page)
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
-        assert serious_faults(page) == []

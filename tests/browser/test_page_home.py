@@ -56,14 +56,6 @@ def test_a_mistyped_address_has_a_way_home(visit):
     assert serious_faults(page) == []
 
 
-def test_axe_finds_no_serious_fault_and_a_phone_needs_no_sideways_scrolling(visit):
-    for scheme in ("light", "dark"):
-        page = visit("/", width=360, scheme=scheme)
-        page.locator(".card").first.wait_for()
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
-        assert serious_faults(page) == []
-
-
 def test_the_switch_changes_light_to_dark_and_is_remembered(visit):
     page = visit("/")
     paper = "() => getComputedStyle(document.querySelector('.top')).backgroundColor"
@@ -90,15 +82,6 @@ def test_navigation_keeps_the_page_loaded_and_back_leads_back(visit):
     page.go_back()
     page.get_by_role("heading", name="Look inside attention models").wait_for()
     assert page.evaluate("() => window.still")
-
-
-@pytest.mark.parametrize("name", ["translate", "caption", "classify", "read", "tape", "glimpse", "recognize"])
-def test_a_link_to_a_model_that_is_not_served_shows_another(visit, name):
-    page = visit(f"/{name}?model=of-somebody-else&text=He+is+happy.")
-    elements = ("view", "image", "document", "reading", "tape", "glimpses")
-    shown = ", ".join(["main .layergroup", *(f"main attention-{element}" for element in elements)])
-    page.locator(shown).first.wait_for(state="attached")
-    assert page.get_by_role("alert").count() == 0
 
 
 def test_on_a_phone_the_navigation_shows_the_current_page(visit):

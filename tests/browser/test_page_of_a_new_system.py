@@ -1,4 +1,4 @@
-"""The page of a system of one's own, which lies beside its module, works in the workbench without further changes."""
+"""The page of a new system, which lies in its folder, works in the workbench without further changes."""
 
 import threading
 import time
@@ -35,6 +35,7 @@ def test_a_new_system_is_listed_and_its_page_asks_its_model(workbench_tab, addre
     assert float(numbers.get_attribute("value")) == pytest.approx(3, abs=1)
     assert page.locator(".picked").text_content().endswith(" metres")
     page.locator("attention-matrix .picture svg").wait_for()
+    page.locator(".trust .verdict").wait_for()
     page.get_by_label("Numbers", exact=True).fill("-3 -1")
     page.get_by_role("button", name="Pick").click()
     page.wait_for_function("() => Number(document.querySelector('.picked data')?.value) < 1")

@@ -2,7 +2,6 @@
 # ruff: noqa: RUF001
 
 import pytest
-from browser.accessibility import serious_faults
 from browser.showing import answer_of
 
 
@@ -107,11 +106,3 @@ def test_on_a_phone_the_input_the_kernel_and_the_output_are_all_in_sight(visit):
     cells = [each.bounding_box() for each in page.locator(".layers :is(input, select, button, .output)").all()]
     assert len(cells) > 5
     assert max(box["x"] + box["width"] for box in cells) <= 390, "so is all of a layer, without scrolling sideways"
-
-
-def test_a_phone_and_a_screen_reader_can_use_it(visit):
-    for scheme in ("light", "dark"):
-        page = opened(visit, "?layers=c6k5s1p0_c6k99s1p0", width=360, scheme=scheme)
-        page.locator("tr.impossible").wait_for()
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
-        assert serious_faults(page) == []

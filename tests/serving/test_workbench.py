@@ -78,7 +78,9 @@ def test_modules_are_served_as_javascript_and_import_only_what_is_there(client):
     for path in modules:
         answer = client.get(path)
         assert answer.headers["content-type"].startswith("text/javascript")
-        assert len(answer.text.splitlines()) <= 350
+        lines = answer.text.splitlines()
+        assert len(lines) <= 350
+        assert max(map(len, lines)) <= 120
         for imported in re.findall(r'(?:from|import) "([^"]+)"', answer.text):
             assert client.get(imported).status_code == 200, f"{path} imports {imported}"
 

@@ -203,8 +203,8 @@ export class TextPage extends Page {
 }
 
 /**
- * A page for an image: {uri, name}, with the name of an example, or "" for an image of one's own. `fresh` are the values
- * of the state that belong to one image, as they are for another.
+ * A page for an image: {uri, name}, with the name of an example, or "" for an image of one's own. `fresh` are the
+ * values of the state that belong to one image, as they are for another.
  */
 export class ImagePage extends Page {
   static hint = "or drop or paste one";

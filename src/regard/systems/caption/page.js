@@ -11,6 +11,8 @@ const [SCENES, PHOTOS, HARD] = ["scenes", "photo-en", "photo-en-hard"];
 /** Options of the view that belong to the address. */
 const VIEW = { cells: false, layout: "word", overlay: "light" };
 
+const GATE = "the bar below a word. Long: the image counted for this word. Short: the words before it were enough.";
+
 /** Whether a value of the address is left, top, right and bottom of a box. */
 function isBox(value) {
   return Array.isArray(value) && value.length === 4 && value.every((edge) => edge >= 0 && edge <= 1);
@@ -24,8 +26,8 @@ function isHard({ trace }) {
 export default class CaptionPage extends ImagePage {
   static heading = "Caption";
   static lead =
-    "Pick an image or drop your own. The model writes a caption; click a word to see which part of the image it looked " +
-    "at when it wrote that word.";
+    "Pick an image or drop your own. The model writes a caption; click a word to see which part of the image it " +
+    "looked at when it wrote that word.";
   static parts = { example: ["box"] };
   static fresh = { box: [] };
   /** Models that are known to have hard attention. */
@@ -139,7 +141,7 @@ export default class CaptionPage extends ImagePage {
     const judged = right === caption.text ? "This is the right caption." : ["A right caption: ", html("q", right)];
     const note = (name, text) => html("li", html("b", `${name}: `), text);
     const notes = [
-      note("Gate", "the bar below a word. Long: the image counted for this word. Short: the words before it were enough."),
+      note("Gate", GATE),
       caption.trace.boxes?.length &&
         note("Blue frame", "where the image really shows what the word names. Good attention is brightest inside."),
       isHard(caption) && note("White frame", "the one cell that hard attention chose for the word."),

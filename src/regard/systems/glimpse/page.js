@@ -131,8 +131,8 @@ function beliefTable(usual, now, kept) {
   });
   const heads = ["glimpse", "model alone", "with yours", "now it believes"];
   const caption = `Probability of ${usual.label} after each glimpse`;
-  const isSame = usual.label === now.label;
-  const sentence = isSame ? `The answer stays ${now.label}.` : `The answer changes from ${usual.label} to ${now.label}.`;
+  const [one, other] = [usual.label, now.label];
+  const sentence = one === other ? `The answer stays ${one}.` : `The answer changes from ${one} to ${other}.`;
   return [html("p", sentence), scrollTable("Belief after each glimpse", heads, rows, { caption })];
 }
 

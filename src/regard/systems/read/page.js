@@ -62,8 +62,9 @@ export default class ReadPage extends TextPage {
     this.place = html("span.quiet");
     const step = (label, by) => button(label, () => this.#go(this.state.word + by));
     const scrub = html("div.row.scrub", this.play, step("Back", -1), step("Next", 1), this.slider, this.place);
+    const unsure = "as unsure as between so many words on average";
     const whole = [
-      perplexity === null ? null : `Perplexity ${perplexity.toFixed(1)}: as unsure as between so many words on average.`,
+      perplexity === null ? null : `Perplexity ${perplexity.toFixed(1)}: ${unsure}.`,
       label ? `Label: ${label}.` : null,
       tags?.length ? `Tags: ${tags.join(" ")}.` : null,
     ].filter(Boolean);

@@ -168,7 +168,7 @@ function drawing(setup, step) {
   ];
 }
 
-/** A grid of so many cells a side under its name: a picture of its own, so that it goes below the last where it must. */
+/** A grid of so many cells a side under its name: a picture of its own, which goes below the last where it must. */
 function panel(side, label, ...children) {
   const [width, height] = [Math.max(side * CELL, measure(label, 12)) + 4, side * CELL + 24];
   return svg(

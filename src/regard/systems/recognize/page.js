@@ -13,8 +13,8 @@ const KERNEL = { input: 7, kernel: 3, stride: 2, padding: 1, step: 0 };
 export default class RecognizePage extends ImagePage {
   static heading = "Recognize";
   static lead =
-    "How a convolutional network turns an image into maps: one kernel step by step, a whole list of layers, and what a " +
-    "trained network computes from an image.";
+    "How a convolutional network turns an image into maps: one kernel step by step, a whole list of layers, and what " +
+    "a trained network computes from an image.";
   static isDrawing = true;
   static fresh = { layer: 0, map: 0 };
 

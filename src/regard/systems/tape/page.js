@@ -13,8 +13,8 @@ const PER_LENGTH = 8;
 export default class TapePage extends Page {
   static heading = "Tape";
   static lead =
-    "A neural Turing machine reads a sequence, writes it to its memory, and answers from there. Watch its heads move, " +
-    "and make the sequence longer than any it was trained on.";
+    "A neural Turing machine reads a sequence, writes it to its memory, and answers from there. Watch its heads " +
+    "move, and make the sequence longer than any it was trained on.";
 
   get defaults() {
     return { length: 0, seed: 1, slots: 0, rows: "", vectors: false, allSlots: false };
@@ -73,7 +73,7 @@ export default class TapePage extends Page {
     this.forget();
   }
 
-  /** Find out which lengths the model knows, where the address has a length or rows; resolves to whether it is known. */
+  /** Find out which lengths the model knows, where the address has a length or rows; resolves to whether it is so. */
   async #learn() {
     const { model, length, rows } = this.state;
     if (this.slider.model === model || !(length || rows)) return true;
@@ -213,7 +213,8 @@ function lengthSlider(changed) {
 function drawn(scores, pick) {
   const rows = scores.map(({ length, bits_right: right, exact }) => {
     const chosen = button(String(length), () => pick(length), { title: "Show such a sequence" });
-    return tableRow(chosen, bar(right / 100), number(right, `${right.toFixed(1)} %`), number(exact, `${exact.toFixed(0)} %`));
+    const shares = [number(right, `${right.toFixed(1)} %`), number(exact, `${exact.toFixed(0)} %`)];
+    return tableRow(chosen, bar(right / 100), shares);
   });
   return scrollTable("Scores by length", ["length", "", "bits right", "no wrong bit"], rows, { className: "lengths" });
 }

@@ -1,8 +1,8 @@
 // The beam search as a tree: a column for each step, the best hypothesis at the top, pruned ones faint.
 
 import { fixed, themeAround } from "/web/colours.js";
-import { fill, html, measure, shortened, svg, text } from "/web/dom.js";
-import { composed, download, pngFile, svgFile } from "/web/export.js";
+import { fill, html, levelCurve, measure, shortened, svg, text } from "/web/dom.js";
+import { composed, saveAs } from "/web/export.js";
 import { button, END, named, number } from "/pages/parts.js";
 
 const ROW = 24;
@@ -67,7 +67,7 @@ class BeamTree {
   }
 
   async save(form) {
-    if (form === "JSON") return download("beam.json", JSON.stringify(this.answer), "application/json");
+    if (form === "JSON") return saveAs("beam", { json: this.answer });
     const drawn = this.drawing.querySelector("svg");
     const copy = drawn.cloneNode(true);
     const shapes = "path, rect, text";
@@ -78,8 +78,7 @@ class BeamTree {
     });
     const part = { width: this.width, height: this.height, node: copy };
     const picture = composed([part], themeAround(this.panel), this.sentence);
-    if (form === "SVG") return download("beam.svg", svgFile(picture), "image/svg+xml");
-    return download("beam.png", await pngFile(picture), "image/png");
+    return saveAs("beam", form === "SVG" ? { svg: picture } : { png: picture });
   }
 
   /** Where nodes stand: their column is the step, their row the rank among all hypotheses of the step. */
@@ -115,9 +114,8 @@ class BeamTree {
       const state = onPath.has(place) ? "path" : node.fate;
       if (node.parent !== null) {
         const from = this.nodes[node.parent];
-        const [x1, x2] = [from.x + measure(shortened(from.shown, 16), SIZE) + 4, node.x - 4];
-        const middle = (x1 + x2) / 2;
-        const d = `M${x1} ${from.y}C${middle} ${from.y} ${middle} ${node.y} ${x2} ${node.y}`;
+        const start = from.x + measure(shortened(from.shown, 16), SIZE) + 4;
+        const d = levelCurve([start, from.y], [node.x - 4, node.y]);
         edges.push(svg("path", { d, class: `edge ${state}` }));
       }
       labels.push(this.label(node, place, state));
@@ -177,8 +175,8 @@ class BeamTree {
     if (end > drawing.scrollLeft + drawing.clientWidth) drawing.scrollLeft = end - drawing.clientWidth;
     if (node.x - GAP < drawing.scrollLeft) drawing.scrollLeft = node.x - GAP;
     const numbers = `${FATES[node.fate]} · log-probability: this token ${fixed(node.log_prob, 2)}, all together `;
-    const score =
-      node.score === null ? "" : ` · place ${node.rank + 1} by its score, ${fixed(node.score, 3)}, which allows for the length`;
+    const by = node.score === null ? "" : `${fixed(node.score, 3)}, which allows for the length`;
+    const score = by && ` · place ${node.rank + 1} by its score, ${by}`;
     fill(
       this.detail,
       html("p.hypothesis", { dir: "auto" }, this.text(place) || "(nothing yet)"),

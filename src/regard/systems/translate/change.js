@@ -39,7 +39,8 @@ export function changeBox(page) {
 
 /** The words that were fixed. */
 function beginning({ words }, { prefix, word }) {
-  const text = joined(words.filter(({ first }) => first < prefix.length).map((each) => ({ ...each, text: named(each.text) })));
+  const forced = words.filter(({ first }) => first < prefix.length);
+  const text = joined(forced.map((each) => ({ ...each, text: named(each.text) })));
   return ending([text, word].filter(Boolean).join(" "), 56);
 }
 

@@ -19,8 +19,8 @@ const UNKNOWN =
 export default class TranslatePage extends TextPage {
   static heading = "Translate";
   static lead =
-    "Which source words each word of a translation looks at, what else could stand in its place, and what changes when " +
-    "you move its attention.";
+    "Which source words each word of a translation looks at, what else could stand in its place, and what changes " +
+    "when you move its attention.";
   static label = "Sentence";
   static action = "Translate";
   static maxLength = 5000;

@@ -69,7 +69,10 @@ export function alignmentName(name) {
   return NAMES[name] ?? name;
 }
 
-/** Two models beside each other, and the difference of what they attend to; the second model is the same with another alignment, or another translator of this server. */
+/**
+ * Two models beside each other, and the difference of what they attend to. The second is the same with another
+ * alignment, or another translator of this server.
+ */
 export function comparePanel(page) {
   const { model, second } = page.state;
   const variants = page.answer.alignments.filter((name) => name !== page.answer.alignment);

@@ -74,9 +74,10 @@ function likeliest(page, at, word) {
   });
   const typed = html("input", { type: "text", maxLength: 60, size: 14, dir: "auto" });
   const form = textForm("Another word", typed, "Put it here", (text) => text && page.force(at, { word: text }));
+  const before = ending(joined(page.current.words.slice(0, at)), 26);
   return html(
     "div.likeliest",
-    html("h3", at ? ["Likeliest words after ", html("q", ending(joined(page.current.words.slice(0, at)), 26))] : "Likeliest first words"),
+    html("h3", at ? ["Likeliest words after ", html("q", before)] : "Likeliest first words"),
     items.length ? html("ol", items) : html("p.quiet", "Not computed for words this far on."),
     html("p.quiet", "Choose another word: everything after it is translated again."),
     form,

@@ -1,5 +1,5 @@
-// Building nodes: HTML and SVG, text that is measured and set in both directions, and tables of weights as cells; and texts
-// as people read them: right-to-left scripts, control characters, long labels.
+// Building nodes: HTML and SVG, text that is measured and set in both directions, and tables of weights as cells; and
+// texts as people read them: right-to-left scripts, control characters, long labels.
 //
 // Text always becomes text nodes, never markup, so that no token can inject HTML.
 
@@ -84,6 +84,12 @@ export function text(x, y, string, { anchor = "left", size = 13, fill, weight, r
     },
     string,
   );
+}
+
+/** A curve between two points, level at both ends. */
+export function levelCurve([startX, startY], [endX, endY]) {
+  const middle = (startX + endX) / 2;
+  return `M${startX} ${startY}C${middle} ${startY} ${middle} ${endY} ${endX} ${endY}`;
 }
 
 /**

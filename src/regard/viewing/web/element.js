@@ -13,7 +13,7 @@
 import { themeAround, THEMES, watchTheme } from "./colours.js";
 import { choice, flag, menu } from "./controls.js";
 import { fill, html, printable, svg } from "./dom.js";
-import { composed, copyText, download, pngFile, svgFile, tabSeparated } from "./export.js";
+import { composed, copyText, saveAs, tabSeparated } from "./export.js";
 import { dataTable } from "./numbers.js";
 import { Sheet, stepped, styleSheet, svgRoot } from "./sheet.js";
 import { readTrace, Trace, upgradeProperties, whenWritten } from "./trace.js";
@@ -23,52 +23,30 @@ const FOCUSABLE = "select, input, button, summary, .picture";
 const REGROUPING = ["words", "hideSpecial", "map", "layout"];
 const same = (one, other) => one?.row === other?.row && one?.column === other?.column;
 
-export class AttentionElement extends HTMLElement {
-  static label = "Attention";
-  static defaults = { scale: "map", palette: "blue", words: false, hideSpecial: false };
-  static observedAttributes = ["options", "theme"];
-
-  static suits() {
-    return true;
-  }
-
+/** An element with a trace: assigned, or written inside it as JSON; and with the theme of the page around it. */
+export class TraceElement extends HTMLElement {
+  /** Properties that may be set before the element is defined. */
+  static properties = ["trace"];
   #trace = null;
   #error = "";
-  #options = {};
-  #pinned;
-  #hovered = null;
-  #showsTable = false;
-  #frame = html("div.frame");
-  #parts = null;
-  #width = 0;
-  #scheduled = false;
   #stopWatching = null;
-  #sizes = new ResizeObserver(() => {
-    if (Math.abs(this.clientWidth - this.#width) > 1) this.refresh();
-  });
 
   constructor() {
     super();
-    this.attachShadow({ mode: "open" }).append(this.#frame);
+    this.frame = html("div.frame");
+    this.attachShadow({ mode: "open" }).append(this.frame);
     this.shadowRoot.adoptedStyleSheets = [styleSheet()];
   }
 
   connectedCallback() {
-    upgradeProperties(this, ["trace", "options", "pinned"]);
-    this.#sizes.observe(this);
-    this.#stopWatching = watchTheme(() => this.refresh());
+    upgradeProperties(this, this.constructor.properties);
+    this.#stopWatching = watchTheme(() => this.themeChanged());
     if (this.#trace || this.#error) this.refresh();
     else whenWritten(this, (text) => (this.trace ??= text));
   }
 
   disconnectedCallback() {
-    this.#sizes.disconnect();
     this.#stopWatching?.();
-  }
-
-  attributeChangedCallback(name, _, value) {
-    if (name === "options" && value) this.#options = { ...this.#options, ...JSON.parse(value) };
-    this.refresh();
   }
 
   /** The trace: assign JSON text, the parsed object, a result that has a `trace`, or a Trace. */
@@ -77,20 +55,85 @@ export class AttentionElement extends HTMLElement {
   }
 
   set trace(value) {
-    this.#pinned = undefined;
-    this.#hovered = null;
+    this.forget();
     this.#error = "";
+    this.#trace = null;
     try {
       const trace = value === null || value instanceof Trace ? value : readTrace(value);
-      if (trace && !this.constructor.suits(trace)) {
-        throw new Error(`A trace of kind ${trace.kind} has nothing to show as <${this.localName}>.`);
-      }
+      if (trace) this.check(trace);
       this.#trace = trace;
     } catch (error) {
-      this.#trace = null;
       this.#error = error.message;
     }
     this.refresh();
+  }
+
+  /** Throw an Error where a trace cannot be shown. */
+  check(_trace) {}
+
+  /** Forget what belongs to the trace before. */
+  forget() {}
+
+  /** The theme: as the attribute `theme` says, otherwise that of the page. */
+  get theme() {
+    return THEMES[this.getAttribute("theme")] ?? themeAround(this);
+  }
+
+  themeChanged() {
+    this.refresh();
+  }
+
+  /** Show why there is nothing else to show; returns whether that is so. */
+  showsError(message = this.#error) {
+    if (message) fill(this.frame, html("p.error", { role: "alert" }, message));
+    return Boolean(message);
+  }
+}
+
+export class AttentionElement extends TraceElement {
+  static label = "Attention";
+  static properties = ["trace", "options", "pinned"];
+  static defaults = { scale: "map", palette: "blue", words: false, hideSpecial: false };
+  static observedAttributes = ["options", "theme"];
+
+  static suits() {
+    return true;
+  }
+
+  #options = {};
+  #pinned;
+  #hovered = null;
+  #showsTable = false;
+  #parts = null;
+  #width = 0;
+  #scheduled = false;
+  #sizes = new ResizeObserver(() => {
+    if (Math.abs(this.clientWidth - this.#width) > 1) this.refresh();
+  });
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.#sizes.observe(this);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this.#sizes.disconnect();
+  }
+
+  attributeChangedCallback(name, _, value) {
+    if (name === "options" && value) this.#options = { ...this.#options, ...JSON.parse(value) };
+    this.refresh();
+  }
+
+  check(trace) {
+    if (this.constructor.suits(trace)) return;
+    throw new Error(`A trace of kind ${trace.kind} has nothing to show as <${this.localName}>.`);
+  }
+
+  forget() {
+    this.#pinned = undefined;
+    this.#hovered = null;
   }
 
   /** The options, defaults included. Assigning replaces those that are given. */
@@ -101,10 +144,7 @@ export class AttentionElement extends HTMLElement {
   set options(values) {
     const before = this.options;
     this.#options = { ...this.#options, ...values };
-    if (REGROUPING.some((name) => name in values && values[name] !== before[name])) {
-      this.#pinned = undefined;
-      this.#hovered = null;
-    }
+    if (REGROUPING.some((name) => name in values && values[name] !== before[name])) this.forget();
     this.refresh();
   }
 
@@ -126,7 +166,7 @@ export class AttentionElement extends HTMLElement {
 
   /** The pinned place, or null. */
   get pinned() {
-    if (this.#pinned === undefined && this.#trace) this.#pinned = this.initialPlace();
+    if (this.#pinned === undefined && this.trace) this.#pinned = this.initialPlace();
     return this.#pinned ?? null;
   }
 
@@ -138,11 +178,6 @@ export class AttentionElement extends HTMLElement {
   /** The place that is shown: pointed at, or pinned. */
   get current() {
     return this.#hovered ?? this.pinned;
-  }
-
-  /** The theme: as the attribute `theme` says, otherwise that of the page. */
-  get theme() {
-    return THEMES[this.getAttribute("theme")] ?? themeAround(this);
   }
 
   /** Draw again, soon. */
@@ -198,16 +233,15 @@ export class AttentionElement extends HTMLElement {
   }
 
   #render() {
-    this.#frame.classList.toggle("dark", this.theme.name === "dark");
+    this.frame.classList.toggle("dark", this.theme.name === "dark");
     this.#width = this.clientWidth;
-    if (this.#error) return void fill(this.#frame, html("p.error", { role: "alert" }, this.#error));
-    if (!this.#trace || !this.#width) return;
-    const open = [...this.#frame.querySelectorAll("details")].findIndex((each) => each.open);
-    const focused = [...this.#frame.querySelectorAll(FOCUSABLE)].indexOf(this.shadowRoot.activeElement);
+    if (this.showsError() || !this.trace || !this.#width) return;
+    const open = [...this.frame.querySelectorAll("details")].findIndex((each) => each.open);
+    const focused = [...this.frame.querySelectorAll(FOCUSABLE)].indexOf(this.shadowRoot.activeElement);
     const scrolled = this.#parts && [this.#parts.box.scrollLeft, this.#parts.box.scrollTop];
     this.#build(Math.max(200, this.#width - 26));
-    if (open >= 0) this.#frame.querySelectorAll("details")[open].open = true;
-    this.#frame.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
+    if (open >= 0) this.frame.querySelectorAll("details")[open].open = true;
+    this.frame.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
     if (scrolled) this.#parts.box.scrollTo(...scrolled);
     this.#showPlace();
   }
@@ -229,12 +263,12 @@ export class AttentionElement extends HTMLElement {
     this.#parts = { picture, box, detail, sheet: custom ?? new Sheet(picture, box) };
     const legend = this.legend(width);
     const legendBox = legend && html("div.legend", svgRoot(legend.width, legend.height, legend.node));
-    fill(this.#frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
+    fill(this.frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
   }
 
   /** How right such attention is, where that was measured. */
   #measured() {
-    const line = this.#trace.extras.attention_measured;
+    const line = this.trace.extras.attention_measured;
     return typeof line === "string" ? html("p.measured", line) : null;
   }
 
@@ -269,12 +303,10 @@ export class AttentionElement extends HTMLElement {
   }
 
   async #save(form) {
-    const name = `${this.localName}.${form}`;
     try {
-      if (form === "svg") download(name, svgFile(this.toSvg()), "image/svg+xml");
-      else if (form === "png") download(name, await pngFile(this.toSvg()), "image/png");
-      else if (form === "json") download(name, JSON.stringify(this.exported()), "application/json");
-      else if (form === "tsv") download(name, tabSeparated(this.table()), "text/tab-separated-values");
+      if (form === "svg" || form === "png") await saveAs(this.localName, { [form]: this.toSvg() });
+      else if (form === "json") await saveAs(this.localName, { json: this.exported() });
+      else if (form === "tsv") await saveAs(this.localName, { tsv: this.table() });
       else if (await copyText(tabSeparated(this.table()))) this.#say("Copied.");
       else this.#say("The browser does not allow copying here. Save the table as TSV instead.");
     } catch (error) {
@@ -321,7 +353,7 @@ export class AttentionElement extends HTMLElement {
   }
 
   #showPlace() {
-    if (!this.#parts || !this.#trace) return;
+    if (!this.#parts || !this.trace) return;
     const { current } = this;
     const place = current && current.row < this.#parts.picture.rows ? current : null;
     this.#parts.sheet.mark(place);

@@ -2,7 +2,7 @@
 
 import { fixed } from "./colours.js";
 import { mapChoices, tableOptions } from "./controls.js";
-import { measure, shortened, svg, text } from "./dom.js";
+import { levelCurve, measure, shortened, svg, text } from "./dom.js";
 import { SelectionElement } from "./matrix.js";
 import { Picture } from "./sheet.js";
 
@@ -127,11 +127,9 @@ class LinesPicture extends Picture {
   }
 
   #curve({ row, column, weight, share }) {
-    const [from, to] = [Math.round(this.#inputY(column)), Math.round(this.#outputY(row))];
-    const [left, right] = [Math.round(this.left), Math.round(this.right)];
-    const middle = (left + right) / 2;
+    const ends = [[this.left, this.#inputY(column)], [this.right, this.#outputY(row)]];
     return svg("path", {
-      d: `M${left} ${from}C${middle} ${from} ${middle} ${to} ${right} ${to}`,
+      d: levelCurve(...ends.map((point) => point.map(Math.round))),
       fill: "none",
       stroke: weight < 0 ? this.theme.current : this.theme.accent,
       ...lineStyle(share),

@@ -1,5 +1,5 @@
-// What is drawn of a trace, stepping through it with the keys, and the SVG that shows it: of a tall picture, only what is
-// visible, and some more, is in the document.
+// What is drawn of a trace, stepping through it with the keys, and the SVG that shows it: of a tall picture, only what
+// is visible, and some more, is in the document.
 
 import { THEMES } from "./colours.js";
 import { fill, FONT, html, svg } from "./dom.js";

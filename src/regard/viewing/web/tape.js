@@ -110,7 +110,9 @@ function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
         wrong.add(bit * output.height + step);
     }
   }
-  const panel = (name, note, table, labels, others = {}) => ({ name, note, ...table, labels, bounded: true, ...others });
+  const panel = (name, note, table, labels, others = {}) => {
+    return { name, note, ...table, labels, bounded: true, ...others };
+  };
   const bits = (count) => Array.from({ length: count }, (_, place) => String(place + 1));
   const answer = transposed(output, (weight, step) => weight * scored[step]);
   const verdict = wrong.size ? "its answer; wrong bits are crossed out" : "its answer, all bits right";

@@ -1,5 +1,5 @@
-// A Trace: the JSON that Trace.to_json() writes, checked and ready for drawing; where an element gets it from; and what is
-// selected of it: one map, or the mean or maximum of several heads, between tokens or whole words.
+// A Trace: the JSON that Trace.to_json() writes, checked and ready for drawing; where an element gets it from; and what
+// is selected of it: one map, or the mean or maximum of several heads, between tokens or whole words.
 
 import { exact, isSigned } from "./colours.js";
 
