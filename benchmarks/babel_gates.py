@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 import regard
-from regard.systems.run import read_recipe
-from regard.training.experiment import Recipe
+from regard.systems.plan import read_recipe
+from regard.training.recipes import Recipe
 
 TEST_SENTENCES = 500
 

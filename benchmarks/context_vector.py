@@ -24,8 +24,8 @@ from rich.table import Table
 
 import regard
 from regard.data.text import read_tsv
-from regard.systems.run import read_recipe
-from regard.training.experiment import Recipe
+from regard.systems.plan import read_recipe
+from regard.training.recipes import Recipe
 
 SIZES = (16, 64, 256, 1024)
 NUM_PAIRS, MAX_WORDS = 3_000, 5

@@ -234,8 +234,7 @@ def _training_step(model: Translator, batch: Batch) -> Callable[[], object]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 
     def run() -> None:
-        loss, _, _ = task._loss(batch, soft=False)
-        loss.backward()
+        task.loss(batch).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()

@@ -102,7 +102,7 @@ def _trained(folder: Path) -> Calls:
         "model": {"embedding": 8, "hidden": 8},
         "train": {"max_tokens": 60, "epochs": 1},
     }
-    engine = (str(Path(spec.origin).parent) for name in ("lightning", "lightning_fabric") if (spec := find_spec(name)))
+    engine = (str(Path(spec.origin).parent) for name in ("lightning_fabric", "lightning") if (spec := find_spec(name)))
     with counted(*engine) as calls:
         hook = register_optimizer_step_post_hook(lambda *_: calls.mark())
         try:

@@ -22,8 +22,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from regard.systems.run import read_recipe
-from regard.training.experiment import Recipe
+from regard.systems.plan import read_recipe
+from regard.training.recipes import Recipe
 
 ROWS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
     "mnist": ("glimpse-mnist", {}),

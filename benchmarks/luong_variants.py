@@ -23,9 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 import regard
-from regard.systems.run import read_recipe
+from regard.systems.plan import read_recipe
 from regard.systems.translate.data import read_splits
-from regard.training.experiment import Recipe
+from regard.training.recipes import Recipe
 
 SCORES = ("dot", "general", "concat")
 GLOBAL_AND_LOCAL = [f"{score}:{align}" for align in ("softmax", "local_m", "local_p") for score in SCORES]

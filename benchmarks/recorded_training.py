@@ -21,8 +21,8 @@ from rich.table import Table
 import regard
 from regard.attention.attend import Attention
 from regard.kernels import cells
-from regard.systems.run import read_recipe
-from regard.training.experiment import Recipe
+from regard.systems.plan import read_recipe
+from regard.training.recipes import Recipe
 
 STEP_BY_STEP, RECORDED = "step by step", "recorded"
 SECONDS = {STEP_BY_STEP: 30, RECORDED: 60}

@@ -15,7 +15,7 @@ from rich.table import Table
 
 import regard
 from regard.metrics.translation import corpus_bleu
-from regard.systems.run import read_recipe
+from regard.systems.plan import read_recipe
 from regard.systems.translate.data import read_splits
 from regard.systems.translate.model import Translator
 from regard.systems.translate.retries import find_names

@@ -30,11 +30,11 @@ PAGES = {
     "home": "/",
     "translate": "/translate?text=The+man+in+the+red+jacket+is+reading+an+old+book.&at=6",
     "caption": "/caption?box=[0.01,0.36,0.26,0.68]",
-    "document": "/document?removed=[30,31]",
+    "classify": "/classify?removed=[30,31]",
     "read": "/read?word=9",
     "tape": "/tape",
     "glimpse": "/glimpse?places=[[1,0.2,0.8]]",
-    "convolution": "/convolution?step=6",
+    "recognize": "/recognize?step=6",
 }
 """The pages of the workbench, with the state that is shown."""
 LOOKS = {"light": (1240, "light"), "dark": (1240, "dark"), "phone": (390, "light")}
@@ -117,7 +117,7 @@ def draw_summary() -> None:
     for name, width, place in (
         ("translate-light", 700, (20, 20)),
         ("caption-dark", 560, (500, 60)),
-        ("document-phone", 380, (1100, 20)),
+        ("classify-phone", 380, (1100, 20)),
     ):
         image = Image.open(IMAGES / "workbench" / f"{name}.webp").convert("RGB")
         image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)

@@ -24,7 +24,7 @@ from regard.config import (
 )
 from regard.errors import OptionError, RegardError
 from regard.systems import registry
-from regard.systems.run import read_recipe
+from regard.systems.plan import read_recipe
 from regard.systems.translate.config import TranslationConfig
 from regard.training.recipes import read_raw, recipe_names, to_toml
 from regard.training.settings import TrainSettings

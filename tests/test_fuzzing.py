@@ -12,11 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.document_models import small_document_classifier
 from helpers.files import idx, image_bytes, lines, npz, tar, zipped
 from helpers.fuzzing import BOUNDED, Parser, repeat
-from helpers.models import TEXTS, small_captioner, small_classifier, small_translator
-from helpers.readers import small_reader
+from helpers.models import (
+    TEXTS,
+    small_captioner,
+    small_classifier,
+    small_document_classifier,
+    small_reader,
+    small_translator,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -36,7 +41,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import Vocabulary
 from regard.data.word_vectors import read_vectors
 from regard.errors import RegardError
-from regard.systems.run import read_recipe
+from regard.systems.plan import read_recipe
 from regard.trace import Trace
 from regard.viewing.view import view
 

@@ -8,7 +8,7 @@ import numpy as np
 from regard.data.batches import CostBatches
 from regard.data.pairs import TextPairs, padded_sizes
 from regard.data.tokenizer import SPECIALS, Tokenizer
-from regard.systems.run import read_recipe
+from regard.systems.plan import read_recipe
 from regard.systems.translate.config import TranslationData
 from regard.systems.translate.data import read_splits, train_tokenizers
 

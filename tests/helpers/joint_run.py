@@ -15,9 +15,9 @@ def watch(examples: Path, losses: Path, kill_at: int) -> None:
     """Write down what this process does, and have it killed."""
     from regard.data.batches import CostBatches
     from regard.training import processes
-    from regard.training.divergence import StopWhenDiverged
+    from regard.training.fit import Divergence
 
-    run, end = CostBatches._run, StopWhenDiverged.on_train_batch_end
+    run, look = CostBatches._run, Divergence.look
 
     def watched_run(self: Any, batches: Any, start: int) -> Any:
         for number, batch in enumerate(run(self, batches, start), start):
@@ -26,21 +26,21 @@ def watch(examples: Path, losses: Path, kill_at: int) -> None:
                     file.write(f"{self._epoch} {number} {' '.join(map(str, batch))}\n")
             yield batch
 
-    def watched_end(self: Any, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+    def watched_look(self: Any, loss: Any, step: int) -> None:
         if processes.is_first_process():
             with losses.open("a") as file:
-                file.write(f"{trainer.global_step} {float(trainer.callback_metrics['loss'])}\n")
-        if trainer.global_step == kill_at and processes.rank() == processes.count() - 1:
+                file.write(f"{step} {float(self.task.metrics['loss'])}\n")
+        if step == kill_at and processes.rank() == processes.count() - 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        end(self, trainer, pl_module, outputs, batch, batch_idx)
+        look(self, loss, step)
 
-    CostBatches._run, StopWhenDiverged.on_train_batch_end = watched_run, watched_end
+    CostBatches._run, Divergence.look = watched_run, watched_look
 
 
 def main(recipe: str, out: str, devices: str, nodes: str, kill_at: str) -> None:
     """Start the processes, or be one of them."""
     from regard.errors import RegardError
-    from regard.training.launch import launch
+    from regard.training.processes import launch
     from regard.training.settings import Devices
 
     chosen = Devices(int(devices), int(nodes))

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["helpers.runs", "regard.training.run", "regard.systems.resume", "regard.cli"])
+PROCESSES.set_forkserver_preload(["helpers.runs", "regard.training.fit", "regard.systems.run", "regard.cli"])
 SLOW = 0.05
 """Seconds that a checkpoint takes to be flushed, so that a process can be killed meanwhile."""
 
@@ -21,14 +21,14 @@ def train_small(kind: str, data: Path, out: Path, losses: Path, slow: float = 0.
     import regard.files
     from helpers.runs import small_recipe, watch_losses
     from regard.systems.run import train
-    from regard.training.divergence import StopWhenDiverged
+    from regard.training.fit import Divergence
 
     torch.set_num_threads(1)
     if slow:
         flush = regard.files._flush
         regard.files._flush = lambda path: (time.sleep(slow), flush(path))[1]
     with losses.open("a") as stream:
-        StopWhenDiverged.on_train_batch_end = watch_losses(_Lines(stream))
+        Divergence.look = watch_losses(_Lines(stream))
         train(small_recipe(kind, data, epochs=3), out=out, resume=True, progress=False)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from helpers.runs import WORDS, small_recipe
-from regard.systems.run import read_recipe
+from regard.systems.plan import read_recipe
 from regard.training.recipes import Recipe
 
 TRAIN: dict[str, Any] = {"epochs": 2, "minutes": 0.0, "validate_every": 1, "patience": 0}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.systems.run import check_recipe
+from regard.systems.plan import check_recipe
 from regard.training.recipes import RawRecipe, Recipe
 
 SYSTEMS = {
@@ -105,19 +105,19 @@ def _write(path: Path, text: str) -> None:
 
 
 def watch_losses(seen: dict[int, float], stop_at: int | None = None) -> Any:
-    """A replacement of `StopWhenDiverged.on_train_batch_end` that notes the loss of every update.
+    """A replacement of `Divergence.look` that notes the loss of every update.
 
     It also raises a MemoryError, as if the process had died, in the update after `stop_at` of them.
     """
-    from regard.training.divergence import StopWhenDiverged
+    from regard.training.fit import Divergence
 
-    original = StopWhenDiverged.__dict__["on_train_batch_end"]
+    original = Divergence.__dict__["look"]
 
-    def watched(self, trainer, pl_module, outputs, batch, batch_idx):
-        if trainer.global_step - 1 == stop_at:
+    def watched(self, loss, step):
+        if step - 1 == stop_at:
             raise MemoryError("killed")
-        seen[trainer.global_step] = float(outputs["loss"])
-        original(self, trainer, pl_module, outputs, batch, batch_idx)
+        seen[step] = float(loss)
+        original(self, loss, step)
 
     return watched
 
@@ -131,5 +131,5 @@ def same_parameters(first: Any, second: Any) -> bool:
 
 
 def comparable(metrics: dict[str, Any]) -> dict[str, Any]:
-    """The metrics without the throughput, which differs from run to run."""
-    return {name: value for name, value in metrics.items() if not name.endswith("/s")}
+    """The metrics without the throughput and the time spent waiting, which differ from run to run."""
+    return {name: value for name, value in metrics.items() if not name.endswith("/s") and name != "waiting"}

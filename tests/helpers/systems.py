@@ -6,13 +6,27 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import regard
-from helpers.models import TEXTS, photograph, small_captioner, small_classifier, small_translator
+from helpers.models import (
+    READ_PAIRS,
+    READ_TEXTS,
+    READERS,
+    TEXTS,
+    TRANSLATORS,
+    photograph,
+    small_captioner,
+    small_classifier,
+    small_document_classifier,
+    small_glimpser,
+    small_reader,
+    small_translator,
+)
 from regard.data.tokenizer import Tokenizer
 from regard.systems.pretrained import pretrained_models
-from regard.systems.system import System
+from regard.systems.system import Result, System
 
 KINDS = sorted({model.kind for model in pretrained_models()})
 """The systems that have a shipped model."""
@@ -86,6 +100,37 @@ def small_case(kind: str) -> Case:
     raise AssertionError(f"Add {kind} to the tests of the contract.")
 
 
+Variant = Callable[[], tuple[System, list[Any]]]
+DOCUMENTS = [
+    "I loved it.",
+    "A. " * 23 + "The film was fine. " * 5,
+    "one",
+    " ".join(["my brother hated the plot and the music and i did not mind it"] * 3),
+]
+
+
+def variants() -> dict[str, Variant]:
+    """Small models of every architecture of every system, with inputs of different sizes, by name."""
+    found: dict[str, Variant] = {}
+    for name, config in TRANSLATORS.items():
+        found[f"translate {name}"] = lambda config=config: (small_translator(**config), TEXTS)
+    for name in READERS:
+        found[f"read {name}"] = lambda name=name: (
+            small_reader(name),
+            READ_PAIRS if READERS[name].get("task") == "entail" else READ_TEXTS,
+        )
+    for config in ({"pool": "attention"}, {"pool": "average"}, {"pool": "max"}, {"read": "sentences"}):
+        found[f"classify {config}"] = lambda config=config: (small_document_classifier(**config), DOCUMENTS)
+    for config in ({}, {"architecture": "show_and_tell"}, {"architecture": "adaptive"}, {"align": "hard"}):
+        found[f"caption {config}"] = lambda config=config: (small_captioner(**config), IMAGES)
+    for config in ({}, {"architecture": "small_vgg", "channels": 3, "image_size": 32}):
+        found[f"recognize {config}"] = lambda config=config: (small_classifier(**config), IMAGES)
+    for config in ({}, {"what": "convolution", "core": "rnn"}):
+        found[f"glimpse {config}"] = lambda config=config: (small_glimpser(**config), IMAGES)
+    return found
+
+
+VARIANTS = variants()
 SENTENCES = ["A dog is running.", "Good night.", "She has two small cats and a big house.", "Where?"]
 
 
@@ -94,3 +139,18 @@ def shipped_case(kind: str) -> Case:
     case = small_case(kind)
     inputs = {"translate": SENTENCES, "caption": IMAGES[:3]}.get(kind, case.inputs)
     return replace(case, model=load(case.name), inputs=inputs)
+
+
+def close(first: Result, second: Result) -> bool:
+    """Whether two results say the same, numbers to rounding."""
+
+    def equal(one: Any, other: Any) -> bool:
+        if isinstance(one, float) and isinstance(other, float):
+            return one == pytest.approx(other, rel=1e-3, abs=1e-4)
+        if isinstance(one, list) and isinstance(other, list):
+            return len(one) == len(other) and all(map(equal, one, other))
+        if isinstance(one, dict) and isinstance(other, dict):
+            return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+        return one == other
+
+    return type(first) is type(second) and equal(first.to_dict(), second.to_dict())

@@ -120,7 +120,12 @@ def test_a_body_that_is_not_json_is_explained(client):
         ("translate", {"input": []}, 422, "input"),
         ("translate", {}, 422, "input: Field required"),
         ("translate", {"input": "x" * 20_001}, 422, "at most 20000 characters"),
-        ("translate", {"input": [TEXT] * 65}, 422, "at most 64 items"),
+        (
+            "translate",
+            {"input": [TEXT] * 65},
+            422,
+            "at most 64 items after validation, not 65 (the server's --max-inputs)",
+        ),
         (
             "translate",
             {"input": TEXT, "model": "/etc/passwd"},
@@ -143,7 +148,7 @@ def test_what_cannot_be_answered_is_explained(client, route, body, status, says)
     assert "Traceback" not in error["message"]
 
 
-def test_health_models_and_measures(client):
+def test_health_models_and_metrics(client):
     assert client.get("/health").json()["status"] == "ok"
     listed = {each["name"]: each for each in client.get("/v1/models").json()["models"]}
     assert listed["en-fr"]["verb"] == "translate"
@@ -158,6 +163,14 @@ def test_health_models_and_measures(client):
     assert 'regard_requests_total{status="ok",verb="translate/align"} ' in client.get("/metrics").text
     assert "regard_model_bytes" in text
     assert client.get("/web/index.js").headers["content-type"].startswith("text/javascript")
+
+
+def test_weights_that_are_not_asked_for_are_not_computed(client, monkeypatch):
+    monkeypatch.setattr("regard.systems.classify.model.weighted_sentences", lambda *_: pytest.fail("of no use"))
+    (found,) = client.post("/v1/classify", json={"input": "A fine film.", "options": {"traces": "all"}}).json()[
+        "results"
+    ]
+    assert (found["sentences"], found["trace"]) == ([], None)
 
 
 def test_models_are_unloaded_when_memory_runs_short():

@@ -17,6 +17,7 @@ from regard.systems import registry
 from regard.systems.caption.examples import examples as scenes
 from regard.systems.recognize.inspection import LayerSpec
 from regard.systems.translate.changes import Change
+from regard.systems.translate.config import MAX_ALIGNED_TOKENS, MAX_SENTENCE_TOKENS
 from regard.systems.translate.inspection import force_word, inspect, move_attention
 from regard.trace import Trace
 from regard.trace.data_uri import to_data_uri
@@ -167,11 +168,13 @@ def test_values_that_take_long_are_streamed_one_by_one_and_count_as_one_request(
 
 def test_examples_name_models_that_are_served(client):
     served = {each["name"] for each in client.get("/v1/models").json()["models"]}
-    for system in ("caption", "glimpse", "recognize"):
-        found = client.get(f"/v1/{system}/examples").json()["examples"]
-        assert len(found) >= 8
-        assert {each["model"] for each in found} <= served
-        assert all(each["image"].startswith("data:image/") and each["caption"] for each in found)
+    brought = [each for each in registry.entries() if each.examples is not None]
+    assert len(brought) >= 3
+    for each in brought:
+        found = client.get(f"/v1/{each.name}/examples").json()["examples"]
+        assert found == json.loads(json.dumps(plain(each.examples())))
+        assert {one["model"] for one in found if "model" in one} <= served
+        assert all(one["image"].startswith("data:image/") and one["caption"] for one in found if "image" in one)
 
 
 def test_faithfulness_is_that_of_the_function(client):
@@ -258,3 +261,7 @@ def test_every_number_of_a_request_has_a_bound_which_the_document_names(client):
     for name, largest in limits.LARGEST.items():
         assert f"`{name}` {largest:,}" in document["info"]["description"]
     assert PIXEL in json.dumps(parts["CaptionHideRequest"]["examples"])
+    for name in ("inspect", "change", "tree", "compare"):
+        about = document["paths"][f"/v1/translate/{name}"]["post"]["description"]
+        assert f"at most {MAX_SENTENCE_TOKENS} tokens" in about
+    assert f"above {MAX_ALIGNED_TOKENS} tokens" in document["paths"]["/v1/translate/align"]["post"]["description"]

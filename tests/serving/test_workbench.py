@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 import regard
 from regard.serving.app import create_app
 from regard.serving.settings import ServerSettings
-from regard.serving.workbench import OTHER_PAGES
 from regard.systems import registry
 from regard.systems.registry import SYSTEMS
 
@@ -28,7 +27,7 @@ def client():
 
 def test_every_page_answers_with_the_same_shell(client):
     shell = FOLDER.joinpath("index.html").read_text(encoding="utf-8")
-    for name in ("", *OTHER_PAGES):
+    for name in ("", *SYSTEMS):
         answer = client.get(f"/{name}")
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         assert answer.headers["cache-control"] == "no-cache", "a new version is seen at once"
@@ -40,14 +39,14 @@ def test_every_page_answers_with_the_same_shell(client):
     assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|https?://", shell), "the policy forbids these"
 
 
-def test_navigation_and_server_know_the_same_pages():
-    table = FOLDER.joinpath("table.js").read_text(encoding="utf-8")
-    assert tuple(re.findall(r'name: "(\w+)"', table)) == OTHER_PAGES
-    assert set(re.findall(r'verb: "(\w+)"', table)) <= set(SYSTEMS)
+def test_every_system_has_a_page_and_is_listed_with_it(client):
+    listed = client.get("/v1/systems").json()["systems"]
+    assert [each["name"] for each in listed] == list(SYSTEMS)
+    assert listed[0]["model"] == registry.entry("translate").declaration.default_model
 
 
 def test_the_page_of_a_system_is_served_from_its_folder_and_nothing_else_of_it(tmp_path, monkeypatch):
-    for name, text in {"page.js": "export const title = 'Count';", "__init__.py": "", "secret.txt": "a secret"}.items():
+    for name, text in {"page.js": "export default class {}", "__init__.py": "", "secret.txt": "a secret"}.items():
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(
         registry.Entry, "page", property(lambda each: tmp_path / "page.js" if each.name == "tape" else None)
@@ -57,7 +56,7 @@ def test_the_page_of_a_system_is_served_from_its_folder_and_nothing_else_of_it(t
         assert (listed["name"], listed["summary"]) == ("tape", registry.entry("tape").declaration.summary)
         answer = client.get(listed["page"])
         assert answer.headers["content-type"].startswith("text/javascript")
-        assert answer.text == "export const title = 'Count';"
+        assert answer.text == "export default class {}"
         for other in ("secret.txt", "__init__.py", "nothing.js", "%2e%2e/page.js"):
             assert client.get(f"/systems/tape/{other}").status_code == 404
 
@@ -71,14 +70,19 @@ def test_colours_are_those_of_the_web_components():
 
 
 def test_modules_are_served_as_javascript_and_import_only_what_is_there(client):
-    modules = [file for file in FOLDER.iterdir() if file.name.endswith(".js")]
-    assert {"main.js", "home.js", "api.js", "state.js", "parts.js"} <= {file.name for file in modules}
-    for file in modules:
-        answer = client.get(f"/pages/{file.name}")
+    systems = files("regard.systems")
+    places = {"/pages": FOLDER, **{f"/systems/{name}": systems.joinpath(name) for name in SYSTEMS}}
+    modules = [f"{place}/{file.name}" for place, folder in places.items() for file in folder.iterdir()]
+    modules = [path for path in modules if path.endswith(".js")]
+    assert {"/pages/main.js", "/pages/page.js", "/systems/tape/page.js"} <= set(modules)
+    for path in modules:
+        answer = client.get(path)
         assert answer.headers["content-type"].startswith("text/javascript")
-        assert len(answer.text.splitlines()) <= 350
+        lines = answer.text.splitlines()
+        assert len(lines) <= 350
+        assert max(map(len, lines)) <= 120
         for imported in re.findall(r'(?:from|import) "([^"]+)"', answer.text):
-            assert client.get(imported).status_code == 200, f"{file.name} imports {imported}"
+            assert client.get(imported).status_code == 200, f"{path} imports {imported}"
 
 
 def test_the_pages_are_part_of_the_package():

@@ -15,7 +15,7 @@ from regard.systems import registry
 from regard.systems.faithfulness import Ablation, _sentence
 from regard.systems.tape.config import TapeOptions
 from regard.systems.translate import faithfulness
-from regard.systems.translate.faithfulness import MAX_TOKENS
+from regard.systems.translate.faithfulness import MAX_ERASED_TOKENS
 from regard.systems.translate.model import Translation
 
 TEXT = "The man in the red jacket is reading an old book."
@@ -70,7 +70,7 @@ def test_an_input_with_nothing_to_erase_has_no_faithfulness():
 
 def test_sentences_of_very_many_tokens_are_not_erased_word_by_word(monkeypatch):
     model = regard.load("en-fr", device="cpu")
-    endless = "zq" * (MAX_TOKENS + 1)
+    endless = "zq" * (MAX_ERASED_TOKENS + 1)
     monkeypatch.setattr(faithfulness, "word_effects", lambda *pair: pytest.fail("this takes minutes"))
     for source, target in ((f"{endless} house", "la maison"), ("the house", f"{endless} maison")):
         assert (

@@ -16,13 +16,12 @@ from helpers.runs import same_parameters, small_recipe
 
 from regard.errors import DataError, OptionError, RegardWarning
 from regard.files import checksum, locked
-from regard.systems.run import read_recipe, train
+from regard.systems.plan import read_recipe
+from regard.systems.run import train
 from regard.systems.translate.model import Translator
-from regard.training.checkpoint_files import read_checkpoint, step_files
-from regard.training.divergence import StopWhenDiverged
+from regard.training.checkpoints import read_checkpoint, step_files
+from regard.training.fit import Divergence
 from regard.training.run_folder import RunFolder
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def run(finished, tmp_path):
 
 
 def rates(run):
-    return read_checkpoint(step_files(run / "checkpoints")[0])["optimizer_states"][0]["param_groups"][0]
+    return read_checkpoint(step_files(run / "checkpoints")[0])["optimizer"]["param_groups"][0]
 
 
 def test_a_run_is_made_longer(finished, run, capsys):
@@ -131,7 +130,7 @@ def test_an_overwritten_run_leaves_nothing_to_resume_from(run, monkeypatch):
 
     recipe = read_recipe(run / "recipe.toml", {"train": {"seed": 7}})
     with monkeypatch.context() as patch:
-        patch.setattr(StopWhenDiverged, "on_train_batch_end", killed)
+        patch.setattr(Divergence, "look", killed)
         with pytest.raises(MemoryError):
             train(recipe, out=run, overwrite=True, progress=False)
     assert [path.name for path in step_files(run / "checkpoints")] == ["step-0.ckpt"]
@@ -180,15 +179,15 @@ def test_a_run_from_a_trained_model_goes_on_without_it(tmp_path, monkeypatch):
     recipe = small_recipe("translate", tmp_path / "data")
     options = {"data": recipe.data.to_dict(), "train": recipe.train.to_dict(), "progress": False}
     whole = train(out=tmp_path / "whole", start_from=tmp_path / "base", **options)
-    original = StopWhenDiverged.on_train_batch_end
+    original = Divergence.look
 
-    def killed(self, trainer, *rest):
-        if trainer.global_step == 3:
+    def killed(self, loss, step):
+        if step == 3:
             raise MemoryError
-        original(self, trainer, *rest)
+        original(self, loss, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(StopWhenDiverged, "on_train_batch_end", killed)
+        patch.setattr(Divergence, "look", killed)
         with pytest.raises(MemoryError):
             train(out=tmp_path / "run", start_from=tmp_path / "base", **options)
     shutil.rmtree(tmp_path / "base")
@@ -205,7 +204,7 @@ def test_a_run_that_ended_before_it_began_starts_from_the_same_model_again(given
     start_from = tmp_path / "base" if given == "folder" else base
     options = {"data": recipe.data.to_dict(), "train": recipe.train.to_dict(), "start_from": start_from}
     with monkeypatch.context() as patch:
-        patch.setattr("regard.training.run.fit", lambda *_, **__: pytest.fail("killed", pytrace=False))
+        patch.setattr("regard.training.fit.fit", lambda *_, **__: pytest.fail("killed", pytrace=False))
         with pytest.raises(pytest.fail.Exception, match="killed"):
             train(out=tmp_path / "run", model={"dropout": 0.4}, progress=False, **options)
     again = {} if given == "folder" else {"start_from": base}
@@ -284,13 +283,13 @@ def test_the_command_line_goes_on_and_refuses(run):
 
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_status_of_a_command_says_that_it_was_interrupted(run, signum, status, monkeypatch):
-    original = StopWhenDiverged.on_train_batch_end
+    original = Divergence.look
 
     def interrupted(self, *given):
         signal.raise_signal(signum)
         original(self, *given)
 
-    monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
+    monkeypatch.setattr(Divergence, "look", interrupted)
     ended = regard("train", "--resume", "--out", run, "--train.epochs", 9)
     assert ended.returncode == status
     said = f"Interrupted. The best model so far is in {run / 'model'}. To continue: regard train --resume"
@@ -303,6 +302,6 @@ def test_a_run_records_how_it_was_made(finished):
     assert stored["run"] == {name: value for name, value in record.items() if name != "notes"}
     assert record["seed"] == 1
     assert record["versions"]["torch"] == torch.__version__
-    assert set(record["versions"]) >= {"regard", "python", "torch", "lightning", "numpy", "tokenizers"}
+    assert set(record["versions"]) >= {"regard", "python", "torch", "lightning-fabric", "numpy", "tokenizers"}
     assert record["command"]
     assert len(record["data"]["pairs"]) == 64

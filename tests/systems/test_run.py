@@ -10,8 +10,8 @@ from helpers.models import TEXTS, TRANSFORMER, small_captioner, small_translator
 import regard
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError, OptionError, RegardError
+from regard.systems.plan import read_recipe
 from regard.systems.pretrained import card_summary
-from regard.systems.run import read_recipe
 from regard.training.recipes import recipe_names, recipe_toml
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.models import small_translator
-from helpers.systems import KINDS, Case, shipped_case, small_case
+from helpers.systems import KINDS, Case, close, shipped_case, small_case
 
 import regard
 from regard.config import Checked, fields_of
@@ -29,21 +29,6 @@ def case(request: pytest.FixtureRequest) -> Case:
 def searches(case: Case) -> bool:
     """Whether the system searches for outputs, of which several can be asked for."""
     return "nbest" in {field.name for field in fields_of(case.model.Options)}
-
-
-def close(first: Result, second: Result) -> bool:
-    """Whether two results say the same, numbers to rounding."""
-
-    def equal(one: Any, other: Any) -> bool:
-        if isinstance(one, float) and isinstance(other, float):
-            return one == pytest.approx(other, rel=1e-3, abs=1e-4)
-        if isinstance(one, list) and isinstance(other, list):
-            return len(one) == len(other) and all(map(equal, one, other))
-        if isinstance(one, dict) and isinstance(other, dict):
-            return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-        return one == other
-
-    return type(first) is type(second) and equal(first.to_dict(), second.to_dict())
 
 
 def test_one_input_gives_one_result_and_a_list_gives_a_list(case):

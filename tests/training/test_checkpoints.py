@@ -14,11 +14,15 @@ from helpers.runs import same_parameters, small_recipe
 
 from regard.errors import DataError, RegardWarning, TrainingError
 from regard.systems.run import train
-from regard.training.checkpoint_files import damage, newest_checkpoint, read_checkpoint, step_files
-from regard.training.checkpoints import WholeCheckpoints
+from regard.training.checkpoints import (
+    FORMAT,
+    damage,
+    newest_checkpoint,
+    read_checkpoint,
+    step_files,
+    write_checkpoint,
+)
 from regard.training.run_folder import RunFolder
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +40,13 @@ def run(finished, tmp_path):
 
 
 def contents(step):
-    return {"state_dict": {"a": torch.full((1000,), float(step))}, "global_step": step}
+    return {"format": FORMAT, "state_dict": {"a": torch.full((1000,), float(step))}, "global_step": step}
 
 
 @pytest.fixture
 def two(tmp_path):
     for step in (3, 12):
-        WholeCheckpoints().save_checkpoint(contents(step), tmp_path / f"step-{step}.ckpt")
+        write_checkpoint(contents(step), tmp_path / f"step-{step}.ckpt")
     return tmp_path
 
 
@@ -127,7 +131,7 @@ def test_checkpoints_are_written_where_they_belong_and_follow_the_umask(tmp_path
     monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
     before = os.umask(0o027)
     try:
-        WholeCheckpoints().save_checkpoint(contents(1), tmp_path / "new" / "step-1.ckpt")
+        write_checkpoint(contents(1), tmp_path / "new" / "step-1.ckpt")
     finally:
         os.umask(before)
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["step-1.ckpt"]
@@ -180,6 +184,14 @@ def test_a_folder_that_cannot_be_written_to_is_explained(tmp_path):
     if Path("/sys/kernel").is_dir():  # which is read-only for everybody
         with pytest.raises(DataError, match=r"/sys/regard cannot be written to: .* Choose another folder with --out"):
             train(recipe, out="/sys/regard", progress=False)
+
+
+def test_a_checkpoint_of_another_version_says_so(two):
+    content = read_checkpoint(two / "step-12.ckpt")
+    for older in (content | {"format": FORMAT + 1}, {name: content[name] for name in ("state_dict", "global_step")}):
+        write_checkpoint(older, two / "step-12.ckpt")
+        with pytest.raises(TrainingError, match=r"step-12\.ckpt was written by another version of regard, and only"):
+            newest_checkpoint(two)
 
 
 def test_warnings_are_given_once_for_each_problem(two):

@@ -1,27 +1,112 @@
-"""Two processes train what one would: the same losses, each example once, and a run that any number can go on with."""
+"""Several processes of one command find each other, end together, and train what one would.
+
+The losses are the same, each example is taken once, and any number of processes can go on with a run.
+"""
 
 import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 from helpers.runs import small_recipe, watch_losses
-from lightning.pytorch.utilities import rank_zero_only
 
+from regard.errors import OptionError, TrainingError
 from regard.systems.run import train
-from regard.training.checkpoint_files import read_checkpoint, step_files
-from regard.training.divergence import StopWhenDiverged
+from regard.training.checkpoints import read_checkpoint, step_files
+from regard.training.fit import Divergence
+from regard.training.processes import environment, fabric, joined, launch
 from regard.training.recipes import recipe_toml
+from regard.training.settings import Devices
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 SCRIPT = Path(__file__).parent.parent / "helpers" / "joint_run.py"
 STEPS = 10
+
+
+VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", f"import os, signal, sys, time; rank = int(os.environ['RANK']); {code}"]
+
+
+def test_processes_are_told_who_they_are(tmp_path):
+    names = ", ".join(f"os.environ[{name!r}]" for name in VARIABLES)
+    assert launch(python(f"open(r'{tmp_path}/' + str(rank), 'w').write(' '.join(({names})))"), 3) == 0
+    found = [(tmp_path / str(rank)).read_text().split() for rank in range(3)]
+    assert [each[:3] for each in found] == [[str(rank), str(rank), "3"] for rank in range(3)]
+    assert len({tuple(each[3:]) for each in found}) == 1
+
+
+def test_the_status_of_a_failed_process_is_that_of_the_command(monkeypatch):
+    monkeypatch.setattr("regard.training.processes.GRACE_SECONDS", 0.2)
+    assert launch(python("time.sleep(600 * (rank != 1)); sys.exit(3)"), 2) == 3
+
+
+def test_a_killed_process_ends_the_others(monkeypatch):
+    monkeypatch.setattr("regard.training.processes.GRACE_SECONDS", 0.2)
+    with pytest.raises(TrainingError, match="Process 2 of 3 was killed by signal 9; all have ended"):
+        launch(python("rank == 1 and os.kill(os.getpid(), signal.SIGKILL); time.sleep(600)"), 3)
+
+
+def test_sigterm_reaches_every_process(tmp_path):
+    """The processes end by themselves when they have saved their work."""
+    handler = f"signal.signal(signal.SIGTERM, lambda *_: (open(r'{tmp_path}/' + str(rank), 'w'), sys.exit(143)))"
+    code = f"{handler}; open(r'{tmp_path}/ready' + str(rank), 'w'); time.sleep(600)"
+    parent = f"from regard.training.processes import launch; import sys; sys.exit(launch({python(code)!r}, 2))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    process = subprocess.Popen([sys.executable, "-c", parent], env=environment)
+    until = time.monotonic() + 120
+    while not all((tmp_path / f"ready{rank}").exists() for rank in (0, 1)) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(120) == 143
+    assert all((tmp_path / str(rank)).exists() for rank in (0, 1))
+
+
+@pytest.fixture
+def variables(monkeypatch):
+    for name in list(os.environ):
+        if name in VARIABLES or name.startswith("SLURM"):
+            monkeypatch.delenv(name)
+    return monkeypatch.setenv
+
+
+def test_who_started_a_process_is_known(variables):
+    assert environment(Devices(2)) is None
+    for name, value in {"SLURM_NTASKS": "4", "SLURM_NTASKS_PER_NODE": "2", "SLURM_JOB_NAME": "train"}.items():
+        variables(name, value)
+    assert environment(Devices(2)) is None, "a script that SLURM started once may start processes itself"
+    variables("SLURM_PROCID", "3")
+    variables("SLURM_LOCALID", "1")
+    found = environment(Devices(2, nodes=2))
+    assert (found.world_size(), found.global_rank(), found.local_rank()) == (4, 3, 1)
+    for name, value in {"RANK": "1", "LOCAL_RANK": "0", "WORLD_SIZE": "2"}.items():
+        variables(name, value)
+    found = environment(Devices(1, nodes=2))
+    assert (found.world_size(), found.global_rank(), found.local_rank()) == (2, 1, 0)
+
+
+def test_too_few_or_too_many_processes_are_refused(variables):
+    with (
+        pytest.raises(OptionError, match=r"4 processes, but one process was started.*torchrun --nnodes 2"),
+        joined(Devices(2, nodes=2)),
+    ):
+        pass
+    for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}.items():
+        variables(name, value)
+    with pytest.raises(OptionError, match=r"3 processes, but 2 processes were started"), joined(Devices(3)):
+        pass
+    with pytest.raises(OptionError, match=r"1 devices of 1 nodes are 1 processes, but 2 .*"), joined(Devices(1)):
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -39,18 +124,18 @@ def alone(tmp_path_factory):
     (folder / "recipe.toml").write_text(recipe_toml(recipe))
     losses: dict[int, float] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StopWhenDiverged, "on_train_batch_end", logged_losses(losses))
+        patch.setattr(Divergence, "look", logged_losses(losses))
         trained = train(folder / "recipe.toml", out=folder / "run", progress=False)
     assert trained.metrics["steps"] == STEPS
     return folder, trained, losses
 
 
 def logged_losses(seen):
-    original = StopWhenDiverged.__dict__["on_train_batch_end"]
+    original = Divergence.__dict__["look"]
 
-    def watched(self, trainer, *args):
-        seen[trainer.global_step] = float(trainer.callback_metrics["loss"])
-        original(self, trainer, *args)
+    def watched(self, loss, step):
+        seen[step] = float(self.task.metrics["loss"])
+        original(self, loss, step)
 
     return watched
 
@@ -84,11 +169,26 @@ def check_examples(path, num_examples, epochs):
         assert taken[epoch] == Counter(map(str, range(num_examples)))
 
 
+@pytest.mark.parametrize("names", [("lightning_fabric",), ("lightning", "lightning_fabric"), ("lightning",), ()])
+def test_fabric_is_taken_from_either_of_its_packages(names, monkeypatch):
+    taken = "lightning_fabric" if "lightning_fabric" in names else "lightning.fabric"
+    monkeypatch.setattr("regard.training.processes.find_spec", lambda name: name in names or None)
+    for name in ("lightning", "lightning.fabric", "lightning_fabric"):
+        found = ModuleType(name) if name.split(".")[0] in names else None
+        monkeypatch.setitem(sys.modules, name, found)
+    if names:
+        assert fabric() is sys.modules[taken]
+        return
+    with pytest.raises(
+        OptionError, match=r"Training needs the package lightning_fabric: pip install 'regard\[train\]'"
+    ):
+        fabric()
+
+
 def test_each_task_of_slurm_may_train_alone(tmp_path, monkeypatch):
     names = {"NTASKS": 4, "PROCID": 3, "LOCALID": 3, "JOB_NAME": "sweep", "JOB_ID": 7, "NODEID": 0, "NNODES": 1}
     for name, value in names.items():
         monkeypatch.setenv(f"SLURM_{name}", str(value))
-    monkeypatch.setattr(rank_zero_only, "rank", 3)  # as Lightning reads it from there when it is imported
     trained = train(small_recipe("tape", tmp_path, epochs=1), out=tmp_path / "run", progress=False)
     written = {path.name for path in trained.folder.parent.iterdir()}
     assert {"model", "run.json", "recipe.toml", "checkpoints"} <= written
@@ -107,7 +207,7 @@ def test_a_killed_process_ends_the_training_and_one_process_goes_on_with_it(alon
     lines = Path(f"{tmp_path / 'run'}.losses").read_text().splitlines()
     again = {int(step): float(loss) for step, loss in map(str.split, lines)}
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
-    monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", logged_losses(again))
+    monkeypatch.setattr(Divergence, "look", logged_losses(again))
     train(out=tmp_path / "run", resume=True, progress=False)
     assert again == pytest.approx(losses, abs=1e-4)
     assert sorted(again) == list(range(1, STEPS + 1))
@@ -118,7 +218,7 @@ def test_a_killed_process_ends_the_training_and_one_process_goes_on_with_it(alon
 def test_two_processes_go_on_with_the_run_of_one(alone, tmp_path, monkeypatch):
     folder, whole, _ = alone
     with monkeypatch.context() as patch:
-        patch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses({}, stop_at=3))
+        patch.setattr(Divergence, "look", watch_losses({}, stop_at=3))
         with pytest.raises(MemoryError, match="killed"):
             train(folder / "recipe.toml", out=tmp_path / "run", progress=False)
     command = [sys.executable, "-m", "regard", "train", "--resume", "--out", tmp_path / "run", "--devices", "2"]

@@ -1,66 +1,50 @@
-"""The progress of a training: a bar on a terminal, a line per epoch elsewhere."""
+"""The progress of a training: a bar on a terminal, a line per epoch elsewhere, and the logs of a run."""
 
+import csv
 from io import StringIO
 from types import SimpleNamespace
 
-import lightning.pytorch as lightning
 import pytest
 import torch
 from helpers.runs import small_recipe, watch_losses
 from rich.console import Console
-from torch import nn
 
 from regard.systems.run import train
 from regard.training import progress
-from regard.training.divergence import StopWhenDiverged
-from regard.training.progress import TrainingBar
+from regard.training.fit import Divergence
+from regard.training.progress import Logs, TrainingBar
 from regard.training.settings import TrainSettings
 from regard.training.task import Task
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*", "ignore:.*does not have many workers"
-)
+
+def a_bar(console, *, score="valid_bleu", unit="tokens", epochs=3, steps=2, **metrics):
+    """A bar of a task with these metrics."""
+    task = type("Counting", (Task,), {"unit": unit})(TrainSettings(), epochs * steps)
+    task.metrics = metrics
+    return TrainingBar(score, task, epochs, steps, console=console)
 
 
-class Scripted(Task):
-    """Logs one loss per step and one score per validation, as they are given."""
-
-    unit = "tokens"
-
-    def __init__(self, losses, scores):
-        super().__init__(TrainSettings(), total_steps=len(losses))
-        self.weight = nn.Parameter(torch.zeros(1))
-        self.losses, self.scores = iter(losses), iter(scores)
-
-    def training_step(self, batch, index):
-        self.log("loss", next(self.losses))
-        self.log("tokens/s", 12345.6)
-        return self.weight.sum()
-
-    def validation_step(self, batch, index):
-        self.log("valid_bleu", next(self.scores))
+def shown(console, losses, scores, epochs):
+    """Show one loss for each step and one score for each validation, as they are given."""
+    steps = len(losses) // epochs
+    bar = a_bar(console, epochs=epochs, steps=steps)
+    bar.task.metrics["tokens/s"] = 12345.6
+    given = iter(losses)
+    with bar:
+        for epoch in range(epochs):
+            bar.begin(epoch)
+            for step in range(steps):
+                bar.task.metrics["loss"] = next(given)
+                bar.advance(step + 1)
+            bar.validating()
+            bar.validated(max(scores[: epoch + 1]))
+            bar.end()
 
 
-def fitted(console: Console, tmp_path, losses, scores, epochs: int) -> None:
-    trainer = lightning.Trainer(
-        accelerator="cpu",
-        max_epochs=epochs,
-        callbacks=[TrainingBar("valid_bleu", "tokens", console)],
-        default_root_dir=tmp_path,
-        num_sanity_val_steps=0,
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-    )
-    batches = torch.utils.data.DataLoader(torch.zeros(len(losses) // epochs, 1))
-    trainer.fit(Scripted(losses, scores), batches, torch.utils.data.DataLoader(torch.zeros(1, 1)))
-
-
-def test_without_a_terminal_each_epoch_is_one_line(tmp_path):
+def test_without_a_terminal_each_epoch_is_one_line():
     written = StringIO()
     losses = [9.0, 4.0, 9.0, 2.0, 9.0, 3.0]
-    fitted(Console(file=written, width=40), tmp_path, losses, [10.0, 30.0, 20.0], epochs=3)
+    shown(Console(file=written, width=40), losses, [10.0, 30.0, 20.0], epochs=3)
     # The loss is smoothed: 0.8 of the one before and 0.2 of the last of the epoch.
     assert written.getvalue().splitlines() == [
         "Epoch 1/3: loss 4.000  tokens/s 12,346  best bleu 10.00",
@@ -69,10 +53,10 @@ def test_without_a_terminal_each_epoch_is_one_line(tmp_path):
     ]
 
 
-def test_on_a_terminal_a_bar_counts_the_steps_and_closes(tmp_path):
+def test_on_a_terminal_a_bar_counts_the_steps_and_closes():
     written = StringIO()
     console = Console(file=written, force_terminal=True, width=120)
-    fitted(console, tmp_path, [3.0] * 8, [10.0, 20.0], epochs=2)
+    shown(console, [3.0] * 8, [10.0, 20.0], epochs=2)
     text = written.getvalue()
     assert "Epoch 1/2" in text or "Epoch 2/2" in text
     assert "4/4" in text
@@ -91,23 +75,19 @@ def test_on_a_terminal_a_bar_counts_the_steps_and_closes(tmp_path):
         ("valid_log_likelihood", "tapes", {}, False),
     ],
 )
-def test_at_80_columns_no_number_is_cut(score, unit, reward, has_room, monkeypatch):
-    bar = TrainingBar(score, unit, Console(file=StringIO(), force_terminal=True, width=80))
-    task, page = Scripted([], []), Console(file=StringIO(), width=80)
-    for name, value in {
-        "callback_metrics": {"loss": 1.5, f"{unit}/s": 123456, score: 12.5} | reward,
-        "current_epoch": 99,
-        "num_training_batches": 15000,
-    }.items():
-        monkeypatch.setattr(lightning.Trainer, name, value)
-    trainer = lightning.Trainer(logger=False, max_epochs=200)
-    bar.on_train_start(trainer, task)
-    bar.on_train_epoch_start(trainer, task)
-    bar.on_train_batch_end(trainer, task, None, None, 12344)
-    for happens in (bar.on_validation_end, bar.on_validation_start):
-        happens(trainer, task)
-        page.print(bar._progress.get_renderable())
-    bar.on_train_end(trainer, task)
+def test_at_80_columns_no_number_is_cut(score, unit, reward, has_room):
+    metrics = {"loss": 1.5, f"{unit}/s": 123456} | reward
+    console = Console(file=StringIO(), force_terminal=True, width=80)
+    bar, page = (
+        a_bar(console, score=score, unit=unit, epochs=200, steps=15000, **metrics),
+        Console(file=StringIO(), width=80),
+    )
+    with bar:
+        bar.begin(99)
+        bar.advance(12345)
+        for happens in (lambda: bar.validated(12.5), bar.validating):
+            happens()
+            page.print(bar._progress.get_renderable())
     training, validating = page.file.getvalue().splitlines()
     for line in (training, validating):
         assert line.startswith("Epoch 100/200 ")
@@ -120,12 +100,10 @@ def test_at_80_columns_no_number_is_cut(score, unit, reward, has_room, monkeypat
 
 def test_the_metrics_of_a_step_are_read_only_now_and_then(monkeypatch):
     """Each reading waits for the GPU."""
-    metrics = {"loss": torch.tensor(2.0), "tokens/s": torch.tensor(5.0), "lr-AdamW": torch.tensor(1.0)}
-    monkeypatch.setattr(lightning.Trainer, "callback_metrics", metrics)
     times = iter([0.0, 0.1, 0.4, 0.6])
     monkeypatch.setattr(progress, "time", SimpleNamespace(perf_counter=lambda: next(times)))
-    bar = TrainingBar("valid_bleu", "tokens", Console(file=StringIO(), force_terminal=True))
-    trainer, task = lightning.Trainer(logger=False, max_epochs=3), Scripted([], [])
+    metrics = {"loss": torch.tensor(2.0), "tokens/s": torch.tensor(5.0), "lr-AdamW": torch.tensor(1.0)}
+    bar = a_bar(Console(file=StringIO(), force_terminal=True), **metrics)
     shown = []
 
     class Recorder:
@@ -136,17 +114,17 @@ def test_the_metrics_of_a_step_are_read_only_now_and_then(monkeypatch):
 
     bar._progress, bar._bar = Recorder(), 0
     for step in range(4):
-        bar.on_train_batch_end(trainer, task, None, None, step)
-        metrics["loss"] = torch.tensor(1.0)
+        bar.advance(step + 1)
+        bar.task.metrics["loss"] = torch.tensor(1.0)
     first = "loss 2.000  tokens/s 5"
     assert shown == [(1, first), (2, first), (3, first), (4, "loss 1.800  tokens/s 5")]
 
 
-def test_a_reward_is_shown_beside_the_loss(monkeypatch):
-    monkeypatch.setattr(lightning.Trainer, "callback_metrics", {"reward": torch.tensor(0.25)})
+def test_a_reward_is_shown_beside_the_loss():
     written = StringIO()
-    bar = TrainingBar("valid_bleu", "captions", Console(file=written))
-    bar.on_train_epoch_end(lightning.Trainer(logger=False, max_epochs=3), Scripted([], []))
+    bar = a_bar(Console(file=written), unit="captions", reward=torch.tensor(0.25))
+    bar.begin(0)
+    bar.end()
     assert written.getvalue() == "Epoch 1/3: reward 0.250\n"
 
 
@@ -154,16 +132,50 @@ def test_a_run_that_is_resumed_within_an_epoch_has_a_bar_and_its_best_score(tmp_
     recipe = small_recipe("tape", tmp_path / "data")
     losses: dict[int, float] = {}
     with monkeypatch.context() as patch:
-        patch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses, stop_at=6))
+        patch.setattr(Divergence, "look", watch_losses(losses, stop_at=6))
         with pytest.raises(MemoryError):
             train(recipe, out=tmp_path / "run", progress=True)
-    bar = TrainingBar("valid_log_likelihood", "tapes", Console(file=StringIO(), force_terminal=True, width=160))
-    monkeypatch.setattr("regard.training.fit.TrainingBar", lambda score, unit: bar)
-    begun = []
-    begin = TrainingBar.on_train_epoch_start
+    begun, begin = [], TrainingBar.begin
     monkeypatch.setattr(
-        TrainingBar, "on_train_epoch_start", lambda *given: begun.append(bar._metrics()) or begin(*given)
+        TrainingBar, "begin", lambda self, epoch: begun.append((epoch, self.best)) or begin(self, epoch)
     )
     train(out=tmp_path / "run", resume=True, progress=True)
     assert len(begun) == 1, "the rest of the second epoch"
-    assert begun[0].startswith("best log_likelihood -")
+    assert begun[0][0] == 1
+    assert begun[0][1] < 0
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_log_has_a_column_for_each_metric_and_keeps_that_of_an_earlier_run(tmp_path):
+    for _ in range(2):
+        with Logs(tmp_path) as logs:
+            logs.write({"loss": torch.tensor(2.5)}, step=20, epoch=0)
+            logs.write({"loss": 1.5}, step=40, epoch=0)
+            logs.write({"valid_bleu": 30.0}, step=50, epoch=0)
+            logs.write({"loss": 0.5, "valid_bleu": 31.0}, step=60, epoch=1)
+    expected = [("0", "19", "2.5", ""), ("0", "39", "1.5", ""), ("0", "49", "", "30.0"), ("1", "59", "0.5", "31.0")]
+    for name in ("metrics.csv", "metrics-1.csv"):
+        found = [
+            tuple(row[column] for column in ("epoch", "step", "loss", "valid_bleu")) for row in rows(tmp_path / name)
+        ]
+        assert found == expected
+    with Logs(tmp_path / "other", writes=False) as logs:
+        logs.write({"loss": 1.0}, step=20, epoch=0)
+    assert not (tmp_path / "other").exists()
+
+
+def test_tensorboard_finds_the_curves_and_compares_runs_by_their_settings(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with Logs(tmp_path) as logs:
+        logs.write({"loss": 2.5}, step=20, epoch=0)
+        logs.write_hyperparameters({"model.hidden": 8, "data.images": ("a", "b")}, {"valid_bleu": 30.0})
+    found = EventAccumulator(str(tmp_path))
+    found.Reload()
+    assert set(found.Tags()["scalars"]) == {"loss", "epoch", "valid_bleu"}
+    assert [(event.step, event.value) for event in found.Scalars("loss")] == [(19, 2.5)]
+    assert "_hparams_/experiment" in found.summary_metadata

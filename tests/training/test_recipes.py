@@ -6,7 +6,7 @@ from helpers.recipes import small_version
 from regard.config import fields_of, parse_values
 from regard.errors import DataError, OptionError
 from regard.systems import registry
-from regard.systems.run import check_recipe, read_recipe
+from regard.systems.plan import check_recipe, read_recipe
 from regard.training.recipes import (
     RawRecipe,
     find_recipe,

@@ -16,10 +16,8 @@ from regard.errors import OptionError
 from regard.files import checksum
 from regard.systems.run import train
 from regard.training import checkpoints
-from regard.training.checkpoint_files import read_checkpoint, step_files
-from regard.training.divergence import StopWhenDiverged
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+from regard.training.checkpoints import read_checkpoint, step_files
+from regard.training.fit import Divergence
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +28,7 @@ def whole_run(tmp_path_factory):
     def run(kind: str):
         folder, losses = tmp_path_factory.mktemp(kind.replace(" ", "-")), {}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses))
+            patch.setattr(Divergence, "look", watch_losses(losses))
             trained = train(small_recipe(kind, folder / "data"), out=folder / "run", progress=False)
         return trained, losses, folder
 
@@ -44,14 +42,14 @@ def newest(run):
 def kill_and_resume(kind, steps, data, out, monkeypatch):
     """Train, die after these numbers of updates, and go on each time: the result and all losses."""
     losses: dict[int, float] = {}
-    original = StopWhenDiverged.on_train_batch_end
+    original = Divergence.look
     for step in steps:
-        monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses, stop_at=step))
+        monkeypatch.setattr(Divergence, "look", watch_losses(losses, stop_at=step))
         with pytest.raises(MemoryError, match="killed"):
             train(small_recipe(kind, data), out=out, resume=True, progress=False)
-        monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", original)
+        monkeypatch.setattr(Divergence, "look", original)
         assert sorted(losses) == list(range(1, step + 1))
-    monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", watch_losses(losses))
+    monkeypatch.setattr(Divergence, "look", watch_losses(losses))
     return train(out=out, resume=True, progress=False), losses
 
 
@@ -68,7 +66,7 @@ def test_every_system_goes_on_exactly_where_it_was_killed(kind, whole_run, tmp_p
     assert same_parameters(whole.model, resumed.model)
     first, second = newest(folder / "run"), newest(tmp_path / "run")
     assert same_parameters(first["state_dict"], second["state_dict"])
-    for name in ("epoch", "global_step", "plateau", "lr_schedulers"):
+    for name in ("epoch", "global_step", "plateau", "best", "failures", "precision"):
         assert first[name] == second[name], name
     assert torch.equal(first["random"]["cpu"], second["random"]["cpu"])
 
@@ -118,7 +116,7 @@ def test_a_run_that_stopped_early_and_was_killed_before_it_was_saved_stays_stopp
     whole = train(recipe, out=tmp_path / "whole", progress=False)
     assert whole.metrics["epochs"] == 2
     with monkeypatch.context() as patch:
-        patch.setattr("regard.training.run._tested", lambda *_: (_ for _ in ()).throw(MemoryError("killed")))
+        patch.setattr("regard.systems.run._tested", lambda *_: (_ for _ in ()).throw(MemoryError("killed")))
         with pytest.raises(MemoryError, match="killed"):
             train(recipe, out=tmp_path / "parts", progress=False)
     resumed = train(out=tmp_path / "parts", resume=True, progress=False)
@@ -133,14 +131,14 @@ def test_a_run_that_stopped_early_and_was_killed_before_it_was_saved_stays_stopp
 def test_a_signal_saves_the_run_and_it_goes_on(signum, at_end, whole_run, tmp_path, monkeypatch, capsys):
     whole, _, folder = whole_run("translate")
     step = whole.metrics["steps"] // 2 - (0 if at_end else 1)
-    out, original = tmp_path / "run", StopWhenDiverged.on_train_batch_end
+    out, original = tmp_path / "run", Divergence.look
 
-    def interrupted(self, trainer, pl_module, outputs, batch, batch_idx):
-        if trainer.global_step == step:
+    def interrupted(self, loss, done):
+        if done == step:
             signal.raise_signal(signum)
-        original(self, trainer, pl_module, outputs, batch, batch_idx)
+        original(self, loss, done)
 
-    monkeypatch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
+    monkeypatch.setattr(Divergence, "look", interrupted)
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     stopped = train(small_recipe("translate", folder / "data"), out=out, progress=False)
     assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
@@ -157,16 +155,16 @@ def test_a_signal_saves_the_run_and_it_goes_on(signum, at_end, whole_run, tmp_pa
 @pytest.mark.parametrize(("signum", "ends"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
 def test_a_second_signal_ends_everything_at_once(signum, ends, whole_run, tmp_path, monkeypatch, capsys):
     whole, _, folder = whole_run("translate")
-    original = StopWhenDiverged.on_train_batch_end
+    original = Divergence.look
 
-    def interrupted(self, trainer, pl_module, outputs, batch, batch_idx):
-        if trainer.global_step == 3:
+    def interrupted(self, loss, step):
+        if step == 3:
             signal.raise_signal(signum)
             signal.raise_signal(signum)
-        original(self, trainer, pl_module, outputs, batch, batch_idx)
+        original(self, loss, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(StopWhenDiverged, "on_train_batch_end", interrupted)
+        patch.setattr(Divergence, "look", interrupted)
         with pytest.raises(ends) as ended:
             train(small_recipe("translate", folder / "data"), out=tmp_path / "run", progress=False)
     assert ends is KeyboardInterrupt or ended.value.code == 143
@@ -177,12 +175,13 @@ def test_a_second_signal_ends_everything_at_once(signum, ends, whole_run, tmp_pa
 
 def test_within_an_epoch_a_checkpoint_is_written_only_when_it_is_due(tmp_path, monkeypatch):
     written = []
-    write = checkpoints.KeepNewest.write
-    monkeypatch.setattr(
-        checkpoints.KeepNewest,
-        "write",
-        lambda self, trainer: written.append(trainer.global_step) or write(self, trainer),
-    )
+    write = checkpoints.write_checkpoint
+
+    def watched(content, path):
+        written.append(content["global_step"])
+        write(content, path)
+
+    monkeypatch.setattr(checkpoints, "write_checkpoint", watched)
     recipe = small_recipe("tape", tmp_path, checkpoint_minutes=30.0, keep_checkpoints=1)
     steps = train(recipe, out=tmp_path / "run", progress=False).metrics["steps"]
     assert written == [0, steps // 2, steps]

@@ -1,6 +1,5 @@
-"""What every task shares: clipping in each precision, the schedule of the learning rate, the throughput."""
+"""What every task shares: the optimizer, the schedule of the learning rate, the time limit, metrics."""
 
-import lightning.pytorch as lightning
 import pytest
 import torch
 from torch import nn
@@ -8,42 +7,20 @@ from torch import nn
 from regard.training.settings import TrainSettings
 from regard.training.task import Plateau, Task, learning_rate_factor
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
-
 
 class Falling(Task):
-    """One parameter whose gradient is 100."""
+    """One parameter."""
 
     def __init__(self, settings):
         super().__init__(settings, total_steps=2)
         self.weight = nn.Parameter(torch.zeros(1))
-
-    def make_optimizer(self):
-        return torch.optim.SGD(self.parameters(), lr=1.0, fused=True)
-
-    def training_step(self, batch, index):
-        return 100 * self.weight.sum()
-
-
-@pytest.mark.filterwarnings("ignore:.*does not have many workers")
-@pytest.mark.parametrize("clip", [0.0, 2.0])
-@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
-def test_a_fused_optimizer_gets_clipped_gradients(tmp_path, precision, clip):
-    task = Falling(TrainSettings())
-    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-    trainer = lightning.Trainer(
-        accelerator="cpu", precision=precision, gradient_clip_val=clip, max_steps=2, default_root_dir=tmp_path, **quiet
-    )
-    trainer.fit(task, torch.utils.data.DataLoader(torch.zeros(2, 1)))
-    # The learning rate is 1 % of the highest in the last step.
-    assert task.weight.item() == pytest.approx(-1.01 * (clip or 100.0), rel=1e-4)
 
 
 @pytest.mark.parametrize(("precision", "fused"), [("auto", True), ("bf16-mixed", True), ("16-mixed", False)])
 def test_adam_is_fused_on_a_gpu_unless_gradients_are_scaled(monkeypatch, precision, fused):
     task = Falling(TrainSettings(precision=precision))
     monkeypatch.setattr(Falling, "device", torch.device("cuda"))
-    assert Task.make_optimizer(task).defaults["fused"] is fused
+    assert task.make_optimizer().defaults["fused"] == (fused or None)
 
 
 @pytest.mark.parametrize("schedule", ["one_cycle", "inverse_sqrt", "constant", "plateau"])
@@ -78,12 +55,18 @@ def test_with_a_time_limit_the_clock_decides_how_much_is_done(monkeypatch):
     assert by_steps.fraction_done(5) == 1.0
 
 
-def test_the_throughput_is_what_was_counted_since_the_last_measurement(monkeypatch):
-    now, logged = [0.0], []
-    monkeypatch.setattr("regard.training.task.time.perf_counter", lambda: now[0])
+def test_metrics_of_a_validation_are_means_over_its_items():
     task = Falling(TrainSettings())
-    monkeypatch.setattr(task, "log", lambda name, value, **_: logged.append((name, value)))
-    for index in range(45):
-        now[0] += 0.5 if index < 20 else 0.25
-        task.count(7, index)
-    assert logged == [("examples/s", 14.0), ("examples/s", 28.0)]
+    task.log("loss", torch.tensor(3.0), batch_size=4)
+    task.log("loss", torch.tensor(2.0), batch_size=1)
+    task.eval()
+    for value, size in ((1.0, 3), (5.0, 1)):
+        task.log("valid_loss", torch.tensor(value), batch_size=size)
+    task.log("valid_bleu", 7.5)
+    assert task.take_means() == {"valid_loss": 2.0, "valid_bleu": 7.5}
+    assert {name: float(value) for name, value in task.metrics.items()} == {
+        "loss": 2.0, "valid_loss": 2.0, "valid_bleu": 7.5
+    }  # fmt: skip
+    assert list(task.unwritten) == ["loss"]
+    task.log("valid_bleu", 1.0)
+    assert task.take_means() == {"valid_bleu": 1.0}, "the next validation begins anew"

@@ -1,16 +1,17 @@
 """Folders of memory-mapped arrays, which open instantly and are shared between processes."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+import msgspec
 import numpy as np
 
 from regard.errors import DataError
 from regard.files import write_text
 
+T = TypeVar("T")
 META = "meta.json"
 
 
@@ -37,27 +38,25 @@ class ArrayFolder:
         return (folder / META).is_file()
 
     @classmethod
-    @contextmanager
-    def reading_meta(cls, folder: Path) -> Iterator[dict[str, Any]]:
-        """Give what meta.json says, without the version, to a block that fails where it describes something else."""
+    def read_meta(cls, folder: Path, described: type[T]) -> T:
+        """Read meta.json, a dataclass; the version in it must be that of this class."""
         if not cls.is_complete(folder):
             raise DataError(f"There is no complete {cls.kind} in {folder}: it has no {META}. Build it again.")
-        meta, (field, version) = read_json(folder / META), cls.format
-        try:
-            if (found := meta.pop(field)) == version:
-                yield meta
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{folder / META} does not describe a {cls.kind}: {error!r}. Build it again.") from error
-        if found != version:
+        meta, (field, version) = read_json(folder / META, dict[str, Any]), cls.format
+        if (found := meta.pop(field, None)) != version:
             raise DataError(
                 f"{folder} has {cls.kind} format {found!r:.50}; this version reads format {version}. Build it again."
             )
+        try:
+            return msgspec.convert(meta, described)
+        except msgspec.ValidationError as error:
+            raise DataError(f"{folder / META} does not describe a {cls.kind}: {error}. Build it again.") from error
 
     @classmethod
-    def write_meta(cls, folder: Path, meta: dict[str, Any], *, indent: int | None = None) -> None:
-        """Write meta.json: the folder is complete."""
+    def write_meta(cls, folder: Path, described: Any, *, indent: int | None = None) -> None:
+        """Write a dataclass as meta.json: the folder is complete."""
         field, version = cls.format
-        write_json(folder / META, {field: version, **meta}, indent=indent)
+        write_json(folder / META, {field: version, **asdict(described)}, indent=indent)
 
     @classmethod
     def begin(cls, folder: Path) -> None:
@@ -81,17 +80,18 @@ def damaged(path: Path, reason: str) -> DataError:
 
 def map_array(path: Path, dtype: Any, shape: tuple[int, ...], mode: Any = "r") -> "np.memmap[Any, Any]":
     """Map the array in a file, which must have the stated size."""
+    stated = int(np.prod(shape)) * np.dtype(dtype).itemsize
     size = path.stat().st_size if path.is_file() else 0
-    if size != (stated := int(np.prod(shape)) * np.dtype(dtype).itemsize):
+    if size != stated or not path.is_file():
         raise damaged(path, f"has {size} bytes, but {META} states {stated}")
     return np.memmap(path, dtype=dtype, mode=mode, shape=shape)
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file of a folder."""
+def read_json(path: Path, kind: Any) -> Any:
+    """Read a value of this type, such as list[str], from a JSON file of a folder."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise damaged(path, f"cannot be read ({error})") from error
 
 

@@ -131,11 +131,6 @@ class CostBatches(Sampler[list[Any]]):
         if epoch != self._epoch:
             self._epoch, self._position, self._resume_at = epoch, 0, 0
 
-    @property
-    def sampler(self) -> "CostBatches":
-        """The sampler itself: Lightning calls `set_epoch` on the `sampler` of a batch sampler."""
-        return self
-
     def __len__(self) -> int:
         return len(range(len(self._bounds) - 1)[self._deal])
 
@@ -196,7 +191,7 @@ class CostBatches(Sampler[list[Any]]):
 
 
 class BatchLoader(DataLoader[Any]):
-    """A DataLoader over CostBatches that knows its position in the epoch, which Lightning stores in checkpoints.
+    """A DataLoader over CostBatches that knows its position in the epoch, which checkpoints of a training have.
 
     Workers may fetch ahead: the position counts the batches that were handed out. The loader draws no numbers from
     torch's default generator, so that creating one in the middle of an epoch changes nothing. Processes that train
@@ -213,7 +208,9 @@ class BatchLoader(DataLoader[Any]):
         **options: Any,
     ) -> None:
         super().__init__(examples, batch_sampler=batches, collate_fn=collate_fn, generator=torch.Generator(), **options)
-        self._batches, self._divisible, self._done = batches, divisible, 0
+        self._batches, self._divisible = batches, divisible
+        self.done = 0
+        """How many batches of the epoch have been handed out."""
 
     def divide(self, rank: int, num_ranks: int) -> None:
         """Give only the part of each batch that this process learns from; see `CostBatches.divide`."""
@@ -225,24 +222,36 @@ class BatchLoader(DataLoader[Any]):
         if self._divisible:
             self._batches.deal(rank, num_ranks)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of an epoch; see `CostBatches.set_epoch`."""
+        self._batches.set_epoch(epoch)
+
+    def examples(self, epoch: int, number: int) -> list[int]:
+        """The indices of the examples in a batch, counted from 0 in the order of an epoch."""
+        return self._batches.batch(epoch, number)
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the last batch of the epoch has been handed out."""
+        return self.done == len(self)
+
     @property
     def is_filler(self) -> bool:
         """Whether the batch that was handed out last belongs to another process, and must not be learned from."""
-        return self._batches.is_filler(self._done - 1)
+        return self._batches.is_filler(self.done - 1)
 
     # DataLoader promises its own type of iterator, which no caller needs.
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        # A generator starts with the first batch: Lightning sets the epoch only after it has asked for an iterator.
-        self._done = self._batches.start
+        self.done = self._batches.start
         with _single_threaded_tokenizers() if self.num_workers else nullcontext():
             batches = super().__iter__()
         for batch in batches:
-            self._done += 1
+            self.done += 1
             yield batch
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the epoch."""
-        return self._batches.state_dict(batches_done=self._done)
+        return self._batches.state_dict(batches_done=self.done)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue at a saved position in the next pass."""

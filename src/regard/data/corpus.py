@@ -10,13 +10,13 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, compress, islice
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex, cast
 
 import numpy as np
 from jaxtyping import Int, UInt
 
 from regard.data.alignments import LinkArray
-from regard.data.array_folder import ArrayFolder, damaged, map_array, read_json
+from regard.data.array_folder import META, ArrayFolder, damaged, map_array
 from regard.data.progress import progress_bar
 from regard.data.tokenizer import Tokenizer, split_words
 from regard.errors import DataError, OptionError
@@ -133,13 +133,13 @@ class Corpus(ArrayFolder):
             (draft.folder / name).replace(folder / name)
             sums[name] = checksum(folder / name)
         sides = zip(SIDES, draft.dtypes, state.totals, hashes, strict=False)
-        meta = {
+        meta = _Meta(
             **settings,
-            "report": asdict(state.report),
-            "sides": {side: asdict(_Side(dtype.str, total, sha)) for side, dtype, total, sha in sides},
-            "links": state.totals[2] if settings["linked"] else 0,
-            "sha256": sums,
-        }
+            report=state.report,
+            sides={side: _Side(cast(Any, dtype.str), total, sha) for side, dtype, total, sha in sides},
+            links=state.totals[2] if settings["linked"] else 0,
+            sha256=sums,
+        )
         cls.write_meta(folder, meta, indent=2)
         shutil.rmtree(draft.folder)
 
@@ -150,9 +150,10 @@ class Corpus(ArrayFolder):
         With `verify`, also check that its files are those that were written.
         """
         folder = Path(folder)
-        with cls.reading_meta(folder) as meta:
-            sides = [_Side(**meta["sides"][side]) for side in SIDES]
-            report = Report(**meta["report"])
+        meta = cls.read_meta(folder, _Meta)
+        if set(meta.sides) != set(SIDES):
+            raise DataError(f"{folder / META} does not describe a corpus: its sides are {list(meta.sides)}.")
+        sides, report = [meta.sides[side] for side in SIDES], meta.report
         for side, described, tokenizer in zip(SIDES, sides, tokenizers, strict=False):
             if described.vocabulary_hash != tokenizer.vocabulary_hash:
                 raise DataError(
@@ -165,11 +166,11 @@ class Corpus(ArrayFolder):
             offsets.append(map_array(folder / f"{side}.offsets", "<i8", (report.kept + 1,)))
             if offsets[-1][0] != 0 or offsets[-1][-1] != described.ids or (np.diff(offsets[-1]) < 1).any():
                 raise damaged(folder / f"{side}.offsets", f"does not divide {described.ids} ids into sentences")
-        if meta.get("linked"):
-            ids.append(map_array(folder / "links.ids", "<u2", (meta["links"], 2)))
+        if meta.linked:
+            ids.append(map_array(folder / "links.ids", "<u2", (meta.links, 2)))
             offsets.append(map_array(folder / "links.offsets", "<i8", (report.kept + 1,)))
-        for name in _files(linked=bool(meta.get("linked"))) if verify else ():
-            if checksum(folder / name) != meta.get("sha256", {}).get(name):
+        for name in _files(linked=meta.linked) if verify else ():
+            if checksum(folder / name) != meta.sha256.get(name):
                 raise damaged(folder / name, "has another SHA-256 than meta.json states")
         return cls(ids, offsets, report, folder)
 
@@ -182,8 +183,8 @@ class Corpus(ArrayFolder):
             corpus = cls.open(folder, *tokenizers)
         except DataError:  # damaged, or built with other tokenizers: it is built again
             return None
-        meta = read_json(folder / "meta.json")
-        return corpus if all(meta.get(name) == value for name, value in settings.items()) else None
+        meta = cls.read_meta(folder, _Meta)
+        return corpus if all(getattr(meta, name) == value for name, value in settings.items()) else None
 
     @property
     def lengths(self) -> Int[np.ndarray, "n 2"]:
@@ -224,11 +225,25 @@ def _files(*, linked: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class _Side:
-    """The description of one side of a corpus in meta.json."""
+    """The description of one side of a corpus."""
 
-    dtype: str
+    dtype: Literal["<u2", "<u4"]
     ids: int
     vocabulary_hash: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Meta:
+    """The description of a corpus in meta.json."""
+
+    max_length: int
+    fingerprint: str | None = None
+    linked: bool = False
+    split: bool = False
+    report: Report
+    sides: dict[str, _Side]
+    links: int = 0
+    sha256: dict[str, str]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -46,7 +46,7 @@ class StorePlan:
     count: int
     cells: int
     features: int
-    kind: str = "float16"
+    kind: Literal["float16", "int8"] = "float16"
     steps_hash: str = ""
     """Of the quantization steps, where there are any."""
 
@@ -79,8 +79,8 @@ class _Rows:
     def open(cls, folder: Path, plan: StorePlan, mode: str) -> "_Rows":
         """Map the arrays of a store, which must be as its plan describes them."""
         features, state, sums = (map_array(folder / name, *array, mode) for name, array in plan.arrays.items())
-        names = read_json(folder / "names.json")
-        if not isinstance(names, list) or hash_names(list(map(str, names))) != plan.names_hash:
+        names = read_json(folder / "names.json", list[str])
+        if hash_names(names) != plan.names_hash:
             raise damaged(folder / "names.json", "has changed since the store was built")
         steps = None
         if plan.kind == "int8":
@@ -122,7 +122,7 @@ class FeatureStore(ArrayFolder):
 
     def __init__(self, folder: Path, encoder: str, rows: _Rows) -> None:
         self.folder, self.encoder = folder, encoder
-        self.failed: dict[str, str] = read_json(folder / "failed.json")
+        self.failed: dict[str, str] = read_json(folder / "failed.json", dict[str, str])
         """Names of the images without features, and why they have none."""
         self._rows = {name: row for row, name in enumerate(rows.names) if rows.state[row] == DONE}
         self._features, self._steps = rows.features, rows.steps
@@ -159,14 +159,14 @@ class FeatureStore(ArrayFolder):
                 f"batch={batch}, workers={workers}."
             )
         names, folder = list(dict.fromkeys(names)), Path(folder)
-        _check_steps(steps)
         probe = _encode(encode, np.stack([prepare(_probe(tall)) for tall in (False, True)]), "The probe image")
-        kind = "float16" if steps is None else "int8"
+        kind: Literal["float16", "int8"] = "float16" if steps is None else "int8"
         cells, features = probe.shape[1:]
         steps_hash = "" if steps is None else hash_steps(steps)
         plan = StorePlan(encoder, repr(prepare), hash_names(names), len(names), cells, features, kind, steps_hash)
-        if steps is not None and np.shape(steps) != (features,):
-            raise OptionError(f"steps must be above 0, one for each of {features} features; got {np.shape(steps)}.")
+        if steps is not None and (np.shape(steps) != (features,) or not (np.asarray(steps) > 0).all()):
+            given = f"{np.shape(steps)}, the smallest {np.min(steps)}"
+            raise OptionError(f"steps must be above 0, one for each of {features} features; got {given}.")
         with building(folder):
             if not _continues(folder, plan, probe):
                 _start(folder, plan, names, probe, steps)
@@ -177,7 +177,7 @@ class FeatureStore(ArrayFolder):
     def open(cls, folder: str | os.PathLike[str], *, verify: bool = True) -> "FeatureStore":
         """Open the store in a folder; it must be complete, and with `verify` its features those that were written."""
         folder = Path(folder)
-        plan = read_plan(folder)
+        plan = cls.read_meta(folder, StorePlan)
         # Copy-on-write, though nothing writes: torch does not accept read-only arrays.
         rows = _Rows.open(folder, plan, "c")
         if missing := int((rows.state == PENDING).sum()):
@@ -305,12 +305,7 @@ def _start(
     write_json(folder / "names.json", names)
     write_json(folder / "failed.json", {})
     # Written last: a folder that has it has all the other files.
-    FeatureStore.write_meta(folder, plan.__dict__)
-
-
-def _check_steps(steps: Float[np.ndarray, "features"] | None) -> None:
-    if steps is not None and not (np.asarray(steps) > 0).all():
-        raise OptionError(f"steps must be above 0; the smallest is {np.min(steps)}.")
+    FeatureStore.write_meta(folder, plan)
 
 
 def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cells features"]) -> bool:
@@ -318,8 +313,10 @@ def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cell
     if not FeatureStore.is_complete(folder):
         return False
     try:
-        if (started := read_plan(folder)) == plan:
+        if (started := FeatureStore.read_meta(folder, StorePlan)) == plan:
             _Rows.open(folder, plan, "r")
+            with reading(folder / "probe.npy", advice="Build it again."):
+                before = np.load(folder / "probe.npy", allow_pickle=False).astype(np.float64).reshape(probe.shape)
     except DataError as error:
         warnings.warn(f"{error} It is built anew.", RegardWarning, stacklevel=3)
         return False
@@ -327,7 +324,6 @@ def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cell
         if (theirs := getattr(started, name)) != ours:
             what = "another list of images" if name == "names_hash" else f"{name} {theirs!r}, not {ours!r}"
             raise DataError(f"{folder} was started with {what}. Choose another folder, or remove this one.")
-    before = np.load(folder / "probe.npy", allow_pickle=False).astype(np.float64)
     difference = float(np.abs(probe.astype(np.float64) - before).max())
     if difference > _TOLERANCE * max(float(np.abs(before).max()), 1e-3):
         raise DataError(
@@ -356,14 +352,6 @@ def _probe(tall: bool) -> Image.Image:
     y, x = np.mgrid[0:97, 0:131]
     levels = np.stack([2 * x, 255 - y - x // 2, 90 * ((x // 13 + y // 11) % 3)], axis=-1).clip(0, 255).astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(levels.transpose(1, 0, 2) if tall else levels))
-
-
-def read_plan(folder: Path) -> StorePlan:
-    """Read the description of the store in a folder."""
-    with FeatureStore.reading_meta(folder) as meta:
-        plan = StorePlan(**meta)
-        _DTYPES[plan.kind]  # a KeyError for another kind
-        return plan
 
 
 def hash_names(names: Sequence[str]) -> str:

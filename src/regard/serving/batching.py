@@ -1,8 +1,8 @@
 """Micro-batching: what all clients ask of a model in the same way is answered together.
 
 While a batch is being answered, further inputs wait; the next batch takes all that wait for one model with one set of
-options, up to a limit; a request with more inputs is divided. Nothing is held back on purpose, so that a single client
-waits for nobody.
+options, up to a limit; a request with more inputs is divided. Nothing is held back on purpose: a lone request is not
+delayed.
 """
 
 import asyncio

@@ -44,6 +44,10 @@ NAMES = {
 }  # fmt: skip
 
 
+_LIMITED_BY = {"too_long": "--max-inputs", "string_too_long": "--max-characters"}
+"""Which option of the server a mistake in the inputs is about."""
+
+
 def error_response(status: int, message: str, *, retry_after: int | None = None) -> JSONResponse:
     """An answer with the body of an error."""
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
@@ -66,8 +70,10 @@ def _explained(error: RequestValidationError) -> str:
     first = [str(part) for part in mistakes[0]["loc"] if part != "body"]
     if first[:1] != ["input"]:
         return f"{'.'.join(first) or 'The body'}: {mistakes[0]['msg']}"
-    reasons = dict.fromkeys(each["msg"] for each in mistakes if each["loc"][1:2] == ("input",))
-    return f"input: {'; or: '.join(reasons)}"
+    about = [each for each in mistakes if each["loc"][1:2] == ("input",)]
+    options = {_LIMITED_BY[each["type"]] for each in about if each["type"] in _LIMITED_BY}
+    hint = f" (the server's {' and '.join(sorted(options))})" if options else ""
+    return f"input: {'; or: '.join(dict.fromkeys(each['msg'] for each in about))}{hint}"
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -101,7 +101,7 @@ class Models:
         try:
             model: System = load(served.folder, device=self._device)
         except (RegardError, OSError) as error:
-            # The message names files of the server, which are no business of its clients.
+            # The message names server paths, which must not reach clients.
             logger.exception("The model %s cannot be loaded", served.name)
             raise RefusedError(
                 503, f"The model {served.name!r} cannot be loaded; the log of the server says why."

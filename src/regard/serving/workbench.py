@@ -14,8 +14,6 @@ from starlette.staticfiles import StaticFiles
 from regard.serving.errors import error_response
 from regard.systems import registry
 
-OTHER_PAGES = ("translate", "caption", "document", "read", "tape", "glimpse", "convolution")
-"""Pages whose module is among those of the workbench, rather than in the folder of a system."""
 FOLDERS = {"/pages": "regard.serving:pages", "/web": "regard.viewing:web"}
 """Static files: the modules of the workbench, and the web components that draw attention."""
 OF_SYSTEMS = "/systems"
@@ -28,8 +26,12 @@ class SystemEntry(BaseModel):
     name: str
     """Its verb: the last part of its route, and the path of its page."""
     summary: str
+    model: str
+    """The model that answers where none is named."""
+    examples: bool
+    """Whether there are inputs to try below its route, at `examples`."""
     page: str
-    """The module of its page, which exports `title` and `show`."""
+    """The module of its page, whose default export is a Page."""
 
 
 class SystemList(BaseModel):
@@ -46,10 +48,16 @@ def add_workbench(app: FastAPI) -> frozenset[str]:
     index = _folder(FOLDERS["/pages"]) / "index.html"
     pages = {each: each.page for each in registry.entries() if each.page is not None}
     listed = [
-        SystemEntry(name=each.name, summary=each.declaration.summary, page=f"{OF_SYSTEMS}/{each.name}/{page.name}")
+        SystemEntry(
+            name=each.name,
+            summary=each.declaration.summary,
+            model=each.declaration.default_model,
+            examples=each.examples is not None,
+            page=f"{OF_SYSTEMS}/{each.name}/{page.name}",
+        )
         for each, page in pages.items()
     ]
-    paths = frozenset(("/", *(f"/{name}" for name in (*(each.name for each in listed), *OTHER_PAGES))))
+    paths = frozenset(("/", *(f"/{each.name}" for each in listed)))
 
     @app.get("/v1/systems", tags=["server"])
     async def systems() -> SystemList:

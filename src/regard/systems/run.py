@@ -1,57 +1,50 @@
 """Training and evaluating by name: what `regard.train`, `regard.evaluate` and their commands do."""
 
-import hashlib
+import errno
 import os
+import re
+import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from regard.config import from_values
-from regard.errors import DataError, OptionError
+from regard.errors import DataError, ModelError, OptionError, TrainingError
+from regard.files import write_text
+from regard.layers.layout import by_rows
 from regard.systems import registry
-from regard.systems.folder import NO_CARD, refuse_to_replace
+from regard.systems.folder import refuse_to_replace
+from regard.systems.plan import Named, Start, new_plan, read_recipe, resumed_plan
 from regard.systems.pretrained import load
 from regard.systems.report import Report
 from regard.systems.system import System
-from regard.training.recipes import RawRecipe, Recipe, read_raw, recipe_usage, with_values
+from regard.training import processes
+from regard.training.checkpoints import step_files
+from regard.training.interruption import Interrupted, Interruption
+from regard.training.processes import first_process_first, from_first, is_first_process
+from regard.training.recipes import RawRecipe, Recipe, recipe_toml, recipe_usage
+from regard.training.run_folder import RunFolder, changed_data, describe_run
 from regard.training.settings import Devices
 
 if TYPE_CHECKING:
-    from regard.training.experiment import Trained
+    from regard.training.experiment import Experiment, Trained
 
-
-def read_recipe(
-    name: str | os.PathLike[str] | None = None, overrides: Mapping[str, Mapping[str, Any]] | None = None
-) -> Recipe:
-    """Read and check a recipe, a TOML file or a packaged recipe by its name; `overrides` replaces fields of its tables.
-
-    overrides = {"train": {"epochs": 5}} sets the field `epochs` of the table [train].
-    """
-    raw = read_raw(None if name is None else Path(name))
-    return check_recipe(with_values(raw, overrides or {}))
-
-
-def check_recipe(raw: RawRecipe) -> Recipe:
-    """Check what a recipe says against the tables of its system."""
-    tables = registry.entry(raw.system, raw.place).tables
-    checked = {
-        table: from_values(config, raw.tables[table], f"{raw.place} [{table}]") for table, config in tables.items()
-    }
-    return Recipe(raw.system, given=frozenset(raw.tables["model"]), **checked)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""The errors of a disk that is full, of a quota, of a limit, and of a disk that can only be read."""
 
 
 def train(
-    recipe: str | os.PathLike[str] | Recipe | None = None,
+    recipe: Named | Recipe = None,
     *,
     out: str | os.PathLike[str] = "regard-run",
     data: Mapping[str, Any] | None = None,
     model: Mapping[str, Any] | None = None,
     train: Mapping[str, Any] | None = None,
-    start_from: str | os.PathLike[str] | System | None = None,
+    start_from: Start = None,
     resume: bool = False,
     overwrite: bool = False,
     progress: bool = True,
@@ -82,133 +75,191 @@ def train(
         raise OptionError("A Recipe is complete; replace its fields with dataclasses.replace instead of keywords.")
     if resume and overwrite:
         raise OptionError("Give resume to continue the run in the folder, or overwrite to replace it; not both.")
-    from regard.systems.resume import resumed_plan
-    from regard.training.processes import first_process_first, from_first, is_first_process, joined
-    from regard.training.run import run  # Lightning takes seconds to import, and evaluating needs none of it
-    from regard.training.run_folder import RunFolder
+    from regard.training.experiment import Trained
+    from regard.training.fit import fit, seed_everything
 
     folder = RunFolder(out)
     joint = Devices(devices) if isinstance(devices, int) else devices
-    with joined(joint):
+    with processes.joined(joint):
         progress = progress and is_first_process()
-        goes_on = from_first(lambda: resume and folder.holds_run)
-        if resume and not goes_on and recipe is None and "data" not in overrides:
+        resumes = from_first(lambda: resume and folder.holds_run)
+        if resume and not resumes and recipe is None and "data" not in overrides:
             raise DataError(
                 f"{folder.path} holds no run to resume. Say what to train, or give the folder of a run: --out."
             )
-        if not goes_on:
-            plan = _new_plan(recipe, overrides, start_from, trust=trust)
+        if not resumes:
+            checked = recipe if isinstance(recipe, Recipe) else read_recipe(recipe, overrides)
+            plan = new_plan(checked, start_from, trust=trust)
             folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
         with folder.locked():
             with first_process_first():
-                if goes_on:
+                if resumes:
                     plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
                 else:
                     folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
-            experiment = registry.entry(plan.recipe.system).experiment(plan.recipe, folder.path, progress=progress)
-            with _explaining(recipe, data):
-                return run(experiment, folder, start_from=plan.model, base=plan.base, resume=goes_on, devices=joint)
+            with _explaining(recipe, data), _advising(folder), Interruption() as interruption:
+                folder.clean()
+                seed_everything(plan.recipe.train.seed)
+                experiment = registry.entry(plan.recipe.system).experiment(plan.recipe, folder.path, progress=progress)
+                before = from_first(folder.record) if resumes else {}
+                with first_process_first():
+                    splits = _read(experiment, before)
+                    record = _record(experiment, splits, folder, before) | {"start_from": plan.base}
+                with _explaining_sizes():
+                    built = from_first(lambda: experiment.build(splits)) if plan.model is None else plan.model
+                if plan.model is not None:
+                    built = by_rows(plan.model.to("cpu")).train()
+                    experiment.check_model(built, splits)
+                with first_process_first():
+                    task, *loaders = experiment.task(built, splits)
+                    record = _begin(experiment, folder, built, before, record)
+                metrics = fit(
+                    task,
+                    (loaders[0], loaders[1]),
+                    folder,
+                    score=experiment.score,
+                    half_precision_on_gpu=experiment.half_precision_on_gpu,
+                    progress=progress,
+                    interruption=interruption,
+                    devices=joint,
+                    hyperparameters=_flat(plan.recipe.to_dict()),
+                )
+                if progress and "stopped" in metrics:
+                    sys.stderr.write(f"Stopped {metrics['stopped']}.\n")
+                built.to(processes.device()).eval()
+                if is_first_process():
+                    metrics |= _tested(experiment, built, splits, interruption) | {"run": record}
+                    try:
+                        built.save(folder.model, metrics=metrics)
+                    except ModelError as error:
+                        raise TrainingError(str(error)) from error
+                return Trained(folder.model, built, metrics, signum=interruption.signum)
 
 
 @contextmanager
-def _explaining(recipe: str | os.PathLike[str] | Recipe | None, data: Mapping[str, Any] | None) -> Iterator[None]:
+def _explaining(recipe: Named | Recipe, data: Mapping[str, Any] | None) -> Iterator[None]:
     """Add how a packaged recipe is used to errors of data that were not given."""
     try:
         yield
     except (DataError, OptionError) as error:
-        usage = "" if data or recipe is None or isinstance(recipe, Recipe) else recipe_usage(recipe)
+        named = recipe.place if isinstance(recipe, RawRecipe) else recipe
+        usage = "" if data or named is None or isinstance(named, Recipe) else recipe_usage(named)
         if not usage:
             raise
         raise type(error)(f"{error} The recipe is used like this: {usage}") from error
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is to be trained."""
-
-    recipe: Recipe
-    model: System | None = None
-    """The model to train; None for a new one."""
-    base: str = ""
-    """The trained model that it started from."""
-
-
-def _new_plan(
-    recipe: str | os.PathLike[str] | Recipe | None,
-    overrides: Mapping[str, Mapping[str, Any]],
-    start_from: str | os.PathLike[str] | System | None,
-    *,
-    trust: bool,
-) -> Plan:
-    checked = recipe if isinstance(recipe, Recipe) else read_recipe(recipe, overrides)
-    return plan_from(checked, start_from, trust=trust)
-
-
-def plan_from(recipe: Recipe, start_from: str | os.PathLike[str] | System | None, *, trust: bool) -> Plan:
-    """What a recipe trains if it starts from a trained model, or from none."""
-    if start_from is None:
-        return Plan(recipe)
-    loaded = start_from if isinstance(start_from, System) else load(start_from, device="cpu", trust=trust)
-    base = base_name(start_from)
-    adapted, model = _adapted(loaded, recipe)
-    # The scores of the model to start from are not those of what it becomes.
-    model.card = _card_after(loaded.card, "another model" if isinstance(start_from, System) else base)
-    model.metrics = {}
-    return Plan(adapted, model, base=base)
+@contextmanager
+def _advising(folder: RunFolder) -> Iterator[None]:
+    """Say how to go on with a training that was stopped at once, or that could not go on."""
+    try:
+        yield
+    except Interrupted as stop:
+        sys.stderr.write(f"Stopped at once. {_how_to_go_on(folder)}\n")
+        if stop.signum == signal.SIGINT:
+            raise KeyboardInterrupt from None
+        raise SystemExit(128 + stop.signum) from None
+    except TrainingError as error:
+        raise TrainingError(f"{error} {_how_to_go_on(folder)}") from error
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        message = f"{folder.path} cannot be written to: {error.strerror}. {_how_to_go_on(folder)}"
+        raise TrainingError(message) from error
+    except RuntimeError as error:
+        if not processes.is_loss_of_process(error):
+            raise
+        raise TrainingError(f"Another process of the training has ended. {_how_to_go_on(folder)}") from error
 
 
-def _card_after(card: str, base: str) -> str:
-    """The card of a model that was trained from one with this card: what that one learned from remains true."""
-    if not card or NO_CARD in card:
-        return ""
-    return (
-        f"# Trained from {base}\n\nThis model was trained from {base} on other data and has no card of its own yet.\n\n"
-        f"What follows is the card of {base}. Its scores are not those of this model.\n\n{card}"
-    )
+def _how_to_go_on(folder: RunFolder) -> str:
+    kept = step_files(folder.checkpoints)
+    if not kept:
+        return "Nothing had been learned yet."
+    return f"The last good checkpoint is {kept[0]}. To continue: {folder.resume_command}"
 
 
-def base_name(model: str | os.PathLike[str] | System) -> str:
-    """How a run records the model that it starts from: its name or folder, or a checksum of its parameters."""
-    if not isinstance(model, System):
-        return str(model)
-    import torch
-
-    total = hashlib.sha256()
-    for name, tensor in model.state_dict().items():
-        # As bytes, since NumPy has no bfloat16.
-        total.update(name.encode() + tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
-    return f"{type(model).__name__} with SHA-256 {total.hexdigest()}"
-
-
-def _adapted(base: System, recipe: Recipe) -> tuple[Recipe, System]:
-    """The recipe with the config of a trained model and those [model] fields that were set, and a model of that config.
-
-    A field that changes the parameters, such as a size, is refused; one that does not, such as a dropout, is used.
-    """
-    if base.kind != recipe.system:
+@contextmanager
+def _explaining_sizes() -> Iterator[None]:
+    """Explain what torch raises where no memory could hold a model."""
+    try:
+        yield
+    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
+        is_size = isinstance(error, OverflowError | MemoryError)
+        if not is_size and not re.search("can't allocate memory|out of memory|verflow", str(error)):
+            raise
         raise OptionError(
-            f"This recipe trains a model of the system {recipe.system!r}; the model to start from is of {base.kind!r}."
+            "The model does not fit into the memory of this machine. Choose smaller sizes in [model], such as hidden."
+        ) from error
+
+
+def _read(experiment: "Experiment[Any]", before: Mapping[str, Any]) -> Any:
+    try:
+        return experiment.read()
+    except DataError as error:
+        started = before.get("directory", str(Path.cwd()))
+        if started == str(Path.cwd()):
+            raise
+        raise DataError(f"{error} The run was started in {started}: resume it there.") from error
+
+
+def _record(experiment: "Experiment[Any]", splits: Any, folder: RunFolder, before: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes this run; data that has changed since it began is refused."""
+    checksums = experiment.checksums(splits) if is_first_process() else {}
+    record = describe_run(seed=experiment.recipe.train.seed, data=checksums)
+    if before and is_first_process():
+        if changes := changed_data(before, record):
+            raise DataError(
+                f"{folder.path} cannot continue, because its data has changed: {'; '.join(changes)}. Restore the data, "
+                "or start again with --overwrite."
+            )
+        experiment.notes = dict(before["notes"])
+    return record
+
+
+def _begin(
+    experiment: "Experiment[Any]", folder: RunFolder, model: System, before: dict[str, Any], record: dict[str, Any]
+) -> dict[str, Any]:
+    """Write what a resumed run needs to know, and return the record of how the run began."""
+    if not is_first_process():
+        return record
+    resumed = before.pop("resumed", [])
+    if before:
+        resumed.append(
+            {name: record[name] for name in ("command", "directory", "versions", "device", "threads", "processes")}
         )
-    values = base.config.to_dict() | {name: getattr(recipe.model, name) for name in recipe.given}
-    config = from_values(type(base.config), values, "[model]")
-    adapted = Recipe(recipe.system, recipe.data, config, recipe.train, recipe.given)
-    changed = {name: value for name, value in values.items() if value != getattr(base.config, name)}
-    if not changed:
-        return adapted, base
-    model = type(base)(config, **{name: getattr(base, name) for name in base.assets})
-    own, state = model.state_dict(), base.state_dict()
-    fits = own.keys() == state.keys() and all(own[name].shape == state[name].shape for name in own)
-    if fits:
-        model.load_state_dict(state)
-        # Parameters that the new model ties are one tensor, which cannot hold two that differ.
-        fits = all(tensor.equal(state[name].to(tensor.device)) for name, tensor in model.state_dict().items())
-    if not fits:
-        listed = ", ".join(f"{name} {getattr(base.config, name)!r} -> {value!r}" for name, value in changed.items())
-        raise OptionError(
-            f"The parameters of the model to start from do not fit the changed [model] fields: {listed}. Remove these "
-            "fields, or train a new model without --from."
-        )
-    return adapted, model
+        record = {name: value for name, value in before.items() if name != "notes"}
+    else:
+        folder.begin()
+    folder.write_record(record | {"notes": experiment.notes} | ({"resumed": resumed} if resumed else {}))
+    if not step_files(folder.checkpoints):
+        model.save_config(folder.checkpoints)
+    write_text(folder.recipe, recipe_toml(experiment.recipe))
+    return record
+
+
+def _tested(experiment: "Experiment[Any]", model: System, splits: Any, interruption: Interruption) -> dict[str, Any]:
+    """The metrics of the model; none where training was interrupted, or testing is."""
+    if interruption.signum:
+        return {}
+    try:
+        with torch.inference_mode():
+            return experiment.test(model, splits)
+    except Interrupted:
+        return {}
+
+
+def _flat(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a recipe as {"model.hidden": 256, ...}."""
+    flat: dict[str, Any] = {}
+    for table, values in tables.items():
+        if isinstance(values, Mapping):
+            flat |= {
+                f"{table}.{name}": str(value) if isinstance(value, tuple) else value for name, value in values.items()
+            }
+        else:
+            flat[table] = values
+    return flat
 
 
 def evaluate(

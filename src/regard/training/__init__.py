@@ -1,4 +1,4 @@
-"""Training with Lightning: recipes, tasks, checkpoints, resuming."""
+"""Training: recipes, tasks, checkpoints, resuming."""
 
 from lazy_loader import attach_stub
 

@@ -1,117 +1,141 @@
-"""Writing checkpoints: whole or not at all, the newest ones and the best one."""
+"""Checkpoints: written whole or not at all, the newest and the best kept, damaged ones noticed."""
 
+import re
+import struct
 import time
+import warnings
+import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import lightning.pytorch as lightning
 import torch
-from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
-from lightning.pytorch.plugins.io import TorchCheckpointIO
 
-from regard.errors import TrainingError
+from regard.errors import RegardWarning, TrainingError
 from regard.files import replacing
-from regard.training.checkpoint_files import BEST, step_files
-from regard.training.interruption import Interruption
+from regard.training.settings import TrainSettings
+
+BEST = "best.ckpt"
+"""The checkpoint with the best validation score; the others are step-N.ckpt."""
+FORMAT = 1
+"""The number of the format. Checkpoints of another one hold a model, but a training cannot go on from them."""
+_STEP = re.compile(r"step-(\d+)\.ckpt")
 
 
-class WholeCheckpoints(TorchCheckpointIO):
-    """Writes checkpoints under a temporary name in their own folder, flushed and then renamed."""
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        """Write a checkpoint, whole or not at all."""
-        try:
-            with replacing(path) as draft, draft.open("wb") as stream:
-                torch.save(checkpoint, stream)
-        except (OSError, RuntimeError) as error:
-            if (cause := file_error(error)) is None:
-                raise
-            raise TrainingError(f"The checkpoint {path} cannot be written: {cause.strerror}.") from error
+def step_files(folder: Path) -> list[Path]:
+    """The checkpoints to resume from in a folder, the newest first."""
+    return sorted(filter(_step_of, folder.glob("step-*.ckpt")), key=_step_of, reverse=True)
 
 
-def file_error(error: BaseException | None) -> OSError | None:
-    """The OSError that an error stems from; torch reports a failed write as a RuntimeError."""
-    while error is not None and not isinstance(error, OSError):
-        error = error.__cause__ or error.__context__
-    return error
+def _step_of(path: Path) -> int:
+    """The number of updates before a checkpoint plus 1, so that the first counts as one too; 0 for another file."""
+    match = _STEP.fullmatch(path.name)
+    return int(match[1]) + 1 if match else 0
 
 
-class KeepBest(ModelCheckpoint):
-    """Keeps the checkpoint with the best score, also where the run folder has been moved since it was written."""
+def write_checkpoint(content: dict[str, Any], path: Path) -> None:
+    """Write a checkpoint under a temporary name in its own folder, flush it, and then rename it."""
+    try:
+        with replacing(path) as draft, draft.open("wb") as stream:
+            torch.save(content, stream)
+    except (OSError, RuntimeError) as error:
+        # torch reports a failed write as a RuntimeError.
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, OSError):
+            cause = cause.__cause__ or cause.__context__
+        if cause is None:
+            raise
+        raise TrainingError(f"The checkpoint {path} cannot be written: {cause.strerror}.") from error
 
-    def __init__(self, folder: Path, score: str) -> None:
-        super().__init__(folder, Path(BEST).stem, monitor=score, mode="max", enable_version_counter=False)
-        self._path = str(Path(self.dirpath or folder) / BEST)
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue with the best score so far."""
-        here: dict[str, Any] = {"dirpath": self.dirpath}
-        if state_dict["best_k_models"]:
-            here |= dict.fromkeys(("best_model_path", "kth_best_model_path"), self._path)
-            here["best_k_models"] = {self._path: state_dict["best_model_score"]}
-        super().load_state_dict(state_dict | here)
-
-
-class KeepNewest(Checkpoint):
+class KeepNewest:
     """Keeps the newest checkpoints, from which a training continues exactly as it would have without an interruption.
 
-    They are written before the first update, after each epoch, at intervals within one, and when training is
-    interrupted. As a subclass of Checkpoint it runs after all other callbacks, so that their effects are in the
-    checkpoint. A stop within an epoch is written before the validation that follows it, because a resumed epoch is
-    validated at its end.
+    `content` makes a checkpoint of this moment, in which every process takes part; only one of them `writes`.
     """
 
     def __init__(
-        self, folder: Path, *, minutes: float, keep: int, check: Callable[[], None], interruption: Interruption
+        self, folder: Path, content: Callable[[], dict[str, Any]], settings: TrainSettings, *, writes: bool
     ) -> None:
-        self.folder, self.minutes, self.keep = folder, minutes, keep
-        self._check, self._interruption = check, interruption
+        self.folder, self.settings, self._content, self._writes = folder, settings, content, writes
         self._written = time.monotonic()
 
-    def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Write the beginning, so that a folder that cannot be written to is noticed at once."""
-        # Lightning has begun to handle SIGTERM meanwhile.
-        self._interruption.install()
-        if not trainer.global_step:
-            self.write(trainer)
+    def is_due(self) -> bool:
+        """Whether the interval between two checkpoints has passed."""
+        return 0 < self.settings.checkpoint_minutes <= (time.monotonic() - self._written) / 60
 
-    def on_train_batch_end(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Write within an epoch when the interval has passed, and when training is about to stop."""
-        if _is_whole(trainer):
-            return
-        is_due = 0 < self.minutes <= (time.monotonic() - self._written) / 60
-        is_interrupted = _agreed(trainer, bool(self._interruption.signum))
-        if is_interrupted or _agreed(trainer, is_due or trainer.should_stop):
-            self.write(trainer)
-        if is_interrupted:
-            self._interruption.leave()
-
-    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Write after a complete epoch; one that was stopped has been written already."""
-        if _is_whole(trainer):
-            self.write(trainer)
-            if _agreed(trainer, bool(self._interruption.signum)):
-                self._interruption.leave()
-
-    def write(self, trainer: lightning.Trainer) -> None:
-        """Write a checkpoint of this moment, and remove those that are older than the ones to keep."""
-        self._check()
-        trainer.save_checkpoint(self.folder / f"step-{trainer.global_step}.ckpt")
-        if trainer.is_global_zero:
-            for old in step_files(self.folder)[self.keep :]:
+    def write(self) -> None:
+        """Write a checkpoint, and remove those that are older than the ones to keep."""
+        content = self._content()
+        if self._writes:
+            write_checkpoint(content, self.folder / f"step-{content['global_step']}.ckpt")
+            for old in step_files(self.folder)[self.settings.keep_checkpoints :]:
                 old.unlink()
-            for logger in trainer.loggers:
-                logger.save()
         self._written = time.monotonic()
 
 
-def _agreed(trainer: lightning.Trainer, decision: bool) -> bool:
-    """Whether any process of the training decided so: all of them have to write, and to stop, together."""
-    return decision if trainer.world_size == 1 else trainer.strategy.reduce_boolean_decision(decision, all=False)
+def damage(path: Path) -> str:
+    """What is wrong with a checkpoint file, or "" if it is whole.
+
+    A checkpoint is a ZIP archive with a CRC-32 of each part, which torch writes but does not check when it reads.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            part = archive.testzip()
+            return f"its part {part} is damaged" if part else ""
+    except (
+        OSError,
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+    ) as error:
+        return f"it is not a complete file ({str(error) or type(error).__name__})"
 
 
-def _is_whole(trainer: lightning.Trainer) -> bool:
-    return trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Read a checkpoint, parameters and plain values only; a damaged one is a TrainingError."""
+    reason = damage(path)
+    if not reason:
+        try:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+            if isinstance(content, dict) and "state_dict" in content:
+                return content
+            reason = "it is not a checkpoint of a training"
+        except (OSError, RuntimeError, ValueError, KeyError, EOFError, AttributeError, TypeError, IndexError) as error:
+            reason = f"it cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"
+        except Exception as error:
+            # torch raises the UnpicklingError of a module that it chooses itself.
+            if type(error).__name__ != "UnpicklingError":
+                raise
+            reason = "it holds more than parameters and plain values"
+    raise TrainingError(f"{path} cannot be used: {reason}.")
+
+
+def newest_checkpoint(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The newest checkpoint that is whole, with its content; a newer one that is damaged is reported.
+
+    None where there is no checkpoint at all, and a TrainingError where all of them are damaged, or where another
+    version of regard has written them.
+    """
+    reasons: list[str] = []
+    for path in step_files(folder):
+        try:
+            content = read_checkpoint(path)
+        except TrainingError as error:
+            reasons.append(str(error))
+            continue
+        if content.get("format") != FORMAT:
+            raise TrainingError(
+                f"{path} was written by another version of regard, and only that one can continue its training. Start "
+                f"again with --overwrite, or train its model further with --from {path} and another --out."
+            )
+        if reasons:
+            warnings.warn(f"{' '.join(reasons)} Going on from {path.name} instead.", RegardWarning, stacklevel=2)
+        return path, content
+    if reasons:
+        raise TrainingError(f"No checkpoint is left to resume from. {' '.join(reasons)} Start again with --overwrite.")
+    return None

@@ -1,45 +1,57 @@
-"""Fitting with Lightning: callbacks, checkpoints and logs."""
+"""The training loop: updates, validations, checkpoints, and what ends it."""
 
-import logging
+import math
+import random
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import lightning.pytorch as lightning
+import numpy as np
 import torch
-from lightning.fabric.plugins.environments.lightning import LightningEnvironment
-from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping, LearningRateMonitor, Timer
-from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
-from lightning.pytorch.strategies import DDPStrategy, FSDPStrategy, Strategy
-from torch.utils.tensorboard.summary import hparams
+from torch import Tensor, nn
 
-from regard.data.batches import BatchLoader, CostBatches
+from regard.data.batches import BatchLoader
 from regard.errors import OptionError, RegardWarning, TrainingError, counted
 from regard.kernels.dot_product import disable_cudnn_attention
 from regard.training import processes
-from regard.training.averaging import RunningAverage
-from regard.training.checkpoint_files import BEST, newest_checkpoint, read_checkpoint, step_files
-from regard.training.checkpoints import KeepBest, KeepNewest, WholeCheckpoints
-from regard.training.divergence import StopWhenDiverged
+from regard.training.checkpoints import (
+    BEST,
+    FORMAT,
+    KeepNewest,
+    newest_checkpoint,
+    read_checkpoint,
+    step_files,
+    write_checkpoint,
+)
 from regard.training.interruption import Interruption
-from regard.training.processes import environment, is_first_process
-from regard.training.progress import TrainingBar
+from regard.training.processes import agreed, connected, is_first_process
+from regard.training.progress import Logs, TrainingBar
 from regard.training.run_folder import RunFolder
-from regard.training.settings import Devices, TrainSettings
-from regard.training.task import Task
+from regard.training.settings import Devices
+from regard.training.task import Plateau, Task
 
+LOG_STEPS = 20
+"""Updates between two lines of the logs, and between two measurements of the throughput."""
+MUCH_WAITING = 0.2
+"""The fraction of a training on a GPU that may be spent waiting for data before a warning."""
+FEW_UPDATES = 20
+"""Updates in an epoch below which a short training learns little."""
+ENOUGH_UPDATES = 1000
+"""Updates in a training that suffice even where its epochs have few."""
+READ_STEPS = 50
+"""Updates between two readings of the losses of a GPU: each reading waits for it."""
+HALF = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
+"""The number formats of the precisions that mix two."""
 TOLERATED_IN_HALF_PRECISION = 100
 """Losses in a row that may overflow in float16: the scale of the gradients is then lowered, and the update left out."""
-
-
-def prepare(settings: TrainSettings) -> None:
-    """Seed everything that is random, and silence Lightning's own messages; call it before any other step."""
-    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
-    lightning.seed_everything(settings.seed, verbose=False)
+MANY_EXAMPLES = 8
+"""Examples of a batch that are listed."""
 
 
 def fit(
@@ -61,74 +73,422 @@ def fit(
     validation metric; higher is better. `half_precision_on_gpu` decides what precision "auto" means. `hyperparameters`
     are logged.
     """
-    disable_cudnn_attention()
-    resume_from = _resume(task, folder.checkpoints, progress=progress)
-    callbacks = _callbacks(task, folder, score, interruption, progress=progress)
-    trainer = _trainer(task, folder, callbacks, devices, half_precision_on_gpu=half_precision_on_gpu)
-    if devices.count > 1:
-        loaders[0].divide(processes.rank(), devices.count)
-        loaders[1].deal(processes.rank(), devices.count)
-    if is_first_process():
-        _keep_earlier_log(folder.logs)
-    with _without_needless_warnings(), _matmul_precision():
-        _log_hyperparameters(trainer, dict(hyperparameters or {}), score)
-        with interruption.deferred():
-            trainer.fit(task, *loaders, ckpt_path=resume_from, weights_only=True)
-    metrics: dict[str, Any] = task.metrics()
+    settings, batches = task.settings, loaders[0]
+    training = Training(task, loaders, score, devices, half_precision_on_gpu=half_precision_on_gpu)
+    training.resume(folder.checkpoints, progress=progress)
+    if progress and (advice := few_updates(task, len(batches))):
+        sys.stderr.write(advice)
+    newest = KeepNewest(folder.checkpoints, training.content, settings, writes=is_first_process())
+    with ExitStack() as stack:
+        stack.enter_context(_matmul_precision())
+        stack.enter_context(interruption.deferred())
+        logs = stack.enter_context(Logs(folder.logs, writes=is_first_process()))
+        bar = stack.enter_context(TrainingBar(score, task, settings.epochs, len(batches), shown=progress))
+        bar.best = training.best
+        training.begin()
+        if not task.step:
+            # The beginning, so that a folder that cannot be written to is noticed at once.
+            newest.write()
+        limit = training.limit() if task.step else ""
+        while training.epoch < settings.epochs and not limit:
+            batches.set_epoch(training.epoch)
+            bar.begin(training.epoch)
+            for batch in training.waiting.through(batches):
+                loss = training.update(batch)
+                training.divergence.look(loss, task.step)
+                bar.advance(batches.done)
+                if task.step % LOG_STEPS == 0:
+                    training.log(logs)
+                limit = training.limit()
+                if not batches.is_at_end:
+                    # A stop within an epoch is written before the validation that follows, as a resumed epoch ends so.
+                    is_interrupted = agreed(bool(interruption.signum))
+                    if is_interrupted or agreed(bool(limit) or newest.is_due()):
+                        newest.write()
+                    if is_interrupted:
+                        interruption.leave()
+                if limit:
+                    break
+            is_last = limit or training.epoch + 1 == settings.epochs
+            if is_last or (training.epoch + 1) % settings.validate_every == 0:
+                bar.validating()
+                training.validate(logs, folder.checkpoints / BEST)
+                bar.validated(training.best)
+            bar.end()
+            if batches.is_at_end:
+                training.epoch += 1
+                limit = limit or training.limit()
+                newest.write()
+                if agreed(bool(interruption.signum)):
+                    interruption.leave()
+        logs.write_hyperparameters(hyperparameters or {}, {score: training.best})
+    metrics: dict[str, Any] = {name: float(value) for name, value in task.metrics.items()}
     metrics |= _take_best(task, folder.checkpoints, score)
-    # `processed`, because `trainer.current_epoch` does not count the last epoch of a run that is resumed at its end.
-    epochs = trainer.fit_loop.epoch_progress.current.processed  # type: ignore[attr-defined]
-    metrics |= {"epochs": epochs, "steps": trainer.global_step, "seed": task.settings.seed}
-    if not interruption.signum and (setting := _limit(trainer, task)):
-        metrics["stopped"] = f"by {setting} in epoch {epochs} of {task.settings.epochs}"
+    epochs = math.ceil(task.step / len(batches))
+    metrics |= {"epochs": epochs, "steps": task.step, "seed": settings.seed}
+    if advice := training.waiting.advice():
+        warnings.warn(advice, RegardWarning, stacklevel=2)
+    if limit and not interruption.signum and task.step < task.total_steps:
+        metrics["stopped"] = f"by {limit} in epoch {epochs} of {settings.epochs}"
     return metrics
 
 
-def _limit(trainer: lightning.Trainer, task: Task) -> str:
-    """The setting that ended the training before its last update, or nothing."""
-    settings = task.settings
-    if not trainer.should_stop or trainer.global_step >= task.total_steps:
-        return ""
-    timers = (each for each in trainer.callbacks if isinstance(each, Timer))  # type: ignore[attr-defined]
-    if any((each.time_remaining() or 0.0) <= 0 for each in timers):
-        return f"train.minutes = {settings.minutes:g}"
-    return f"train.patience = {settings.patience}"
+class Training:
+    """A task in training: its device, its optimizer, the running average of its parameters, and how far it is."""
+
+    def __init__(
+        self,
+        task: Task,
+        loaders: tuple[BatchLoader, BatchLoader],
+        score: str,
+        devices: Devices,
+        *,
+        half_precision_on_gpu: bool,
+    ) -> None:
+        self.task, (self.batches, self.valid_batches), self.score = task, loaders, score
+        settings, on_gpu = task.settings, torch.cuda.is_available()
+        precision = settings.precision
+        if precision == "auto":
+            precision = "bf16-mixed" if on_gpu and half_precision_on_gpu else "32-true"
+        disable_cudnn_attention()
+        self.fabric = connected(devices, precision, find_unused_parameters=task.has_unused_parameters)
+        self.precision = self.fabric.strategy.precision
+        self._is_joint = devices.count > 1
+        if self._is_joint:
+            self.batches.divide(processes.rank(), devices.count)
+            self.valid_batches.deal(processes.rank(), devices.count)
+            if on_gpu:
+                nn.SyncBatchNorm.convert_sync_batchnorm(task)
+        task.to(self.fabric.device)
+        # Fabric's own wrapper of a model would also round the numbers in a batch to the precision of its products.
+        self.forward = self.fabric.strategy.setup_module(task)
+        self.optimizer = task.make_optimizer()
+        for group in self.optimizer.param_groups:
+            group.setdefault("initial_lr", group["lr"])
+        self.average = RunningAverage(task, settings.average_decay) if settings.average_decay else None
+        half = settings.precision == "16-mixed"
+        tolerated = max(task.tolerated_losses, TOLERATED_IN_HALF_PRECISION if half else 0)
+        self.divergence = Divergence(task, self.batches, tolerated)
+        self.waiting = Waiting(self.fabric.device)
+        self.epoch = 0
+        """How many epochs are complete."""
+        self.best: float | None = None
+        """The best score of a validation so far."""
+        self.failures = 0
+        """How many validations in a row have not been better than the best one."""
+        self._random: dict[str, Any] | None = None
+        self._seconds = self._measured = 0.0
+        self._set_rate()
+
+    def update(self, batch: Any) -> Tensor:
+        """One update: the loss of a batch and its gradients, clipped, and a step of the optimizer."""
+        task, fabric = self.task, self.fabric
+        if self._is_joint:
+            task.is_filler = self.batches.is_filler
+        batch = self._placed(batch)
+        with self._autocast():
+            loss: Tensor = self.forward(batch)
+        self.optimizer.zero_grad()
+        fabric.backward(self._shared(loss) if self._is_joint else loss)
+        self.precision.unscale_gradients(self.optimizer)
+        task.clip()
+        self.precision.optimizer_step(self.optimizer)
+        task.step += 1
+        if task.step % LOG_STEPS == 0:
+            self._log_rates()
+        # Before a validation, of which a plateau takes notice one update later.
+        self._set_rate()
+        if self.average is not None:
+            self.average.update(task.step)
+        return loss.detach()
+
+    def validate(self, logs: Logs, best: Path) -> None:
+        """Validate, and keep the parameters if they are the best so far."""
+        task = self.task
+        with self._average_in_place(), _evaluating(task), torch.inference_mode():
+            for batch in self.valid_batches:
+                batch = self._placed(batch)
+                with self._autocast():
+                    task.validate(batch)
+            task.validated()
+        means = task.take_means()
+        if self.score not in means:
+            raise TrainingError(f"The validation of {type(task).__name__} logs {sorted(means)}, but no {self.score!r}.")
+        score = -math.inf if math.isnan(means[self.score]) else means[self.score]
+        task.plateau.update(score, warm=task.fraction_done(task.step) > task.settings.warmup)
+        logs.write(means, task.step, self.epoch)
+        is_better = self.best is None or score > self.best
+        self.failures = 0 if is_better else self.failures + 1
+        if is_better:
+            self.best = score
+            self.divergence.check()
+            if is_first_process():
+                write_checkpoint({"format": FORMAT, **self._parameters(), "metrics": self._metrics()}, best)
+        self._measured, task.processed = time.perf_counter(), 0
+
+    def limit(self) -> str:
+        """The setting that ends the training now, or nothing."""
+        settings = self.task.settings
+        self.task.follow_clock()
+        if settings.minutes and self.task.seconds() >= 60 * settings.minutes:
+            return f"train.minutes = {settings.minutes:g}"
+        return f"train.patience = {settings.patience}" if 0 < settings.patience <= self.failures else ""
+
+    def log(self, logs: Logs) -> None:
+        """Measure the throughput, and write what was logged since the last time."""
+        task, now = self.task, time.perf_counter()
+        task.log("waiting", 100 * self.waiting.fraction)
+        speed = torch.tensor(task.processed / (now - self._measured), device=task.device)
+        task.log(f"{task.unit}/s", processes.summed(speed))
+        self._measured, task.processed = now, 0
+        logs.write(task.unwritten, task.step, self.epoch)
+        task.unwritten = {}
+
+    def content(self) -> dict[str, Any]:
+        """A checkpoint of this moment; every process takes part in it."""
+        self.divergence.check()
+        task = self.task
+        first, *others = processes.gathered(_random_states(task.device))
+        return {
+            "format": FORMAT,
+            **self._parameters(),
+            "current": None if self.average is None else task.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "precision": self.precision.state_dict(),
+            "batches": self.batches.state_dict(),
+            "epoch": self.epoch,
+            "global_step": task.step,
+            "best": self.best,
+            "failures": self.failures,
+            "plateau": asdict(task.plateau),
+            "seconds": task.seconds(),
+            "random": first,
+            "random_of_others": others,
+            "learning_rate": task.settings.learning_rate,
+            "metrics": self._metrics(),
+        }
+
+    def resume(self, checkpoints: Path, *, progress: bool) -> None:
+        """Go on from the newest checkpoint, if any, with the learning rate of the settings if it has been changed."""
+        task, settings = self.task, self.task.settings
+        found = newest_checkpoint(checkpoints)
+        if found is None:
+            return
+        _, content = found
+        begun = math.ceil(content["global_step"] / len(self.batches))
+        if begun > settings.epochs:
+            raise OptionError(
+                f"This run is in epoch {begun} already, and train.epochs = {settings.epochs}: give --train.epochs "
+                f"{begun} or more to continue it."
+            )
+        if progress:
+            sys.stderr.write(f"Resuming after {counted(content['global_step'], 'update')}.\n")
+        task.load_state_dict(content["current"] or content["state_dict"])
+        if self.average is not None:
+            self.average.restore(content["state_dict"])
+        self.optimizer.load_state_dict(content["optimizer"])
+        before, now = content["learning_rate"], settings.learning_rate
+        for group in self.optimizer.param_groups if before != now else ():
+            group |= {name: group[name] * now / before for name in ("lr", "initial_lr")}
+        self.precision.load_state_dict(content["precision"])
+        self.batches.load_state_dict(content["batches"])
+        self.epoch, task.step = content["epoch"], content["global_step"]
+        self.best, self.failures = content["best"], content["failures"]
+        task.plateau, task.metrics = Plateau(**content["plateau"]), content["metrics"]
+        self._seconds = content["seconds"]
+        kept = [content["random"], *content["random_of_others"]][processes.rank() :]
+        self._random = kept[0] if kept else None
+
+    def begin(self) -> None:
+        """Start the clock and, before anything is drawn or fetched, restore the random states of a resumed training.
+
+        Processes that train together have random numbers of their own, those that join a resumed training new ones.
+        """
+        task = self.task
+        if processes.rank() and (self._random is None or not task.step):
+            own = random.Random(f"{task.settings.seed} {processes.rank()} {task.step}")  # noqa: S311
+            seed_everything(own.getrandbits(32))
+        elif self._random is not None:
+            _restore_random_states(self._random, task.device)
+        self._random = None
+        self._measured = time.perf_counter()
+        task.began = self._measured - self._seconds
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        """Half precision, if it was chosen; gradients of a weight that is used again are added in float32.
+
+        Fabric's own would keep the weight in half precision for the next use, and add its gradients there.
+        """
+        kind = HALF.get(self.precision.precision)
+        return torch.autocast(self.fabric.device.type, kind, cache_enabled=False) if kind else nullcontext()
+
+    def _placed(self, batch: Any) -> Any:
+        device = self.fabric.device
+        return batch if device.type == "cpu" else self.fabric.to_device(batch)
+
+    def _shared(self, loss: Tensor) -> Tensor:
+        """Weight the loss of a process by its part of the batch: the mean over processes is then that of the batch."""
+        weight = torch.as_tensor(self.task.weight, dtype=loss.dtype, device=loss.device)
+        weight = weight * (not self.task.is_filler)
+        return loss * (weight * processes.count() / processes.summed(weight))
+
+    def _log_rates(self) -> None:
+        name, groups = f"lr-{type(self.optimizer).__name__}", self.optimizer.param_groups
+        for number, group in enumerate(groups, 1):
+            self.task.log(name if len(groups) == 1 else f"{name}/pg{number}", group["lr"])
+
+    def _set_rate(self) -> None:
+        rate = self.task.rate()
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["initial_lr"] * rate
+
+    def _metrics(self) -> dict[str, float]:
+        return {name: float(value) for name, value in self.task.metrics.items()}
+
+    def _parameters(self) -> dict[str, Any]:
+        """The parameters that are validated and saved."""
+        return {"state_dict": self.task.state_dict() if self.average is None else self.average.state_dict()}
+
+    @contextmanager
+    def _average_in_place(self) -> Iterator[None]:
+        """While the block runs, the task has the average of its parameters."""
+        if self.average is not None:
+            self.average.swap()
+        try:
+            yield
+        finally:
+            if self.average is not None:
+                self.average.swap()
 
 
-def _resume(task: Task, checkpoints: Path, *, progress: bool) -> Path | None:
-    """The checkpoint for Lightning to go on from, if any.
+class RunningAverage:
+    """An exponential moving average that soon forgets its beginning: after n steps it reaches back about n / 10 steps.
 
-    Its content is not kept: with the state of the optimizer, it is several times as large as the model.
+    Integer buffers, such as the batch counters of batch normalisation, are not averaged but those of the last update.
     """
-    newest = newest_checkpoint(checkpoints)
-    if newest is None:
-        return None
-    path, content = newest
-    begun = content["epoch"] + 1
-    if begun > task.settings.epochs:
-        raise OptionError(
-            f"This run is in epoch {begun} already, and train.epochs = {task.settings.epochs}: give --train.epochs "
-            f"{begun} or more to continue it."
+
+    def __init__(self, task: nn.Module, decay: float) -> None:
+        self._task, self._decay = task, decay
+        self._parts = [part for part in chain(task.parameters(), task.buffers()) if part.is_floating_point()]
+        self._current = [part.data for part in self._parts]
+        self._average = [part.clone() for part in self._current]
+
+    def update(self, step: int) -> None:
+        """Move the average towards the parameters, after this number of updates."""
+        keep = min(self._decay, step / (9 + step)) if step > 1 else 0.0
+        torch._foreach_lerp_(self._average, self._current, 1 - keep)
+
+    def swap(self) -> None:
+        """Exchange the parameters and their average, in place."""
+        before = [part.clone() for part in self._current]
+        torch._foreach_copy_(self._current, self._average)
+        torch._foreach_copy_(self._average, before)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The average under the names of the parameters."""
+        averages = dict(zip(map(id, self._parts), self._average, strict=True))
+        state = self._task.state_dict(keep_vars=True)
+        return {name: averages.get(id(part), part.detach()) for name, part in state.items()}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Continue with an average."""
+        for name, average in self.state_dict().items():
+            average.copy_(state[name])
+
+
+class Divergence:
+    """Raises a TrainingError that names the update and the batch in which the loss became NaN or infinite.
+
+    `patience` such losses in a row are tolerated, for trainings that leave out an update whose gradients overflow.
+    """
+
+    def __init__(self, task: Task, batches: BatchLoader, patience: int = 0) -> None:
+        self.task, self.patience, self._batches = task, patience, batches
+        self._streak = torch.zeros((), dtype=torch.long, device=task.device)
+
+    def look(self, loss: Tensor, step: int) -> None:
+        """Look at the loss of an update, on a GPU only now and then."""
+        self._streak = torch.where(loss.isfinite(), 0, self._streak + 1)
+        if not loss.is_cuda or step % READ_STEPS == 0:
+            self._read()
+
+    def check(self) -> None:
+        """Raise the error if the last loss or a parameter is not finite; called before a checkpoint is written."""
+        self._read()
+        # One number for all parameters, so that a GPU is waited for once.
+        finite = torch.stack([part.detach().isfinite().all() for part in self.task.parameters()]).all()
+        if not bool(finite):
+            raise TrainingError(self._message("Parameters became NaN or infinite", self.task.step - 1))
+
+    def _read(self) -> None:
+        streak = int(self._streak)
+        if streak > self.patience:
+            raise TrainingError(self._message("The loss became NaN or infinite", self.task.step - streak))
+
+    def _message(self, what: str, step: int) -> str:
+        """What happened in which update, counted from 0 here and from 1 in the message."""
+        total = len(self._batches)
+        epoch, number = divmod(max(0, step), total)
+        places = self._batches.examples(epoch, number)
+        more = ", ..." if len(places) > MANY_EXAMPLES else ""
+        return (
+            f"{what} in update {step + 1} (epoch {epoch + 1}, batch {number + 1} of {total}, the examples "
+            f"{', '.join(map(str, places[:MANY_EXAMPLES]))}{more}, counted from 0). Look at these examples, or lower "
+            "--train.learning_rate."
         )
-    if progress:
-        sys.stderr.write(f"Resuming after {counted(content['global_step'], 'update')}.\n")
-    if content["global_step"]:
-        return path
-    # Lightning would take a checkpoint of the beginning for one in the middle of an epoch.
-    task.load_state_dict(content["state_dict"])
-    task.on_load_checkpoint(content)
-    return None
 
 
-def _log_hyperparameters(trainer: lightning.Trainer, values: dict[str, Any], score: str) -> None:
-    """Write the hyperparameters to hparams.yaml, and for TensorBoard, which compares runs by them and by the score."""
-    for logger in trainer.loggers:
-        logger.log_hyperparams(values)
-        if isinstance(logger, TensorBoardLogger) and trainer.is_global_zero:
-            # Lightning writes them only beside a first value of the score, and there is none yet.
-            plain = {name: value if isinstance(value, int | float) else str(value) for name, value in values.items()}
-            for summary in hparams(plain, {score: 0.0}):
-                logger.experiment._get_file_writer().add_summary(summary)
+class Waiting:
+    """Measures the part of a training that was spent waiting for data.
+
+    A GPU computes while the next batch is prepared: only batches that come when it has nothing left to do count.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._done = torch.cuda.Event() if device.type == "cuda" else None
+        self._waited = self._trained = 0.0
+
+    def through(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Measure what it takes to get each batch, and to train with it."""
+        remaining, asked = iter(batches), time.perf_counter()
+        for batch in remaining:
+            came = time.perf_counter()
+            if self._done is None or self._done.query():
+                self._waited += came - asked
+            yield batch
+            if self._done is not None:
+                self._done.record()
+            self._trained += time.perf_counter() - asked
+            asked = time.perf_counter()
+
+    @property
+    def fraction(self) -> float:
+        """The waiting as a fraction of the training so far, validations and checkpoints left out."""
+        return self._waited / self._trained if self._trained else 0.0
+
+    def advice(self) -> str:
+        """What to do about a GPU that waits too much."""
+        if self._done is None or self.fraction <= MUCH_WAITING:
+            return ""
+        return (
+            f"The GPU waited for data during {self.fraction:.0%} of the training. Prepare batches in more processes "
+            "(--train.workers, where the system has it), make them larger, or leave out data.bpe_dropout."
+        )
+
+
+def few_updates(task: Task, batches: int) -> str:
+    """Advice where a short training has few updates in an epoch, or nothing."""
+    if batches >= FEW_UPDATES or task.total_steps >= ENOUGH_UPDATES:
+        return ""
+    advice = ""
+    for name in ("batch_size", "max_tokens"):
+        if size := getattr(task.settings, name, 0):
+            advice = f", such as --train.{name} {max(1, size * batches // FEW_UPDATES)}"
+            break
+    return (
+        f"An epoch has only {counted(batches, 'update')}, the training {task.total_steps}, and may learn little: "
+        f"choose smaller batches{advice}, or more --train.epochs.\n"
+    )
 
 
 def _take_best(task: Task, checkpoints: Path, score: str) -> dict[str, float]:
@@ -147,6 +507,18 @@ def _take_best(task: Task, checkpoints: Path, score: str) -> dict[str, float]:
 
 
 @contextmanager
+def _evaluating(task: nn.Module) -> Iterator[None]:
+    """Evaluation mode while the block runs; parts that are in it anyway, such as frozen ones, stay so afterwards."""
+    training = [module for module in task.modules() if module.training]
+    task.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+@contextmanager
 def _matmul_precision() -> Iterator[None]:
     """On a GPU, let float32 matrix products round their factors to TF32 while training, which is much faster."""
     before = torch.get_float32_matmul_precision()
@@ -158,137 +530,30 @@ def _matmul_precision() -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-@contextmanager
-def _without_needless_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        # Small data needs no workers, a short epoch no more logging, and torch's own deprecations are Lightning's.
-        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-        warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
-        warnings.filterwarnings("ignore", message=".*log_every_n_steps.*")
-        # Of processes that train together, a Task logs what it has already averaged over them.
-        warnings.filterwarnings("ignore", message=".*sync_dist=True.*")
-        # The log of an earlier run is kept under another name, and its checkpoints are meant to be there.
-        warnings.filterwarnings("ignore", message=".*Previous log files in this directory will be deleted.*")
-        warnings.filterwarnings("ignore", message=".*Checkpoint directory .* exists and is not empty.*")
-        yield
+def seed_everything(seed: int) -> None:
+    """Seed all generators that a model, a loss or a part of the user's own may draw from."""
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
 
 
-def _keep_earlier_log(logs: Path) -> None:
-    """Rename the log of an earlier run, which a new or resumed run would overwrite."""
-    if (logs / "metrics.csv").is_file():
-        taken = [int(path.stem.removeprefix("metrics-")) for path in logs.glob("metrics-*[0-9].csv")]
-        (logs / "metrics.csv").replace(logs / f"metrics-{max(taken, default=0) + 1}.csv")
+def _random_states(device: torch.device) -> dict[str, Any]:
+    """The states of all generators that a model, a loss or a part of the user's own may draw from."""
+    _, keys, *numbers = np.random.get_state(legacy=True)
+    return {
+        "cpu": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
+        "python": random.getstate(),
+        # Checkpoints hold tensors and plain values only, and torch has no uint32 on every path.
+        "numpy": (torch.from_numpy(np.asarray(keys).astype(np.int64)), *(float(number) for number in numbers)),
+    }
 
 
-class _NewOrderEachEpoch(Callback):
-    """Sets the epoch of the batch sampler, so that each epoch has its own order."""
-
-    def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        loader = trainer.train_dataloader
-        if loader is not None and isinstance(loader.batch_sampler, CostBatches):
-            loader.batch_sampler.set_epoch(trainer.current_epoch)
-
-
-class _ValidateAtTheEnd(Checkpoint):
-    """Validates where training ends, whatever `validate_every` is: what was learned last may be the best.
-
-    As a subclass of Checkpoint it runs after all other callbacks, one of which may stop the training.
-    """
-
-    def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        if trainer.current_epoch + 1 == trainer.max_epochs:
-            trainer.check_val_every_n_epoch = 1
-
-    def on_train_batch_end(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        if trainer.should_stop:
-            trainer.check_val_every_n_epoch = 1
-
-
-class _StopEarly(EarlyStopping):
-    """Early stopping with the patience of the settings, whatever it was before, and that stays stopped when resumed."""
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict(state_dict | {"patience": self.patience})
-
-    def on_fit_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        if self.wait_count >= self.patience:
-            trainer.should_stop = True
-
-
-def _callbacks(
-    task: Task, folder: RunFolder, score: str, interruption: Interruption, *, progress: bool
-) -> list[Callback]:
-    settings = task.settings
-    half = settings.precision == "16-mixed"
-    diverged = StopWhenDiverged(max(task.tolerated_losses, TOLERATED_IN_HALF_PRECISION if half else 0))
-    # `save_last` of a ModelCheckpoint that monitors a score is written only when the score improves.
-    newest = KeepNewest(
-        folder.checkpoints,
-        minutes=settings.checkpoint_minutes,
-        keep=settings.keep_checkpoints,
-        check=diverged.check,
-        interruption=interruption,
-    )
-    best = KeepBest(folder.checkpoints, score)
-    callbacks: list[Callback] = [
-        best,
-        newest,
-        diverged,
-        _NewOrderEachEpoch(),
-        _ValidateAtTheEnd(),
-        LearningRateMonitor("step"),
-    ]
-    if progress:
-        callbacks.append(TrainingBar(score, task.unit))
-    if settings.average_decay:
-        callbacks.append(RunningAverage(settings.average_decay))
-    if settings.patience:
-        callbacks.append(_StopEarly(score, mode="max", patience=settings.patience))
-    return callbacks
-
-
-def _trainer(
-    task: Task, folder: RunFolder, callbacks: list[Callback], devices: Devices, *, half_precision_on_gpu: bool
-) -> lightning.Trainer:
-    settings, on_gpu = task.settings, torch.cuda.is_available()
-    precision: Any = settings.precision
-    if precision == "auto":
-        precision = "bf16-mixed" if on_gpu and half_precision_on_gpu else "32-true"
-    logs = folder.logs
-    # A process that trains alone is no task of SLURM to Lightning, whatever has started it.
-    started_by = (environment(devices) if devices.count > 1 else None) or LightningEnvironment()
-    return lightning.Trainer(
-        accelerator="gpu" if on_gpu else "cpu",
-        devices=devices.devices,
-        num_nodes=devices.nodes,
-        strategy=_strategy(task, devices),
-        sync_batchnorm=on_gpu and devices.count > 1,
-        precision=precision,
-        max_epochs=settings.epochs,
-        max_time=timedelta(minutes=settings.minutes) if settings.minutes else None,
-        gradient_clip_val=settings.gradient_clip,
-        check_val_every_n_epoch=settings.validate_every,
-        callbacks=callbacks,
-        plugins=[WholeCheckpoints(), started_by],
-        logger=[
-            CSVLogger(logs.parent, logs.name, ""),
-            TensorBoardLogger(logs.parent, logs.name, "", default_hp_metric=False),
-        ],
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        log_every_n_steps=20,
-    )
-
-
-def _strategy(task: Task, devices: Devices) -> Strategy | str:
-    if devices.strategy == "fsdp":
-        if task.settings.average_decay:
-            raise OptionError("strategy 'fsdp' cannot average parameters: set --train.average_decay 0, or use 'ddp'.")
-        return FSDPStrategy(state_dict_type="full")
-    if devices.count == 1:
-        return "auto"
-    return DDPStrategy(find_unused_parameters=task.has_unused_parameters)
+def _restore_random_states(states: dict[str, Any], device: torch.device) -> None:
+    torch.set_rng_state(states["cpu"].cpu())
+    if device.type == "cuda" and states["cuda"] is not None:
+        torch.cuda.set_rng_state(states["cuda"].cpu(), device)
+    version, inner, gauss = states["python"]
+    random.setstate((version, tuple(inner), gauss))
+    keys, position, has_gauss, cached = states["numpy"]
+    np.random.set_state(("MT19937", keys.cpu().numpy().astype(np.uint32), int(position), int(has_gauss), cached))

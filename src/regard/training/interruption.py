@@ -36,8 +36,7 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            self._before = {signum: signal.getsignal(signum) for signum in SIGNALS}
-            self.install()
+            self._before = {signum: signal.signal(signum, self._handle) for signum in SIGNALS}
         return self
 
     def __exit__(
@@ -45,11 +44,6 @@ class Interruption:
     ) -> None:
         for signum, handler in self._before.items():
             signal.signal(signum, signal.SIG_DFL if handler is None else handler)
-
-    def install(self) -> None:
-        """Handle the signals, also where something else, such as Lightning, has handled them since."""
-        for signum in self._before:
-            signal.signal(signum, self._handle)
 
     @contextmanager
     def deferred(self) -> Iterator[None]:

@@ -1,13 +1,18 @@
-"""The progress of a training: one line on a terminal, a line per epoch in a log file."""
+"""The progress of a training: one line on a terminal, a line per epoch in a log file, and the logs of its folder."""
 
+import csv
 import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-import lightning.pytorch as lightning
-from lightning.pytorch.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
+
+from regard.extras import require
+from regard.training.task import Task
 
 REFRESH_SECONDS = 0.5
 """Time between two readings of the metrics: each reading waits for the GPU."""
@@ -15,34 +20,27 @@ SMOOTHING = 0.8
 """How much of the shown loss is kept when the next one is read."""
 
 
-class TrainingBar(Callback):
-    """Shows the epoch, the steps, the smoothed loss, the throughput and the best validation score so far.
+class TrainingBar:
+    """Shows the epoch, the steps, the smoothed loss, the throughput and the best validation score so far."""
 
-    A training step logs these without `prog_bar`, with which Lightning would wait for the GPU in every step.
-    """
-
-    def __init__(self, score: str, unit: str, console: Console | None = None) -> None:
-        self.score, self.unit = score, unit
+    def __init__(
+        self, score: str, task: Task, epochs: int, steps: int, *, shown: bool = True, console: Console | None = None
+    ) -> None:
+        self.score, self.task, self.epochs, self.steps = score, task, epochs, steps
         self.console = console or Console(stderr=True)
+        self.best: float | None = None
+        self._shown = shown
         self._progress: Progress | None = None
         self._bar: TaskID | None = None
+        self._epoch = ""
         self._read_at = -REFRESH_SECONDS
         self._loss: float | None = None
-        self._best: float | None = None
-        self._shown: dict[str, str] = {}
+        self._parts: dict[str, str] = {}
         self._speed = ""
 
-    def state_dict(self) -> dict[str, Any]:
-        """The best score so far, for a resumed training."""
-        return {"best": self._best}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on with the best score so far."""
-        self._best = state_dict["best"]
-
-    def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+    def __enter__(self) -> "TrainingBar":
         """Open the bar, where there is a terminal to draw it on."""
-        if self.console.is_terminal:
+        if self._shown and self.console.is_terminal:
             whole = Column(no_wrap=True)  # where there is little room, the bar becomes shorter, not a number
             self._progress = Progress(
                 TextColumn("{task.description}", table_column=whole),
@@ -53,89 +51,132 @@ class TrainingBar(Callback):
                 console=self.console,
             )
             self._progress.start()
+        return self
 
-    def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Begin the bar of an epoch."""
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the bar, so that a message can be read."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress, self._bar = None, None
+
+    def begin(self, epoch: int) -> None:
+        """Begin the bar of an epoch, counted from 0."""
+        self._epoch = f"Epoch {epoch + 1}/{self.epochs}"
         if self._progress is None:
             return
         if self._bar is not None:
             self._progress.remove_task(self._bar)
-        steps = int(trainer.num_training_batches)
-        self._bar = self._progress.add_task(self._epoch(trainer), total=steps, metrics=self._fitting(trainer))
+        self._bar = self._progress.add_task(self._epoch, total=self.steps, metrics=self._fitting())
 
-    def on_train_batch_end(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Advance the bar; the metrics are read now and then."""
-        if self._bar is None:
-            # Resumed within an epoch, whose start is not reported again.
-            self.on_train_epoch_start(trainer, pl_module)
+    def advance(self, done: int) -> None:
+        """Say how many batches of the epoch are done; the metrics are read now and then."""
         if self._progress is None or self._bar is None:
             return
         now = time.perf_counter()
         if now - self._read_at >= REFRESH_SECONDS:
             self._read_at = now
-            self._read(trainer)
-        self._progress.update(self._bar, completed=batch_idx + 1, metrics=self._fitting(trainer))
+            self._read()
+        self._progress.update(self._bar, completed=done, metrics=self._fitting())
 
-    def on_validation_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+    def validating(self) -> None:
         """Say that the model is being validated."""
         if self._progress is not None and self._bar is not None:
             self._progress.update(self._bar, metrics=self._line("validating"))
 
-    def on_validation_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Show the score of the validation."""
-        value = trainer.callback_metrics.get(self.score)
-        if value is not None:
-            self._best = max(float(value), float(value) if self._best is None else self._best)
+    def validated(self, best: float | None) -> None:
+        """Show the best score so far."""
+        self.best = best
         if self._progress is not None and self._bar is not None:
-            self._progress.update(self._bar, metrics=self._fitting(trainer))
+            self._progress.update(self._bar, metrics=self._fitting())
 
-    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+    def end(self) -> None:
         """Without a terminal, write a line for each epoch."""
-        self._read(trainer)
-        if self._progress is None:
-            self.console.print(f"{self._epoch(trainer)}: {self._metrics()}", soft_wrap=True, highlight=False)
+        if self._shown and self._progress is None:
+            self._read()
+            self.console.print(f"{self._epoch}: {self._metrics()}", soft_wrap=True, highlight=False)
 
-    def on_train_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Close the bar."""
-        self._close()
-
-    def on_exception(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, exception: BaseException
-    ) -> None:
-        """Close the bar, so that the message of the exception can be read."""
-        self._close()
-
-    def _close(self) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress, self._bar = None, None
-
-    def _epoch(self, trainer: lightning.Trainer) -> str:
-        return f"Epoch {trainer.current_epoch + 1}/{trainer.max_epochs}"
-
-    def _read(self, trainer: lightning.Trainer) -> None:
-        known = trainer.callback_metrics
+    def _read(self) -> None:
+        known = self.task.metrics
         if "loss" in known:
             loss = float(known["loss"])
             self._loss = loss if self._loss is None else SMOOTHING * self._loss + (1 - SMOOTHING) * loss
-            self._shown["loss"] = f"loss {self._loss:.3f}"
+            self._parts["loss"] = f"loss {self._loss:.3f}"
         if "reward" in known:
-            self._shown["reward"] = f"reward {float(known['reward']):.3f}"
-        if (speed := f"{self.unit}/s") in known:
+            self._parts["reward"] = f"reward {float(known['reward']):.3f}"
+        if (speed := f"{self.task.unit}/s") in known:
             self._speed = f"{speed} {float(known[speed]):,.0f}"
+        if "waiting" in known:
+            self._speed += f"  waiting {float(known['waiting']):.0f} %"
 
     def _metrics(self) -> str:
-        return self._line(*self._shown.values(), self._speed)
+        return self._line(*self._parts.values(), self._speed)
 
     def _line(self, *parts: str) -> str:
         """Parts of a line before the best score so far."""
-        best = "" if self._best is None else f"best {self.score.removeprefix('valid_')} {self._best:.2f}"
+        best = "" if self.best is None else f"best {self.score.removeprefix('valid_')} {self.best:.2f}"
         return "  ".join(filter(None, (*parts, best)))
 
-    def _fitting(self, trainer: lightning.Trainer) -> str:
+    def _fitting(self) -> str:
         """The metrics, without the throughput where the line would be too long for the terminal."""
-        metrics, steps = self._metrics(), trainer.num_training_batches
-        is_short = len(f"{self._epoch(trainer)}  {steps}/{steps} 0:00:00 {metrics}") <= self.console.width
-        return metrics if is_short else self._line(*self._shown.values())
+        metrics, steps = self._metrics(), self.steps
+        is_short = len(f"{self._epoch}  {steps}/{steps} 0:00:00 {metrics}") <= self.console.width
+        return metrics if is_short else self._line(*self._parts.values())
+
+
+class Logs:
+    """Writes metrics.csv and, for TensorBoard, events.
+
+    The metrics.csv of an earlier run is kept under another name, which a new or resumed run would overwrite.
+    """
+
+    def __init__(self, folder: Path, *, writes: bool = True) -> None:
+        self.folder, self._writes = folder, writes
+        self._names: list[str] = []
+        self._rows: list[dict[str, Any]] = []
+        self._events: Any = None
+
+    def __enter__(self) -> "Logs":
+        if self._writes:
+            require("Logging for TensorBoard", "tensorboard")
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path = self.folder / "metrics.csv"
+            if path.is_file():
+                taken = [int(path.stem.removeprefix("metrics-")) for path in self.folder.glob("metrics-*[0-9].csv")]
+                path.replace(self.folder / f"metrics-{max(taken, default=0) + 1}.csv")
+            self._events = SummaryWriter(str(self.folder))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._events is not None:
+            self._events.close()
+
+    def write(self, metrics: Mapping[str, Any], step: int, epoch: int) -> None:
+        """Write metrics after this number of updates, in an epoch that is counted from 0."""
+        if not self._writes:
+            return
+        row = {"epoch": epoch, "step": step - 1} | {name: float(value) for name, value in metrics.items()}
+        for name, value in row.items():
+            if name != "step":
+                self._events.add_scalar(name, value, step - 1)
+        self._rows.append(row)
+        is_new = not row.keys() <= set(self._names)
+        self._names = sorted({*self._names, *row})
+        # A column more needs another first line.
+        with (self.folder / "metrics.csv").open("w" if is_new else "a", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, self._names, lineterminator="\n")
+            if is_new:
+                table.writeheader()
+            table.writerows(self._rows if is_new else [row])
+
+    def write_hyperparameters(self, values: Mapping[str, Any], scores: Mapping[str, float | None]) -> None:
+        """Write by what runs differ, and how well they did, for TensorBoard to compare them."""
+        if self._events is not None:
+            plain = {name: value if isinstance(value, int | float) else str(value) for name, value in values.items()}
+            known = {name: score for name, score in scores.items() if score is not None}
+            self._events.add_hparams(plain, known, run_name=".")

@@ -17,13 +17,13 @@ import torch
 from regard import __version__
 from regard.errors import DataError, OptionError
 from regard.files import check_replaceable, locked, remove_drafts, write_text
-from regard.training.checkpoint_files import BEST, step_files
-from regard.training.processes import count, is_first_process
+from regard.training.checkpoints import BEST, step_files
+from regard.training.processes import count, fabric, is_first_process
 
 RECIPE, RECORD, LOCK = "recipe.toml", "run.json", ".lock"
 WRITTEN = (RECIPE, "checkpoints", "logs", "test.tsv", "valid.tsv")
 """What a run writes beside its model and run.json."""
-PACKAGES = ("torch", "lightning", "numpy", "tokenizers")
+PACKAGES = ("torch", "numpy", "tokenizers")
 
 
 class RunFolder:
@@ -138,6 +138,7 @@ def describe_run(*, seed: int, data: Mapping[str, str]) -> dict[str, Any]:
             "regard": __version__,
             "python": platform.python_version(),
             **{name: version(name) for name in PACKAGES},
+            "lightning-fabric": fabric().__version__,
         },
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine(),
         "processes": count(),

@@ -69,9 +69,6 @@ class Devices(Checked):
     """GPUs of each machine that train together or, on machines without GPUs, processes."""
     nodes: PositiveInt = 1
     """Machines that train together; the command is then started on each of them with torchrun, or by SLURM (srun)."""
-    strategy: Literal["ddp", "fsdp"] = "ddp"
-    """With several devices: ddp keeps a copy of the model on each, fsdp spreads its parameters over GPUs, for models
-    that are too large for one."""
 
     @property
     def count(self) -> int:

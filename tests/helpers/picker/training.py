@@ -15,19 +15,19 @@ from regard.training.task import Task
 
 
 class PickerTask(Task):
-    """The steps of training and validation."""
+    """The loss of a batch, and what a validation measures."""
 
     def __init__(self, model: Picker, settings: PickerTrain, total_steps: int) -> None:
         super().__init__(settings, total_steps)
         self.model = model
 
-    def training_step(self, batch: Tensor, index: int) -> Tensor:
+    def loss(self, batch: Tensor) -> Tensor:
         loss = self._error(batch)
-        self.log("loss", loss.detach(), batch_size=len(batch))
-        self.count(len(batch), index)
+        self.log("loss", loss, batch_size=len(batch))
+        self.count(len(batch))
         return loss
 
-    def validation_step(self, batch: Tensor, index: int) -> None:
+    def validate(self, batch: Tensor) -> None:
         self.log("valid_closeness", -self._error(batch), batch_size=len(batch))
 
     def _error(self, batch: Tensor) -> Tensor:

@@ -12,9 +12,8 @@ from regard.data.images import Images, Whole
 from regard.errors import DataError, OptionError
 from regard.systems.caption.config import CaptionConfig, CaptionData
 from regard.systems.caption.data import build_store, read_splits
-from regard.systems.run import read_recipe, train
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+from regard.systems.plan import read_recipe
+from regard.systems.run import train
 
 
 @pytest.fixture

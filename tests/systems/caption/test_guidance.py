@@ -11,9 +11,9 @@ from regard.data.regions import Phrase
 from regard.errors import DataError, RegardError
 from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.guidance import WordCells, right_cells
-from regard.systems.run import read_recipe, train
+from regard.systems.plan import read_recipe
+from regard.systems.run import train
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 CONFIG = CaptionConfig(encoder="efficientnet_lite0", stride=32, image_size=64)  # 2 x 2 cells
 LEFT, RIGHT = [True, False, True, False], [False, True, False, True]
 

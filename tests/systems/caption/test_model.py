@@ -7,10 +7,8 @@ from helpers.models import photograph, small_captioner
 
 from regard import load, view
 from regard.data.tokenizer import END
-from regard.errors import ModelError, OptionError, ShapeError
+from regard.errors import OptionError, ShapeError
 from regard.search.options import Search
-from regard.systems.caption.model import Captioner
-from regard.systems.translate.model import Translator
 from regard.trace import Trace
 
 
@@ -51,35 +49,10 @@ def test_a_caption_without_words_has_a_trace_without_any():
         view(best.trace).figure()
 
 
-def test_files_pil_and_arrays_are_captioned_alike(tmp_path):
-    image, model = photograph(), small_captioner()
-    image.save(tmp_path / "one.png")
-    forms = [tmp_path / "one.png", str(tmp_path / "one.png"), image, np.asarray(image)]
-    assert len({one.text for one in model.caption(forms)}) == 1
-    assert len({one.text for one in model.stream(forms, read_ahead=2)}) == 1
-    assert 1 <= len(model.caption(image, beam=3, nbest=3).alternatives) <= 2
-
-
 def test_a_trace_shows_the_part_of_the_image_that_the_network_saw():
     trace = small_captioner(resize="center_crop").caption(photograph(90, 70)).trace
     whole = small_captioner(resize="stretch").caption(photograph(90, 70)).trace
     assert trace.image != whole.image
-
-
-@pytest.mark.parametrize("architecture", ["show_attend_tell", "show_and_tell"])
-@pytest.mark.parametrize("store", ["float32", "int8"])
-def test_a_saved_model_gives_the_same_captions(architecture, store, tmp_path):
-    model = small_captioner(architecture=architecture)
-    model.save(tmp_path / "model", metrics={"valid_bleu": 1.0}, store=store)
-    again = load(tmp_path / "model", device="cpu")
-    assert isinstance(again, Captioner)
-    assert again.config == model.config
-    pixels = torch.randint(0, 255, (2, 3, 64, 64), dtype=torch.uint8)
-    target = torch.tensor([[1, 5, 6], [1, 7, 8]])
-    ours, theirs = (one.decoder(one.encode(pixels), target).features for one in (model, again))
-    torch.testing.assert_close(ours, theirs, atol=0.1 if store == "int8" else 1e-6, rtol=0)
-    with pytest.raises(ModelError, match="holds a caption model, not a translate model"):
-        Translator.load(tmp_path / "model")
 
 
 def test_a_published_network_is_not_part_of_a_model_that_takes_its_features(tmp_path):

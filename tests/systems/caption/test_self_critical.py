@@ -10,9 +10,8 @@ from regard.search.options import Search
 from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.model import Captioner
 from regard.systems.caption.self_critical import Critic, repeated, self_critical_loss
-from regard.systems.run import read_recipe, train
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+from regard.systems.plan import read_recipe
+from regard.systems.run import train
 
 REFERENCES = [["a red dog runs", "the dog runs"], ["two birds", "two blue birds sing"]]
 

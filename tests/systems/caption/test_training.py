@@ -11,9 +11,8 @@ from helpers.runs import comparable, same_parameters
 from regard.search.options import Search
 from regard.systems.caption.model import Captioner
 from regard.systems.caption.training import CaptionTask, doubly_stochastic
-from regard.systems.run import read_recipe, train
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
+from regard.systems.plan import read_recipe
+from regard.systems.run import train
 
 KINDS = {
     "soft": ({}, {"average_decay": 0.9, "doubly_stochastic_weight": 1.0}),
@@ -71,15 +70,15 @@ def test_a_run_that_is_interrupted_among_rewards_goes_on(tmp_path, monkeypatch):
     recipe = recipe_of("rewards")
     whole = train(recipe, out=tmp_path / "whole", progress=False)
     step = whole.metrics["steps"] // 2 + 1
-    training_step = CaptionTask.training_step
+    loss = CaptionTask.loss
 
-    def interrupted(self, batch, index):
-        if self.global_step == step:
-            monkeypatch.setattr(CaptionTask, "training_step", training_step)
+    def interrupted(self, batch):
+        if self.step == step:
+            monkeypatch.setattr(CaptionTask, "loss", loss)
             signal.raise_signal(signal.SIGINT)
-        return training_step(self, batch, index)
+        return loss(self, batch)
 
-    monkeypatch.setattr(CaptionTask, "training_step", interrupted)
+    monkeypatch.setattr(CaptionTask, "loss", interrupted)
     assert train(recipe, out=tmp_path / "parts", progress=False).metrics["steps"] == step + 1
     resumed = train(recipe, out=tmp_path / "parts", resume=True, progress=False)
     assert comparable(resumed.metrics) == comparable(whole.metrics)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from helpers.document_models import small_document_classifier
+from helpers.models import small_document_classifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +16,6 @@ from regard.data.documents import Document
 from regard.data.text import split_sentences
 from regard.errors import DataError, OptionError
 from regard.systems.classify.data import DocumentBatch, Packing, cut_points
-from regard.systems.classify.model import DocumentClassifier
 from regard.systems.classify.networks import Pooling
 
 POOLS = ["attention", "average", "max"]
@@ -69,26 +68,6 @@ def test_gradients_of_pooling(pool):
         assert torch.autograd.gradcheck(lambda x: pooling(x, packing)[0], states, eps=1e-3, atol=1e-2, rtol=1e-2)
     else:
         assert torch.autograd.gradcheck(lambda x: pooling(x, packing)[0], states)
-
-
-@pytest.mark.parametrize(("pool", "read"), [*((pool, "states") for pool in POOLS), ("attention", "sentences")])
-def test_a_batch_equals_its_documents_one_by_one(pool, read):
-    """Neither longer sentences nor longer documents beside it change a result."""
-    model = small_document_classifier(pool=pool, read=read)
-    texts = [
-        "I loved it.",
-        "A. " * 23 + "The film was fine. " * 5,
-        "one",
-        " ".join(["my brother hated the plot and the music and i did not mind it"] * 3),
-    ]
-    for together, text in zip(model.classify(texts), texts, strict=True):
-        alone = model.classify(text)
-        assert together.label == alone.label
-        assert together.probability == pytest.approx(alone.probability, abs=1e-6)
-        for one, other in zip(together.sentences, alone.sentences, strict=True):
-            assert one.text == other.text
-            assert one.weight == pytest.approx(other.weight, abs=1e-6)
-            assert [word.weight for word in one.words] == pytest.approx([word.weight for word in other.words], abs=1e-6)
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -184,11 +163,6 @@ def test_documents_that_are_already_split(as_a_user):
         model.classify("fine", trace=False)
 
 
-def test_without_weights_only_the_label_is_reported():
-    result = small_document_classifier().classify("The film was fine.", traces="none")
-    assert (result.sentences, result.trace) == ((), None)
-
-
 def test_overridden_weights_are_used():
     model = small_document_classifier()
     batch = DocumentBatch.from_ids([[[5, 6, 7], [8]]])
@@ -219,20 +193,6 @@ def test_words_are_hidden_in_training_only():
     assert model(batch).logits.equal(model(batch).logits)
     model.train()
     assert not model(batch).logits.equal(model(batch).logits)
-
-
-def test_a_saved_classifier_answers_the_same(tmp_path):
-    model = small_document_classifier(("sport", "art", "技術"))
-    model.save(tmp_path / "model")
-    loaded = regard.load(tmp_path / "model", device="cpu")
-    assert isinstance(loaded, DocumentClassifier)
-    text = "I loved the film. Not the music!"
-    first, second = loaded.classify(text), model.classify(text)
-    assert first.probabilities == pytest.approx(second.probabilities, abs=1e-6)
-    assert [each.weight for each in first.sentences] == pytest.approx([each.weight for each in second.sentences])
-    model.save(tmp_path / "small", store="int8")
-    small = regard.load(tmp_path / "small", device="cpu").classify(text)
-    assert small.probability == pytest.approx(model.classify(text).probability, abs=0.05)
 
 
 def test_a_classifier_needs_two_classes():

@@ -6,20 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from helpers.models import small_glimpser
 from PIL import Image
 
 import regard
 from regard.errors import DataError, OptionError, ShapeError
-from regard.systems.glimpse.config import GlimpsesConfig
 from regard.systems.glimpse.data import SquareView
-from regard.systems.glimpse.model import Glimpser
-
-SMALL = {"image_size": 17, "glimpse_size": 5, "num_scales": 2, "num_glimpses": 3, "hidden": 11, "glimpse_dim": 7}
-
-
-def small(labels=("a", "b", "c"), **config) -> Glimpser:
-    torch.manual_seed(5)
-    return Glimpser(GlimpsesConfig(**{**SMALL, "locator_dim": 6, **config}), labels).eval()
 
 
 def images(count=4, side=17, seed=1):
@@ -28,7 +20,7 @@ def images(count=4, side=17, seed=1):
 
 @pytest.mark.parametrize("core", ["lstm", "rnn"])
 def test_a_path_is_the_recurrence_written_out(core):
-    model, pixels = small(core=core), images()
+    model, pixels = small_glimpser(core=core), images()
     first, noise = torch.full((4, 2), 0.5), 0.3 * torch.randn(4, 2, 2)
     path = model.look(pixels, first=first, noise=noise)
     location, state, cell = first, torch.zeros(4, 11), torch.zeros(4, 11)
@@ -49,20 +41,20 @@ def test_a_path_is_the_recurrence_written_out(core):
 
 
 def test_locations_have_no_gradient_and_the_baseline_none_into_the_core():
-    path = small().look(images(), noise=torch.zeros(4, 2, 2))
+    path = small_glimpser().look(images(), noise=torch.zeros(4, 2, 2))
     assert not path.locations.requires_grad
-    model = small()
+    model = small_glimpser()
     path = model.look(images())
     path.baselines.sum().backward()
     assert model.core.weight_ih.grad is None
     assert model.baseline.weight.grad is not None
-    model = small()
+    model = small_glimpser()
     model.look(images()).logits[:, -1].sum().backward()
     assert all(each.grad is None for each in model.locator.parameters()), "the class does not teach where to look"
 
 
 def test_policies_look_where_they_should():
-    model, pixels = small().requires_grad_(False), images(50)
+    model, pixels = small_glimpser().requires_grad_(False), images(50)
     generator = torch.Generator().manual_seed(1)
     assert (model.look_by("center", pixels).locations == 0).all()
     random = model.look_by("random", pixels, generator=generator).locations
@@ -80,7 +72,7 @@ def test_policies_look_where_they_should():
 
 
 def test_a_result_says_what_and_where():
-    model = small()
+    model = small_glimpser()
     result = model.glimpse(images()[0, 0].numpy())
     assert result.labels == ("a", "b", "c")
     assert len(result.beliefs) == len(result.path) == 3
@@ -109,12 +101,12 @@ def test_the_image_of_a_trace_is_the_square_that_was_seen():
     from regard.trace.data_uri import from_data_uri
 
     pixels = images()[0, 0].numpy()
-    trace = small(light_on_dark=False).glimpse(pixels).trace
+    trace = small_glimpser(light_on_dark=False).glimpse(pixels).trace
     assert np.array_equal(np.asarray(open_image(from_data_uri(trace.image), channels=1)), pixels)
 
 
 def test_a_list_gives_the_same_as_one_by_one_for_every_policy():
-    model, batch = small(), [each[0].numpy() for each in images(3)]
+    model, batch = small_glimpser(), [each[0].numpy() for each in images(3)]
     for options in ({}, {"policy": "random", "seed": 3}, {"policy": "center"}, {"passes": 4}, {"num_glimpses": 5}):
         together = model.glimpse(batch, **options)
         for one, image in zip(together, batch, strict=True):
@@ -129,7 +121,7 @@ def test_a_list_gives_the_same_as_one_by_one_for_every_policy():
 
 
 def test_averaging_is_off_by_default_and_averages_probabilities():
-    model, image = small(location_noise=0.5), images()[0, 0].numpy()
+    model, image = small_glimpser(location_noise=0.5), images()[0, 0].numpy()
     assert model.glimpse(image) == model.glimpse(image, passes=1)
     averaged = model.glimpse(image, passes=20)
     assert averaged.beliefs[-1] != model.glimpse(image).beliefs[-1]
@@ -152,14 +144,14 @@ def test_an_image_keeps_its_size_or_becomes_smaller():
 
 
 def test_the_digit_is_the_same_dark_on_light_and_light_on_dark():
-    model, image = small(), np.zeros((17, 17), np.uint8)
+    model, image = small_glimpser(), np.zeros((17, 17), np.uint8)
     image[5:9, 6:12] = 255
     assert model.glimpse(image).beliefs == model.glimpse(255 - image).beliefs
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1), (2, 3), (300, 200)])
 def test_images_of_any_size_are_looked_at_and_cropped(size):
-    model, image = small(), np.full(size, 90, np.uint8)
+    model, image = small_glimpser(), np.full(size, 90, np.uint8)
     for policy in ("model", "random", "center"):
         result = model.glimpse(image, policy=policy)
         left, top, right, bottom = result.crop_box
@@ -171,37 +163,28 @@ def test_images_of_any_size_are_looked_at_and_cropped(size):
 
 
 def test_a_model_of_one_pixel_works():
-    model = small(image_size=1, glimpse_size=1, num_scales=1, num_glimpses=1)
+    model = small_glimpser(image_size=1, glimpse_size=1, num_scales=1, num_glimpses=1)
     result = model.glimpse(np.full((1, 1), 255, np.uint8))
     assert len(result.path) == 1
     assert result.crop_box == (0, 0, 1, 1)
-    assert len(small(num_glimpses=1).glimpse(np.zeros((9, 9), np.uint8)).beliefs) == 1
+    assert len(small_glimpser(num_glimpses=1).glimpse(np.zeros((9, 9), np.uint8)).beliefs) == 1
 
 
 def test_colour_images_are_looked_at():
-    model = small(channels=3)
+    model = small_glimpser(channels=3)
     assert model.glimpse(np.zeros((9, 9), np.uint8)).beliefs
     assert model.glimpse(np.zeros((9, 9, 3), np.uint8)).beliefs
 
 
-def test_a_saved_model_gives_the_same(tmp_path):
-    model, image = small(what="convolution"), images()[0, 0].numpy()
-    model.save(tmp_path / "model")
-    loaded = regard.load(tmp_path / "model", device="cpu")
-    assert isinstance(loaded, Glimpser)
-    np.testing.assert_allclose(loaded.glimpse(image).beliefs, model.glimpse(image).beliefs, atol=1e-6)
-    assert loaded.config == model.config
-
-
 def test_more_glimpses_change_nothing_about_the_first():
-    model, image = small(), images()[0, 0].numpy()
+    model, image = small_glimpser(), images()[0, 0].numpy()
     for few, many in pairwise(model.glimpse(image, num_glimpses=count) for count in (1, 2, 4)):
         np.testing.assert_allclose(many.beliefs[: len(few.beliefs)], few.beliefs, atol=1e-6)
 
 
 @pytest.mark.usefixtures("as_a_user")
 def test_what_is_wrong_is_explained(tmp_path):
-    model = small()
+    model = small_glimpser()
     with pytest.raises(DataError, match="not an image"):
         model.glimpse(np.zeros((0, 5), np.uint8))
     with pytest.raises(DataError, match="There is no image"):
@@ -212,16 +195,16 @@ def test_what_is_wrong_is_explained(tmp_path):
         model.glimpse(np.zeros((5, 5), np.uint8), passes=0)
     for name, limit in (("image_size", 8192), ("num_glimpses", 1000)):
         with pytest.raises(OptionError, match=f"{name} must be at most {limit}; got {10**30}"):
-            small(**{name: 10**30})
+            small_glimpser(**{name: 10**30})
     with pytest.raises(OptionError, match="more than four times image_size 17"):
-        small(num_scales=10**30)
+        small_glimpser(num_scales=10**30)
     with pytest.raises(OptionError, match=r"sees 96 pixels, more than four times image_size 17"):
-        small(glimpse_size=12, num_scales=4)
+        small_glimpser(glimpse_size=12, num_scales=4)
     with pytest.raises(OptionError, match="needs the names of its classes"):
-        small(labels=())
+        small_glimpser(labels=())
     with pytest.raises(ShapeError, match=r"Images are \(b, 1, h, w\), not empty; got \(2, 3, 5, 5\)"):
         model.look(torch.zeros(2, 3, 5, 5))
     with pytest.raises(ShapeError, match=r"not empty; got \(2, 1, 0, 5\)"):
         model.look(torch.zeros(2, 1, 0, 5))
     with pytest.raises(OptionError, match="training mode"):
-        small().train().glimpse(np.zeros((5, 5), np.uint8))
+        small_glimpser().train().glimpse(np.zeros((5, 5), np.uint8))

@@ -7,11 +7,11 @@ from regard.errors import DataError, OptionError
 from regard.systems.glimpse.config import GlimpsesConfig, GlimpsesTrain
 from regard.systems.glimpse.model import Glimpser
 from regard.systems.glimpse.training import GlimpsesExperiment, GlimpsesTask
-from regard.systems.run import check_recipe, read_recipe, train
+from regard.systems.plan import check_recipe, read_recipe
+from regard.systems.run import train
 from regard.training.recipes import RawRecipe, recipe_names
 from regard.worlds.digits import DIGITS
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 DATA = {"examples": 96, "held_out": 20, "test_examples": 30}
 MODEL = {"image_size": 30, "num_glimpses": 3, "glimpse_size": 6, "num_scales": 2, "hidden": 16, "glimpse_dim": 8}
 TRAIN = {"epochs": 2, "batch_size": 32}
@@ -36,7 +36,7 @@ def batch(count=64):
 def test_the_loss_is_cross_entropy_plus_reinforce_plus_the_error_of_the_baseline():
     task = task_of(reinforce_weight=0.3, baseline_weight=0.7)
     images, labels, first, noise, deviation = batch()
-    loss, logits = task._loss(images, labels, first, noise, deviation)
+    loss, logits = task.drawn_loss(images, labels, first, noise, deviation)
     with torch.no_grad():
         path = task.model.look(images, first=first, noise=deviation * noise)
     expected = 0.0
@@ -70,7 +70,7 @@ def test_only_a_learned_policy_learns(policy):
     images, labels, *_ = batch()
     first, noise = task._drawn(64, images.device)
     assert bool((first != 0).any()) == (policy != "center")
-    loss, _ = task._loss(images, labels, first, noise, torch.tensor(0.2))
+    loss, _ = task.drawn_loss(images, labels, first, noise, torch.tensor(0.2))
     loss.backward()
     learns = [each.grad is not None and bool((each.grad != 0).any()) for each in task.model.locator.parameters()]
     assert all(learns) if policy == "learned" else not any(learns)
@@ -79,13 +79,13 @@ def test_only_a_learned_policy_learns(policy):
 def test_one_glimpse_has_no_policy_to_learn_and_belief_weight_teaches_every_answer():
     task = task_of({"num_glimpses": 1}, belief_weight=0.5)
     images, labels, first, _, deviation = batch()
-    loss, logits = task._loss(images, labels, first, torch.zeros(64, 0, 2), deviation)
+    loss, logits = task.drawn_loss(images, labels, first, torch.zeros(64, 0, 2), deviation)
     torch.testing.assert_close(loss, torch.nn.functional.cross_entropy(logits, labels))
     plain, taught = task_of(), task_of(belief_weight=0.5)
     inputs = batch()
     path = plain.model.look(inputs[0], first=inputs[2], noise=inputs[4] * inputs[3])
     earlier = [torch.nn.functional.cross_entropy(path.logits[:, step], inputs[1]) for step in range(2)]
-    gap = taught._loss(*inputs)[0] - plain._loss(*inputs)[0]
+    gap = taught.drawn_loss(*inputs)[0] - plain.drawn_loss(*inputs)[0]
     torch.testing.assert_close(gap, 0.25 * (earlier[0] + earlier[1]))
 
 
@@ -97,7 +97,7 @@ def test_a_recorded_step_is_the_step_itself(policy):
     for _ in range(4):
         inputs = tuple(each.cuda() for each in batch())
         results = []
-        for loss, logits in (task._loss(*inputs), task._graphs(task.model, task._loss, inputs, parameters)):
+        for loss, logits in (task.drawn_loss(*inputs), task._graphs(task.model, task.drawn_loss, inputs, parameters)):
             task.zero_grad()
             loss.backward()
             grads = [torch.zeros(()) if each.grad is None else each.grad.clone() for each in task.model.parameters()]

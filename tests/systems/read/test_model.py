@@ -1,55 +1,24 @@
 """Readers of every task: batches, results, saving, generating, and errors."""
 
-import shutil
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import torch
-from helpers.readers import KINDS, PAIRS, TEXTS, small_reader
+from helpers.models import READ_PAIRS, READ_TEXTS, READERS, small_reader
 
-import regard
 from regard.data.vocabulary import Vocabulary
-from regard.errors import ModelError, OptionError
+from regard.errors import OptionError
 from regard.systems.read.config import ReadingConfig
 from regard.systems.read.model import Reader
 
 
 def inputs(reader):
-    return PAIRS if reader.config.task == "entail" else TEXTS
+    return READ_PAIRS if reader.config.task == "entail" else READ_TEXTS
 
 
 def said(reading):
     """What a reading says, rounded: batches differ in the last bits."""
     numbers = [*reading.surprisals, *reading.probabilities.values(), reading.perplexity or 0.0]
     return reading.words, reading.tags, reading.label, np.round(numbers, 4).tolist()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_equals_its_sentences_one_by_one(kind):
-    reader = small_reader(kind)
-    together = reader.read(list(inputs(reader)), traces="all")
-    for text, one in zip(inputs(reader), together, strict=True):
-        alone = reader.read(text, traces="all")
-        assert said(alone) == said(one)
-        for mine, theirs in zip(
-            alone.trace.maps if alone.trace else (), one.trace.maps if one.trace else (), strict=True
-        ):
-            assert mine.name == theirs.name
-            np.testing.assert_allclose(mine.weights, theirs.weights, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_model_folder_copied_elsewhere_reads_the_same(kind, tmp_path):
-    reader = small_reader(kind)
-    reader.save(tmp_path / "model", metrics={"valid_accuracy": 50.0})
-    shutil.copytree(tmp_path / "model", tmp_path / "elsewhere")
-    loaded = regard.load(tmp_path / "elsewhere", device="cpu")
-    assert isinstance(loaded, Reader)
-    assert (loaded.config, loaded.vocabulary, loaded.labels) == (reader.config, reader.vocabulary, reader.labels)
-    assert [said(each) for each in loaded.read(list(inputs(reader)))] == [
-        said(each) for each in reader.read(list(inputs(reader)))
-    ]
 
 
 def test_surprisals_are_those_of_the_chain_rule():
@@ -68,12 +37,12 @@ def test_surprisals_are_those_of_the_chain_rule():
 
 @pytest.mark.parametrize("kind", ["lstmn_model", "self_attention_model", "tagger", "lstmn_classifier"])
 def test_a_trace_is_lower_triangular_and_has_nothing_for_the_first_word(kind):
-    trace = small_reader(kind).read(TEXTS[0]).trace
+    trace = small_reader(kind).read(READ_TEXTS[0]).trace
     assert trace.kind == "reading"
-    assert trace.source == trace.target == tuple(TEXTS[0].split())
+    assert trace.source == trace.target == tuple(READ_TEXTS[0].split())
     assert np.array_equal(trace.weights, np.tril(trace.weights, -1))
     np.testing.assert_allclose(trace.weights.sum(1), [0] + [1] * 6, atol=1e-5)
-    assert trace.axis("words").text == TEXTS[0]
+    assert trace.axis("words").text == READ_TEXTS[0]
 
 
 def test_traces_have_all_layers_and_heads_on_request():
@@ -87,12 +56,12 @@ def test_traces_have_all_layers_and_heads_on_request():
 
 def test_pairs_show_what_the_hypothesis_attended_to_in_the_premise():
     for kind in ("deep", "shallow", "aligned"):
-        trace = small_reader(kind).read(PAIRS[0], traces="all").trace
+        trace = small_reader(kind).read(READ_PAIRS[0], traces="all").trace
         assert trace.main.name == "between"
         assert (trace.main.rows, trace.main.columns) == ("words", "premise")
         np.testing.assert_allclose(trace.weights.sum(1), 1, atol=1e-5)
         assert {"reading", "premise"} <= {each.name for each in trace.maps}
-    assert small_reader("entail").read(PAIRS[0]).trace.main.name == "reading"
+    assert small_reader("entail").read(READ_PAIRS[0]).trace.main.name == "reading"
 
 
 def test_probabilities_are_sorted_and_sum_to_one():
@@ -129,7 +98,7 @@ def test_generated_text_continues_what_is_given():
     assert [said(each) for each in together] == [said(reader.generate(each, beam=2, max_length=3)) for each in prompts]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", READERS)
 def test_one_word_is_a_sentence_and_emoji_are_left_out(kind):
     reader = small_reader(kind)
 
@@ -148,16 +117,6 @@ def test_one_word_is_a_sentence_and_emoji_are_left_out(kind):
     assert foreign.unknown == ("Ένα", "猫")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_eight_threads_get_what_one_gets(kind):
-    reader = small_reader(kind)
-    jobs = [list(inputs(reader)), *inputs(reader)]
-    expected = [reader.read(each, traces="all") for each in jobs]
-    with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda each: reader.read(each, traces="all"), jobs * 4))
-    assert found == expected * 4, "exactly, not to rounding"
-
-
 def test_wrong_input_is_explained(as_a_user):
     with pytest.raises(OptionError, match="There is no word to read in ' '"):
         small_reader("lstmn_model").read(" ")
@@ -171,12 +130,6 @@ def test_wrong_input_is_explained(as_a_user):
         small_reader("lstmn_model").generate("the", prefix="a")
     with pytest.raises(OptionError, match=r"call model.eval|Call model.eval"):
         small_reader("tagger").train().read("the")
-
-
-def test_another_system_refuses_its_folder(tmp_path):
-    small_reader("tagger").save(tmp_path / "model")
-    with pytest.raises(ModelError, match="a read model, not a translate model"):
-        regard.Translator.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
 from helpers.models import photograph
@@ -44,37 +43,6 @@ def test_the_shipped_model_reads_printed_digits(digit, digits):
     assert len(found.predictions) == 5
     assert found.probability > found.predictions[1].probability
     assert digits.recognize(page(digit, "white", "black"), top=1).label == digit
-
-
-def test_files_pil_and_arrays_are_recognized_alike(digits, tmp_path):
-    image = page("4")
-    image.save(tmp_path / "four.png")
-    forms = [tmp_path / "four.png", str(tmp_path / "four.png"), image, np.asarray(image), np.asarray(image) / 255]
-    found = list(digits.stream(forms, top=3, read_ahead=2))
-    for one in found:
-        assert [each.label for each in one.predictions] == [each.label for each in found[0].predictions]
-        assert one.probability == pytest.approx(found[0].probability, abs=1e-4)
-    assert sum(each.probability for each in digits.recognize(image, top=99).predictions) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("config", [GREY, COLOUR], ids=["grey", "colour"])
-@pytest.mark.parametrize("store", ["float32", "float16", "int8"])
-def test_a_saved_model_gives_the_same_probabilities(config, store, tmp_path):
-    model = ImageClassifier(config, ["cat", "chien", "گربه"])
-    model.learn_normalisation(torch.randint(0, 255, (5, config.channels, 7, 7), dtype=torch.uint8))
-    images = torch.randint(0, 255, (3, config.channels, config.image_size, config.image_size), dtype=torch.uint8)
-    model.train()
-    model(images)  # so that batch normalisation has something to remember
-    model.eval()
-    model.save(tmp_path / "m", metrics={"test_accuracy": 50.0}, store=store)
-    loaded = load(tmp_path / "m", device="cpu")
-    assert loaded.labels == model.labels
-    assert loaded.config == config
-    torch.testing.assert_close(
-        loaded.probabilities(images), model.probabilities(images), atol=1e-6 if store == "float32" else 0.02, rtol=0
-    )
-    with pytest.raises(OptionError, match=r"eval\(\)"):
-        model.train().probabilities(images)
 
 
 def test_pixels_are_normalised_by_the_training_images():

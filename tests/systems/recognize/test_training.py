@@ -9,14 +9,13 @@ from helpers.files import write_mnist
 from PIL import Image
 
 from regard.errors import DataError, OptionError
+from regard.systems.plan import check_recipe, read_recipe
 from regard.systems.recognize.config import RecognitionConfig
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.recognize.training import RecognitionExperiment
-from regard.systems.run import check_recipe, read_recipe, train
-from regard.training.checkpoint_files import read_checkpoint, step_files
+from regard.systems.run import train
+from regard.training.checkpoints import read_checkpoint, step_files
 from regard.training.recipes import RawRecipe, Recipe
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
 
 def squares(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

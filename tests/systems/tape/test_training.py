@@ -8,7 +8,7 @@ import torch
 
 import regard
 from regard.errors import OptionError
-from regard.systems.run import read_recipe
+from regard.systems.plan import read_recipe
 from regard.systems.tape.config import TapeConfig, TapeData, TapeTrain
 from regard.systems.tape.model import TuringMachine
 from regard.systems.tape.training import TapeExperiment, TapeTask, bit_loss, clip_finite

@@ -109,7 +109,7 @@ def test_a_pair_is_written_as_text_and_as_json(model):
 
 
 def test_too_long_and_empty_sentences_have_no_links(model, monkeypatch):
-    monkeypatch.setattr(alignment, "MAX_TOKENS", 20)
+    monkeypatch.setattr(alignment, "MAX_ALIGNED_TOKENS", 20)
     pairs = [*PAIRS[1:2], (["dog"] * 50, ["dog"]), ([], ["a"]), (["a"], [])]
     found = align_pairs(model, pairs)
     assert [bool(pair.links) for pair in found] == [True, False, False, False]

@@ -5,7 +5,8 @@ from itertools import islice
 import pytest
 
 from regard.metrics.alignment import GoldAlignment, alignment_error_rate, diagonal
-from regard.systems.run import read_recipe, train
+from regard.systems.plan import read_recipe
+from regard.systems.run import train
 from regard.systems.translate.alignment import alignment_error
 from regard.worlds.babel import pairs
 

@@ -15,12 +15,11 @@ from regard.data.corpus import Corpus
 from regard.data.splits import HashHoldOut
 from regard.data.text import read_tsv
 from regard.errors import DataError, OptionError
-from regard.systems.run import read_recipe, train
+from regard.systems.plan import read_recipe
+from regard.systems.run import train
 from regard.systems.translate import data as data_module
 from regard.systems.translate.config import TranslationData
 from regard.systems.translate.data import PairStream, TranslationSplits, read_splits, train_tokenizers
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
 
 PAIRS = [(f"sentence {i % 400}", f"satz {i}") for i in range(2000)]
 

@@ -1,36 +1,17 @@
 """Translators of every architecture: batches, search options, saving, and errors."""
 
-import shutil
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
-from helpers.models import TEXTS, TRANSFORMER, small_translator
+from helpers.models import TEXTS, TRANSFORMER, TRANSLATORS, small_translator
 
 from regard.attention.heads import MultiHead
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.systems.translate.model import Translator
-
-KINDS = {
-    "plain": {"architecture": "plain"},
-    "rnnsearch": {},
-    "rnnsearch_lstm": {"cell": "lstm"},
-    "conditional": {"conditional": True},
-    "luong": {"architecture": "luong", "cell": "lstm", "layers": 2, "score": "general"},
-    "luong_dot": {"architecture": "luong", "score": "dot", "bidirectional": False},
-    "luong_dot_both_ways": {"architecture": "luong", "score": "dot", "encoder_hidden": 5},
-    "luong_location": {"architecture": "luong", "score": "location"},
-    "luong_local_m": {"architecture": "luong", "align": "local_m", "score": "general"},
-    "luong_local_p": {"architecture": "luong", "align": "local_p", "score": "general", "input_feeding": False},
-    "hard": {"align": "hard"},
-    "uniform": {"align": "uniform"},
-    "transformer": TRANSFORMER,
-    "shared": {"share_embeddings": "all"},
-    "separate": {"share_embeddings": "none"},
-}
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +26,9 @@ def outputs(model, texts, **options):
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_equals_its_sentences_one_by_one(tokenizer, kind):
-    model = small_translator(tokenizer, **KINDS[kind])
-    together = outputs(model, TEXTS, beam=3, nbest=2, max_length=8)
-    assert together == [outputs(model, [text], beam=3, nbest=2, max_length=8)[0] for text in TEXTS]
-
-
 @pytest.mark.parametrize("kind", ["rnnsearch", "transformer"])
 def test_a_batch_equals_its_sentences_where_outputs_never_end(tokenizer, kind):
-    model = small_translator(tokenizer, **KINDS[kind])
+    model = small_translator(tokenizer, **TRANSLATORS[kind])
     with torch.no_grad():
         model.decoder.output.bias[END] = -100.0
     together = model.translate(TEXTS)
@@ -62,26 +36,6 @@ def test_a_batch_equals_its_sentences_where_outputs_never_end(tokenizer, kind):
     for one, cost in zip(together, model.costs(TEXTS), strict=True):
         assert not one.finished
         assert len(one.trace.target) == 2 * cost + 10
-
-
-@pytest.mark.parametrize("store", ["float32", "float16", "int8"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_model_folder_copied_elsewhere_translates_the_same(tokenizer, kind, store, tmp_path):
-    model = small_translator(tokenizer, **KINDS[kind])
-    model.save(tmp_path / "model", metrics={"bleu": 1.0}, card="# A card\n", store=store)
-    shutil.copytree(tmp_path / "model", tmp_path / "elsewhere")
-    shutil.rmtree(tmp_path / "model")
-    loaded = Translator.load(tmp_path / "elsewhere", device="cpu")
-    assert loaded.config == model.config
-    parameters = dict(loaded.named_parameters())
-    for name, parameter in model.named_parameters():
-        rounding = {"float32": 0.0, "float16": 1e-3, "int8": 0.005}[store] * parameter.abs().max().item()
-        assert (parameters[name] - parameter).abs().max() <= rounding, name
-    if store == "float32":
-        assert outputs(loaded, TEXTS, max_length=8) == outputs(model, TEXTS, max_length=8)
-    assert loaded.metrics == {"bleu": 1.0}
-    assert loaded.card == "# A card\n"
-    assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")], "no temporary folder is left"
 
 
 def test_a_translation_carries_its_attention(tokenizer):

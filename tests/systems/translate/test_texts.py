@@ -20,7 +20,7 @@ from regard.systems.translate.joined_traces import MAX_CELLS, joined, label_span
 from regard.systems.translate.model import Translation
 from regard.systems.translate.retries import find_names, lost_numbers, placeholders
 from regard.systems.translate.sentences import (
-    MAX_TOKENS,
+    MAX_SENTENCE_TOKENS,
     Sentence,
     is_in_capitals,
     recased,
@@ -343,7 +343,7 @@ def test_capitals_that_the_vocabulary_has_to_spell_are_never_copied_unread(capit
 def test_a_long_sentence_is_divided_so_that_time_grows_with_its_length(tokenizer):
     for text in ("a" * 2000, "two dogs run " * 300, "two dogs, a house " * 200, "a" * 150, "я" * 3000, "я, " * 999):
         parts = split(text, tokenizer, by_sentence=True, copy=True)
-        assert all(len(tokenizer.encode(part.given)) <= MAX_TOKENS for part in parts)
+        assert all(len(tokenizer.encode(part.given)) <= MAX_SENTENCE_TOKENS for part in parts)
         joined_text = "".join(part.separator + part.given for part in parts)
         assert joined_text.split() == text.split()
     for space in ("\t", "\u00a0", "\u3000"):

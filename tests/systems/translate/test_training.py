@@ -12,17 +12,15 @@ from regard.data.corpus import Corpus
 from regard.data.pairs import CorpusPairs, TextPairs, collate
 from regard.data.tokenizer import Tokenizer
 from regard.errors import RegardError
-from regard.systems.run import read_recipe, train
+from regard.systems.plan import read_recipe
+from regard.systems.run import train
 from regard.systems.translate.alignment import link_words
 from regard.systems.translate.config import TranslationConfig, TranslationTrain
 from regard.systems.translate.model import Translator
 from regard.systems.translate.training import TranslationTask, choose_max_tokens
-from regard.training.checkpoint_files import read_checkpoint, step_files
-from regard.training.task import Plateau
+from regard.training.checkpoints import read_checkpoint, step_files
 
 # Lightning's own use of torch; and workers, which ten sentences do not need.
-pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning", "ignore:.*isinstance.treespec.*")
-
 TEN = [
     ("one dog", "ein Hund"),
     ("two dogs", "zwei Hunde"),
@@ -56,13 +54,14 @@ def test_every_architecture_overfits_ten_examples(kind):
         sizes |= {"hidden": 32, "output_dropout": 0.0}
     config = TranslationConfig(**sizes, **ARCHITECTURES[kind])
     model = Translator(config, tokenizer, tokenizer)
-    task = TranslationTask(model, TranslationTrain(label_smoothing=0.0, coverage_weight=0.1), total_steps=1000)
+    task = TranslationTask(
+        model, TranslationTrain(label_smoothing=0.0, coverage_weight=0.1, soft_fraction=0.0), total_steps=1000
+    )
     batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(80 if kind != "hard" else 150):
-        loss, _, _ = task._loss(batch, soft=False)
         optimizer.zero_grad()
-        loss.backward()
+        task.loss(batch).backward()
         optimizer.step()
     found = model.eval().translate([source for source, _ in TEN], beam=2)
     texts = [translation.text for translation in found]
@@ -70,14 +69,13 @@ def test_every_architecture_overfits_ten_examples(kind):
     assert right >= (10 if kind != "hard" else 8), texts
 
 
-@pytest.mark.filterwarnings("ignore:.*self.log.*")
 def test_hard_attention_is_soft_for_a_fraction_of_the_training():
     tokenizer = Tokenizer.train([text for pair in TEN for text in pair], size=120, minimum_count=1)
     model = Translator(TranslationConfig(embedding=8, hidden=8, align="hard"), tokenizer, tokenizer)
     task = TranslationTask(model, TranslationTrain(soft_fraction=0.25), total_steps=8)
     assert [task.is_soft(step) for step in range(8)] == [True, False, False, False, False, False, False, False]
     batch = collate(TextPairs(TEN, tokenizer, tokenizer).__getitems__(range(10)))
-    task.training_step(batch, 0)
+    task.loss(batch)
     assert task.baseline.mean == 0, "no choice, no reward"
 
 
@@ -105,9 +103,8 @@ def test_two_text_files_become_a_model(tmp_path):
     loaded = Translator.load(trained.folder, device="cpu")
     assert loaded.translate("one dog").text == trained.model.to("cpu").translate("one dog").text
     assert (tmp_path / "run" / "logs" / "metrics.csv").is_file()
-    assert "model.hidden: 8\n" in (tmp_path / "run" / "logs" / "hparams.yaml").read_text()
-    (events,) = (tmp_path / "run" / "logs").glob("events.out.tfevents.*")
-    assert b"model.hidden" in events.read_bytes(), "TensorBoard shows the recipe"
+    events = [path.read_bytes() for path in (tmp_path / "run" / "logs").glob("events.out.tfevents.*")]
+    assert any(b"model.hidden" in content for content in events), "TensorBoard shows the recipe"
     again = train(recipe, out=tmp_path / "tuned", start_from=loaded, progress=False)
     assert again.model.source_tokenizer.vocabulary_hash == loaded.source_tokenizer.vocabulary_hash
 
@@ -152,10 +149,10 @@ def test_training_on_a_plateau_takes_smaller_steps_and_goes_on_with_them(tmp_pat
     kept = read_checkpoint(step_files(tmp_path / "checkpoints")[0])
     # Too little is learned for any BLEU: no validation is better than the first.
     assert kept["plateau"] == {"factor": 0.125, "best": 0.0}
-    assert kept["lr_schedulers"][0]["_last_lr"] == [1e-3 * 0.25]
-    task = TranslationTask(Translator.load(tmp_path / "model"), read_recipe(None, overrides).train, total_steps=4)
-    task.on_load_checkpoint(kept)
-    assert task.plateau == Plateau(0.125, 0.0)
+    assert kept["optimizer"]["param_groups"][0]["lr"] == 1e-3 * 0.25
+    longer = read_recipe(None, {**overrides, "train": overrides["train"] | {"epochs": 5}})
+    train(longer, out=tmp_path, resume=True, progress=False)
+    assert read_checkpoint(step_files(tmp_path / "checkpoints")[0])["plateau"] == {"factor": 0.0625, "best": 0.0}
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -178,13 +175,12 @@ def test_guidance_puts_the_attention_where_the_links_are(tmp_path, kind):
         own = own | {"alignment_step": "input"}
     model = Translator(TranslationConfig(embedding=32, dropout=0.0, **own), tokenizer, tokenizer)
     task = TranslationTask(model, TranslationTrain(guidance=3.0), total_steps=100)
-    task.log = lambda *_, **__: None
     guided = CorpusPairs(corpus, tokenizer, tokenizer, linked=True)
     batch = collate([guided[index] for index in range(10)])
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for _ in range(60):
         optimizer.zero_grad()
-        task._loss(batch, soft=False)[0].backward()
+        task.loss(batch).backward()
         optimizer.step()
     pairs = [(source.split(), target.split()) for source, target in TEN]
     found = link_words(model.eval(), pairs)

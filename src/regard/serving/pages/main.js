@@ -1,15 +1,17 @@
-// The workbench: a header, and the page that the path names. A page is a module that exports `title` and `show`.
+// The workbench: a header, and the page that the path names: that of a system, or the home page.
 
 import "/web/index.js";
 import { fill, html } from "/web/dom.js";
 import { ApiError, get, setToken } from "/pages/api.js";
+import { showHome } from "/pages/home.js";
 import { button, errorBox, field } from "/pages/parts.js";
-import { PAGES } from "/pages/table.js";
 
 const THEME = "regard-theme";
 const main = html("main", { id: "main", tabIndex: -1 });
-const tokenBox = html("div", { className: "token", hidden: true });
-let models = null;
+const tokenBox = html("div.token", { hidden: true });
+const navigation = html("nav", { "aria-label": "Pages" });
+/** The systems that have a page, and all models, once the server has told them. */
+let known = null;
 let leaving = new AbortController();
 
 function pageName() {
@@ -37,20 +39,21 @@ function themeSwitch() {
   return control;
 }
 
+/** The name of a system as people read it. */
+const labelOf = (name) => name[0].toUpperCase() + name.slice(1);
+
 function header() {
-  const link = ({ name, label }) => html("a", { href: `/${name}`, "data-page": name }, label);
   const icon = html("img", { src: "/pages/icon.svg", alt: "", width: 22, height: 22 });
-  const brand = html("a", { href: "/", className: "brand", "data-page": "home" }, icon, "regard");
+  const brand = html("a.brand", { href: "/", "data-page": "home" }, icon, "regard");
   const skip = (event) => {
     event.preventDefault();
     main.focus();
   };
   return html(
-    "header",
-    { className: "top" },
-    html("a", { href: "#main", className: "skip", onclick: skip }, "Skip to the content"),
+    "header.top",
+    html("a.skip", { href: "#main", onclick: skip }, "Skip to the content"),
     brand,
-    html("nav", { "aria-label": "Pages" }, PAGES.map(link)),
+    navigation,
     themeSwitch(),
     tokenBox,
   );
@@ -63,7 +66,6 @@ function askForToken() {
     event.preventDefault();
     setToken(input.value.trim());
     tokenBox.hidden = true;
-    models = null;
     route();
   };
   const send = html("button", { type: "submit" }, "Use it");
@@ -71,19 +73,52 @@ function askForToken() {
   tokenBox.hidden = false;
 }
 
-/**
- * Show the page that the address names, in a node of its own. Its context has
- *   models    the models of its verb, as /v1/models lists them
- *   all       all models
- *   signal    aborted when the user leaves the page: pass it to `post` and to listeners outside of the root
- *   navigate  goes to another address of the workbench
- */
+/** Ask the server, once, for the systems that have a page, and for its models. */
+async function ask() {
+  const [{ systems }, { models }] = await Promise.all([get("/v1/systems"), get("/v1/models")]);
+  const labelled = systems.map((system) => ({ ...system, label: labelOf(system.name) }));
+  fill(navigation, labelled.map(({ name, label }) => html("a", { href: `/${name}`, "data-page": name }, label)));
+  return { systems: labelled, models };
+}
+
+/** Show the page that the address names, in a node of its own. */
 async function route() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
   const name = pageName();
   const root = html("div", { className: `page page-${name}` });
+  fill(main, root);
+  try {
+    known ??= await ask();
+    if (signal.aborted) return;
+    markCurrent(name);
+    const { systems, models: all } = known;
+    const system = systems.find((each) => each.name === name);
+    if (name === "home") {
+      document.title = "regard";
+      return showHome(root, { systems, all, signal });
+    }
+    if (!system) {
+      document.title = "No such page · regard";
+      const home = html("a", { href: "/" }, "All pages and models");
+      const said = html("p", `Nothing is at ${location.pathname}. `, home);
+      return void fill(root, html("h1", "There is no such page"), said);
+    }
+    const { default: SystemPage } = await import(system.page);
+    if (signal.aborted) return;
+    document.title = `${system.label} · regard`;
+    const models = all.filter((each) => each.verb === name);
+    await new SystemPage(root, { system, models, all, signal }).start();
+  } catch (error) {
+    if (signal.aborted) return;
+    const message = error instanceof ApiError ? error.message : `This page cannot be shown: ${error.message}`;
+    fill(root, errorBox(message, route));
+    if (!(error instanceof ApiError)) throw error;
+  }
+}
+
+function markCurrent(name) {
   for (const link of document.querySelectorAll("[data-page]")) {
     if (link.dataset.page !== name) link.removeAttribute("aria-current");
     else {
@@ -91,27 +126,6 @@ async function route() {
       // On a phone, the navigation scrolls sideways.
       link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.clientWidth / 2;
     }
-  }
-  fill(main, root);
-  if (name !== "home" && !PAGES.some((each) => each.name === name)) {
-    document.title = "No such page · regard";
-    const home = html("a", { href: "/" }, "All pages and models");
-    fill(root, html("h1", {}, "There is no such page"), html("p", {}, `Nothing is at ${location.pathname}. `, home));
-    return;
-  }
-  try {
-    const [page, found] = await Promise.all([import(`/pages/${name}.js`), models ?? get("/v1/models")]);
-    models = found;
-    if (signal.aborted) return;
-    document.title = name === "home" ? "regard" : `${page.title} · regard`;
-    const { verb } = PAGES.find((each) => each.name === name) ?? {};
-    const all = found.models;
-    await page.show(root, { models: all.filter((each) => each.verb === verb), all, signal, navigate });
-  } catch (error) {
-    if (signal.aborted) return;
-    const message = error instanceof ApiError ? error.message : `This page cannot be shown: ${error.message}`;
-    fill(root, errorBox(message, route));
-    if (!(error instanceof ApiError)) throw error;
   }
 }
 
@@ -127,8 +141,8 @@ function onClick(event) {
   const link = event.target.closest?.("a[href]");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const { origin, pathname, search, hash } = new URL(link.href);
-  const known = pathname === "/" || PAGES.some(({ name }) => pathname === `/${name}`);
-  if (origin !== location.origin || !known || hash || link.download) return;
+  const isPage = pathname === "/" || known?.systems.some(({ name }) => pathname === `/${name}`);
+  if (origin !== location.origin || !isPage || hash || link.download) return;
   event.preventDefault();
   navigate(pathname + search);
 }

@@ -1,14 +1,19 @@
-// What pages are built from: sections, fields, examples, a choice of models, progress and errors.
+// What pages are built from: sections, fields, examples, tables and bars, a choice of models, progress and errors.
 
+import { fixed } from "/web/colours.js";
 import { html } from "/web/dom.js";
-import { ApiError, isAborted, post } from "/pages/api.js";
+import { ApiError, isAborted } from "/pages/api.js";
 
 let identifiers = 0;
 
+/** The heading of a page and what it is for. */
+export function intro(title, text) {
+  return html("div.intro", html("h1", title), html("p", text));
+}
+
 /** A part of a page under a heading; without a title, only a frame. */
 export function section(title, ...children) {
-  const heading = title ? html("h2", {}, title) : null;
-  return html("section", { className: "section" }, heading, children);
+  return html("section.section", title ? html("h2", title) : null, children);
 }
 
 /** A control under its label, with a line of help. */
@@ -16,7 +21,7 @@ export function field(label, control, help = "") {
   control.id ||= `field-${++identifiers}`;
   const note = help ? html("small", { id: `${control.id}-help` }, help) : null;
   if (note) control.setAttribute("aria-describedby", note.id);
-  return html("div", { className: "field" }, html("label", { htmlFor: control.id }, label), control, note);
+  return html("div.field", html("label", { htmlFor: control.id }, label), control, note);
 }
 
 /** A button; `primary` for what a page is there for. */
@@ -33,18 +38,35 @@ export function select(choices, current, onChange) {
   return html("select", { onchange: (event) => onChange(event.target.value) }, options);
 }
 
-/** The name of a model of a page: the one that the address gives, or the first where this server does not have it. */
-export function servedName(models, name) {
-  return models.some((each) => each.name === name) ? name : (models[0]?.name ?? "");
+/** A whole number to type; `changed` gets it where it is from `min` to `max`, and otherwise that is said. */
+export function wholeNumber({ min, max, value, ...properties }, changed) {
+  const input = html("input", { type: "number", min, max, value, ...properties });
+  input.addEventListener("input", () => {
+    const given = Math.round(Number(input.value));
+    const isAllowed = input.value !== "" && given >= min && given <= max;
+    input.setCustomValidity(isAllowed ? "" : `A whole number from ${min} to ${max}.`);
+    input.setAttribute("aria-invalid", String(!isAllowed));
+    if (isAllowed) changed(given);
+    else if (input.value !== "") input.reportValidity();
+  });
+  return input;
+}
+
+/** A field with its button: `submit` gets what was typed. */
+export function textForm(label, input, action, submit, ...more) {
+  const onsubmit = (event) => {
+    event.preventDefault();
+    submit(input.value.trim());
+  };
+  const send = html("button", { type: "submit" }, action);
+  return html("form.row", { onsubmit }, html("div.grow", field(label, input)), send, more);
 }
 
 /** A choice of the models of a page, with what the chosen one is and how good. */
 export function modelPicker(models, current, onChange) {
-  const about = html("small", { className: "about" });
+  const about = html("small.about");
   const describe = (name) => {
-    const model = models.find((each) => each.name === name);
-    if (!model) return;
-    const { summary, headline, tested, scale } = model;
+    const { summary, headline, tested, scale } = models.find((each) => each.name === name) ?? {};
     const score = headline && `On ${tested || "its test"}: ${headline}. ${scale}`;
     about.textContent = [summary, score].filter(Boolean).join(" ");
   };
@@ -52,28 +74,92 @@ export function modelPicker(models, current, onChange) {
     describe(name);
     onChange(name);
   };
-  const names = models.map((model) => model.name);
-  const control = select(names, current, chosen);
   describe(current);
-  return html("div", { className: "field models" }, field("Model", control), about);
+  const names = models.map((model) => model.name);
+  return html("div.field.models", field("Model", select(names, current, chosen)), about);
 }
 
-/** Inputs one click away: {label, ...anything}; `onPick` gets the one that was clicked. */
-export function examples(list, onPick) {
-  const buttons = list.map((each) => html("button", { type: "button", dir: "auto", onclick: () => onPick(each) }, each.label));
-  const group = { className: "examples", role: "group", "aria-label": "Examples" };
-  return html("div", group, html("span", {}, "Try:"), buttons);
+/** Inputs one click away, each under its name; `onPick` gets the one that was clicked. */
+export function exampleButtons(examples, onPick) {
+  if (!examples.length) return null;
+  const buttons = examples.map((each) => button(each.name, () => onPick(each), { dir: "auto" }));
+  return html("div.examples", { role: "group", "aria-label": "Examples" }, html("span", "Try:"), buttons);
+}
+
+/** A component such as <attention-image> with a trace; `changed` gets its options when the user changes them. */
+export function view(tag, trace, options = {}, changed = null) {
+  const element = html(tag, { trace, options });
+  if (changed) element.addEventListener("attention-options", (event) => changed(event.detail));
+  return element;
+}
+
+/** A share from 0 to 1 as a bar without a number; `mark` is another share, that is marked on it. */
+export function track(share, mark = null) {
+  const filled = html("i");
+  filled.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
+  if (mark) mark.node.style.insetInlineStart = `${100 * mark.share}%`;
+  return html("span.track", filled, mark?.node);
+}
+
+/** A share from 0 to 1 as a bar, with the number that it stands for; `text` is the number as it is read. */
+export function bar(share, value = null, text = "") {
+  return html("span.bar", track(share), value === null ? null : number(value, text));
+}
+
+/** A number as it is read, which keeps its exact value. */
+export function number(value, text, className = "") {
+  return html("data", { value: String(value), className }, text);
+}
+
+/** A number with a few decimals and its sign; 0 has none. */
+export function signed(value, decimals) {
+  const text = fixed(Math.abs(value), decimals);
+  return Number(text) === 0 ? text : `${value < 0 ? "−" : "+"}${text}`;
+}
+
+/** A share from 0 to 1 as people read it. */
+export function percent(share) {
+  if (share >= 0.0995) return `${(100 * share).toFixed(0)} %`;
+  return share >= 0.001 ? `${(100 * share).toFixed(1)} %` : "< 0.1 %";
+}
+
+/** How models write the end of a text. */
+export const END = "</s>";
+
+/** A word as people read it: the end has a name. */
+export function named(word) {
+  return word === END ? "(end)" : word;
+}
+
+/** Words that stayed, went and came, as text. */
+export function editedText(edits) {
+  const tags = { removed: "del", added: "ins" };
+  const nodes = edits.map(({ kind, words }) => html(tags[kind] ?? "span", words.map(named).join(" ")));
+  return html("p.edits", { dir: "auto" }, nodes.flatMap((node) => [node, " "]));
+}
+
+/** A table that scrolls by itself where it is too wide; an empty head has no meaning for a screen reader. */
+export function scrollTable(label, heads, body, { caption = "", className = "" } = {}) {
+  const head = heads.map((each) => (each ? html("th", { scope: "col" }, each) : html("td")));
+  const title = caption ? html("caption", caption) : null;
+  const rows = body instanceof Node ? body : html("tbody", body);
+  const table = html("table", title, html("thead", html("tr", head)), rows);
+  return html("div", { className: `scroll ${className}`, tabIndex: 0, role: "region", "aria-label": label }, table);
+}
+
+/** A row of a table: its head, and its cells. */
+export function tableRow(head, ...cells) {
+  return html("tr", html("th", { scope: "row" }, head), cells.flat().map((each) => html("td", each)));
 }
 
 /** A message about something that failed, with a button that tries again where `retry` is given. */
 export function errorBox(message, retry = null) {
-  const again = retry && button("Try again", () => retry());
-  return html("div", { className: "error", role: "alert" }, html("p", {}, message), again);
+  return html("div.error", { role: "alert" }, html("p", message), retry && button("Try again", () => retry()));
 }
 
 /** What a page shows before it has something to show. */
-export function emptyBox(...children) {
-  return html("div", { className: "empty" }, children);
+export function emptyBox(text) {
+  return html("div.empty", html("p", text));
 }
 
 /**
@@ -82,7 +168,7 @@ export function emptyBox(...children) {
  */
 export async function busy(root, promise, message = "Working …", retry = null) {
   for (const old of root.querySelectorAll(":scope > .error, :scope > .status")) old.remove();
-  const status = html("p", { className: "status", role: "status" }, html("span", { className: "spinner" }), message);
+  const status = html("p.status", { role: "status" }, html("span.spinner"), message);
   root.prepend(status);
   root.setAttribute("aria-busy", "true");
   try {
@@ -98,28 +184,6 @@ export async function busy(root, promise, message = "Working …", retry = null)
   }
 }
 
-/**
- * Ask a model of the page, which `body.model` names, showing progress and refusals in `root`. Resolves to the answer,
- * or to undefined where there is none. The first time, the model must be loaded, which is said.
- */
-export async function ask(root, { models, signal }, path, body, retry = null) {
-  const model = models.find((each) => each.name === body.model);
-  const message = model?.loaded === false ? `Loading ${body.model} …` : `Asking ${body.model ?? "the model"} …`;
-  const answer = await busy(root, post(path, body, { signal }), message, retry);
-  if (answer && model) model.loaded = true;
-  return answer;
-}
-
-/** A function whose signal is aborted by its next call, and when the user leaves the page. */
-export function turns(leaving) {
-  let current = new AbortController();
-  return () => {
-    current.abort();
-    current = new AbortController();
-    return AbortSignal.any([leaving, current.signal]);
-  };
-}
-
 /** A function that calls `work` once its own calls pause for so many milliseconds. */
 export function debounced(work, milliseconds = 300) {
   let timer = 0;
@@ -127,4 +191,9 @@ export function debounced(work, milliseconds = 300) {
     clearTimeout(timer);
     timer = setTimeout(() => work(...values), milliseconds);
   };
+}
+
+/** The end of a text that may be long. */
+export function ending(text, letters) {
+  return text.length > letters ? `… ${text.slice(-letters).replace(/^\S*\s/, "")}` : text;
 }

@@ -1,38 +1,9 @@
-// What the pages with images share: an image from an example, a file, the clipboard or a drop; views; tables.
+// The choice of an image: an example, a file, a drop, or the clipboard.
 
 import { fill, html } from "/web/dom.js";
 import { button, errorBox } from "/pages/parts.js";
 
 const MAX_SIDE = 1024;
-
-/** The heading of a page and what it is for. */
-export function intro(title, text) {
-  return html("div", { className: "intro" }, html("h1", {}, title), html("p", {}, text));
-}
-
-/** A component such as <attention-image> with a trace; `changed` gets its options when the user changes them. */
-export function view(tag, trace, options = {}, changed = null) {
-  const element = html(tag, { trace, options });
-  if (changed) element.addEventListener("attention-options", (event) => changed(event.detail));
-  return element;
-}
-
-/** A share from 0 to 1 as a bar, with the number that it stands for; `text` is the number as it is read. */
-export function bar(share, value = null, text = "") {
-  const filled = html("i");
-  filled.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
-  const number = value === null ? null : html("data", { value: String(value) }, text);
-  return html("span", { className: "bar" }, html("span", { className: "track" }, filled), number);
-}
-
-/** A table that scrolls by itself where it is too wide; an empty head has no meaning for a screen reader. */
-export function scrollTable(label, heads, body, { caption = "", className = "" } = {}) {
-  const head = heads.map((each) => (each ? html("th", { scope: "col" }, each) : html("td")));
-  const title = caption ? html("caption", {}, caption) : null;
-  const table = html("table", {}, title, html("thead", {}, html("tr", {}, head)));
-  table.append(body instanceof Node ? body : html("tbody", {}, body));
-  return html("div", { className: `scroll ${className}`, tabIndex: 0, role: "region", "aria-label": label }, table);
-}
 
 /**
  * Choose an image: examples as small images, a file, a drop, or a paste. `onImage` gets {uri, name}, where the name is
@@ -72,9 +43,8 @@ export function imageInput(examples, onImage, { signal, drawing = false, hint = 
   });
   const choose = button("Choose an image …", () => input.click());
   const zone = html(
-    "div",
+    "div.dropzone",
     {
-      className: "dropzone",
       ondragover: (event) => {
         event.preventDefault();
         zone.classList.add("over");
@@ -86,15 +56,15 @@ export function imageInput(examples, onImage, { signal, drawing = false, hint = 
         if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
       },
     },
-    html("div", { className: "thumbnails", role: "group", "aria-label": "Example images" }, thumbnails),
-    html("div", { className: "own" }, choose, html("span", { className: "quiet" }, hint), input),
+    html("div.thumbnails", { role: "group", "aria-label": "Example images" }, thumbnails),
+    html("div.own", choose, html("span.quiet", hint), input),
   );
   const paste = (event) => {
     const file = [...(event.clipboardData?.files ?? [])].find((each) => each.type.startsWith("image/"));
     if (file) take(file);
   };
   document.addEventListener("paste", paste, { signal });
-  return { node: html("div", {}, zone, problem), mark };
+  return { node: html("div", zone, problem), mark };
 }
 
 /** An image file as a data URI, made smaller where it is large; an Error in plain words where it is none. */

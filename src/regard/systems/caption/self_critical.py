@@ -17,7 +17,7 @@ from regard.encoders.encoded import Encoded
 from regard.metrics.captions import CiderD, caption_words
 from regard.search.options import Search
 from regard.systems.caption.model import Captioner
-from regard.training.reinforce import advantage_over_others
+from regard.training.losses import advantage_over_others
 
 
 class Critic:

@@ -27,9 +27,14 @@ from regard.systems.caption.model import Captioner
 from regard.systems.caption.self_critical import Critic, repeated, self_critical_loss
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment
-from regard.training.losses import smoothed_cross_entropy
+from regard.training.losses import (
+    RunningBaseline,
+    advantage_over_others,
+    mean_where,
+    reinforce_loss,
+    smoothed_cross_entropy,
+)
 from regard.training.processes import gathered
-from regard.training.reinforce import RunningBaseline, advantage_over_others, mean_where, reinforce_loss
 from regard.training.task import Task
 
 MAX_BYTES_ON_GPU = 8 * 2**30
@@ -37,7 +42,7 @@ MAX_BYTES_ON_GPU = 8 * 2**30
 
 
 class CaptionTask(Task):
-    """The steps of training and validation."""
+    """The loss of a batch, and what a validation measures."""
 
     unit = "captions"
     has_unused_parameters = True
@@ -58,11 +63,11 @@ class CaptionTask(Task):
         self.word_cells = WordCells(len(model.tokenizer), model.annotations.dim) if settings.matching else None
         self._predictions: dict[int, str] = {}
 
-    def training_step(self, batch: CaptionBatch, index: int) -> Tensor:
+    def loss(self, batch: CaptionBatch) -> Tensor:
         """Cross-entropy of the next word and what the attention adds; at the end, rewards of sampled captions."""
         settings = self.settings
-        if self.critic is not None and self.fraction_done(self.global_step + 1) > 1 - settings.self_critical_fraction:
-            return self._self_critical_step(self.critic, batch, index)
+        if self.critic is not None and self.fraction_done(self.step + 1) > 1 - settings.self_critical_fraction:
+            return self._self_critical_loss(self.critic, batch)
         encoded, target = self.model.encode(batch.images), batch.target
         is_soft = self._toss(len(batch))
         if is_soft is not None and settings.attention_samples > 1:
@@ -78,15 +83,15 @@ class CaptionTask(Task):
         unrolled = self.model.decoder(encoded, inputs, weights=needs_weights, soft=soft)
         nll, loss = self._cross_entropy(unrolled, targets)
         real = targets != PAD
-        self.log("loss", nll[real].mean().detach(), batch_size=len(batch))
+        self.log("loss", nll[real].mean(), batch_size=len(batch))
         if needs_weights and unrolled.weights is not None:
             loss = loss + self._attention_loss(unrolled.weights, batch, encoded)
         if is_soft is not None and unrolled.log_prob is not None:
             loss = loss + self._reinforce(unrolled, nll, real & ~is_soft.unsqueeze(1))
-        self.count(len(batch), index, weight=real.sum())
+        self.count(len(batch), weight=real.sum())
         return loss
 
-    def validation_step(self, batch: CaptionBatch, index: int) -> None:
+    def validate(self, batch: CaptionBatch) -> None:
         """The loss of one caption of each image, and captions by decoding (never teacher-forced)."""
         unrolled = self.model.decoder(self.model.encode(batch.images), batch.target[:, :-1])
         targets = batch.target[:, 1:]
@@ -96,20 +101,19 @@ class CaptionTask(Task):
         for place, best in zip(batch.indices.tolist(), self.model.search(batch.images, options), strict=True):
             self._predictions[place] = self.model.tokenizer.decode(best[0].tokens)
 
-    def on_validation_epoch_end(self) -> None:
+    def validated(self) -> None:
         """BLEU-4, CIDEr-D and exact match of the decoded captions, each against all references of its image."""
         found = {place: text for part in gathered(self._predictions) for place, text in part.items()}
         places = sorted(found)
         predictions = [found[place] for place in places]
         scores = caption_scores(predictions, [self.references[place] for place in places], meteor=False)
-        self.note_validation(scores.bleu[3])
         self.log("valid_bleu", scores.bleu[3])
         self.log("valid_bleu1", scores.bleu[0])
         self.log("valid_cider", scores.cider_d)
         self.log("valid_exact", scores.exact_match)
         self._predictions = {}
 
-    def _self_critical_step(self, critic: Critic, batch: CaptionBatch, index: int) -> Tensor:
+    def _self_critical_loss(self, critic: Critic, batch: CaptionBatch) -> Tensor:
         self.model.eval()
         loss, reward = self_critical_loss(
             self.model,
@@ -121,7 +125,7 @@ class CaptionTask(Task):
         )
         self.model.train()
         self.log("reward", reward, batch_size=len(batch))
-        self.count(len(batch), index)
+        self.count(len(batch))
         return loss
 
     def _attention_loss(self, weights: Float[Tensor, "b m n"], batch: CaptionBatch, encoded: Encoded) -> Tensor:
@@ -130,21 +134,21 @@ class CaptionTask(Task):
         loss = weights.new_zeros(())
         if settings.doubly_stochastic_weight:
             penalty = doubly_stochastic(weights, targets != PAD)
-            self.log("doubly_stochastic", penalty.detach(), batch_size=len(batch))
+            self.log("doubly_stochastic", penalty, batch_size=len(batch))
             loss = loss + settings.doubly_stochastic_weight * penalty
         if batch.right is not None:
             guidance = guidance_loss(weights, batch.right)
-            self.log("guidance", guidance.detach(), batch_size=len(batch))
+            self.log("guidance", guidance, batch_size=len(batch))
             loss = loss + settings.guidance * guidance
         if self.word_cells is not None:
             contrast, matches = self.word_cells(targets, encoded.states, batch.indices)
-            self.log("matching", contrast.detach(), batch_size=len(batch))
+            self.log("matching", contrast, batch_size=len(batch))
             loss = loss + settings.matching * (contrast + guidance_loss(weights, matches))
         return loss
 
     def _toss(self, rows: int) -> Bool[Tensor, "b"] | None:
         """Which captions are read with soft attention; None where all are."""
-        if not self._is_hard or self.fraction_done(self.global_step + 1) < self.settings.soft_fraction:
+        if not self._is_hard or self.fraction_done(self.step + 1) < self.settings.soft_fraction:
             return None
         return torch.rand(rows, device=self.device) < self.settings.soft_probability
 
@@ -172,7 +176,7 @@ class CaptionTask(Task):
         else:
             advantage = self.baseline.advantage(-nll, sampled)
         entropy = mean_where(unrolled.entropy, sampled)
-        self.log("entropy", entropy.detach(), batch_size=len(nll))
+        self.log("entropy", entropy, batch_size=len(nll))
         reinforce = reinforce_loss(advantage, unrolled.log_prob, sampled)
         loss: Tensor = settings.reinforce_weight * reinforce - settings.entropy_weight * entropy
         return loss

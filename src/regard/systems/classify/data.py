@@ -79,6 +79,8 @@ class DocumentBatch(Movable):
     by_document: Packing
     """The sentences of each document."""
     labels: Int[Tensor, "b"] | None = None
+    shared: Int[Tensor, "s"] | None = None
+    """For each sentence of the documents, which of `by_sentence` it is, where documents share sentences."""
 
     def __len__(self) -> int:
         return self.by_document.count
@@ -96,6 +98,15 @@ class DocumentBatch(Movable):
             np.array([len(document) for document in documents]),
             None if labels is None else np.asarray(labels, dtype=np.int64),
         )
+
+    @classmethod
+    def sharing(cls, documents: Sequence[EncodedDocument]) -> "DocumentBatch":
+        """Pack documents that have many sentences in common, each of which is read once."""
+        numbers: dict[tuple[int, ...], int] = {}
+        places = [numbers.setdefault(tuple(each), len(numbers)) for document in documents for each in document]
+        batch = cls.from_ids([list(numbers)])
+        by_document = Packing.from_lengths(np.array([len(document) for document in documents]))
+        return replace(batch, by_document=by_document, shared=torch.tensor(places))
 
     @classmethod
     def from_flat(

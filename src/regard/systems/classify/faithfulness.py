@@ -121,9 +121,20 @@ class Explained:
         return found, self._owners[flags]
 
     def _probabilities(self, documents: Sequence[EncodedDocument]) -> Float[np.ndarray, "m y"]:
-        size = max(1, MAX_BATCH_WORDS // max(1, sum(map(len, self._text.ids))))
-        batches = (self._batch(documents[first : first + size]) for first in range(0, len(documents), size))
-        return self._model.probabilities(batches).numpy()
+        """Of documents that share most of their sentences, each of which is read once in a batch."""
+        batches: list[list[EncodedDocument]] = [[]]
+        distinct: set[tuple[int, ...]] = set()
+        size = 0
+        for document in documents:
+            own = {tuple(sentence) for sentence in document}
+            # The words that are read for it, and its sentences, which are read in every document.
+            size += sum(map(len, own - distinct)) + len(document)
+            if batches[-1] and size > MAX_BATCH_WORDS:
+                batches.append([])
+                distinct, size = set(), sum(map(len, own)) + len(document)
+            distinct |= own
+            batches[-1].append(document)
+        return self._model.probabilities(DocumentBatch.sharing(part) for part in batches if part).numpy()
 
     @staticmethod
     def _batch(documents: Sequence[EncodedDocument]) -> DocumentBatch:

@@ -1,8 +1,7 @@
 """What if some words were not there: a document classified without them, and what each sentence is worth."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -11,8 +10,9 @@ from regard.data.documents import Document
 from regard.errors import OptionError
 from regard.systems.classify.data import DocumentBatch
 from regard.systems.classify.faithfulness import Explained
-from regard.systems.classify.model import DocumentClassifier
+from regard.systems.classify.model import DocumentClassifier, SentenceWeight, WordWeight, document_trace
 from regard.systems.endpoint import endpoint
+from regard.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,8 @@ class Removal:
     """The attention to each sentence; 0 where no word is left."""
     sentence_drops: tuple[float, ...] = field(repr=False)
     """How far the probability of `label` falls when each sentence is removed as well; 0 where no word is left."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values, ready for JSON."""
-        return asdict(self)
+    trace: Trace | None = field(default=None, repr=False)
+    """The attention to what is left; None where nothing is."""
 
 
 @endpoint("without", input="text", example={"text": "I loved this film. The music was awful.", "removed": [1]})
@@ -68,16 +66,26 @@ def without_words(model: DocumentClassifier, text: str | Document, removed: Iter
     best = int(rows[0].argmax())
     words, sentences = _weights(model, explained, kept)
     left = np.bincount(owners[kept], minlength=len(alone)) > 0
+    weighted = [
+        SentenceWeight(
+            " ".join(explained.tokens[place] for place in own),
+            float(sentences[number]),
+            tuple(WordWeight(explained.tokens[place], float(words[place])) for place in own),
+        )
+        for number, own in ((number, np.flatnonzero(kept & (owners == number))) for number in np.flatnonzero(left))
+    ]
+    after = _named(model, rows[1])
     return Removal(
         words=tuple(explained.tokens),
         sentences=tuple(owners.tolist()),
         removed=tuple(places),
         label=model.labels[best],
         before=_named(model, rows[0]),
-        after=_named(model, rows[1]),
+        after=after,
         word_weights=tuple(words.tolist()),
         sentence_weights=tuple(sentences.tolist()),
         sentence_drops=tuple(np.where(left, rows[1, best] - rows[2:, best], 0.0).tolist()),
+        trace=document_trace(weighted, after, explained.text.left_out) if weighted else None,
     )
 
 

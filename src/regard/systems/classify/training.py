@@ -33,7 +33,7 @@ SIZE_STEPS = 128
 
 
 class ClassificationTask(Task):
-    """The steps of training and validation."""
+    """The loss of a batch, and what a validation measures."""
 
     unit = "documents"
     settings: ClassificationTrain
@@ -50,27 +50,23 @@ class ClassificationTask(Task):
         self.model = model
         self.register_buffer("class_weights", class_weights, persistent=False)
 
-    def training_step(self, batch: DocumentBatch, index: int) -> Tensor:
+    def loss(self, batch: DocumentBatch) -> Tensor:
         """Cross-entropy of the classes."""
         logits = self.model(batch).logits.float()
         loss = functional.cross_entropy(
             logits, _labels(batch), weight=self.class_weights, label_smoothing=self.settings.label_smoothing
         )
         weight = None if self.class_weights is None else self.class_weights[_labels(batch)].sum()
-        self.count(len(batch), index, weight=weight)
-        self.log("loss", loss.detach(), batch_size=len(batch))
+        self.count(len(batch), weight=weight)
+        self.log("loss", loss, batch_size=len(batch))
         return loss
 
-    def validation_step(self, batch: DocumentBatch, index: int) -> None:
+    def validate(self, batch: DocumentBatch) -> None:
         """Loss and accuracy."""
         logits, labels = self.model(batch).logits.float(), _labels(batch)
         self.log("valid_loss", functional.cross_entropy(logits, labels), batch_size=len(batch))
         right = 100 * (logits.argmax(-1) == labels).float().mean()
         self.log("valid_accuracy", right, batch_size=len(batch))
-
-    def on_validation_epoch_end(self) -> None:
-        """Report the accuracy to the schedule of the learning rate."""
-        self.note_validation(float(self.trainer.callback_metrics["valid_accuracy"]))
 
 
 class ClassificationExperiment(Experiment[DocumentClassifier]):

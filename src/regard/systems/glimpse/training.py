@@ -26,7 +26,7 @@ _VALIDATION_BATCH = 1000
 
 
 class GlimpsesTask(Task):
-    """The steps of training and validation."""
+    """The loss of a batch, and what a validation measures."""
 
     unit = "images"
     settings: GlimpsesTrain
@@ -35,8 +35,9 @@ class GlimpsesTask(Task):
         super().__init__(settings, total_steps)
         self.model = model
         self._graphs = GraphedLoop()
+        self._validated = 0
 
-    def training_step(self, batch: DigitBatch, index: int) -> Tensor:
+    def loss(self, batch: DigitBatch) -> Tensor:
         """Cross-entropy of the class, REINFORCE for the locations; the reward is 1 for the right class, otherwise 0."""
         images, labels = batch
         first, noise = self._drawn(len(images), images.device)
@@ -44,31 +45,32 @@ class GlimpsesTask(Task):
         inputs = images, labels, first, noise, deviation
         if images.is_cuda:
             # The loop launches hundreds of small kernels; recorded as a graph, they are launched at once.
-            loss, logits = self._graphs(self.model, self._loss, inputs, self._learned_parameters())
+            loss, logits = self._graphs(self.model, self.drawn_loss, inputs, self._learned_parameters())
         else:
-            loss, logits = self._loss(*inputs)
-        self.count(len(labels), index)
-        if index % LOG_STEPS == 0:
-            self.log("loss", loss.detach(), batch_size=len(labels))
+            loss, logits = self.drawn_loss(*inputs)
+        self.count(len(labels))
+        if self.step % LOG_STEPS == 0:
+            self.log("loss", loss, batch_size=len(labels))
             self.log("reward", (logits.detach().argmax(-1) == labels).float().mean(), batch_size=len(labels))
         return loss
 
-    def validation_step(self, batch: DigitBatch, index: int) -> None:
+    def validate(self, batch: DigitBatch) -> None:
         """Accuracy of one pass over images that are always the same."""
         images, labels = batch
-        generator = torch.Generator().manual_seed(index)
+        generator = torch.Generator().manual_seed(self._validated)
+        self._validated += 1
         logits = self.model.look_by(self.model.config.policy, images, generator=generator).logits[:, -1].float()
         self.log("valid_loss", functional.cross_entropy(logits, labels), batch_size=len(labels))
         right = 100 * (logits.argmax(-1) == labels).float().mean()
         self.log("valid_accuracy", right, batch_size=len(labels))
 
-    def on_validation_epoch_end(self) -> None:
-        """Report the accuracy to the schedule of the learning rate."""
-        self.note_validation(float(self.trainer.callback_metrics["valid_accuracy"]))
+    def validated(self) -> None:
+        """Begin to count batches anew."""
+        self._validated = 0
 
     def _noise(self) -> float:
         """The deviation of the locations at this point of the training: it falls linearly."""
-        done = self.fraction_done(self.global_step)
+        done = self.fraction_done(self.step)
         last = self.model.config.location_noise
         return last + (self.settings.first_noise - last) * (1 - done)
 
@@ -85,7 +87,7 @@ class GlimpsesTask(Task):
                 return torch.zeros(count, 2, device=device), noise
         return 2 * torch.rand(count, 2, device=device) - 1, noise
 
-    def _loss(
+    def drawn_loss(
         self,
         images: UInt8[Tensor, "b 1 h w"],
         labels: Int[Tensor, "b"],

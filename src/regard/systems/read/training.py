@@ -35,7 +35,7 @@ BATCHES_PER_EPOCH = 400
 
 
 class ReadingTask(Task):
-    """The steps of training and validation."""
+    """The loss of a batch, and what a validation measures."""
 
     unit = "words"
     settings: ReadingTrain
@@ -49,21 +49,21 @@ class ReadingTask(Task):
         self.register_buffer("class_weights", class_weights, persistent=False)
         self._nll, self._right, self._count = 0.0, 0.0, 0
 
-    def training_step(self, batch: ReadingBatch, index: int) -> Tensor:
+    def loss(self, batch: ReadingBatch) -> Tensor:
         """Cross-entropy of the words or labels."""
-        loss, nll, _ = self._loss(batch)
-        self.count(int(batch.lengths[-1].sum()), index, weight=float(len(nll)))
+        loss, nll, _ = self._losses(batch)
+        self.count(int(batch.lengths[-1].sum()), weight=float(len(nll)))
         self.log("loss", nll.detach().mean(), batch_size=len(nll))
         return loss
 
-    def validation_step(self, batch: ReadingBatch, index: int) -> None:
+    def validate(self, batch: ReadingBatch) -> None:
         """Collect the cross-entropy and the number of right labels."""
-        _, nll, right = self._loss(batch)
+        _, nll, right = self._losses(batch)
         self._nll += float(nll.double().sum())
         self._right += float(right.sum())
         self._count += len(nll)
 
-    def on_validation_epoch_end(self) -> None:
+    def validated(self) -> None:
         """Perplexity of a language model, accuracy of the others."""
         nll, right, count = (sum(parts) for parts in zip(*gathered((self._nll, self._right, self._count)), strict=True))
         mean = nll / max(1, count)
@@ -71,14 +71,11 @@ class ReadingTask(Task):
         if self.model.config.task == "language-model":
             self.log("valid_perplexity", math.exp(min(mean, 50.0)))
             self.log("valid_log_prob", -mean)
-            self.note_validation(-mean)
         else:
-            accuracy = 100 * right / max(1, count)
-            self.log("valid_accuracy", accuracy)
-            self.note_validation(accuracy)
+            self.log("valid_accuracy", 100 * right / max(1, count))
         self._nll, self._right, self._count = 0.0, 0.0, 0
 
-    def _loss(self, batch: ReadingBatch) -> tuple[Tensor, Tensor, Tensor]:
+    def _losses(self, batch: ReadingBatch) -> tuple[Tensor, Tensor, Tensor]:
         """The loss to minimise, the cross-entropy of each word or label, and whether each is predicted rightly."""
         if self.model.config.task == "language-model":
             return self._language_loss(batch)

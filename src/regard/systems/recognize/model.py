@@ -19,7 +19,7 @@ from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.folder import Labels
 from regard.systems.recognize.config import RecognitionConfig, RecognitionOptions
-from regard.systems.recognize.mnist_style import to_mnist_style
+from regard.systems.recognize.data import to_mnist_style
 from regard.systems.system import Result, System
 
 

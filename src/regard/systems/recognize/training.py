@@ -11,9 +11,8 @@ from regard.data.batches import BatchLoader
 from regard.encoders.efficientnet import EfficientNetLite0
 from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
-from regard.systems.recognize.augmentation import cutout, random_crop, random_flip
 from regard.systems.recognize.config import RecognitionData, RecognitionTrain
-from regard.systems.recognize.data import ImageSplits, read_splits
+from regard.systems.recognize.data import ImageSplits, cutout, random_crop, random_flip, read_splits
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.system import choose_device
 from regard.training.experiment import Experiment, tensor_checksum
@@ -23,7 +22,7 @@ ImageBatch = tuple[UInt8[Tensor, "b c h w"], Int[Tensor, "b"]]
 
 
 class RecognitionTask(Task):
-    """The steps of training and validation."""
+    """The loss of a batch, and what a validation measures."""
 
     unit = "images"
     settings: RecognitionTrain
@@ -32,16 +31,16 @@ class RecognitionTask(Task):
         super().__init__(settings, total_steps)
         self.model = model
 
-    def training_step(self, batch: ImageBatch, index: int) -> Tensor:
+    def loss(self, batch: ImageBatch) -> Tensor:
         """Cross-entropy of the classes of augmented images."""
         images, labels = batch
         logits = self.model.net(self._augmented(self.model.normalised(images))).float()
         loss = functional.cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
-        self.count(len(labels), index)
-        self.log("loss", loss.detach(), batch_size=len(labels))
+        self.count(len(labels))
+        self.log("loss", loss, batch_size=len(labels))
         return loss
 
-    def validation_step(self, batch: ImageBatch, index: int) -> None:
+    def validate(self, batch: ImageBatch) -> None:
         """Loss and accuracy on the images as they are."""
         images, labels = batch
         logits = self.model(images).float()
@@ -49,22 +48,20 @@ class RecognitionTask(Task):
         right = 100 * (logits.argmax(-1) == labels).float().mean()
         self.log("valid_accuracy", right, batch_size=len(labels))
 
-    def on_validation_epoch_end(self) -> None:
-        """Report the accuracy to the schedule of the learning rate."""
-        self.note_validation(float(self.trainer.callback_metrics["valid_accuracy"]))
-
     def make_optimizer(self) -> torch.optim.Optimizer:
         """AdamW or SGD; only matrices and filters have weight decay."""
-        settings = self.settings
+        settings, fused = self.settings, self.may_fuse or None
         parameters = list(self.model.parameters())
         groups = [
             {"params": [each for each in parameters if each.ndim > 1], "weight_decay": settings.weight_decay},
             {"params": [each for each in parameters if each.ndim <= 1], "weight_decay": 0.0},
         ]
         if settings.optimizer == "adam":
-            return torch.optim.AdamW(groups, lr=settings.learning_rate)
+            return torch.optim.AdamW(groups, lr=settings.learning_rate, fused=fused)
         nesterov = settings.momentum > 0
-        return torch.optim.SGD(groups, settings.learning_rate, momentum=settings.momentum, nesterov=nesterov)
+        return torch.optim.SGD(
+            groups, settings.learning_rate, momentum=settings.momentum, nesterov=nesterov, fused=fused
+        )
 
     def _augmented(self, images: Tensor) -> Tensor:
         images = random_crop(images, self.settings.crop)

@@ -39,14 +39,14 @@ class TapeTask(TrainingTask):
         super().__init__(settings, total_steps)
         self.model = model
 
-    def training_step(self, batch: int, index: int) -> Tensor:
+    def loss(self, batch: int) -> Tensor:
         """Mean cross-entropy of the bits that count."""
-        tapes = self.tapes(self.global_step)
+        tapes = self.tapes(self.step)
         part = slice(processes.rank(), None, processes.count())
         tapes = tapes._replace(inputs=tapes.inputs[part], targets=tapes.targets[part])
         loss = bit_loss(self.model(tapes.inputs), tapes)
-        self.count(len(tapes.inputs), index)
-        self.log("loss", loss.detach(), batch_size=len(tapes.inputs))
+        self.count(len(tapes.inputs))
+        self.log("loss", loss, batch_size=len(tapes.inputs))
         return loss
 
     def tapes(self, step: int) -> Tapes:
@@ -68,7 +68,7 @@ class TapeTask(TrainingTask):
         grown = min(1.0, self.fraction_done(step) / self.settings.curriculum)
         return max(1, shortest + round(grown * (longest - shortest)))
 
-    def validation_step(self, batch: Tapes, index: int) -> None:
+    def validate(self, batch: Tapes) -> None:
         """Bits per sequence, and how much of the answers is right."""
         scored = score_tapes(self.model(batch.inputs), batch)
         count = len(batch.inputs)
@@ -76,26 +76,16 @@ class TapeTask(TrainingTask):
         self.log("valid_log_likelihood", -scored.bits.mean(), batch_size=count)
         self.log("valid_exact", 100 * scored.exact.double().mean(), batch_size=count)
 
-    def on_validation_epoch_end(self) -> None:
-        """Report the bits to the schedule of the learning rate."""
-        self.note_validation(float(self.trainer.callback_metrics["valid_log_likelihood"]))
-
-    def configure_gradient_clipping(
-        self,
-        optimizer: torch.optim.Optimizer,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-    ) -> None:
+    def clip(self) -> None:
         """Clip the norm of the gradients; an update whose gradients overflow changes nothing."""
-        clip_finite(list(self.model.parameters()), gradient_clip_val or math.inf)
+        clip_finite(list(self.model.parameters()), self.settings.gradient_clip or math.inf)
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """Adam, or RMSprop with the smoothing and momentum of Graves 2013."""
         settings, parameters = self.settings, list(self.model.parameters())
-        fused = self.device.type == "cuda"
         if settings.optimizer == "adam":
             return torch.optim.AdamW(
-                parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=fused
+                parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=self.may_fuse or None
             )
         return torch.optim.RMSprop(
             parameters,
@@ -123,7 +113,8 @@ def clip_finite(parameters: Sequence[Tensor], max_norm: float) -> None:
     # Decided on the device: asking a GPU whether the norm is finite would wait for it.
     scale = torch.where(norm.isfinite(), (max_norm / (norm + 1e-6)).clamp(max=1.0), 0.0)
     for grad in grads:
-        grad.nan_to_num_(0.0, 0.0, 0.0).mul_(scale)
+        grad.nan_to_num_(0.0, 0.0, 0.0)
+    torch._foreach_mul_(grads, scale)
 
 
 class TapeExperiment(Experiment[TuringMachine]):

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,8 +15,7 @@ from regard.data.alignments import format_links
 from regard.data.batches import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, START
-from regard.errors import DataError, OptionError, RegardError
-from regard.jobs.worker import Answer
+from regard.errors import OptionError
 from regard.metrics.alignment import (
     AlignmentScores,
     GoldAlignment,
@@ -25,9 +24,8 @@ from regard.metrics.alignment import (
     join,
     links_from_weights,
 )
-from regard.systems.jobs import model_checksum, worker_device
 from regard.systems.system import batches_by_cost, in_groups
-from regard.systems.translate.config import MAX_TOKENS, Symmetrize
+from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize
 from regard.systems.translate.model import Translator
 from regard.trace import Trace
 
@@ -42,7 +40,7 @@ def align_words(model: Translator, pairs: Sequence[WordPair]) -> list[WordMap]:
     """For each (source words, target words) the attention from word to word, (target, source), the target given.
 
     Weights are summed over the tokens of a source word and averaged over those of a target word. Where a sentence has
-    more than MAX_TOKENS tokens, all weights are 0.
+    more than MAX_ALIGNED_TOKENS tokens, all weights are 0.
     """
     return _align_words(model, pairs)[0]
 
@@ -61,7 +59,7 @@ def _align_words(model: Translator, pairs: Sequence[WordPair]) -> tuple[list[Wor
         for side, tokenizer in enumerate((model.source_tokenizer, model.target_tokenizer))
     )
     costs = [max(len(source), len(target)) + 2 for source, target in zip(sources, targets, strict=True)]
-    too_long = [cost > MAX_TOKENS + 2 for cost in costs]
+    too_long = [cost > MAX_ALIGNED_TOKENS + 2 for cost in costs]
     usable = [place for place, pair in enumerate(pairs) if all(pair) and not too_long[place]]
     rows = MAX_BATCH_ON_GPU if model.device.type == "cuda" else MAX_BATCH
     for batch in batches_by_cost([costs[place] for place in usable], max_batch=rows, max_cost=MAX_BATCH_TOKENS):
@@ -117,7 +115,7 @@ class AlignedPair:
     weights: WordMap = field(repr=False)
     """The attention from word to word: of the model, or the geometric mean of both directions."""
     is_too_long: bool = False
-    """Whether a side has more than MAX_TOKENS tokens, so that there are no links."""
+    """Whether a side has more than MAX_ALIGNED_TOKENS tokens, so that there are no links."""
 
     @property
     def trace(self) -> Trace:
@@ -216,52 +214,3 @@ def alignment_error(
     pairs = [(example.source, example.target) for example in gold]
     predicted = link_words(model, pairs, reverse, symmetrize=symmetrize, threshold=threshold)
     return alignment_error_rate(predicted, [example.sure for example in gold], [example.possible for example in gold])
-
-
-@dataclass(frozen=True)
-class Links:
-    """Aligns the words of lines with a source sentence, a tab and its translation."""
-
-    model: str
-    reverse: str | None = None
-    symmetrize: Symmetrize = "mutual"
-    threshold: float = 0.0
-    json: bool = False
-    device: str | None = None
-    trust: bool = False
-    chunk_size: ClassVar[int] = 4096
-
-    def settings(self) -> dict[str, Any]:
-        """The models, identified by their content, and the options."""
-        return {
-            "model": model_checksum(self.model),
-            "reverse": None if self.reverse is None else model_checksum(self.reverse),
-            "symmetrize": self.symmetrize,
-            "threshold": self.threshold,
-            "json": self.json,
-        }
-
-    def load(self, worker: int, workers: int) -> Answer:
-        """Load the models for a worker."""
-        device = worker_device(worker, workers, self.device)
-        forward = Translator.load(self.model, device=device, trust=self.trust)
-        backward = None if self.reverse is None else Translator.load(self.reverse, device=device, trust=self.trust)
-        options = {"symmetrize": self.symmetrize, "threshold": self.threshold}
-
-        def answer(lines: Sequence[str]) -> list[str]:
-            aligned = align_stream(forward, map(split_pair, lines), backward, **options)
-            return [pair.to_json() if self.json else pair.to_text() for pair in aligned]
-
-        return answer
-
-    def refused(self, line: str, error: RegardError) -> str:
-        """An empty line, or the error as JSON."""
-        return json.dumps({"input": line, "error": str(error)}, ensure_ascii=False) if self.json else ""
-
-
-def split_pair(line: str) -> tuple[str, str]:
-    """The two sentences of a line; both are empty in a blank line."""
-    source, tab, target = line.partition("\t")
-    if line.strip() and not tab:
-        raise DataError(f"A line should be a source sentence, a tab and its translation; got {line[:60]!r}.")
-    return source, target

@@ -13,8 +13,12 @@ from regard.training.settings import TrainSettings
 
 Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
 """How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
-MAX_TOKENS = 1000
-"""Sentences with more tokens are not aligned: attention takes memory that grows with the square of the length."""
+MAX_SENTENCE_TOKENS = 128
+"""Longer sentences are divided before they are translated, and are not inspected."""
+MAX_ERASED_TOKENS = 256
+"""Faithfulness erases no words of longer sentences: with each of their words in turn, it would take minutes."""
+MAX_ALIGNED_TOKENS = 1000
+"""Longer sentences are not aligned: attention takes memory that grows with the square of the length."""
 RAW = {"split": False, "copy_unknown": False, "recase": False}
 """Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
@@ -97,7 +101,7 @@ class TranslationConfig(Checked):
 
     @property
     def has_custom_networks(self) -> bool:
-        """Whether the encoder or the decoder is custom; what its fields mean is then its own business."""
+        """Whether the encoder or the decoder is custom; it may then use any of the fields, in its own way."""
         return self.encoder != "auto" or self.decoder != "auto"
 
     def check(self) -> None:
@@ -218,7 +222,7 @@ class TranslationData(Checked):
     own."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
             raise OptionError(f"columns must be two different columns, counted from 0; got {list(self.columns)}.")
         if self.vocabulary < 8:
@@ -282,7 +286,7 @@ class TranslationTest(Search):
     """Prepare texts as `translate` does (split, copy, recase), rather than measure what the model does by itself."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         super().check()
         if bool(self.source) != bool(self.reference):
             raise OptionError("source and reference are two files with as many lines; give both.")

@@ -11,11 +11,11 @@ from regard.data.text import split_sentences
 from regard.data.tokenizer import END, START
 from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.translate.alignment import align_words
+from regard.systems.translate.config import MAX_ERASED_TOKENS
 from regard.systems.translate.model import Translation, Translator
 
-MAX_SENTENCES, MAX_WORDS, MAX_TOKENS = 6, 60, 256
-"""How many sentences of a text are measured, and the largest numbers of words and of tokens of a sentence that is: each
-of its words is erased in turn, and words of very many tokens would take minutes."""
+MAX_SENTENCES, MAX_WORDS = 6, 60
+"""How many sentences of a text are measured, and the largest number of words of a sentence that is."""
 METHOD = (
     "Each source word in turn is erased, and the translation is scored again. For each of its words: the drop of the "
     "log-probability without the source word that it attends to most, beside the mean over all source words."
@@ -42,7 +42,7 @@ def _is_measured(model: Translator, source: list[str], target: list[str]) -> boo
     if max(len(source), len(target)) > MAX_WORDS:
         return False
     sides = (model.source_tokenizer, source), (model.target_tokenizer, target)
-    return all(len(tokenizer.encode(" ".join(words))) <= MAX_TOKENS for tokenizer, words in sides)
+    return all(len(tokenizer.encode(" ".join(words))) <= MAX_ERASED_TOKENS for tokenizer, words in sides)
 
 
 @torch.inference_mode()

@@ -21,8 +21,8 @@ from regard.search.beam import BeamStep, beam
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.systems.translate.changes import UNCHANGED, Change, check_attention
+from regard.systems.translate.config import MAX_SENTENCE_TOKENS
 from regard.systems.translate.model import Translator
-from regard.systems.translate.sentences import MAX_TOKENS
 
 WIDTH = 16
 """Unfinished words that are followed at a time."""
@@ -42,10 +42,10 @@ class SentenceDecoder:
         self.ids = [*model.source_tokenizer.encode(sentence), END]
         if len(self.ids) == 1:
             raise OptionError("There is nothing to translate: the sentence has no words.")
-        if len(self.ids) > MAX_TOKENS + 1:
+        if len(self.ids) > MAX_SENTENCE_TOKENS + 1:
             raise OptionError(
-                f"A sentence of at most {MAX_TOKENS} tokens can be inspected; this one has {len(self.ids) - 1}. "
-                "Inspect its parts."
+                f"A sentence of at most {MAX_SENTENCE_TOKENS} tokens can be inspected; this one has "
+                f"{len(self.ids) - 1}. Inspect its parts."
             )
         self.check_tokens(change.prefix)
         word = encode_after(model, change.prefix, change.word) if change.word.strip() else ()
@@ -156,10 +156,6 @@ class Pieces:
         """The text of a word; "</s>" for the end."""
         return " ".join("".join(map(self.written.__getitem__, tokens)).split())
 
-    def word(self, tokens: tuple[int, ...], log_prob: float) -> NextWord:
-        """A word of these pieces."""
-        return NextWord(self.text(tokens), tokens, math.exp(log_prob), self.begin[tokens[0]])
-
 
 @functools.lru_cache(maxsize=8)
 def pieces_of(tokenizer: Tokenizer) -> Pieces:
@@ -247,10 +243,9 @@ def _ranked(
     for score, tokens in sorted(ended, reverse=True):
         if len(new) == count or math.exp(score) <= least:
             break
-        word = pieces.word(tokens, score)
-        if word.text:
-            new.add((word.text, word.begins))
-            best.append(word)
+        if text := pieces.text(tokens):
+            best.append(NextWord(text, tokens, math.exp(score), pieces.begin[tokens[0]]))
+            new.add((text, best[-1].begins))
     spelled: dict[tuple[str, bool], NextWord] = {}
     for word in sorted(best, key=attrgetter("probability"), reverse=True):
         spelled.setdefault((word.text, word.begins), word)

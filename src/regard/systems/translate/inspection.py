@@ -147,6 +147,7 @@ def inspect_text(
     model: Translator, text: str, sentence: Count = 0, *, words: Count = 5, search: Search = SEARCH
 ) -> InspectedText:
     """Look into the translation of a sentence: which words could have stood in its place, and what they attended to.
+    A sentence of at most 128 tokens is inspected.
 
     Parameters
     ----------
@@ -197,6 +198,7 @@ def decode_again(
     search: Search = SEARCH,
 ) -> Changed:
     """Translate a sentence with a change, and compare words and log-probabilities with those of the original.
+    The sentence has at most 128 tokens.
 
     Parameters
     ----------
@@ -362,6 +364,7 @@ class SearchTree:
 @torch.inference_mode()
 def search_tree(model: Translator, sentence: str, change: Change = UNCHANGED, *, search: Search = SEARCH) -> SearchTree:
     """The beam search as a tree: hypotheses that were extended, pruned or finished, and their attention.
+    The sentence has at most 128 tokens.
 
     Each step has the best 2 x beam extensions of the hypotheses, of which the best `beam` go on; the others are pruned.
     The outputs are the same as without recording.
@@ -417,6 +420,7 @@ def compare_models(
     search: Search = SEARCH,
 ) -> Comparison:
     """Two models beside each other, or one with another alignment, with the difference of their attention.
+    The sentence has at most 128 tokens.
 
     What they attend to is compared for the words of the first translation. The models may have different vocabularies:
     maps are compared word by word. Compare models of the same languages; what a model attends to while it is given a
@@ -521,7 +525,7 @@ class AlignedSentences:
 
 @endpoint("align", example={"source": "He is happy .", "target": "Il est heureux ."})
 def align_sentences(model: Translator, source: str, target: str, *, threshold: Probability = 0.0) -> AlignedSentences:
-    """Link the words of a sentence pair by the attention of a translator.
+    """Link the words of a sentence pair by the attention of a translator; there are none above 1000 tokens.
 
     Parameters
     ----------

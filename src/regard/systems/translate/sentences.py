@@ -13,9 +13,8 @@ from functools import partial
 
 from regard.data.text import split_lines, split_sentences
 from regard.data.tokenizer import Tokenizer
+from regard.systems.translate.config import MAX_SENTENCE_TOKENS
 
-MAX_TOKENS = 128
-"""Longer sentences are divided, where texts are split: at a comma, or else at a space, or else anywhere."""
 MIN_PIECES = 3
 """A first word of fewer pieces is read as it is."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -132,14 +131,14 @@ def _parts(text: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
 
 
 def _divided(sentence: str, separator: str, tokenizer: Tokenizer) -> list[tuple[str, str]]:
-    """A sentence in parts of at most MAX_TOKENS."""
+    """A sentence in parts of at most MAX_SENTENCE_TOKENS."""
     parts: list[tuple[str, str]] = []
     sentence = " ".join(sentence.split())
     # A token has at least one character, so that most sentences need not be encoded here.
-    while len(sentence) > MAX_TOKENS:
+    while len(sentence) > MAX_SENTENCE_TOKENS:
         # No piece of a vocabulary is as long as a line may be: only the beginning is looked at.
-        head = sentence[: 32 * MAX_TOKENS]
-        if len(head) == len(sentence) and len(tokenizer.encode(sentence)) <= MAX_TOKENS:
+        head = sentence[: 32 * MAX_SENTENCE_TOKENS]
+        if len(head) == len(sentence) and len(tokenizer.encode(sentence)) <= MAX_SENTENCE_TOKENS:
             break
         room = _prefix(head, tokenizer)
         clauses = [match.end() for match in _CLAUSE_END.finditer(sentence, room // 4, room)]
@@ -152,11 +151,11 @@ def _divided(sentence: str, separator: str, tokenizer: Tokenizer) -> list[tuple[
 
 
 def _prefix(sentence: str, tokenizer: Tokenizer) -> int:
-    """About the longest prefix of at most MAX_TOKENS tokens, in characters."""
+    """About the longest prefix of at most MAX_SENTENCE_TOKENS tokens, in characters."""
     low, high = 1, len(sentence)
     while low < high:
         middle = (low + high + 1) // 2
-        if len(tokenizer.encode(sentence[:middle])) <= MAX_TOKENS:
+        if len(tokenizer.encode(sentence[:middle])) <= MAX_SENTENCE_TOKENS:
             low = middle
         else:
             high = middle - 1

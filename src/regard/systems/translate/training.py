@@ -23,9 +23,8 @@ from regard.systems.translate.config import RAW, TranslationData, TranslationTra
 from regard.systems.translate.data import TranslationSplits, read_splits, train_tokenizers
 from regard.systems.translate.model import Translator
 from regard.training.experiment import Experiment
-from regard.training.losses import smoothed_cross_entropy
+from regard.training.losses import RunningBaseline, reinforce_loss, smoothed_cross_entropy
 from regard.training.processes import gathered
-from regard.training.reinforce import RunningBaseline, reinforce_loss
 from regard.training.task import Task
 
 BATCHES_PER_EPOCH = 500
@@ -33,7 +32,7 @@ BATCHES_PER_EPOCH = 500
 
 
 class TranslationTask(Task):
-    """The steps of training and validation."""
+    """The loss of a batch, and what a validation measures."""
 
     unit = "tokens"
     settings: TranslationTrain
@@ -46,10 +45,10 @@ class TranslationTask(Task):
         self._predictions: list[str] = []
         self._references: list[str] = []
 
-    def training_step(self, batch: Batch, index: int) -> Tensor:
+    def loss(self, batch: Batch) -> Tensor:
         """Cross-entropy of the next word; with hard attention, also the REINFORCE term."""
-        loss, nll, count = self._loss(batch, soft=self._is_hard and self.is_soft(self.global_step))
-        self.count(count, index)
+        loss, nll, count = self._losses(batch, soft=self._is_hard and self.is_soft(self.step))
+        self.count(count)
         self.log("loss", nll, batch_size=count)
         return loss
 
@@ -57,9 +56,9 @@ class TranslationTask(Task):
         """Whether hard attention is still soft in this step."""
         return self.fraction_done(step + 1) < self.settings.soft_fraction
 
-    def validation_step(self, batch: Batch, index: int) -> None:
+    def validate(self, batch: Batch) -> None:
         """The loss of the reference translations, and translations by decoding (never teacher-forced)."""
-        _, nll, count = self._loss(batch, soft=False)
+        _, nll, count = self._losses(batch, soft=False)
         self.log("valid_loss", nll, batch_size=count)
         tokenizer, settings = self.model.target_tokenizer, self.settings
         options = Search(beam=settings.valid_beam, max_length=settings.max_output_length or None)
@@ -69,19 +68,18 @@ class TranslationTask(Task):
             tokenizer.decode([t for t in row if t not in (PAD, END)]) for row in batch.target[:, 1:].tolist()
         ]
 
-    def on_validation_epoch_end(self) -> None:
+    def validated(self) -> None:
         """BLEU and exact match of the decoded translations."""
         predictions = [text for part in gathered(self._predictions) for text in part]
         references = [text for part in gathered(self._references) for text in part]
         matches = zip(predictions, references, strict=True)
         exact = sum(prediction == reference for prediction, reference in matches) / len(predictions)
         bleu = corpus_bleu(predictions, references, lowercase=True).value
-        self.note_validation(bleu)
         self.log("valid_bleu", bleu)
         self.log("valid_exact", exact)
         self._predictions, self._references = [], []
 
-    def _loss(self, batch: Batch, *, soft: bool) -> tuple[Tensor, Tensor, int]:
+    def _losses(self, batch: Batch, *, soft: bool) -> tuple[Tensor, Tensor, int]:
         """The loss to minimise, the plain cross-entropy per token, and the number of tokens."""
         settings = self.settings
         inputs, targets = batch.target[:, :-1], batch.target[:, 1:]
@@ -106,7 +104,7 @@ class TranslationTask(Task):
             loss = loss + settings.coverage_weight * real(unrolled.overlap).mean()
         if batch.right is not None and unrolled.weights is not None:
             guidance = guidance_loss(self.model.by_word(unrolled.weights), batch.right)
-            self.log("guidance", guidance.detach(), batch_size=len(batch))
+            self.log("guidance", guidance, batch_size=len(batch))
             loss = loss + settings.guidance * guidance
         return loss, nll.detach().mean(), len(nll)
 

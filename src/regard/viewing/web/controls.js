@@ -1,8 +1,8 @@
-// Controls above a picture: choices, switches and sliders that set options, and the menus that hold them.
+// Controls: choices, switches and sliders that set options, the menus that hold them, tabs, and keys among buttons.
 
 import { PALETTES } from "./colours.js";
-import { html } from "./dom.js";
-import { chosenFamily, families } from "./selection.js";
+import { fill, html } from "./dom.js";
+import { chosenFamily, families } from "./trace.js";
 
 /** A labelled <select>; `choices` are [value, label] pairs, `chosen` is called with the value. */
 export function choice(label, choices, value, chosen) {
@@ -10,7 +10,7 @@ export function choice(label, choices, value, chosen) {
     html("option", { value: String(key), selected: key === value }, String(shown)),
   );
   const pick = (event) => chosen(choices[event.target.selectedIndex][0]);
-  return html("label", {}, html("span", {}, label), html("select", { "aria-label": label, onchange: pick }, options));
+  return html("label", html("span", label), html("select", { "aria-label": label, onchange: pick }, options));
 }
 
 /** A labelled checkbox. */
@@ -20,7 +20,7 @@ export function flag(label, value, chosen) {
     checked: Boolean(value),
     onchange: (event) => chosen(event.target.checked),
   });
-  return html("label", { className: "flag" }, box, html("span", {}, label));
+  return html("label.flag", box, html("span", label));
 }
 
 /** A labelled slider. */
@@ -28,15 +28,77 @@ export function slider(label, { min, max, step }, value, chosen) {
   const change = (event) => chosen(Number(event.target.value));
   return html(
     "label",
-    {},
-    html("span", {}, label),
+    html("span", label),
     html("input", { type: "range", "aria-label": label, min, max, step, value, oninput: change }),
   );
 }
 
+/**
+ * Let arrow keys lead from one of some buttons to the next; Tab reaches only the current one. `leads` gives further
+ * places to which keys lead from a place, and `chosen` is told where one has led. Returns what makes another current.
+ */
+export function roving(buttons, { current = 0, leads = () => ({}), chosen = () => {} } = {}) {
+  const select = (place, focus = false) => {
+    buttons.forEach((each, index) => (each.tabIndex = index === place ? 0 : -1));
+    if (focus) buttons[place]?.focus({ preventScroll: true });
+  };
+  const last = buttons.length - 1;
+  buttons.forEach((each, place) =>
+    each.addEventListener("keydown", (event) => {
+      const places = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: last, ...leads(place) };
+      if (!(event.key in places)) return;
+      event.preventDefault();
+      const next = places[event.key];
+      if (!buttons[next]) return;
+      select(next, true);
+      chosen(next);
+    }),
+  );
+  select(current);
+  return select;
+}
+
+let panels = 0;
+
+/**
+ * Tabs: one panel at a time. `list` holds [name, label, build]; a panel is built when it is first shown. `chosen` is
+ * told the name of a tab that the user has chosen.
+ */
+export function tabs(list, current, chosen) {
+  const panel = html("div.tabpanel", { role: "tabpanel", id: `panel-${++panels}` });
+  const built = new Map();
+  const buttons = list.map(([name, label], place) => {
+    const identifiers = { id: `${panel.id}-${name}`, "aria-controls": panel.id, "data-keep": `tab-${name}` };
+    return html("button", { type: "button", role: "tab", ...identifiers, onclick: () => choose(place) }, label);
+  });
+  const wrapped = (place) => ({
+    ArrowRight: (place + 1) % list.length,
+    ArrowLeft: (place + list.length - 1) % list.length,
+  });
+  const select = roving(buttons, { leads: wrapped, chosen: choose });
+  const group = { role: "tablist", "aria-label": "Ways to look at it" };
+
+  function open(place) {
+    const [name, , build] = list[place];
+    select(place);
+    buttons.forEach((each, index) => each.setAttribute("aria-selected", String(index === place)));
+    panel.setAttribute("aria-labelledby", buttons[place].id);
+    if (!built.has(name)) built.set(name, build());
+    fill(panel, built.get(name));
+    return name;
+  }
+
+  function choose(place) {
+    chosen(open(place));
+  }
+
+  open(Math.max(0, list.findIndex(([name]) => name === current)));
+  return [html("div.tabs", group, buttons), panel];
+}
+
 /** A button that opens a menu; it closes with Escape or when something else is clicked. */
 export function menu(label, ...children) {
-  const details = html("details", {}, html("summary", {}, label), html("div", { className: "menu" }, children));
+  const details = html("details", html("summary", label), html("div.menu", children));
   const close = (event) => {
     if (!event.composedPath().includes(details)) details.open = false;
   };
@@ -78,17 +140,15 @@ export function mapChoices(element, accepts) {
 
 /** How a table of weights is shown: scale, colours, words, special tokens. */
 export function tableOptions(element, { colours = true } = {}) {
-  const { trace, options } = element;
-  const set = (name) => (value) => element.setOptions({ [name]: value });
+  const { axes } = element.trace;
   const scales = [
     ["map", "whole map"],
     ["row", "each row"],
   ];
-  const controls = [choice("Scale", scales, options.scale, set("scale"))];
-  if (colours) controls.push(choice("Colours", PALETTES, options.palette, set("palette")));
-  if (trace.axes.some((axis) => axis.words)) controls.push(flag("Join subwords to words", options.words, set("words")));
-  if (trace.axes.some((axis) => axis.special.length)) {
-    controls.push(flag("Hide special tokens, rows keep their sum", options.hideSpecial, set("hideSpecial")));
-  }
+  const controls = [element.choice("Scale", "scale", scales)];
+  if (colours) controls.push(element.choice("Colours", "palette", PALETTES));
+  if (axes.some((axis) => axis.words)) controls.push(element.flag("Join subwords to words", "words"));
+  if (axes.some((axis) => axis.special.length))
+    controls.push(element.flag("Hide special tokens, rows keep their sum", "hideSpecial"));
   return controls;
 }

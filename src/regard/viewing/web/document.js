@@ -1,12 +1,11 @@
 // <attention-document>: which sentences and words of a document carried its class.
 
 import { colourAt, colourTable, css, exact, fixed, inkOn, PALETTES } from "./colours.js";
-import { choice, flag } from "./controls.js";
-import { html, svg, text, wrapped } from "./dom.js";
+import { html, printable, shortened, svg, text, wrapped } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { legendBar, numberList } from "./numbers.js";
-import { Picture } from "./picture.js";
-import { printable, shortened } from "./tokens.js";
+import { Picture } from "./sheet.js";
+import { rowOf } from "./trace.js";
 
 const MAX_CLASSES = 5;
 
@@ -29,8 +28,8 @@ export class AttentionDocument extends AttentionElement {
     const { trace, options } = this;
     const [sentences, words] = [trace.map("sentences"), trace.map("words")];
     const owners = trace.values("sentence");
-    const sentenceWeights = [...sentences.weights.subarray(0, sentences.width)];
-    const weights = words.weights.subarray(0, words.width);
+    const sentenceWeights = [...rowOf(sentences, 0)];
+    const weights = rowOf(words, 0);
     const shades = Array.from(
       weights,
       (weight, place) => weight * (options.raw ? 1 : Math.sqrt(Math.max(0, sentenceWeights[owners[place]]))),
@@ -54,10 +53,9 @@ export class AttentionDocument extends AttentionElement {
   }
 
   controls() {
-    const set = (name) => (value) => this.setOptions({ [name]: value });
     const more = [
-      choice("Colours", PALETTES, this.options.palette, set("palette")),
-      flag("Shade words by their weight within the sentence alone", this.options.raw, set("raw")),
+      this.choice("Colours", "palette", PALETTES),
+      this.flag("Shade words by their weight within the sentence alone", "raw"),
     ];
     return { main: [this.#answer()], more };
   }
@@ -70,8 +68,8 @@ export class AttentionDocument extends AttentionElement {
     const next = others.slice(0, MAX_CLASSES - 1).map(([name, share]) => `, ${printable(name)} ${fixed(share, 3)}`);
     const shown = typeof probability === "number" ? ` ${fixed(probability, 3)}` : "";
     const unread = leftOut ? ` (${leftOut} sentences not read)` : "";
-    const quiet = html("span", { className: "quiet" }, next.join("") + unread);
-    return html("span", {}, html("b", {}, printable(label)), shown, quiet);
+    const quiet = html("span.quiet", next.join("") + unread);
+    return html("span", html("b", printable(label)), shown, quiet);
   }
 
   detail({ row, column }) {
@@ -84,7 +82,7 @@ export class AttentionDocument extends AttentionElement {
     const pointed = column === null ? null : own.find(([, , place]) => place === column);
     if (pointed && !shown.includes(pointed)) shown.push(pointed);
     const heading = [
-      html("b", {}, `Sentence ${row + 1}`),
+      html("b", `Sentence ${row + 1}`),
       ` of ${sentenceWeights.length}, weight `,
       html("data", { value: String(exact(sentenceWeights[row])) }, fixed(sentenceWeights[row], 3)),
       "; its words:",
@@ -156,12 +154,7 @@ class DocumentPicture extends Picture {
     const isVisible = (y) => y + LINE >= top && y <= bottom;
     const sentences = this.sentences.filter((sentence) => isVisible(sentence.top));
     const words = this.items.filter((item) => isVisible(item.y));
-    return svg(
-      "g",
-      {},
-      sentences.map((each) => this.#bar(each)),
-      words.map((item) => this.#word(item)),
-    );
+    return svg("g", sentences.map((each) => this.#bar(each)), words.map((item) => this.#word(item)));
   }
 
   mark({ row, column }) {

@@ -1,40 +1,51 @@
-// Building nodes: HTML and SVG, text that is measured and set in both directions, and tables of weights as cells.
+// Building nodes: HTML and SVG, text that is measured and set in both directions, and tables of weights as cells; and
+// texts as people read them: right-to-left scripts, control characters, long labels.
 //
 // Text always becomes text nodes, never markup, so that no token can inject HTML.
 
 import { colourAt, css } from "./colours.js";
-import { direction } from "./tokens.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An HTML element with properties, `on...` listeners, `aria-...`/`data-...`/`role` attributes, and children. */
-export function html(tag, properties = {}, ...children) {
-  const node = document.createElement(tag);
+/**
+ * An HTML element: a tag with its classes, such as "div.row"; properties, `on...` listeners and `aria-...`/`data-...`/
+ * `role` attributes, where there are any; and children.
+ */
+export function html(selector, ...rest) {
+  const { node, properties, children } = made(selector, rest, (tag) => document.createElement(tag));
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name in node && !name.includes("-")) node[name] = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return node;
+  return fill(node, children);
 }
 
-/** An SVG element with attributes; numbers are rounded to hundredths to keep exported files small. */
-export function svg(tag, attributes = {}, ...children) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) {
+/** An SVG element, as `html` makes one, with attributes; numbers are rounded to hundredths to keep files small. */
+export function svg(selector, ...rest) {
+  const { node, properties, children } = made(selector, rest, (tag) => document.createElementNS(SVG, tag));
+  for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null) continue;
     node.setAttribute(name, typeof value === "number" ? String(Math.round(value * 100) / 100) : value);
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return node;
+  return fill(node, children);
 }
 
-/** Replace the children of a node. */
+/** Replace the children of a node; null and undefined are none. */
 export function fill(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return node;
+}
+
+function made(selector, rest, create) {
+  const [tag, ...classes] = selector.split(".");
+  const node = create(tag);
+  if (classes.length) node.classList.add(...classes);
+  const [first, ...others] = rest;
+  return first?.constructor === Object
+    ? { node, properties: first, children: others }
+    : { node, properties: {}, children: rest };
 }
 
 export const FONT = "system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
@@ -73,6 +84,12 @@ export function text(x, y, string, { anchor = "left", size = 13, fill, weight, r
     },
     string,
   );
+}
+
+/** A curve between two points, level at both ends. */
+export function levelCurve([startX, startY], [endX, endY]) {
+  const middle = (startX + endX) / 2;
+  return `M${startX} ${startY}C${middle} ${startY} ${middle} ${endY} ${endX} ${endY}`;
 }
 
 /**
@@ -155,4 +172,27 @@ export function condensed(weights, height, width, maxHeight, maxWidth) {
     }
   }
   return small;
+}
+
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/g;
+const LETTER = /\p{L}/gu;
+// Controls, line separators, and marks that reorder the text after them.
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+/** A label with its control characters made visible. */
+export function printable(label) {
+  return label.replace(CONTROL, (letter) => (letter === "\n" ? "⏎" : letter === "\t" ? "⇥" : "\ufffd"));
+}
+
+/** The printable label, cut to a number of letters. */
+export function shortened(label, letters = 28) {
+  const shown = [...printable(label.slice(0, 4 * letters + 8))];
+  return shown.length <= letters ? shown.join("") : `${shown.slice(0, letters - 1).join("")}…`;
+}
+
+/** "rtl" where most letters belong to a right-to-left script, otherwise "ltr". */
+export function direction(labels) {
+  const text = Array.isArray(labels) ? labels.join(" ") : labels;
+  const right = text.match(RIGHT_TO_LEFT)?.length ?? 0;
+  return 2 * right > (text.match(LETTER)?.length ?? 0) ? "rtl" : "ltr";
 }

@@ -11,13 +11,11 @@
 // a whole row, row is -1 for a whole column.
 
 import { themeAround, THEMES, watchTheme } from "./colours.js";
-import { menu } from "./controls.js";
-import { fill, html, svg } from "./dom.js";
-import { composed, copyText, download, pngFile, svgFile, tabSeparated } from "./export.js";
+import { choice, flag, menu } from "./controls.js";
+import { fill, html, printable, svg } from "./dom.js";
+import { composed, copyText, saveAs, tabSeparated } from "./export.js";
 import { dataTable } from "./numbers.js";
-import { stepped } from "./picture.js";
-import { Sheet, styleSheet, svgRoot } from "./sheet.js";
-import { printable } from "./tokens.js";
+import { Sheet, stepped, styleSheet, svgRoot } from "./sheet.js";
 import { readTrace, Trace, upgradeProperties, whenWritten } from "./trace.js";
 
 const FOCUSABLE = "select, input, button, summary, .picture";
@@ -25,52 +23,30 @@ const FOCUSABLE = "select, input, button, summary, .picture";
 const REGROUPING = ["words", "hideSpecial", "map", "layout"];
 const same = (one, other) => one?.row === other?.row && one?.column === other?.column;
 
-export class AttentionElement extends HTMLElement {
-  static label = "Attention";
-  static defaults = { scale: "map", palette: "blue", words: false, hideSpecial: false };
-  static observedAttributes = ["options", "theme"];
-
-  static suits() {
-    return true;
-  }
-
+/** An element with a trace: assigned, or written inside it as JSON; and with the theme of the page around it. */
+export class TraceElement extends HTMLElement {
+  /** Properties that may be set before the element is defined. */
+  static properties = ["trace"];
   #trace = null;
   #error = "";
-  #options = {};
-  #pinned;
-  #hovered = null;
-  #showsTable = false;
-  #frame = html("div", { className: "frame" });
-  #parts = null;
-  #width = 0;
-  #scheduled = false;
   #stopWatching = null;
-  #sizes = new ResizeObserver(() => {
-    if (Math.abs(this.clientWidth - this.#width) > 1) this.refresh();
-  });
 
   constructor() {
     super();
-    this.attachShadow({ mode: "open" }).append(this.#frame);
+    this.frame = html("div.frame");
+    this.attachShadow({ mode: "open" }).append(this.frame);
     this.shadowRoot.adoptedStyleSheets = [styleSheet()];
   }
 
   connectedCallback() {
-    upgradeProperties(this, ["trace", "options", "pinned"]);
-    this.#sizes.observe(this);
-    this.#stopWatching = watchTheme(() => this.refresh());
+    upgradeProperties(this, this.constructor.properties);
+    this.#stopWatching = watchTheme(() => this.themeChanged());
     if (this.#trace || this.#error) this.refresh();
     else whenWritten(this, (text) => (this.trace ??= text));
   }
 
   disconnectedCallback() {
-    this.#sizes.disconnect();
     this.#stopWatching?.();
-  }
-
-  attributeChangedCallback(name, _, value) {
-    if (name === "options" && value) this.#options = { ...this.#options, ...JSON.parse(value) };
-    this.refresh();
   }
 
   /** The trace: assign JSON text, the parsed object, a result that has a `trace`, or a Trace. */
@@ -79,20 +55,85 @@ export class AttentionElement extends HTMLElement {
   }
 
   set trace(value) {
-    this.#pinned = undefined;
-    this.#hovered = null;
+    this.forget();
     this.#error = "";
+    this.#trace = null;
     try {
       const trace = value === null || value instanceof Trace ? value : readTrace(value);
-      if (trace && !this.constructor.suits(trace)) {
-        throw new Error(`A trace of kind ${trace.kind} has nothing to show as <${this.localName}>.`);
-      }
+      if (trace) this.check(trace);
       this.#trace = trace;
     } catch (error) {
-      this.#trace = null;
       this.#error = error.message;
     }
     this.refresh();
+  }
+
+  /** Throw an Error where a trace cannot be shown. */
+  check(_trace) {}
+
+  /** Forget what belongs to the trace before. */
+  forget() {}
+
+  /** The theme: as the attribute `theme` says, otherwise that of the page. */
+  get theme() {
+    return THEMES[this.getAttribute("theme")] ?? themeAround(this);
+  }
+
+  themeChanged() {
+    this.refresh();
+  }
+
+  /** Show why there is nothing else to show; returns whether that is so. */
+  showsError(message = this.#error) {
+    if (message) fill(this.frame, html("p.error", { role: "alert" }, message));
+    return Boolean(message);
+  }
+}
+
+export class AttentionElement extends TraceElement {
+  static label = "Attention";
+  static properties = ["trace", "options", "pinned"];
+  static defaults = { scale: "map", palette: "blue", words: false, hideSpecial: false };
+  static observedAttributes = ["options", "theme"];
+
+  static suits() {
+    return true;
+  }
+
+  #options = {};
+  #pinned;
+  #hovered = null;
+  #showsTable = false;
+  #parts = null;
+  #width = 0;
+  #scheduled = false;
+  #sizes = new ResizeObserver(() => {
+    if (Math.abs(this.clientWidth - this.#width) > 1) this.refresh();
+  });
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.#sizes.observe(this);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this.#sizes.disconnect();
+  }
+
+  attributeChangedCallback(name, _, value) {
+    if (name === "options" && value) this.#options = { ...this.#options, ...JSON.parse(value) };
+    this.refresh();
+  }
+
+  check(trace) {
+    if (this.constructor.suits(trace)) return;
+    throw new Error(`A trace of kind ${trace.kind} has nothing to show as <${this.localName}>.`);
+  }
+
+  forget() {
+    this.#pinned = undefined;
+    this.#hovered = null;
   }
 
   /** The options, defaults included. Assigning replaces those that are given. */
@@ -103,10 +144,7 @@ export class AttentionElement extends HTMLElement {
   set options(values) {
     const before = this.options;
     this.#options = { ...this.#options, ...values };
-    if (REGROUPING.some((name) => name in values && values[name] !== before[name])) {
-      this.#pinned = undefined;
-      this.#hovered = null;
-    }
+    if (REGROUPING.some((name) => name in values && values[name] !== before[name])) this.forget();
     this.refresh();
   }
 
@@ -116,9 +154,19 @@ export class AttentionElement extends HTMLElement {
     this.#tell("attention-options", this.options);
   }
 
+  /** A choice that sets an option; `choices` are [value, label] pairs. */
+  choice(label, name, choices) {
+    return choice(label, choices, this.options[name], (value) => this.setOptions({ [name]: value }));
+  }
+
+  /** A checkbox that sets an option. */
+  flag(label, name) {
+    return flag(label, this.options[name], (value) => this.setOptions({ [name]: value }));
+  }
+
   /** The pinned place, or null. */
   get pinned() {
-    if (this.#pinned === undefined && this.#trace) this.#pinned = this.initialPlace();
+    if (this.#pinned === undefined && this.trace) this.#pinned = this.initialPlace();
     return this.#pinned ?? null;
   }
 
@@ -130,11 +178,6 @@ export class AttentionElement extends HTMLElement {
   /** The place that is shown: pointed at, or pinned. */
   get current() {
     return this.#hovered ?? this.pinned;
-  }
-
-  /** The theme: as the attribute `theme` says, otherwise that of the page. */
-  get theme() {
-    return THEMES[this.getAttribute("theme")] ?? themeAround(this);
   }
 
   /** Draw again, soon. */
@@ -179,31 +222,26 @@ export class AttentionElement extends HTMLElement {
   /** The picture as a complete SVG element: what is selected, with the current place marked, and the legend. */
   toSvg() {
     const { picture } = this.#parts;
-    const node = svg("g", {}, picture.draw(0, picture.height), this.current && picture.mark(this.current));
+    const node = svg("g", picture.draw(0, picture.height), this.current && picture.mark(this.current));
     return this.composedSvg({ width: picture.width, height: picture.height, node });
   }
 
   composedSvg(part) {
-    const title = printable(
-      this.trace.axes
-        .map((axis) => axis.text)
-        .filter(Boolean)
-        .join(" → "),
-    ).slice(0, 160);
+    const texts = this.trace.axes.map((axis) => axis.text).filter(Boolean);
+    const title = printable(texts.join(" → ")).slice(0, 160);
     return composed([part, this.legend(part.width)].filter(Boolean), this.theme, title);
   }
 
   #render() {
-    this.#frame.classList.toggle("dark", this.theme.name === "dark");
+    this.frame.classList.toggle("dark", this.theme.name === "dark");
     this.#width = this.clientWidth;
-    if (this.#error) return void fill(this.#frame, html("p", { className: "error", role: "alert" }, this.#error));
-    if (!this.#trace || !this.#width) return;
-    const open = [...this.#frame.querySelectorAll("details")].findIndex((each) => each.open);
-    const focused = [...this.#frame.querySelectorAll(FOCUSABLE)].indexOf(this.shadowRoot.activeElement);
+    if (this.showsError() || !this.trace || !this.#width) return;
+    const open = [...this.frame.querySelectorAll("details")].findIndex((each) => each.open);
+    const focused = [...this.frame.querySelectorAll(FOCUSABLE)].indexOf(this.shadowRoot.activeElement);
     const scrolled = this.#parts && [this.#parts.box.scrollLeft, this.#parts.box.scrollTop];
     this.#build(Math.max(200, this.#width - 26));
-    if (open >= 0) this.#frame.querySelectorAll("details")[open].open = true;
-    this.#frame.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
+    if (open >= 0) this.frame.querySelectorAll("details")[open].open = true;
+    this.frame.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
     if (scrolled) this.#parts.box.scrollTo(...scrolled);
     this.#showPlace();
   }
@@ -211,9 +249,8 @@ export class AttentionElement extends HTMLElement {
   #build(width) {
     const custom = this.customPicture(width);
     const picture = custom ?? this.picture(width);
-    const detail = html("div", { className: "detail", role: "status" });
-    const box = html("div", {
-      className: "picture",
+    const detail = html("div.detail", { role: "status" });
+    const box = html("div.picture", {
       tabIndex: 0,
       role: "application",
       "aria-label": `${this.constructor.label}. ${this.hint}`,
@@ -225,20 +262,19 @@ export class AttentionElement extends HTMLElement {
     if (custom) box.append(custom.node);
     this.#parts = { picture, box, detail, sheet: custom ?? new Sheet(picture, box) };
     const legend = this.legend(width);
-    const legendBox = legend && html("div", { className: "legend" }, svgRoot(legend.width, legend.height, legend.node));
-    fill(this.#frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
+    const legendBox = legend && html("div.legend", svgRoot(legend.width, legend.height, legend.node));
+    fill(this.frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
   }
 
   /** How right such attention is, where that was measured. */
   #measured() {
-    const line = this.#trace.extras.attention_measured;
-    return typeof line === "string" ? html("p", { className: "measured" }, line) : null;
+    const line = this.trace.extras.attention_measured;
+    return typeof line === "string" ? html("p.measured", line) : null;
   }
 
   #table() {
     if (!this.#showsTable) return null;
-    const box = html("div", {
-      className: "tablebox",
+    const box = html("div.tablebox", {
       tabIndex: 0,
       role: "region",
       "aria-label": "Table of the numbers",
@@ -260,19 +296,17 @@ export class AttentionElement extends HTMLElement {
     );
     const save = (label, form) => html("button", { type: "button", onclick: () => this.#save(form) }, label);
     const files = ["svg", "png", "json", "tsv"].map((form) => save(form.toUpperCase(), form));
-    const note = html("p", { className: "note" }, "Files hold what is selected. JSON and TSV hold all of its numbers.");
-    const saving = menu("Save", html("div", { className: "save" }, files), save("Copy the table", "copy"), note);
-    const end = html("div", { className: "end" }, more.length ? menu("Options", more) : null, table, saving);
-    return html("div", { className: "bar" }, main, end);
+    const note = html("p.note", "Files hold what is selected. JSON and TSV hold all of its numbers.");
+    const saving = menu("Save", html("div.save", files), save("Copy the table", "copy"), note);
+    const end = html("div.end", more.length ? menu("Options", more) : null, table, saving);
+    return html("div.bar", main, end);
   }
 
   async #save(form) {
-    const name = `${this.localName}.${form}`;
     try {
-      if (form === "svg") download(name, svgFile(this.toSvg()), "image/svg+xml");
-      else if (form === "png") download(name, await pngFile(this.toSvg()), "image/png");
-      else if (form === "json") download(name, JSON.stringify(this.exported()), "application/json");
-      else if (form === "tsv") download(name, tabSeparated(this.table()), "text/tab-separated-values");
+      if (form === "svg" || form === "png") await saveAs(this.localName, { [form]: this.toSvg() });
+      else if (form === "json") await saveAs(this.localName, { json: this.exported() });
+      else if (form === "tsv") await saveAs(this.localName, { tsv: this.table() });
       else if (await copyText(tabSeparated(this.table()))) this.#say("Copied.");
       else this.#say("The browser does not allow copying here. Save the table as TSV instead.");
     } catch (error) {
@@ -281,7 +315,7 @@ export class AttentionElement extends HTMLElement {
   }
 
   #say(message) {
-    fill(this.#parts.detail, html("p", {}, message));
+    fill(this.#parts.detail, html("p", message));
   }
 
   #tell(name, detail) {
@@ -319,10 +353,10 @@ export class AttentionElement extends HTMLElement {
   }
 
   #showPlace() {
-    if (!this.#parts || !this.#trace) return;
+    if (!this.#parts || !this.trace) return;
     const { current } = this;
     const place = current && current.row < this.#parts.picture.rows ? current : null;
     this.#parts.sheet.mark(place);
-    fill(this.#parts.detail, place ? this.detail(place) : html("p", { className: "quiet" }, this.hint));
+    fill(this.#parts.detail, place ? this.detail(place) : html("p.quiet", this.hint));
   }
 }

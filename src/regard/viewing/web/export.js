@@ -21,17 +21,17 @@ export function composed(parts, theme, title = "") {
   }
   const size = { width: Math.ceil(width), height: Math.ceil(y + margin - 8) };
   const root = svg("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, "font-family": FONT });
-  root.append(svg("title", {}, title || "attention"), svg("rect", { ...size, fill: theme.paper }), ...children);
+  root.append(svg("title", title || "attention"), svg("rect", { ...size, fill: theme.paper }), ...children);
   return root;
 }
 
 /** The SVG file of a composed picture. */
-export function svgFile(root) {
+function svgFile(root) {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(root)}\n`;
 }
 
 /** The PNG file of a composed picture, at twice its size where that is possible, as a promise of a Blob. */
-export async function pngFile(root) {
+async function pngFile(root) {
   const [width, height] = ["width", "height"].map((side) => Number(root.getAttribute(side)));
   const scale = Math.min(PNG_SCALE, MAX_PNG_SIDE / Math.max(width, height));
   const image = new Image(width, height);
@@ -55,8 +55,16 @@ export function tabSeparated({ columns, rows }) {
   return [columns, ...rows].map(line).join("\n") + "\n";
 }
 
+/** Save a picture as SVG or as PNG, an object as JSON, or a table as TSV: {svg}, {png}, {json} or {tsv}. */
+export async function saveAs(name, { svg: drawn, png, json, tsv }) {
+  if (drawn) download(`${name}.svg`, svgFile(drawn), "image/svg+xml");
+  else if (png) download(`${name}.png`, await pngFile(png), "image/png");
+  else if (json) download(`${name}.json`, JSON.stringify(json), "application/json");
+  else download(`${name}.tsv`, tabSeparated(tsv), "text/tab-separated-values");
+}
+
 /** Let the browser save a file. */
-export function download(name, content, type) {
+function download(name, content, type) {
   const blob = content instanceof Blob ? content : new Blob([content], { type });
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

@@ -1,12 +1,12 @@
 // <attention-glimpses>: where a model looked in an image, one glimpse after the other.
 
 import { exact, fixed } from "./colours.js";
-import { html, measure, svg, text } from "./dom.js";
+import { html, measure, shortened, svg, text } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { blank, decoded, plain } from "./image.js";
 import { legendText, numberList } from "./numbers.js";
-import { Picture } from "./picture.js";
-import { shortened } from "./tokens.js";
+import { Picture } from "./sheet.js";
+import { rowOf } from "./trace.js";
 
 const MAX_CLASSES = 10;
 
@@ -51,7 +51,7 @@ export class AttentionGlimpses extends AttentionElement {
     const pairs = beliefs[row].map((belief, place) => [labels[place], belief]).sort((one, other) => other[1] - one[1]);
     const [x, y] = points[row].map((part) => `${fixed(100 * part, 0)} %`);
     return numberList(
-      [html("b", {}, `Glimpse ${row + 1}`), ` at ${x} from the left, ${y} from the top; after it:`],
+      [html("b", `Glimpse ${row + 1}`), ` at ${x} from the left, ${y} from the top; after it:`],
       pairs.slice(0, 6),
     );
   }
@@ -78,7 +78,7 @@ export class AttentionGlimpses extends AttentionElement {
     const [x, y] = [trace.values("x"), trace.values("y")];
     return {
       points: x.map((each, place) => [each, y[place]]),
-      beliefs: x.map((_, row) => Array.from(main.weights.subarray(row * main.width, (row + 1) * main.width))),
+      beliefs: x.map((_, row) => Array.from(rowOf(main, row))),
       labels: trace.axis(main.columns).labels,
       boxes: x.map((_, row) => trace.boxes.filter((box) => box.axis === main.rows && box.position === row)),
     };
@@ -142,6 +142,8 @@ const PATH = "#ffb000";
 const MAX_IMAGE = 340;
 const PATCH = 74;
 const PITCH = PATCH + 12;
+/** How far the frame of a glimpse is from what it saw. */
+const FRAME = 5;
 const BAR = 13;
 const PIXELATED = { preserveAspectRatio: "none", "image-rendering": "pixelated" };
 
@@ -158,7 +160,8 @@ class GlimpsesPicture extends Picture {
     this.side = Math.min(MAX_IMAGE, width);
     this.high = Math.round(this.side * glimpses.ratio);
     const isBeside = width >= this.side + 40 + 2 * PITCH;
-    [this.left, this.top] = isBeside ? [this.side + 30, 0] : [0, this.high + 16];
+    // The frame of the current glimpse is wider than what it saw.
+    [this.left, this.top] = isBeside ? [this.side + 30, 0] : [FRAME, this.high + 16];
     this.perLine = Math.max(1, Math.min(this.rows, Math.floor((width - this.left) / PITCH)));
     this.columnHeight = 20 + this.scales * (PATCH + 5) + glimpses.classes.length * BAR + 40;
     this.width = Math.max(width, this.left + this.perLine * PITCH);
@@ -166,12 +169,7 @@ class GlimpsesPicture extends Picture {
   }
 
   draw() {
-    return svg(
-      "g",
-      {},
-      this.#path(),
-      this.glimpses.points.map((_, glimpse) => this.#column(glimpse)),
-    );
+    return svg("g", this.#path(), this.glimpses.points.map((_, glimpse) => this.#column(glimpse)));
   }
 
   mark({ row }) {
@@ -181,7 +179,8 @@ class GlimpsesPicture extends Picture {
       const style = scale === 0 ? { "stroke-width": 3 } : { "stroke-width": 1.5, "stroke-dasharray": "5 4" };
       return svg("rect", { x, y, width: right - x, height: bottom - y, ...style });
     });
-    const frame = { x: this.#x(row) - 4, y: this.#y(row), width: PATCH + 8, height: this.columnHeight - 18, rx: 6 };
+    const width = PATCH + 2 * FRAME;
+    const frame = { x: this.#x(row) - FRAME, y: this.#y(row) + 1, width, height: this.columnHeight - 19, rx: 6 };
     const column = svg("rect", { ...frame, stroke: this.theme.mark, "stroke-width": 2 });
     return svg("g", { fill: "none", stroke: PATH }, windows, column);
   }

@@ -6,8 +6,8 @@ import { bitmap, html, measure, svg, text } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { MatrixPicture } from "./matrix_drawing.js";
 import { legendBar } from "./numbers.js";
-import { Picture } from "./picture.js";
-import { families, select, selectionTrace } from "./selection.js";
+import { Picture } from "./sheet.js";
+import { families, rowOf, select, selectionTrace } from "./trace.js";
 
 export class AttentionHeads extends AttentionElement {
   static label = "Heads";
@@ -85,15 +85,14 @@ export class AttentionHeads extends AttentionElement {
     return [
       html(
         "p",
-        {},
-        html("b", {}, head.map.name),
+        html("b", head.map.name),
         ": on average, the largest weight of a row is ",
         number(peak, 3),
         " and its entropy ",
         number(entropy, 2),
         " bits",
       ),
-      html("p", { className: "quiet" }, note),
+      html("p.quiet", note),
     ];
   }
 
@@ -148,7 +147,7 @@ function sharpness({ weights, height, width }) {
   let peak = 0;
   let entropy = 0;
   for (let row = 0; row < height; row++) {
-    const own = weights.subarray(row * width, (row + 1) * width);
+    const own = rowOf({ weights, width }, row);
     const total = own.reduce((sum, weight) => sum + Math.abs(weight), 0) || 1;
     peak += own.reduce((highest, weight) => Math.max(highest, weight), 0);
     for (const weight of own) if (weight) entropy -= (Math.abs(weight) / total) * Math.log2(Math.abs(weight) / total);
@@ -182,7 +181,7 @@ class HeadsPicture extends Picture {
   draw() {
     const style = { size: 11, fill: this.theme.quiet };
     const isShort = this.headNames.some((name) => measure(name, 11) > this.side);
-    const group = svg("g", {}, isShort ? text(LEFT - 8, 12, "head", { ...style, anchor: "right" }) : null);
+    const group = svg("g", isShort ? text(LEFT - 8, 12, "head", { ...style, anchor: "right" }) : null);
     this.headNames.forEach((name, column) => {
       const label = isShort ? name.split(" ").at(-1) : name;
       group.append(text(this.#x(column) + this.side / 2, 12, label, { ...style, anchor: "middle" }));
@@ -202,7 +201,7 @@ class HeadsPicture extends Picture {
     const frame = svg("rect", { ...size, fill: "none", stroke: this.theme.mark, "stroke-width": 3 });
     const title = text(0, this.gridHeight + 14, head.map.name, { weight: "600", fill: this.theme.ink });
     const below = { transform: `translate(0 ${this.gridHeight + TITLE})` };
-    return svg("g", {}, frame, title, svg("g", below, this.#enlarged(head).draw()));
+    return svg("g", frame, title, svg("g", below, this.#enlarged(head).draw()));
   }
 
   at(x, y) {

@@ -1,13 +1,12 @@
 // <attention-image>: the words of a caption over the image that they describe.
 
 import { colourTable, fixed, formatWeight } from "./colours.js";
-import { choice, flag, mapChoices } from "./controls.js";
-import { html, measure, svg, text, wrapped } from "./dom.js";
+import { mapChoices } from "./controls.js";
+import { html, measure, printable, shortened, svg, text, wrapped } from "./dom.js";
 import { SelectionElement } from "./matrix.js";
 import { legendText, numberList, rowSeries } from "./numbers.js";
-import { Picture } from "./picture.js";
-import { seriesOf, strongest } from "./selection.js";
-import { printable, shortened } from "./tokens.js";
+import { Picture } from "./sheet.js";
+import { rowOf, seriesOf, strongest } from "./trace.js";
 
 const MAX_WIDTH = 560;
 const MAX_TILE_WIDTH = 240;
@@ -51,32 +50,28 @@ export class AttentionImage extends SelectionElement {
   }
 
   controls() {
-    const set = (name) => (value) => this.setOptions({ [name]: value });
     const layouts = [
       ["word", "one word"],
       ["all", "all words"],
     ];
-    const main = [...mapChoices(this, this.accepts), choice("Show", layouts, this.options.layout, set("layout"))];
-    const more = [
-      choice("Overlay", OVERLAYS, this.options.overlay, set("overlay")),
-      flag("Cell by cell, as the weights are", this.options.cells, set("cells")),
-    ];
+    const main = [...mapChoices(this, this.accepts), this.choice("Show", "layout", layouts)];
+    const more = [this.choice("Overlay", "overlay", OVERLAYS), this.flag("Cell by cell, as the weights are", "cells")];
     return { main, more };
   }
 
   detail({ row, column }) {
     const { selection } = this.selected;
-    const name = html("b", {}, html("bdi", {}, printable(selection.rows.labels[row])));
+    const name = html("b", html("bdi", printable(selection.rows.labels[row])));
     const pairs = strongest(selection, row, 6).map(([cell, weight]) => [placeOf(cell, selection), weight]);
     const heading = [name, " looks at", ...rowSeries(this.trace, selection, row)];
     if (column !== null) {
       heading.push(
-        html("span", { className: "quiet" }, `; ${placeOf(column, selection)} under the pointer: `),
+        html("span.quiet", `; ${placeOf(column, selection)} under the pointer: `),
         formatWeight(selection.weights[row * selection.width + column]),
       );
     }
     const gate = this.trace.values("gate")
-      ? html("p", { className: "quiet" }, "Blue bar: the gate, how much the image counts for this word.")
+      ? html("p.quiet", "Blue bar: the gate, how much the image counts for this word.")
       : null;
     return [...numberList(heading, pairs), gate];
   }
@@ -115,10 +110,8 @@ function placeOf(cell, { columns }) {
   return `row ${Math.floor(cell / across) + 1}, column ${(cell % across) + 1}`;
 }
 
-function peaksOf({ weights, height, width }) {
-  return Array.from({ length: height }, (_, row) =>
-    weights.subarray(row * width, (row + 1) * width).reduce((top, weight) => Math.max(top, weight), 0),
-  );
+function peaksOf(selection) {
+  return Array.from({ length: selection.height }, (_, row) => Math.max(0, ...rowOf(selection, row)));
 }
 
 /**
@@ -135,7 +128,7 @@ class CaptionPicture extends Picture {
   /** The image as a word attends to it, as a data URI. */
   overlaidFor(row) {
     const { base, grid, selection } = this.caption;
-    const weights = selection.weights.subarray(row * selection.width, (row + 1) * selection.width);
+    const weights = rowOf(selection, row);
     return overlaid(base, attentionField(weights, grid, base.width, base.height, this.smooth), this.overlay);
   }
 
@@ -178,19 +171,13 @@ class WordPicture extends CaptionPicture {
   }
 
   draw() {
-    return svg(
-      "g",
-      {},
-      this.#image(plain(this.caption.base)),
-      this.placed.map((item) => this.#chip(item)),
-    );
+    return svg("g", this.#image(plain(this.caption.base)), this.placed.map((item) => this.#chip(item)));
   }
 
   mark({ row, column }) {
     const cell = column ?? this.caption.choices?.[row] ?? null;
     return svg(
       "g",
-      {},
       this.#image(this.overlaidFor(row)),
       this.#chip(this.placed[row], true),
       this.#goldBoxes(row),
@@ -285,11 +272,7 @@ class TilesPicture extends CaptionPicture {
   draw(top, bottom) {
     const rows = Array.from({ length: this.rows }, (_, row) => row);
     const visible = rows.filter((row) => this.#y(row) < bottom && this.#y(row) + this.pitch > top);
-    return svg(
-      "g",
-      {},
-      visible.map((row) => this.#tile(row)),
-    );
+    return svg("g", visible.map((row) => this.#tile(row)));
   }
 
   mark({ row }) {

@@ -3,10 +3,9 @@
 
 import { Scale } from "./colours.js";
 import { slider } from "./controls.js";
-import { bitmap, condensed, FONT, html, measure, svg } from "./dom.js";
+import { bitmap, condensed, FONT, html, measure, shortened, svg } from "./dom.js";
 import { MatrixPicture } from "./matrix_drawing.js";
-import { Picture } from "./picture.js";
-import { shortened } from "./tokens.js";
+import { Picture } from "./sheet.js";
 
 const MINIMAP_SIDE = 150;
 const LABEL_LETTERS = 14;
@@ -23,10 +22,10 @@ export class LargeMatrix extends Picture {
   #shades;
   #overview;
   #ratio = Math.min(2, devicePixelRatio || 1);
-  #canvas = html("canvas", {});
-  #spacer = html("div", {});
-  #scroller = html("div", { className: "scroller" }, this.#canvas, this.#spacer);
-  #minimap = html("canvas", { className: "minimap", "aria-hidden": "true" });
+  #canvas = html("canvas");
+  #spacer = html("div");
+  #scroller = html("div.scroller", this.#canvas, this.#spacer);
+  #minimap = html("canvas.minimap", { "aria-hidden": "true" });
   #waiting = false;
 
   /** `element` has the large map as `selected`; `former` is what it showed before, whose window is kept. */
@@ -110,7 +109,7 @@ export class LargeMatrix extends Picture {
     // The colours of the part are those of the whole.
     const shared = { signed: scale.signed, share: (t, weight) => scale.share(firstRow + t, weight) };
     const picture = new MatrixPicture(part, { width: 900, theme: this.#theme, scale: shared, table });
-    return { width: picture.width, height: picture.height, node: svg("g", {}, picture.draw()) };
+    return { width: picture.width, height: picture.height, node: svg("g", picture.draw()) };
   }
 
   #build(scrolled) {
@@ -123,13 +122,8 @@ export class LargeMatrix extends Picture {
       scrolled = null;
     }).observe(this.#scroller);
     const zoom = slider("Cell size", { min: 1, max: 28, step: 1 }, this.#cell, (size) => this.#zoom(size));
-    const note = html("span", {}, `${this.rows} × ${this.columns} weights. Drag in the small map to move.`);
-    return html(
-      "div",
-      { className: "large" },
-      this.#scroller,
-      html("div", { className: "aside" }, this.#minimap, zoom, note),
-    );
+    const note = html("span", `${this.rows} × ${this.columns} weights. Drag in the small map to move.`);
+    return html("div.large", this.#scroller, html("div.aside", this.#minimap, zoom, note));
   }
 
   /** The visible part, in cells; columns are counted from the left. */

@@ -2,10 +2,9 @@
 
 import { fixed } from "./colours.js";
 import { mapChoices, tableOptions } from "./controls.js";
-import { measure, svg, text } from "./dom.js";
+import { levelCurve, measure, shortened, svg, text } from "./dom.js";
 import { SelectionElement } from "./matrix.js";
-import { Picture } from "./picture.js";
-import { shortened } from "./tokens.js";
+import { Picture } from "./sheet.js";
 
 export class AttentionLines extends SelectionElement {
   static label = "Lines";
@@ -76,7 +75,6 @@ class LinesPicture extends Picture {
     const visible = (labels, yOf) => labels.map((_, place) => place).filter((place) => isVisible(yOf(place)));
     return svg(
       "g",
-      {},
       links.map((link) => this.#curve(link)),
       visible(this.inputs, (place) => this.#inputY(place)).map((column) => this.#input(column)),
       visible(this.outputs, (place) => this.#outputY(place)).map((row) => this.#output(row)),
@@ -91,7 +89,6 @@ class LinesPicture extends Picture {
     const bold = { weight: "600" };
     return svg(
       "g",
-      {},
       veil,
       links.map((link) => this.#curve(link)),
       links.map((link) => this.#number(link, ofRow)),
@@ -130,11 +127,9 @@ class LinesPicture extends Picture {
   }
 
   #curve({ row, column, weight, share }) {
-    const [from, to] = [Math.round(this.#inputY(column)), Math.round(this.#outputY(row))];
-    const [left, right] = [Math.round(this.left), Math.round(this.right)];
-    const middle = (left + right) / 2;
+    const ends = [[this.left, this.#inputY(column)], [this.right, this.#outputY(row)]];
     return svg("path", {
-      d: `M${left} ${from}C${middle} ${from} ${middle} ${to} ${right} ${to}`,
+      d: levelCurve(...ends.map((point) => point.map(Math.round))),
       fill: "none",
       stroke: weight < 0 ? this.theme.current : this.theme.accent,
       ...lineStyle(share),

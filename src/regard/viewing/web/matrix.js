@@ -6,7 +6,7 @@ import { AttentionElement } from "./element.js";
 import { LargeMatrix } from "./large_matrix.js";
 import { MatrixPicture } from "./matrix_drawing.js";
 import { legendBar, placeNumbers, selectionTable } from "./numbers.js";
-import { select, selectionTrace } from "./selection.js";
+import { select, selectionTrace } from "./trace.js";
 
 /** Positions of an axis up to which every cell is drawn as SVG; more are drawn on a canvas that scrolls. */
 const MAX_POSITIONS = 100;

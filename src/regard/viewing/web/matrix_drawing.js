@@ -1,9 +1,8 @@
 // A heat map (Bahdanau et al. 2015, figure 3): outputs down the side, inputs along the top, a cell for each weight.
 
 import { colourAt, fixed, inkOn } from "./colours.js";
-import { cells, measure, svg, text } from "./dom.js";
-import { Picture } from "./picture.js";
-import { shortened } from "./tokens.js";
+import { cells, measure, shortened, svg, text } from "./dom.js";
+import { Picture } from "./sheet.js";
 
 const MAX_LETTERS = 24;
 /** Cells up to which each shows its number. */
@@ -28,7 +27,7 @@ export class MatrixPicture extends Picture {
   draw() {
     const { left, top, cellWidth, cellHeight, scale, table, reversed, selection } = this;
     const drawn = cells({ ...selection, scale, table, x: left, y: top, cellWidth, cellHeight, reversed });
-    return svg("g", {}, this.#drawLabels(), drawn, this.#drawNumbers(), this.#drawLinks());
+    return svg("g", this.#drawLabels(), drawn, this.#drawNumbers(), this.#drawLinks());
   }
 
   mark({ row, column }) {

@@ -1,9 +1,8 @@
 // The numbers of one row as text beside a picture, all numbers as an HTML table, and the legend of the colours.
 
 import { colourAt, css, exact, fixed, formatWeight } from "./colours.js";
-import { html, measure, svg, text, wrapped } from "./dom.js";
-import { seriesOf, strongest } from "./selection.js";
-import { printable } from "./tokens.js";
+import { html, measure, printable, svg, text, wrapped } from "./dom.js";
+import { rowOf, seriesOf, strongest } from "./trace.js";
 
 const LISTED = 8;
 
@@ -11,32 +10,31 @@ const LISTED = 8;
 export function numberList(heading, pairs, chosen = -1) {
   const items = pairs.map(([label, number], place) => {
     const value = html("data", { value: String(exact(number)) }, formatWeight(number));
-    return html("li", { className: place === chosen ? "chosen" : "" }, html("bdi", {}, printable(label)), value);
+    return html("li", { className: place === chosen ? "chosen" : "" }, html("bdi", printable(label)), value);
   });
-  return [html("p", {}, heading), html("ul", { className: "chips" }, items)];
+  return [html("p", heading), html("ul.chips", items)];
 }
 
 /** What a row attends to: its strongest inputs, and the one that is pointed at. Of a column, who attends to it. */
 export function placeNumbers(trace, selection, { row, column }) {
   if (row < 0) return columnNumbers(selection, column);
   const heading = [
-    html("b", {}, html("bdi", {}, printable(selection.rows.labels[row]))),
+    html("b", html("bdi", printable(selection.rows.labels[row]))),
     ` attends to`,
     ...rowSeries(trace, selection, row),
   ];
   const pairs = strongest(selection, row, LISTED).filter(
     ([place, weight]) => place === column || Math.abs(weight) >= 0.0005,
   );
-  const start = row * selection.width;
+  const weights = rowOf(selection, row);
   let chosen = -1;
   if (column !== null && column < selection.width) {
     chosen = pairs.findIndex(([place]) => place === column);
-    if (chosen < 0) chosen = pairs.push([column, selection.weights[start + column]]) - 1;
+    if (chosen < 0) chosen = pairs.push([column, weights[column]]) - 1;
   }
   // Without those that have no weight at all, such as words that are yet to be read.
   const listed = new Set(pairs.map(([place]) => place));
-  const others = selection.weights.slice(start, start + selection.width);
-  const rest = others.filter((weight, place) => weight && !listed.has(place)).length;
+  const rest = weights.filter((weight, place) => weight && !listed.has(place)).length;
   const list = numberList(
     heading,
     pairs.map(([place, weight]) => [selection.columns.labels[place], weight]),
@@ -44,21 +42,16 @@ export function placeNumbers(trace, selection, { row, column }) {
   );
   if (rest > 0) {
     const shown = pairs.reduce((sum, [, weight]) => sum + weight, 0);
-    let total = 0;
-    for (let place = start; place < start + selection.width; place++) total += selection.weights[place];
+    const total = weights.reduce((sum, weight) => sum + weight, 0);
     list[1].append(
-      html(
-        "li",
-        { className: "quiet" },
-        `${rest} ${pairs.length ? "more" : "inputs"}: ${formatWeight(total - shown)} together`,
-      ),
+      html("li.quiet", `${rest} ${pairs.length ? "more" : "inputs"}: ${formatWeight(total - shown)} together`),
     );
   }
   return list;
 }
 
 function columnNumbers(selection, column) {
-  const name = html("b", {}, html("bdi", {}, printable(selection.columns.labels[column])));
+  const name = html("b", html("bdi", printable(selection.columns.labels[column])));
   const pairs = selection.rows.labels.map((label, row) => [label, selection.weights[row * selection.width + column]]);
   pairs.sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
   return numberList([name, " is attended to by"], pairs.slice(0, LISTED));
@@ -72,7 +65,7 @@ export function rowSeries(trace, selection, row) {
       const value = seriesOf(trace, each.name, selection.rows)[row];
       return each.name === "log_prob" ? `p ${fixed(Math.exp(value), 3)}` : `${each.name} ${fixed(value, 3)}`;
     });
-  return shown.length ? [html("span", { className: "quiet" }, ` (${shown.join(", ")})`)] : [];
+  return shown.length ? [html("span.quiet", ` (${shown.join(", ")})`)] : [];
 }
 
 /** All weights of a selection as a table, with the series of the rows at the end. */
@@ -81,7 +74,7 @@ export function selectionTable(trace, selection) {
   const values = series.map((each) => seriesOf(trace, each.name, selection.rows));
   const rows = [];
   for (let row = 0; row < selection.height; row++) {
-    const weights = Array.from(selection.weights.subarray(row * selection.width, (row + 1) * selection.width), exact);
+    const weights = Array.from(rowOf(selection, row), exact);
     rows.push([selection.rows.labels[row], ...weights, ...values.map((all) => exact(all[row]))]);
   }
   const corner = `${selection.rows.axis.name} \\ ${selection.columns.axis.name}`;
@@ -111,7 +104,6 @@ export function legendBar({ scale, table, theme, width, name = "weight" }) {
   const note = legendText(name, { width: beside ? width - end : width, theme });
   const node = svg(
     "g",
-    {},
     bar,
     frame,
     ends,
@@ -132,7 +124,7 @@ export function legendText(note, { width, theme }) {
     (lines[line] ??= []).push(words[index]);
   const nodes = lines.map((line, place) => text(0, 9 + 17 * place, line.join(" "), { size: 12, fill: theme.quiet }));
   const longest = Math.max(...lines.map((line) => measure(line.join(" "), 12)));
-  return { width: Math.ceil(longest) + 4, height: 17 * lines.length + 2, node: svg("g", {}, nodes) };
+  return { width: Math.ceil(longest) + 4, height: 17 * lines.length + 2, node: svg("g", nodes) };
 }
 
 const MAX_ROWS = 100;
@@ -155,18 +147,11 @@ export function dataTable({ caption, columns, rows }, current) {
     const [first, ...others] = take(cells);
     return html(
       "tr",
-      {},
       html("th", { scope: "row" }, printable(String(first))),
-      others.map((cell) => html("td", {}, printable(String(cell)))),
+      others.map((cell) => html("td", printable(String(cell)))),
     );
   });
-  return html(
-    "table",
-    {},
-    html("caption", {}, caption + part),
-    html("thead", {}, html("tr", {}, head)),
-    html("tbody", {}, body),
-  );
+  return html("table", html("caption", caption + part), html("thead", html("tr", head)), html("tbody", body));
 }
 
 function window(length, size, middle) {

@@ -1,14 +1,13 @@
 // <attention-reading>: a sentence word by word, with what each word attends to among the others.
 
 import { colourAt, css, fixed, inkOn } from "./colours.js";
-import { choice, mapChoices, tableOptions } from "./controls.js";
-import { measure, svg, text, wrapped } from "./dom.js";
+import { mapChoices, tableOptions } from "./controls.js";
+import { measure, shortened, svg, text, wrapped } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { SelectionElement } from "./matrix.js";
 import { legendBar } from "./numbers.js";
-import { Picture } from "./picture.js";
-import { seriesOf } from "./selection.js";
-import { shortened } from "./tokens.js";
+import { Picture } from "./sheet.js";
+import { seriesOf } from "./trace.js";
 
 export class AttentionReading extends SelectionElement {
   static label = "Reading";
@@ -79,7 +78,7 @@ export class AttentionReading extends SelectionElement {
       ["word", "word by word"],
       ["lines", "a line for each word"],
     ];
-    const layout = choice("Layout", layouts, this.options.layout, (value) => this.setOptions({ layout: value }));
+    const layout = this.choice("Layout", "layout", layouts);
     return { main: [...mapChoices(this, this.accepts), layout], more: tableOptions(this) };
   }
 }
@@ -97,27 +96,25 @@ const MIN_SHARE = 0.04;
 class ScrubPicture extends Picture {
   static SIZE = 16;
   static LINE = 70;
+  /** The middle of the first line: above it is room for the arcs. */
+  static TOP = 50;
 
   constructor(selection, { width, theme, scale, table, surprisal }) {
     super();
     Object.assign(this, { selection, theme, scale, table, surprisal, width });
-    const { SIZE, LINE } = ScrubPicture;
+    const { SIZE, LINE, TOP } = ScrubPicture;
     this.words = selection.rows.labels.map((word) => shortened(word, 40));
     this.reversed = selection.rows.direction === "rtl";
     this.placed = wrapped(this.words, width, { size: SIZE, gap: 5, padding: 5, rtl: this.reversed });
     this.mostSurprising = Math.max(1e-9, ...(surprisal ?? []));
     this.rows = this.words.length;
-    this.height = ((this.placed.at(-1)?.line ?? 0) + 1) * LINE + 14;
+    this.height = ((this.placed.at(-1)?.line ?? 0) + 1) * LINE + TOP - 26;
   }
 
   draw(top, bottom) {
     const { LINE } = ScrubPicture;
     const visible = this.placed.filter((item) => this.#y(item) > top - LINE && this.#y(item) < bottom + LINE);
-    return svg(
-      "g",
-      {},
-      visible.map((item) => [this.#word(item, { fill: this.theme.ink }), this.#bar(item)]),
-    );
+    return svg("g", visible.map((item) => [this.#word(item, { fill: this.theme.ink }), this.#bar(item)]));
   }
 
   mark({ row }) {
@@ -127,7 +124,6 @@ class ScrubPicture extends Picture {
     const bits = this.surprisal && `${fixed(this.surprisal[row], 1)} bits`;
     return svg(
       "g",
-      {},
       this.#attended(row).map((link) => this.#drawAttended(link, here)),
       svg("rect", { ...frame, fill: theme.paper, stroke: theme.current }),
       this.#word(here, { fill: theme.current, weight: "700" }),
@@ -148,7 +144,7 @@ class ScrubPicture extends Picture {
   }
 
   #y(item) {
-    return 40 + item.line * ScrubPicture.LINE;
+    return ScrubPicture.TOP + item.line * ScrubPicture.LINE;
   }
 
   #word(item, style) {
@@ -222,11 +218,7 @@ class ReadingLinesPicture extends Picture {
   draw(top, bottom) {
     const { ROW } = ReadingLinesPicture;
     const [first, last] = [Math.max(0, Math.floor(top / ROW)), Math.min(this.rows, Math.ceil(bottom / ROW))];
-    return svg(
-      "g",
-      {},
-      Array.from({ length: last - first }, (_, place) => this.#line(first + place)),
-    );
+    return svg("g", Array.from({ length: last - first }, (_, place) => this.#line(first + place)));
   }
 
   mark({ row }) {
@@ -251,12 +243,7 @@ class ReadingLinesPicture extends Picture {
   #line(row) {
     const y = (row + 0.5) * ReadingLinesPicture.ROW;
     const words = this.words.slice(0, this.seesAll ? this.rows : row + 1);
-    return svg(
-      "g",
-      {},
-      this.#surprisal(row, y),
-      words.map((_, place) => this.#word(row, place, y)),
-    );
+    return svg("g", this.#surprisal(row, y), words.map((_, place) => this.#word(row, place, y)));
   }
 
   #surprisal(row, y) {

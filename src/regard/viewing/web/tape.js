@@ -1,11 +1,15 @@
 // <attention-tape>: a memory machine at work.
 
 import { colourTable, exact, fixed, PALETTES, Scale } from "./colours.js";
-import { choice, flag } from "./controls.js";
 import { cells, html, measure, svg, text } from "./dom.js";
 import { AttentionElement } from "./element.js";
 import { legendBar, numberList } from "./numbers.js";
-import { Picture } from "./picture.js";
+import { Picture } from "./sheet.js";
+import { rowOf } from "./trace.js";
+
+/** The names of the maps of heads. */
+const HEAD = /^(write|read) \d+$/;
+const isWriting = ({ name }) => name.startsWith("write");
 
 export class AttentionTape extends AttentionElement {
   static label = "Tape";
@@ -24,17 +28,16 @@ export class AttentionTape extends AttentionElement {
   }
 
   controls() {
-    const set = (name) => (value) => this.setOptions({ [name]: value });
     const { wrong, panels } = tapePanels(this.trace);
     const output = this.trace.map("output");
     const scored = (this.trace.values("scored") ?? []).reduce((sum, each) => sum + each, 0) * output.width;
-    const verdict = html("span", {}, `${panels[0].width} steps, ${scored - wrong.size} of ${scored} bits right`);
+    const verdict = html("span", `${panels[0].width} steps, ${scored - wrong.size} of ${scored} bits right`);
     return {
       main: [verdict],
       more: [
-        choice("Colours", PALETTES, this.options.palette, set("palette")),
-        flag("Show what heads write and read", this.options.vectors, set("vectors")),
-        flag("Show unused slots too", this.options.allSlots, set("allSlots")),
+        this.choice("Colours", "palette", PALETTES),
+        this.flag("Show what heads write and read", "vectors"),
+        this.flag("Show unused slots too", "allSlots"),
       ],
     };
   }
@@ -42,26 +45,23 @@ export class AttentionTape extends AttentionElement {
   detail({ row }) {
     const { trace } = this;
     const pairs = [];
-    for (const map of trace.maps.filter(({ name }) => /^(write|read) \d+$/.test(name))) {
-      const weights = map.weights.subarray(row * map.width, (row + 1) * map.width);
-      const slot = weights.reduce((best, weight, place) => (weight > weights[best] ? place : best), 0);
-      pairs.push([
-        `${map.name.startsWith("write") ? "writes to" : "reads from"} slot ${trace.axis(map.columns).labels[slot]}`,
-        weights[slot],
-      ]);
+    for (const map of trace.maps.filter(({ name }) => HEAD.test(name))) {
+      const weights = rowOf(map, row);
+      const slot = weights.indexOf(Math.max(...weights));
+      const does = isWriting(map) ? "writes to" : "reads from";
+      pairs.push([`${does} slot ${trace.axis(map.columns).labels[slot]}`, weights[slot]]);
     }
     const steps = trace.map("output").rows;
     for (const series of trace.series)
       if (series.axis === steps && series.name !== "scored") pairs.push([series.name, series.values[row]]);
     const bits = (name) => {
       const map = trace.map(name);
-      return Array.from(map.weights.subarray(row * map.width, (row + 1) * map.width), (bit) =>
-        bit === 0 || bit === 1 ? bit : name === "output" ? Number(bit > 0.5) : fixed(bit, 2),
-      ).join(" ");
+      const shown = (bit) => (bit === 0 || bit === 1 ? bit : name === "output" ? Number(bit > 0.5) : fixed(bit, 2));
+      return Array.from(rowOf(map, row), shown).join(" ");
     };
     const isScored = trace.values("scored")?.[row] ?? 1;
     const heading = [
-      html("b", {}, `Step ${row + 1}`),
+      html("b", `Step ${row + 1}`),
       `: input ${bits("input")}`,
       isScored ? `; output ${bits("output")}, right is ${bits("target")}` : "",
     ];
@@ -81,7 +81,7 @@ export class AttentionTape extends AttentionElement {
     const rows = steps.map((label, row) => [
       label,
       ...series.map((each) => exact(each.values[row])),
-      ...maps.flatMap((map) => Array.from(map.weights.subarray(row * map.width, (row + 1) * map.width), exact)),
+      ...maps.flatMap((map) => Array.from(rowOf(map, row), exact)),
     ]);
     return { caption: "All numbers of each step", columns, rows };
   }
@@ -102,7 +102,6 @@ function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
   const map = (name) => trace.map(name);
   const [input, output, target] = ["input", "output", "target"].map(map);
   const scored = trace.values("scored") ?? new Array(output.height).fill(1);
-  const answer = transposed(output, (weight, step) => weight * scored[step]);
   const wrong = new Set();
   for (let step = 0; step < output.height; step++) {
     for (let bit = 0; bit < output.width; bit++) {
@@ -111,83 +110,47 @@ function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
         wrong.add(bit * output.height + step);
     }
   }
+  const panel = (name, note, table, labels, others = {}) => {
+    return { name, note, ...table, labels, bounded: true, ...others };
+  };
   const bits = (count) => Array.from({ length: count }, (_, place) => String(place + 1));
+  const answer = transposed(output, (weight, step) => weight * scored[step]);
+  const verdict = wrong.size ? "its answer; wrong bits are crossed out" : "its answer, all bits right";
   const panels = [
-    {
-      name: "input",
-      note: "what the machine is given",
-      ...transposed(input),
-      labels: bits(input.width),
-      bounded: true,
-    },
-    {
-      name: "output",
-      note: wrong.size ? "its answer; wrong bits are crossed out" : "its answer, all bits right",
-      ...answer,
-      labels: bits(output.width),
-      bounded: true,
-      wrong,
-    },
+    panel("input", "what the machine is given", transposed(input), bits(input.width)),
+    panel("output", verdict, answer, bits(output.width), { wrong }),
   ];
-  const heads = trace.maps.filter(({ name }) => /^(write|read) \d+$/.test(name));
+  const heads = trace.maps.filter(({ name }) => HEAD.test(name));
   if (!heads.length) {
     const attention = map("attention");
-    if (attention)
-      panels.push({
-        name: "attention",
-        note: "",
-        ...transposed(attention),
-        labels: trace.axis(attention.columns).labels,
-        bounded: true,
-      });
+    if (attention) panels.push(panel("attention", "", transposed(attention), trace.axis(attention.columns).labels));
     return { panels, memory: null, wrong };
   }
   const count = heads[0].width;
   const [first, length] = (!allSlots && trace.usedSlots) || [0, count];
   const slots = Array.from({ length }, (_, place) => (first + place) % count);
-  const order = (head) => (head.name.startsWith("write") ? 0 : 1);
-  for (const head of [...heads].sort((one, other) => order(one) - order(other))) {
-    const writes = head.name.startsWith("write");
+  const labels = slots.map((slot) => String(slot + 1));
+  for (const head of [...heads.filter(isWriting), ...heads.filter((each) => !isWriting(each))]) {
+    const writes = isWriting(head);
     const content = map(`${writes ? "adds" : "reads"} ${head.name.split(" ")[1]}`);
     if (vectors && content) {
       // A write head that is nowhere in particular adds next to nothing, whatever its vector is.
-      const reach = (step) =>
-        writes ? Math.max(...head.weights.subarray(step * head.width, (step + 1) * head.width)) : 1;
+      const reach = (step) => (writes ? Math.max(...rowOf(head, step)) : 1);
       const reached = transposed(content, (weight, step) => weight * reach(step));
       const note = writes ? "the vector that is added to memory" : "the vector that is read from memory";
-      panels.push({ name: content.name, note, ...reached, labels: bits(content.width), bounded: false });
+      panels.push(panel(content.name, note, reached, bits(content.width), { bounded: false }));
     }
-    const whole = transposed(head);
     const note = `the slot of memory where the head ${writes ? "writes" : "reads"}`;
-    panels.push({
-      name: head.name,
-      note,
-      ...rowsOf(whole, slots),
-      labels: slots.map((slot) => String(slot + 1)),
-      bounded: true,
-      slots,
-    });
+    panels.push(panel(head.name, note, rowsOf(transposed(head), slots), labels));
   }
   panels.push(...controlPanels(trace, heads));
-  const sizes = map("slot sizes");
+  const [sizes, kept] = [map("slot sizes"), map("memory")];
+  const free = { bounded: false };
   if (sizes) {
     const note = "how full each slot is (root mean square)";
-    panels.push({
-      name: "memory over time",
-      note,
-      ...rowsOf(transposed(sizes), slots),
-      labels: slots.map((slot) => String(slot + 1)),
-      bounded: false,
-    });
+    panels.push(panel("memory over time", note, rowsOf(transposed(sizes), slots), labels, free));
   }
-  const kept = map("memory");
-  const memory = kept && {
-    name: "memory",
-    note: "at the end: a row for each slot",
-    ...rowsOf(kept, slots),
-    labels: slots.map((slot) => String(slot + 1)),
-    bounded: false,
-  };
+  const memory = kept && panel("memory", "at the end: a row for each slot", rowsOf(kept, slots), labels, free);
   return { panels, memory, wrong };
 }
 
@@ -202,7 +165,7 @@ function controlPanels(trace, heads) {
     if (rows.some((row) => !row?.length)) return [];
     const [height, width] = [rows.length, rows[0].length];
     const weights = Float32Array.from(rows.flat());
-    const labels = heads.map((head) => (head.name.startsWith("write") ? "W" : "R") + head.name.split(" ")[1]);
+    const labels = heads.map((head) => (isWriting(head) ? "W" : "R") + head.name.split(" ")[1]);
     return [{ name, note, weights, height, width, labels, bounded: true, signed: control === "shift" }];
   });
 }
@@ -216,10 +179,11 @@ function transposed({ weights, height, width }, change = (weight) => weight) {
   return { weights: turned, height: width, width: height };
 }
 
-function rowsOf({ weights, width }, rows) {
-  const chosen = new Float32Array(rows.length * width);
-  rows.forEach((row, place) => chosen.set(weights.subarray(row * width, (row + 1) * width), place * width));
-  return { weights: chosen, height: rows.length, width };
+function rowsOf(table, rows) {
+  const { width } = table;
+  const weights = new Float32Array(rows.length * width);
+  rows.forEach((row, place) => weights.set(rowOf(table, row), place * width));
+  return { weights, height: rows.length, width };
 }
 
 const LEFT = 34;
@@ -254,12 +218,7 @@ class TapePicture extends Picture {
 
   draw() {
     const all = this.memory ? [...this.panels, this.memory] : this.panels;
-    return svg(
-      "g",
-      {},
-      all.map((placed) => this.#panel(placed)),
-      this.#steps(),
-    );
+    return svg("g", all.map((placed) => this.#panel(placed)), this.#steps());
   }
 
   mark({ row }) {

@@ -1,4 +1,7 @@
-// A Trace: the JSON that Trace.to_json() writes, checked and ready for drawing, and where an element gets it from.
+// A Trace: the JSON that Trace.to_json() writes, checked and ready for drawing; where an element gets it from; and what
+// is selected of it: one map, or the mean or maximum of several heads, between tokens or whole words.
+
+import { exact, isSigned } from "./colours.js";
 
 /** Read a trace from its JSON text, from the parsed object, or from a result that has it as `trace`. */
 export function readTrace(written) {
@@ -59,6 +62,11 @@ export class Trace {
   }
 }
 
+/** One row of a table of weights. */
+export function rowOf({ weights, width }, row) {
+  return weights.subarray(row * width, (row + 1) * width);
+}
+
 /** An axis, with all that a file may leave out; `words` are [word, number of tokens], where some have several. */
 function readAxis(written) {
   const axis = { direction: "ltr", special: [], words: null, ...written };
@@ -97,4 +105,162 @@ export function upgradeProperties(element, names) {
     delete element[name];
     element[name] = value;
   }
+}
+
+/** Maps over the same axes that differ only in layer and head: [{name, label, rows, columns, maps, layers, heads}]. */
+export function families(trace, accepts = () => true) {
+  const found = new Map();
+  for (const map of trace.maps.filter(accepts)) {
+    const numbered = map.layer !== undefined || map.head !== undefined;
+    const name = numbered ? map.name.replace(/[\s.]*\d+(\.\d+)?$/, "") || map.name : map.name;
+    const key = JSON.stringify([name, numbered, map.rows, map.columns]);
+    if (!found.has(key)) found.set(key, { name, numbered, rows: map.rows, columns: map.columns, maps: [] });
+    found.get(key).maps.push(map);
+  }
+  const all = [...found.values()];
+  for (const family of all) {
+    const twin = all.some((other) => other !== family && other.name === family.name);
+    family.label = family.numbered && twin ? `${family.name}, by head` : family.name;
+    family.layers = numbers(family.maps.map((map) => map.layer));
+    family.heads = numbers(family.maps.map((map) => map.head));
+  }
+  return all;
+}
+
+/** The family that options ask for: by its label, by the name of a map, or one that has their layer and head. */
+export function chosenFamily(all, { map, name, layer, head }) {
+  const labelled = all.find((each) => each.label === map);
+  if (labelled) return labelled;
+  const suits = (each) =>
+    (name === undefined || each.maps.some((map) => map.name === name || map.name.startsWith(`${name} `))) &&
+    (!Number.isInteger(layer) || each.layers.includes(layer)) &&
+    (!Number.isInteger(head) || each.heads.includes(head));
+  return all.find(suits) ?? all[0];
+}
+
+/**
+ * The weights that options select: {name, rows, columns, height, width, weights}. A side (rows or columns) has
+ * {axis, labels, members, direction}; `members` are the positions of the axis that each of its labels stands for.
+ */
+export function select(trace, options, accepts) {
+  const family = chosenFamily(families(trace, accepts), options);
+  if (!family) return null;
+  const { name, weights } = reduced(family, options);
+  const rows = side(trace.axis(family.rows), options);
+  const columns = side(trace.axis(family.columns), options);
+  return { name, rows, columns, ...regrouped(weights, family.maps[0].width, rows, columns, options) };
+}
+
+/** The value of a series for each label of a side: the sum of log-probabilities, the mean of anything else. */
+export function seriesOf(trace, name, oneSide) {
+  const series = trace.series.find((each) => each.name === name && each.axis === oneSide.axis.name);
+  if (!series) return undefined;
+  return oneSide.members.map((members) => {
+    const sum = members.reduce((total, place) => total + series.values[place], 0);
+    return name === "log_prob" ? sum : sum / members.length;
+  });
+}
+
+/** The trace of a selection, as version 3 JSON, with the series along its axes. */
+export function selectionTrace(trace, selection) {
+  const sides = [selection.columns, selection.rows];
+  const same = selection.rows.axis.name === selection.columns.axis.name;
+  const axes = (same ? sides.slice(0, 1) : sides).map(({ axis, labels }) => {
+    const { name, kind, text, direction, grid } = axis;
+    return { name, kind, labels, text, direction, grid: labels.length === axis.labels.length ? grid : undefined };
+  });
+  const weights = Array.from({ length: selection.height }, (_, row) => Array.from(rowOf(selection, row), exact));
+  const map = {
+    name: selection.name,
+    rows: selection.rows.axis.name,
+    columns: selection.columns.axis.name,
+    weights,
+  };
+  const series = [];
+  for (const each of trace.series) {
+    const oneSide = sides.find(({ axis }) => axis.name === each.axis);
+    const whole = oneSide?.members.every((members) => members.length === 1);
+    // A chosen input is an index, which means nothing for joined words.
+    if (
+      !oneSide ||
+      (each.name === "choice" && (!whole || selection.columns.labels.length !== selection.columns.axis.labels.length))
+    )
+      continue;
+    series.push({ name: each.name, axis: each.axis, values: seriesOf(trace, each.name, oneSide).map(exact) });
+  }
+  const written = { version: 3, kind: trace.kind, axes, maps: [map] };
+  if (series.length) written.series = series;
+  if (trace.image) written.image = trace.image;
+  return written;
+}
+
+/** The strongest inputs of a row, as [column, weight] pairs. */
+export function strongest(selection, row, count) {
+  const pairs = Array.from(rowOf(selection, row), (weight, column) => [column, weight]);
+  return pairs.sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, count);
+}
+
+function numbers(all) {
+  return [...new Set(all.filter((number) => number !== undefined))].sort((one, other) => one - other);
+}
+
+function reduced(family, { layer, head }) {
+  const layers = family.layers.includes(layer) ? [layer] : null;
+  const heads = family.heads.includes(head) ? [head] : null;
+  const maps = family.maps.filter(
+    (map) => (!layers || layers.includes(map.layer)) && (!heads || heads.includes(map.head)),
+  );
+  if (maps.length === 1) return maps[0];
+  const how = head === "max" ? "max" : "mean";
+  const weights = Float32Array.from(maps[0].weights);
+  for (const map of maps.slice(1)) {
+    map.weights.forEach((weight, place) => {
+      weights[place] = how === "max" ? Math.max(weights[place], weight) : weights[place] + weight;
+    });
+  }
+  if (how === "mean") weights.forEach((weight, place) => (weights[place] = weight / maps.length));
+  const part = [layers && `layer ${layers[0]}`, heads && `head ${heads[0]}`].filter(Boolean).join(", ");
+  return { name: `${family.name}, ${how} of ${maps.length}${part ? `, ${part}` : ""}`, weights };
+}
+
+function side(axis, { words, hideSpecial }) {
+  const pieces = (words && axis.words) || axis.labels.map((label) => [label, 1]);
+  let end = 0;
+  let found = pieces.map(([label, count]) => {
+    end += count;
+    return { label, members: Array.from({ length: count }, (_, place) => end - count + place) };
+  });
+  if (hideSpecial) found = found.filter(({ members }) => !members.every((place) => axis.special.includes(place)));
+  const labels = found.map(({ label }) => label);
+  return { axis, labels, members: found.map(({ members }) => members), direction: axis.direction };
+}
+
+/**
+ * Weights between the labels of two sides. Attention to a word is the sum over its tokens, attention of a word the
+ * mean (Zenkel et al. 2019). Where inputs are hidden, each row is scaled to keep its sum.
+ */
+function regrouped(full, fullWidth, rows, columns, { hideSpecial }) {
+  const height = rows.labels.length;
+  const width = columns.labels.length;
+  const shape = { height, width };
+  if (full.length === height * width && fullWidth === width) return { ...shape, weights: full };
+  const weights = new Float32Array(height * width);
+  const keepsSum = hideSpecial && !isSigned(full);
+  rows.members.forEach((places, row) => {
+    let total = 0;
+    let kept = 0;
+    for (const place of places) {
+      for (let column = 0; column < fullWidth; column++) total += full[place * fullWidth + column] / places.length;
+      columns.members.forEach((inputs, column) => {
+        for (const input of inputs) {
+          const part = full[place * fullWidth + input] / places.length;
+          weights[row * width + column] += part;
+          kept += part;
+        }
+      });
+    }
+    if (keepsSum && kept > 0)
+      for (let column = 0; column < width; column++) weights[row * width + column] *= total / kept;
+  });
+  return { ...shape, weights };
 }

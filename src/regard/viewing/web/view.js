@@ -1,53 +1,19 @@
 // <attention-view>: one trace in several elements, a tab for each. `elements="matrix lines heads"` says which.
 
-import { themeAround, THEMES, watchTheme } from "./colours.js";
-import { fill, html } from "./dom.js";
-import { styleSheet } from "./sheet.js";
-import { readTrace, upgradeProperties, whenWritten } from "./trace.js";
+import { tabs } from "./controls.js";
+import { fill } from "./dom.js";
+import { TraceElement } from "./element.js";
 
 /** Options that an element shares with the others. */
 const SHARED = ["map", "layer", "head", "name", "scale", "palette", "words", "hideSpecial"];
 
-export class AttentionView extends HTMLElement {
-  #trace = null;
-  #error = "";
+export class AttentionView extends TraceElement {
   #chosen = null;
-  #frame = html("div", {});
   #made = new Map();
   #options = {};
-  #stopWatching = null;
 
-  constructor() {
-    super();
-    this.attachShadow({ mode: "open" }).append(this.#frame);
-    this.shadowRoot.adoptedStyleSheets = [styleSheet()];
-  }
-
-  connectedCallback() {
-    this.#stopWatching = watchTheme(() => this.#colour());
-    upgradeProperties(this, ["trace"]);
-    if (this.#trace || this.#error) this.#render();
-    else whenWritten(this, (text) => (this.trace ??= text));
-  }
-
-  disconnectedCallback() {
-    this.#stopWatching?.();
-  }
-
-  get trace() {
-    return this.#trace;
-  }
-
-  set trace(value) {
+  forget() {
     this.#made.clear();
-    this.#error = "";
-    try {
-      this.#trace = readTrace(value);
-    } catch (error) {
-      this.#trace = null;
-      this.#error = error.message;
-    }
-    if (this.isConnected) this.#render();
   }
 
   /** The element that is shown. */
@@ -58,67 +24,26 @@ export class AttentionView extends HTMLElement {
   /** The names of the elements that can show this trace. */
   #names() {
     const asked = (this.getAttribute("elements") ?? "matrix").split(/\s+/).filter(Boolean);
-    return asked.filter((name) => customElements.get(`attention-${name}`)?.suits(this.#trace));
+    return asked.filter((name) => customElements.get(`attention-${name}`)?.suits(this.trace));
   }
 
-  #render() {
-    this.#colour();
-    if (this.#error)
-      return void fill(
-        this.#frame,
-        html("div", { className: "frame" }, html("p", { className: "error", role: "alert" }, this.#error)),
-      );
+  refresh() {
+    if (!this.isConnected) return;
+    this.themeChanged();
+    if (this.showsError() || !this.trace) return;
     const names = this.#names();
-    if (!names.length) {
-      const message = `There is nothing to draw: this trace of kind ${this.#trace.kind} has no weights.`;
-      return void fill(
-        this.#frame,
-        html("div", { className: "frame" }, html("p", { className: "error", role: "alert" }, message)),
-      );
-    }
+    const nothing = `There is nothing to draw: this trace of kind ${this.trace.kind} has no weights.`;
+    if (!names.length) return void this.showsError(nothing);
     if (!names.includes(this.#chosen))
       this.#chosen = names.includes(this.getAttribute("shown")) ? this.getAttribute("shown") : names[0];
-    const panel = html("div", { role: names.length > 1 ? "tabpanel" : null, id: "panel" }, this.#element(this.#chosen));
-    const tabs =
-      names.length > 1
-        ? html(
-            "div",
-            { className: "tabs", role: "tablist", onkeydown: (event) => this.#onKey(event, names) },
-            names.map((name) => this.#tab(name)),
-          )
-        : null;
-    fill(this.#frame, tabs, panel);
-  }
-
-  #tab(name) {
-    const selected = name === this.#chosen;
-    return html(
-      "button",
-      {
-        type: "button",
-        role: "tab",
-        id: `tab-${name}`,
-        "aria-selected": String(selected),
-        "aria-controls": "panel",
-        tabIndex: selected ? 0 : -1,
-        onclick: () => this.#choose(name),
-      },
-      customElements.get(`attention-${name}`).label,
-    );
-  }
-
-  #onKey(event, names) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    this.#choose(names[(names.indexOf(this.#chosen) + step + names.length) % names.length]);
-    this.shadowRoot.getElementById(`tab-${this.#chosen}`).focus();
+    if (names.length === 1) return void fill(this.frame, this.#element(this.#chosen));
+    const list = names.map((name) => [name, customElements.get(`attention-${name}`).label, () => this.#element(name)]);
+    fill(this.frame, tabs(list, this.#chosen, (name) => this.#choose(name)));
   }
 
   #choose(name) {
     this.#chosen = name;
     this.#element(name).options = this.#options;
-    this.#render();
     this.dispatchEvent(new CustomEvent("attention-tab", { bubbles: true, composed: true, detail: name }));
   }
 
@@ -134,7 +59,7 @@ export class AttentionView extends HTMLElement {
         "attention-place",
         (event) => event.detail && this.#share(element.optionsOf?.(event.detail) ?? {}),
       );
-      element.trace = this.#trace;
+      element.trace = this.trace;
       this.#made.set(name, element);
     }
     return this.#made.get(name);
@@ -145,8 +70,8 @@ export class AttentionView extends HTMLElement {
     for (const name of SHARED) if (name in options) this.#options[name] = options[name];
   }
 
-  #colour() {
-    const theme = THEMES[this.getAttribute("theme")] ?? themeAround(this);
-    this.#frame.className = `around ${theme.name}`;
+  /** Only the frame has colours of its own; the elements inside see the theme change too. */
+  themeChanged() {
+    this.frame.className = `around ${this.theme.name}`;
   }
 }

@@ -1,0 +1,138 @@
+// The page Read: a text word by word, with what each word looks back to, how surprising it was, and what was expected.
+
+import { fill, html } from "/web/dom.js";
+import { TextPage } from "/pages/page.js";
+import { button, emptyBox, number, section, track, view } from "/pages/parts.js";
+
+const PLAY_MILLISECONDS = 700;
+const TOP = 5;
+
+export default class ReadPage extends TextPage {
+  static heading = "Read word by word";
+  static lead = "How surprising each word is, what the model expected instead, and which words it looks back to.";
+  static label = "Text to read";
+  static hint = "Type a sentence, or take an example, to see it read word by word.";
+  static fresh = { word: -1 };
+  static parts = { text: ["word"] };
+
+  get defaults() {
+    return { text: this.examples[0].text, word: -1, layout: "word" };
+  }
+
+  build() {
+    this.signal.addEventListener("abort", () => this.stop());
+    return super.build();
+  }
+
+  run() {
+    this.stop();
+    return super.run();
+  }
+
+  async show() {
+    const { text } = this.state;
+    const answer = await this.ask(this.result, "", { input: text, trace: true });
+    if (!answer) return;
+    this.reading = answer.results[0];
+    this.expected = null;
+    this.#draw();
+    this.measure(text);
+    if (!this.reading.surprisals.length) return;
+    const message = "Asking what was expected …";
+    const found = await this.ask(this.about, "expected", { input: text, top: TOP }, { message });
+    if (!found) return;
+    this.expected = found.expected;
+    this.#showWord();
+  }
+
+  #draw() {
+    const { words, perplexity, trace, label, tags } = this.reading;
+    this.about = html("div.about-word", { role: "status" });
+    const changed = ({ layout }) => this.set({ layout });
+    this.view = view("attention-reading", trace, { layout: this.state.layout }, changed);
+    this.view.addEventListener("attention-place", ({ detail }) => detail && this.#go(detail.row, { fromView: true }));
+    this.slider = html("input", {
+      type: "range",
+      min: 1,
+      max: words.length,
+      "aria-label": "Word",
+      oninput: (event) => this.#go(Number(event.target.value) - 1),
+    });
+    this.play = button("Play", () => (this.timer ? this.stop() : this.#start()));
+    this.place = html("span.quiet");
+    const step = (label, by) => button(label, () => this.#go(this.state.word + by));
+    const scrub = html("div.row.scrub", this.play, step("Back", -1), step("Next", 1), this.slider, this.place);
+    const unsure = "as unsure as between so many words on average";
+    const whole = [
+      perplexity === null ? null : `Perplexity ${perplexity.toFixed(1)}: ${unsure}.`,
+      label ? `Label: ${label}.` : null,
+      tags?.length ? `Tags: ${tags.join(" ")}.` : null,
+    ].filter(Boolean);
+    const shown = trace ? this.view : emptyBox("This reader has no attention to show.");
+    fill(this.result, section("", scrub, shown, this.about, html("p.quiet", whole.join(" "))));
+    const chosen = this.state.word >= 0 ? this.state.word : (this.view.pinned?.row ?? words.length - 1);
+    this.#go(chosen, { isFirst: true });
+  }
+
+  /** Make a word the current one, in all parts of the page. */
+  #go(place, { fromView = false, isFirst = false } = {}) {
+    const { words } = this.reading;
+    const word = Math.max(0, Math.min(words.length - 1, place));
+    if (isFirst) this.state.word = word;
+    else this.set({ word });
+    this.slider.value = String(word + 1);
+    this.slider.setAttribute("aria-valuetext", words[word]);
+    this.place.textContent = `word ${word + 1} of ${words.length}`;
+    if (!fromView) this.view.pinned = { row: word, column: null };
+    this.#showWord();
+  }
+
+  #showWord() {
+    const { words, surprisals, unknown } = this.reading;
+    const { word: place } = this.state;
+    const [word, bits, expected] = [words[place], surprisals[place], this.expected?.[place]];
+    const isUnknown = unknown.includes(word);
+    const surprise = bits !== undefined && [
+      html("b", word),
+      " came with a surprise of ",
+      number(bits, `${bits.toFixed(1)} bits`),
+      `: the model gave it one chance in ${chances(bits)}.`,
+      isUnknown ? " It is not in the vocabulary, and was read as an unknown word." : "",
+    ];
+    fill(this.about, surprise ? html("p", surprise) : null, expected ? expectations(expected, word, place) : null);
+  }
+
+  #start() {
+    if (this.state.word >= this.reading.words.length - 1) this.#go(0);
+    this.play.textContent = "Pause";
+    this.timer = setInterval(() => {
+      this.#go(this.state.word + 1);
+      if (this.state.word >= this.reading.words.length - 1) this.stop();
+    }, PLAY_MILLISECONDS);
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    if (this.play) this.play.textContent = "Play";
+  }
+}
+
+/** One in how many times a surprise of so many bits comes. */
+function chances(bits) {
+  const odds = 2 ** bits;
+  return odds < 1000 ? odds.toFixed(odds < 10 ? 1 : 0) : Math.round(odds).toLocaleString("en");
+}
+
+/** The likeliest words for a place, with the word that came marked. */
+function expectations(expected, actual, place) {
+  const largest = Math.max(...expected.map((each) => each.probability));
+  const rows = expected.map(({ word, probability }) => {
+    const shown = word === "</s>" ? "end of the sentence" : word;
+    const share = number(probability, `${(100 * probability).toFixed(1)} %`);
+    const isActual = word === actual || word === actual.toLowerCase();
+    return html("li", { className: isActual ? "came" : "" }, html("span", shown), track(probability / largest), share);
+  });
+  const heading = place ? "Expected in its place" : "Expected as the first word";
+  return html("div", html("h3", heading), html("ol.expected", rows));
+}

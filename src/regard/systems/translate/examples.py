@@ -1,0 +1,18 @@
+"""Sentences to translate."""
+
+from regard.systems.config import ExampleText
+
+SENTENCES = {
+    "en": (
+        "The agreement on the European Economic Area was signed in August 1992.",
+        "He is happy because his sister is coming tomorrow.",
+        "I don't know where you bought that book.",
+    ),
+    "fa": ("من این کتاب را دیروز خریدم.", "او امروز به مدرسه نرفت.", "هوا سرد است."),
+}
+"""Sentences by language; the first is figure 3 of Bahdanau et al. 2015."""
+
+
+def examples() -> tuple[ExampleText, ...]:
+    """Sentences to try, in the languages that shipped models read."""
+    return tuple(ExampleText(text, text, language) for language, texts in SENTENCES.items() for text in texts)
