@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from cyclopts import Parameter
+
 from regard.config import Checked, Count, Fraction, Names, PositiveInt
 from regard.errors import OptionError
-from regard.systems.config import Options
+from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
 
 Pool = Literal["attention", "average", "max"]
@@ -54,6 +56,21 @@ class ClassificationConfig(Checked):
 @dataclass(frozen=True)
 class ClassificationOptions(Options):
     """Options of `classify`: what to report; without traces, only the label and the probabilities."""
+
+
+@dataclass(frozen=True)
+class ClassificationArguments(Arguments):
+    """What the command takes beside texts."""
+
+    file: Annotated[tuple[str, ...], Parameter(alias="-f", negative="", consume_multiple=True, show_default=False)] = ()
+    """Text files to classify, each of them one document; with --input, each line of a file is one."""
+    lines: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    """Each line of the standard input is a document."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The documents."""
+        return self.file
 
 
 Posts = Literal["", "whole", "body"]

@@ -5,9 +5,14 @@ import json
 
 import pytest
 from helpers.command_line import refused, regard, write_lines
-from helpers.document_models import small_document_classifier
-from helpers.models import TEXTS, small_captioner, small_classifier, small_translator
-from helpers.readers import small_reader
+from helpers.models import (
+    TEXTS,
+    small_captioner,
+    small_classifier,
+    small_document_classifier,
+    small_reader,
+    small_translator,
+)
 from PIL import Image
 
 from regard.jobs import job
@@ -123,7 +128,10 @@ def test_mistakes_are_explained(models, tmp_path):
         (["--input", path, "--workers", -1], "workers must be a whole number, 0 or more; got -1"),
         (["--input", path, "--output", f"{tmp_path}/", "--engine", "spark"], "spark"),
         (["--input", path, "--output", f"{tmp_path}/"], "is both an input and an output"),
-        (["--input", path, "--output", f"{tmp_path}/out/", "--show", "x.png"], "--show x.png is for one input"),
+        (
+            ["--input", path, "--output", f"{tmp_path}/out/", "--show", "x.png"],
+            "is not for an output folder",
+        ),
     ):
         message = refused(*model, *arguments)
         assert says in message, message
