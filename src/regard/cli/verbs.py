@@ -100,7 +100,7 @@ def answer(
         raise OptionError(f"{(*asked_for_one, '--show -')[0]} is not for an output folder.")
     quiet = options if io.json or io.show else replace(options, traces="none")
     if into_folder:
-        job = Answers(found.name, model, quiet, io.json, io.device, io.trust)
+        job = Answers(found, model, quiet, io.json, io.device, io.trust)
         run_job(job, io, label=found.name.capitalize())
         return
     takes_images = found.declaration.inputs == "images"
