@@ -92,8 +92,9 @@ class MultiHead(nn.Module):
             dropout=other.dropout,
         )
         heads = heads.to(other.out_proj.weight).train(other.training)
-        weights = (other.q_proj_weight, other.k_proj_weight, other.v_proj_weight)
-        weights = weights if other.in_proj_weight is None else other.in_proj_weight.chunk(3)
+        weights: tuple[Tensor, ...] = (other.q_proj_weight, other.k_proj_weight, other.v_proj_weight)
+        if other.in_proj_weight is not None:
+            weights = other.in_proj_weight.chunk(3)
         biases = (None, None, None) if other.in_proj_bias is None else other.in_proj_bias.chunk(3)
         names = ("query_layer", "key_layer", "value_layer", "output_layer")
         state = {f"{name}.weight": part for name, part in zip(names, (*weights, other.out_proj.weight), strict=True)}
