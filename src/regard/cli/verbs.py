@@ -98,7 +98,7 @@ def answer(
     if io.into_folder((*given, *arguments.reads)):
         if for_one or io.show:
             raise OptionError(f"{(*for_one, '--show -')[0]} is not for an output folder.")
-        job = Answers(found.name, model, quiet, io.json, io.device, io.trust)
+        job = Answers(found, model, quiet, io.json, io.device, io.trust)
         run_job(job, io, label=found.name.capitalize())
         return
     takes_images = found.declaration.inputs == "images"
