@@ -88,6 +88,10 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     (tmp_path / "lines.txt").write_text("1 3 2\n\n0 4\n")
     assert run("pick", "--model", "run", "--input", "lines.txt", "--show", "-") == 0
     assert capsys.readouterr().out.count("miles") == 2
+    assert run("pick", "--model", "run", "--input", "lines.txt", "--output", "out/", "--workers", "1") == 0
+    first, blank, last = (tmp_path / "out" / "lines.txt").read_text().splitlines()
+    assert (first.endswith("miles"), blank, last.endswith("miles")) == (True, "", True), "a job keeps the lines"
+    capsys.readouterr()
     assert run("pick", "--model", "run", "1", "2", "--show", "pick.html") == 0
     assert "largest" in (tmp_path / "pick.html").read_text()
     assert run("pick", "1") == 2
@@ -109,7 +113,7 @@ def test_its_attention_is_measured(trained):
 
 def test_its_page_is_served_from_its_folder(trained):
     with TestClient(create_app(folders=[str(trained.folder)]), base_url="http://localhost") as client:
-        (model,) = (each for each in client.get("/v1/models").json()["models"] if each["kind"] == "pick")
+        (model,) = (each for each in client.get("/v1/models").json()["models"] if each["verb"] == "pick")
         assert model["headline"].startswith("error ")
         (listed,) = (each for each in client.get("/v1/systems").json()["systems"] if each["name"] == "pick")
         assert listed["summary"] == "Pick the largest of some numbers."
