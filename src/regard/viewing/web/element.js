@@ -263,7 +263,9 @@ export class AttentionElement extends TraceElement {
     this.#parts = { picture, box, detail, sheet: custom ?? new Sheet(picture, box) };
     const legend = this.legend(width);
     const legendBox = legend && html("div.legend", svgRoot(legend.width, legend.height, legend.node));
-    fill(this.frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
+    const isCut = box.classList.contains("tall");
+    const more = isCut ? html("p.more", "The picture goes on below: scroll inside it.") : null;
+    fill(this.frame, this.#bar(), box, more, legendBox, detail, this.#measured(), this.#table());
   }
 
   /** How right such attention is, where that was measured. */
