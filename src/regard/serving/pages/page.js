@@ -159,7 +159,7 @@ export class TextPage extends Page {
     });
     this.samples = html("div");
     this.result = html("div.page");
-    const send = button(action, () => this.submit(), { primary: true, title: isLong ? "Ctrl+Enter" : "Enter" });
+    const send = button(action, () => this.submit(), { className: "primary", title: isLong ? "Ctrl+Enter" : "Enter" });
     const picker = html("div.grow", this.picker(() => ({ ...fresh, ...ofModel })));
     return [
       section("", field(label, this.input), this.samples, html("div.row.tools", picker, this.tools(), send)),

@@ -32,6 +32,11 @@ export function svg(selector, ...rest) {
   return fill(node, children);
 }
 
+/** A button with its label, a text or nodes, and what a click does. */
+export function button(label, onclick, properties = {}) {
+  return html("button", { type: "button", onclick, ...properties }, label);
+}
+
 /** Replace the children of a node; null and undefined are none. */
 export function fill(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
