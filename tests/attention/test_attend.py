@@ -44,6 +44,100 @@ def test_two_names_unpack_and_weights_come_only_when_asked_for():
     assert isinstance(attend(query, key), Attended)
 
 
+ROUTES = {"fused": {}, "weights": {"weights": True}, "reference": {"kernel": "reference"}}
+every_route = pytest.mark.parametrize("route", ROUTES.values(), ids=ROUTES)
+
+
+@every_route
+@pytest.mark.parametrize("masked", [False, True], ids=["all", "masked"])
+@pytest.mark.parametrize("shape", [(2, 3, 5, 11), (3, 5, 11), (2, 1, 1, 11), (5, 1), (11,)], ids=str)
+def test_a_bias_is_that_of_torch(shape, masked, route, device):
+    query, key, value = (torch.randn(2, 3, n, d, device=device) for n, d in ((5, 7), (11, 7), (11, 4)))
+    bias, allowed = torch.randn(shape, device=device, requires_grad=True), torch.ones(5, 11, device=device).bool()
+    if masked:
+        allowed = torch.rand(2, 1, 5, 11, device=device) > 0.3
+    added = torch.where(allowed, bias, -torch.inf)
+    expected = functional.scaled_dot_product_attention(query, key, value, added.expand(2, 3, 5, 11))
+    context = attend(query, key, value, bias=bias, mask=allowed if masked else None, **route).context
+    torch.testing.assert_close(context, expected)
+    upstream = torch.randn_like(context)
+    gradients = [torch.autograd.grad(each, bias, upstream)[0] for each in (context, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+@every_route
+def test_a_bias_of_minus_infinity_hides_a_key(route):
+    query, key, value = (torch.randn(2, n, 5, requires_grad=True) for n in (3, 7, 7))
+    allowed = torch.rand(2, 3, 7) > 0.4
+    allowed[:, 1] = False
+    bias = torch.zeros(2, 3, 7).masked_fill(~allowed, -torch.inf).requires_grad_()
+    hidden, masked = attend(query, key, value, bias=bias, **route), attend(query, key, value, mask=allowed, **route)
+    torch.testing.assert_close(hidden.context, masked.context)
+    assert hidden.context[:, 1].eq(0).all()
+    for gradient in torch.autograd.grad(hidden.context.square().sum(), [query, key, value, bias]):
+        assert gradient.isfinite().all()
+
+
+@every_route
+def test_dropout_is_that_of_torch(route):
+    query, key, value = (torch.randn(2, 3, n, d) for n, d in ((5, 7), (11, 7), (11, 7)))
+    allowed = torch.rand(2, 1, 5, 11) > 0.3
+    torch.manual_seed(1)
+    expected = functional.scaled_dot_product_attention(query, key, value, allowed, dropout_p=0.4)
+    torch.manual_seed(1)
+    torch.testing.assert_close(attend(query, key, value, mask=allowed, dropout=0.4, **route).context, expected)
+
+
+@pytest.mark.parametrize("align_name", sorted(set(MAKE_ALIGN) - {"normalised"}))
+def test_dropout_leaves_out_weights_and_returns_what_they_were(align_name):
+    """The values are one-hot, so that the context shows with which weights it was read."""
+    query, key, value = torch.randn(400, 3, 5), torch.randn(400, 11, 5), torch.eye(11).expand(400, 11, 11)
+    read, weights = attend(query, key, value, align=MAKE_ALIGN[align_name](5), dropout=0.25, weights=True)
+    kept = read != 0
+    torch.testing.assert_close(read[kept], weights[kept] / 0.75)
+    assert 0.65 < kept[weights != 0].float().mean() < 0.85
+
+
+def test_a_module_drops_weights_in_training_mode_only():
+    attention = Attention(score.dot, dropout=0.5)
+    query, memory = torch.randn(2, 3, 5), attention.remember(torch.randn(2, 7, 5))
+    drawn = [attention(query, memory).context for _ in range(2)]
+    assert not drawn[0].equal(drawn[1])
+    plain = attention.eval()(query, memory).context
+    torch.testing.assert_close(plain, attend(query, memory.keys, score=score.dot).context)
+    given = torch.full((2, 3, 7), 1 / 7)
+    assert not attention.train()(query, memory, override=given).context.equal(given @ memory.values)
+    assert attention.eval()(query, memory, override=given).context.equal(given @ memory.values)
+
+
+@every_route
+@pytest.mark.parametrize("causal", [False, True])
+def test_grouped_heads_are_those_of_torch(causal, route):
+    query, key, value = (torch.randn(2, h, n, 5, requires_grad=True) for h, n in ((6, 7), (2, 7), (2, 7)))
+    given = mask.causal(7) if causal else None
+    context = attend(query, key, value, grouped=True, mask=given, **route).context
+    expected = functional.scaled_dot_product_attention(query, key, value, given, enable_gqa=True)
+    torch.testing.assert_close(context, expected)
+    upstream = torch.randn_like(context)
+    gradients = [torch.autograd.grad(each, [query, key, value], upstream) for each in (context, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("align_name", ["hard_most_likely", "local_m", "local_p", "softmax"])
+@pytest.mark.parametrize("name", ["additive", "cosine", "mlp", "scaled_dot"])
+def test_grouped_heads_equal_repeated_keys(name, align_name):
+    made, alignment = make(name, align_name)
+    query, key, value = (part[:, :heads] for part, heads in zip(inputs(name, 2, 6), (6, 2, 2), strict=True))
+    bias, allowed = torch.randn(6, NUM_QUERIES, NUM_KEYS), torch.rand(2, 6, NUM_QUERIES, NUM_KEYS) > 0.3
+    options = {"score": made, "align": alignment, "bias": bias, "mask": allowed}
+    repeated = attend(query, key.repeat_interleave(3, 1), value.repeat_interleave(3, 1), **options, weights=True)
+    for route in ROUTES.values():
+        grouped = attend(query, key, value, **options, grouped=True, **route)
+        torch.testing.assert_close(grouped.context, repeated.context)
+        assert grouped.weights is None or grouped.weights.shape == repeated.weights.shape
+    assert attend(query, key[..., :0, :], value[..., :0, :], grouped=True, score=made).context.eq(0).all()
+
+
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3), (2, 1, 3)], ids=str)
 @pytest.mark.parametrize("name", MAKE_SCORE)
 def test_any_number_of_leading_axes(name, lead):
@@ -341,6 +435,20 @@ def test_sparsemax_keeps_its_mass_at_any_height():
         weights=True,
     ).weights
     assert weights.tolist() == [[1, 0, 0, 0]]
+
+
+def test_sparsemax_is_the_nearest_point_of_the_simplex():
+    """The threshold, found by halving, is that at which the weights sum to 1."""
+    logits = (torch.randn(40, 7, dtype=torch.float64) * torch.logspace(-2, 2, 40).double()[:, None]).requires_grad_()
+    weights = align.sparsemax.weigh(logits, None, None, None).weights
+    low, high = logits.amin(-1, keepdim=True) - 1, logits.amax(-1, keepdim=True)
+    for _ in range(80):
+        middle = (low + high) / 2
+        is_low = (logits - middle).clamp_min(0).sum(-1, keepdim=True) > 1
+        low, high = torch.where(is_low, middle, low), torch.where(is_low, high, middle)
+    torch.testing.assert_close(weights, (logits - low).clamp_min(0), rtol=0, atol=1e-12)
+    assert weights[:5].gt(0).all()
+    assert (weights[-10:] == 0).any(-1).all()
 
 
 def test_hard_attention_touches_only_the_value_it_chose():

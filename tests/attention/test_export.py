@@ -1,5 +1,9 @@
 """Attention under padding masks is exported with sizes that may change, and compiled as one graph."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -49,10 +53,50 @@ def test_an_exported_attention_takes_other_sizes(name):
         torch.testing.assert_close(exported(*given), model(*given))
 
 
-def test_a_padding_mask_of_a_given_size_compiles_as_one_graph():
-    def masked(key, lengths):
-        return key * mask.padding(lengths, key.shape[1]).mT
+COMPILED = """
+import torch
+from helpers.attention import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, inputs, make
 
-    compiled = torch.compile(masked, fullgraph=True, backend="eager")
-    _, key, lengths = inputs(2, 3, 7)
-    assert compiled(key, lengths).equal(masked(key, lengths))
+from regard import MultiHead, attend, mask
+
+
+def check(attended, given, leaves):
+    compiled = torch.compile(attended, fullgraph=True, backend="aot_eager")
+    both = [function(*given) for function in (compiled, attended)]
+    torch.testing.assert_close(*both)
+    gradients = [torch.autograd.grad(sum(each.square().sum() for each in found), leaves) for found in both]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
+
+
+scores = [(name, "softmax") for name in MAKE_SCORE]
+alignments = [("general", name) for name in MAKE_ALIGN if name not in ("hard", "hard_gumbel", "normalised")]
+for names in (scores, alignments):
+    pairs, calls = [make(*pair) for pair in names], [inputs(score_name, 2) for score_name, _ in names]
+    for weights in (False, True):
+        def attended(lengths):
+            allowed = mask.padding(lengths, NUM_KEYS)
+            return [
+                attend(*call, score=score, align=align, mask=allowed, weights=weights).context
+                for call, (score, align) in zip(calls, pairs)
+            ]
+
+        check(attended, [torch.tensor([NUM_KEYS, 4])], [call[2].requires_grad_() for call in calls])
+
+heads = MultiHead(6, 2, num_key_heads=1)
+check(
+    lambda x, bias, lengths: [
+        heads(x, heads.remember(x, mask.padding(lengths, x.shape[1])), bias=bias, causal=True).context
+    ],
+    [torch.randn(2, 5, 6), torch.randn(2, 2, 5, 5), torch.tensor([5, 3])],
+    list(heads.parameters()),
+)
+"""
+
+
+def test_every_part_compiles_as_one_graph():
+    """In a process whose signatures are not checked: torch.compile does not follow such checks."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED], env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-3000:]

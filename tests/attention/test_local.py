@@ -131,7 +131,7 @@ def test_a_wrong_window_or_query_is_explained(as_a_user):
     with pytest.raises(ShapeError, match="queries of 4 features; these have 5"):
         attend(torch.randn(2, 3, 5), torch.randn(2, 7, 5), align=align.LocalPredictive(4))
     codes = score.codes(["ab", "cd"])
-    with pytest.raises(DtypeError, match="from features"):
+    with pytest.raises(DtypeError, match=r"parameters of LocalPredictive .* got torch\.int64 and torch\.float32"):
         attend(codes, codes, torch.eye(2), score=score.equality, align=align.LocalPredictive(2))
 
 

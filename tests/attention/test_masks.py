@@ -30,6 +30,25 @@ def test_window_opens_the_neighbours():
     assert mask.window(2, 3, before=1).equal(mask.window(2, 3, before=1, after=1))
 
 
+def test_a_padding_mask_under_vmap_has_a_given_size(as_a_user):
+    lengths = torch.tensor([[3, 1], [4, 0]])
+    assert torch.vmap(lambda each: mask.padding(each, 4))(lengths).equal(mask.padding(lengths, 4))
+    with pytest.raises(OptionError, match=r"under torch\.vmap have no values; give the size"):
+        torch.vmap(mask.padding)(lengths)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.trace.*:DeprecationWarning")
+@pytest.mark.filterwarnings("error::torch.jit.TracerWarning")
+@pytest.mark.parametrize("sized", [False, True])
+def test_a_traced_padding_mask_follows_its_sizes(as_a_user, sized):
+    def masked(key, lengths):
+        return mask.padding(lengths, key.shape[1]) if sized else mask.padding(lengths)
+
+    traced = torch.jit.trace(masked, (torch.randn(2, 5, 3), torch.tensor([5, 3])))
+    given = torch.randn(3, 7, 3), torch.tensor([7, 1, 2])
+    assert traced(*given).equal(masked(*given))
+
+
 def test_masks_combine():
     padding, causal = mask.padding(torch.tensor([2, 3])), mask.causal(3)
     both, either = padding & causal, padding | causal

@@ -1,6 +1,7 @@
-"""Every score and every alignment, ready to use: what the property, gradient and masking tests go through."""
+"""Every score, every alignment and every option of a call: what the property, gradient and masking tests go through."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -85,3 +86,19 @@ def inputs(
     if score_name.startswith("context"):
         return None, key, value
     return torch.randn(*lead, NUM_QUERIES, QUERY_DIM, dtype=dtype, device=device), key, value
+
+
+MAKE_OPTIONS: dict[str, Callable[[torch.dtype], dict[str, Any]]] = {
+    "plain": lambda _: {},
+    "bias": lambda dtype: {"bias": torch.rand(NUM_QUERIES, NUM_KEYS, dtype=dtype)},  # not negative, for `normalised`
+    "dropout": lambda _: {"dropout": 0.3},
+    "grouped": lambda _: {"grouped": True},
+}
+
+
+def inputs_for(option: str, score_name: str, **options: Any) -> tuple[Tensor | None, Tensor, Tensor]:
+    """A query, key and value that the score takes with an option: with groups, heads of queries share those of keys."""
+    if option != "grouped":
+        return inputs(score_name, 1, **options)
+    query, key, value = inputs(score_name, 1, 4, **options)
+    return query, key[:, :2], value[:, :2]

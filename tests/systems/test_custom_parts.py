@@ -10,11 +10,15 @@ import regard
 from regard.attention import align
 from regard.attention.attend import Attention
 from regard.cli import main
+from regard.data.vocabulary import Vocabulary
 from regard.errors import OptionError
 from regard.parts import build_part, find_part
+from regard.systems.classify.config import ClassificationConfig
 from regard.systems.classify.data import Packing
 from regard.systems.classify.networks import AttentionPooling, Pooling
-from regard.systems.tape.config import TapeData
+from regard.systems.read.config import ReadingConfig
+from regard.systems.read.model import Reader
+from regard.systems.tape.config import TapeConfig, TapeData
 
 MODULE = '''
 import torch
@@ -247,6 +251,28 @@ def test_every_system_takes_custom_parts(mine, system, model):
         assert {type(part).__name__ for part in parts} == {"Bilinear", "Sharpened"}
         assert again.trace is not None
     assert regard.faithfulness(loaded, given) is not None
+
+
+@pytest.mark.parametrize("fusion", ["shallow", "aligned"])
+def test_fusion_takes_a_custom_score_and_alignment(mine, fusion):
+    config = ReadingConfig(task="entail", fusion=fusion, embedding=6, hidden=8, **BOTH)
+    reader = Reader(config, Vocabulary.build([["a", "dog", "sleeps"]]), ("yes", "no")).eval()
+    assert {type(part).__name__ for part in reader.modules()} >= {"Bilinear", "Sharpened"}
+    assert reader.read(("a dog sleeps", "a dog")).trace.map("between").weights.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("config", "fields"),
+    [
+        (ReadingConfig, {}),
+        (ReadingConfig, {"cell": "lstm", "task": "entail"}),
+        (ClassificationConfig, {"pool": "max"}),
+        (TapeConfig, {}),
+    ],
+)
+def test_a_score_that_would_be_ignored_is_refused(config, fields):
+    with pytest.raises(OptionError, match=r"score.* Remove (it|them)\."):
+        config(**fields, **BOTH)
 
 
 def test_custom_pooling_is_that_of_the_paper_where_its_parts_are(mine):

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention.mask import unpadded_length
-from regard.errors import DtypeError, OptionError, ShapeError
-from regard.extras import require
-from regard.kernels.numerics import is_autocast, masked_softmax, take_rows, widen
+from regard.errors import OptionError, ShapeError
+from regard.kernels.numerics import masked_softmax, take_rows, widen
 
 __all__ = [
     "ALIGNMENTS",
@@ -75,11 +74,13 @@ class Window:
         inside = (offset.detach().abs() <= radius) & (index >= 0) & (index < num_keys)
         return cls(index.clamp(0, num_keys - 1), inside, offset, centre)
 
+    def take(self, table: Shaped[Tensor, "..."], num_keys: int) -> Shaped[Tensor, "*b q w"]:
+        """Return the part inside the window of a tensor that broadcasts to (*b, q, k)."""
+        return table.expand(*self.index.shape[:-1], num_keys).gather(-1, self.index)
+
     def allowed(self, mask: Mask, num_keys: int) -> Bool[Tensor, "*b q w"]:
         """Return which positions of the window exist and may be attended to."""
-        if mask is None:
-            return self.inside
-        return self.inside & mask.expand(*self.index.shape[:-1], num_keys).gather(-1, self.index)
+        return self.inside if mask is None else self.inside & self.take(mask, num_keys)
 
     def spread(self, weights: Float[Tensor, "*b q w"], num_keys: int) -> Float[Tensor, "*b q k"]:
         """Turn the weights of the window into weights of all keys, 0 outside."""
@@ -94,21 +95,19 @@ class Focus:
     weights: Float[Tensor, "... q k"] | None = None
     index: Int[Tensor, "... q"] | None = None
     """The chosen key; -1 where no key may be attended to."""
-    always: bool = False
-    """Whether every query has a key to choose, so that `index` is never -1."""
     log_prob: Float[Tensor, "... q"] | None = None
     state: Any = None
     extras: dict[str, Any] = field(default_factory=dict)
 
-    def read(self, values: Float[Tensor, "... k v"]) -> Float[Tensor, "... q v"]:
-        """Return the weighted average of the values, or the chosen value."""
+    def read(self, values: Float[Tensor, "... k v"], dropout: float = 0.0) -> Float[Tensor, "... q v"]:
+        """Return the weighted average of the values, or the chosen value, after dropout of the weights."""
         if self.weights is not None:
-            return self.weights @ values
+            return (functional.dropout(self.weights, dropout) if dropout else self.weights) @ values
         if self.index is None:
             raise TypeError("A Focus needs weights or an index.")
-        if self.always:
-            return take_rows(values, self.index)
-        return take_rows(values, self.index.clamp_min(0)).masked_fill(self.index.unsqueeze(-1) < 0, 0)
+        closed = (self.index < 0).unsqueeze(-1)
+        chosen = take_rows(values, self.index.clamp_min(0)).masked_fill(closed, 0)
+        return chosen * functional.dropout(torch.ones_like(closed, dtype=values.dtype), dropout) if dropout else chosen
 
     def all_weights(self, num_keys: int) -> Float[Tensor, "... q k"]:
         """Return the weights, one-hot where one key was chosen."""
@@ -135,9 +134,8 @@ class Align(nn.Module):
     """Gradients reach the logits through the context."""
     uses_scores: bool = True
     """Whether the focus depends on the logits; otherwise they are not computed."""
-
-    def check_query(self, query: Shaped[Tensor, "... q d"], values: Float[Tensor, "... k v"]) -> None:
-        """Raise an error if the alignment cannot serve these queries and values."""
+    query_dim: int | None = None
+    """Number of query features; None accepts any number."""
 
     def look(self, query: Shaped[Tensor, "... q d"], num_keys: int, mask: Mask, state: Any) -> Window | None:
         """Return the window of keys that each query sees; None if it sees all keys."""
@@ -246,21 +244,28 @@ class Uniform(Align):
 
 
 class Sparsemax(Align):
-    """Projection of the logits onto the simplex, which gives most keys exactly 0 (Martins and Astudillo 2016).
-
-    Requires the package entmax: pip install 'regard[sparse]'.
-    """
+    """Projection of the logits onto the simplex, which gives most keys exactly 0 (Martins and Astudillo 2016)."""
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute sparsemax over the allowed keys."""
-        sparsemax = require("Sparsemax", "entmax").sparsemax
         closed = logits == -math.inf
         closed = closed if allowed is None else closed | ~allowed
         # Sparsemax is invariant to adding a constant to all logits, and a key 2 below the best gets exactly 0.
         best = logits.detach().masked_fill(closed, -math.inf).amax(-1, keepdim=True)
         below = (logits - torch.where(best > -math.inf, best, 0)).masked_fill(closed, -2)
-        weights: Tensor = sparsemax(below, dim=-1)
-        return Focus(weights.masked_fill(closed, 0))
+        return Focus(project_onto_simplex(below).masked_fill(closed, 0))
+
+
+def project_onto_simplex(logits: Logits) -> Logits:
+    """Compute max(logits - threshold, 0) with the threshold at which the sum is 1 (algorithm 1 of the paper).
+
+    With the logits in falling order, 1 + k z_k > z_1 + ... + z_k holds for the k keys that get a weight.
+    """
+    ordered = logits.sort(-1, descending=True).values
+    excess = ordered.cumsum(-1) - 1
+    ranks = torch.arange(1, logits.shape[-1] + 1, device=logits.device)
+    support = (ranks * ordered > excess).sum(-1, keepdim=True).clamp_min(1)  # at least 1 where logits are NaN
+    return torch.relu(logits - excess.gather(-1, support - 1) / support)
 
 
 class Hard(Align):
@@ -300,7 +305,7 @@ class Hard(Align):
         soft_rows = soft if self.training and isinstance(soft, Tensor) else None
         if allowed is None and not is_sampled and soft_rows is None:
             index = logits.detach().argmax(-1)
-            return Focus(index=index, always=True, extras={"index": index})
+            return Focus(index=index, extras={"index": index})
         if allowed is not None:
             logits = logits.masked_fill(~allowed, -math.inf)
         best, index = logits.detach().max(-1)
@@ -433,28 +438,6 @@ class LocalPredictive(Local):
         self.layer = nn.Linear(query_dim, dim or query_dim, bias=False)
         self.direction = nn.Linear(dim or query_dim, 1, bias=False)
 
-    def check_query(self, query: Query, values: Float[Tensor, "... k v"]) -> None:
-        """Check that the centre can be predicted from the queries."""
-        if query.shape[-1] != self.query_dim:
-            raise ShapeError(
-                f"This LocalPredictive predicts its centre from queries of {self.query_dim} features; these have "
-                f"{query.shape[-1]}. Create it with query_dim={query.shape[-1]}."
-            )
-        if not query.is_floating_point():
-            raise DtypeError(
-                f"LocalPredictive predicts its centre from features; this query holds {query.dtype} codes."
-            )
-        weight = self.layer.weight
-        if query.device != weight.device:
-            raise DtypeError(
-                f"The parameters of LocalPredictive are on {weight.device}, the query is on {query.device}. Move one "
-                "with .to(device)."
-            )
-        if query.dtype != weight.dtype and not is_autocast(query.device):
-            raise DtypeError(
-                f"The parameters of LocalPredictive are {weight.dtype}, the query is {query.dtype}. Convert one."
-            )
-
     @property
     def sigma(self) -> float:
         """Half the window, as in the paper."""
@@ -518,14 +501,6 @@ class Addressing(Align):
             )
         for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
             self.register_buffer(name, part, persistent=False)
-
-    def check_query(self, query: Query, values: Float[Tensor, "... k v"]) -> None:
-        """Check that the controller and the memory are on one device."""
-        if self.gate.device != values.device:
-            raise DtypeError(
-                f"The gate of Addressing is on {self.gate.device}, the memory on {values.device}. Move one with "
-                ".to(device)."
-            )
 
     def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
         """Return the weights, which are the state."""

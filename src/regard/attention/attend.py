@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention import checks
-from regard.attention.align import Align, AlignFunction, Soft, softmax
+from regard.attention.align import Align, AlignFunction, Focus, Soft, softmax
 from regard.attention.fused import Call, Kernel, fused, in_steps
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import Score, ScoreFunction, scaled_dot
@@ -37,6 +37,9 @@ def attend(
     score: ScoreLike = scaled_dot,
     align: AlignLike = softmax,
     mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
+    dropout: float = 0.0,
+    grouped: bool = False,
     weights: bool = False,
     kernel: Kernel = "auto",
     state: Any = None,
@@ -47,11 +50,14 @@ def attend(
 
     `score` and `align` are parts of regard.score and regard.align, or plain functions (query, key) -> logits and
     (logits, mask) -> weights. `mask` is True where a query may attend, and broadcasts to (..., q, k); hidden keys and
-    values must be finite, but do not matter otherwise. `weights` asks for the attention weights; without them, fused
-    kernels never build the (q, k) tensor. `kernel` is "auto", "reference" (the plain formulas) or "fused" (an error
-    where there is no fused kernel). `state` is the state of the previous `Attended`. `soft` lets hard attention read
-    softly in this call, for the whole batch or for each row (b,). `check_finite` raises an error if an input contains
-    NaN or infinity.
+    values must be finite, but do not matter otherwise. `bias` is added to the logits and broadcasts as a mask does.
+    `dropout` is the share of the weights that are set to 0 at random, while the others grow by 1 / (1 - dropout).
+    `grouped` lets each head of a key (b, g, k, p) serve several heads of the query (b, h, q, d), in their order.
+
+    `weights` asks for the attention weights, before dropout; without them, fused kernels never build the (q, k) tensor.
+    `kernel` is "auto", "reference" (the plain formulas) or "fused" (an error where there is no fused kernel). `state`
+    is the state of the previous `Attended`. `soft` lets hard attention read softly in this call, for the whole batch
+    or for each row (b,). `check_finite` raises an error if an input contains NaN or infinity.
     """
     score = score if isinstance(score, Score) else as_score(score)
     align = align if isinstance(align, Align) else as_align(align)
@@ -59,8 +65,21 @@ def attend(
     if check_finite:
         checks.check_all_finite(query=query, key=key, value=value)
     memory = Memory(score.project_key(key), key if value is None else value)
-    checks.check_call(query, memory, score, align, mask, kernel)
-    return read(query, memory, score, align, mask=mask, weights=weights, kernel=kernel, state=state, soft=soft)
+    checks.check_call(query, memory, score, align, mask, bias, kernel, grouped=grouped)
+    return read(
+        query,
+        memory,
+        score,
+        align,
+        mask=mask,
+        bias=bias,
+        dropout=checks.check_dropout(dropout) if dropout else 0.0,
+        grouped=grouped,
+        weights=weights,
+        kernel=kernel,
+        state=state,
+        soft=soft,
+    )
 
 
 class Attention(nn.Module):
@@ -68,11 +87,14 @@ class Attention(nn.Module):
 
     memory = attention.remember(states, mask.padding(lengths))
     context, weights = attention(query, memory, weights=True)
+
+    In training mode, `dropout` is the share of the weights that are set to 0 at random.
     """
 
-    def __init__(self, score: ScoreLike = scaled_dot, align: AlignLike = softmax) -> None:
+    def __init__(self, score: ScoreLike = scaled_dot, align: AlignLike = softmax, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.score, self.align = unshared(as_score(score)), unshared(as_align(align))
+        self.dropout = checks.check_dropout(dropout)
 
     def remember(
         self,
@@ -90,6 +112,7 @@ class Attention(nn.Module):
         memory: Memory,
         *,
         mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
         weights: bool = False,
         kernel: Kernel = "auto",
         state: Any = None,
@@ -101,18 +124,28 @@ class Attention(nn.Module):
         `mask` is combined with that of the memory. `override` replaces the attention weights: the values are read with
         it, except that masked keys keep weight 0. The other arguments are those of `attend`.
         """
-        checks.check_call(query, memory, self.score, self.align, mask, kernel)
+        checks.check_call(query, memory, self.score, self.align, mask, bias, kernel)
         return self.read(
-            query, memory, mask=mask, weights=weights, kernel=kernel, state=state, override=override, soft=soft
+            query,
+            memory,
+            mask=mask,
+            bias=bias,
+            weights=weights,
+            kernel=kernel,
+            state=state,
+            override=override,
+            soft=soft,
         )
 
     def read(self, query: Shaped[Tensor, "... q d"] | None, memory: Memory, **options: Any) -> Attended:
         """Attend as `forward` does, without its checks: for loops, which ask with one shape of queries many times."""
-        return read(query, memory, self.score, self.align, **options)
+        return read(query, memory, self.score, self.align, dropout=self.dropout if self.training else 0.0, **options)
 
     def in_steps(self, memory: Memory) -> Callable[[Tensor], Tensor] | None:
         """Return a function from a query (b, d) to its context (b, v) that runs one kernel; None if there is none."""
         if type(self).forward is not Attention.forward or type(self).read is not Attention.read:
+            return None
+        if self.dropout and self.training:
             return None
         return in_steps(self.score, self.align, memory)
 
@@ -124,7 +157,10 @@ def read(
     align: Align,
     *,
     mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
     causal: bool = False,
+    dropout: float = 0.0,
+    grouped: bool = False,
     weights: bool = False,
     kernel: Kernel = "auto",
     state: Any = None,
@@ -136,28 +172,35 @@ def read(
     `causal` aligns the last query with the last key and hides later keys. `override` replaces the attention weights.
     """
     if memory.values.shape[-2] == 0:
-        return _read_nothing(query, memory, score, align, weights=weights, kernel=kernel, state=state, soft=soft)
+        options = {"grouped": grouped, "weights": weights, "kernel": kernel, "soft": soft}
+        return _read_nothing(query, memory, score, align, state, **options)
     learned = score.learned_query() if query is None else query
     assert learned is not None  # noqa: S101 - a score that takes None has learned its query
     query, keys, values = learned, memory.keys, memory.values
-    projected, lead = score.project_query(query), query.shape[:-2]
-    if keys.shape[:-2] != lead or values.shape[:-2] != lead:
-        lead = torch.broadcast_shapes(lead, keys.shape[:-2], values.shape[:-2])
-        query, projected = query.expand(*lead, *query.shape[-2:]), projected.expand(*lead, *projected.shape[-2:])
-        keys, values = keys.expand(*lead, *keys.shape[-2:]), values.expand(*lead, *values.shape[-2:])
+    projected = score.project_query(query)
+    own = 3 if grouped else 2  # the last axes of each, which do not broadcast
+    lead = query.shape[:-own]
+    if grouped or keys.shape[:-2] != lead or values.shape[:-2] != lead:
+        lead = checks.broadcast_lead(query, keys, values, own)
+        query, projected, keys, values = (
+            part.expand(*lead, *part.shape[-own:]) for part in (query, projected, keys, values)
+        )
     if memory.mask is not None:
         mask = memory.mask if mask is None else mask & memory.mask
     if mask is not None and (mask.ndim < 2 or mask.shape[-1] != values.shape[-2]):
         # Alignments count along the full axis of the keys.
         mask = torch.atleast_2d(mask)
         mask = mask.expand(*mask.shape[:-1], values.shape[-2])
-    if override is not None:
-        override = checks.check_override(override, (*lead, query.shape[-2], values.shape[-2])).to(values.dtype)
-        override = override if mask is None else override.masked_fill(~mask, 0)
-        state = align.state_after(override, state)
-        return Attended(override @ values, override if weights else None, state=state)
-    call = Call(query, projected, keys, values, mask, score, align, kernel, weights, causal, state, soft)
-    return fused(call) or score_align_read(call)
+    call = Call(
+        query, projected, keys, values, mask, bias, score, align, kernel, weights, causal, state, soft, dropout, grouped
+    )
+    if override is None and (attended := fused(call)) is not None:
+        return attended
+    if grouped:
+        call.keys, call.values = (
+            part.repeat_interleave(query.shape[-3] // part.shape[-3], -3) for part in (keys, values)
+        )
+    return score_align_read(call) if override is None else _read_with(override, call)
 
 
 def score_align_read(call: Call) -> Attended:
@@ -167,21 +210,23 @@ def score_align_read(call: Call) -> Attended:
     num_keys, dtype = keys.shape[-2], values.dtype
     window = align.look(call.query, num_keys, mask, state)
     with without_autocast(values.device):
+        bias = call.bias
         if window is not None:
             projected = projected.unsqueeze(-2)
             keys, values = take_rows(keys, window.index), take_rows(values, window.index)
             mask = window.allowed(mask, num_keys).unsqueeze(-2)
+            bias = None if bias is None else window.take(bias, num_keys).unsqueeze(-2)
         if projected.dtype in HALF or keys.dtype in HALF or dtype in HALF:
             projected, keys, values = widen(projected), widen(keys), widen(values)
         if align.uses_scores:
             logits = score.reference(projected, keys) if call.kernel == "reference" else score.compare(projected, keys)
             if score.form is None:
                 logits = checks.check_logits(logits, projected, keys, score)
-            logits = logits.to(values.dtype)
+            logits = logits.to(values.dtype) if bias is None else logits.to(values.dtype) + bias.to(values.dtype)
         else:
             logits = values.new_zeros(*projected.shape[:-1], keys.shape[-2])
         focus = align.weigh(logits, mask, state, window, soft=call.soft)
-        context = focus.read(values).to(dtype)
+        context = focus.read(values, call.dropout).to(dtype)
         weights = focus.all_weights(num_keys).to(dtype) if call.weights else None
         if window is not None:
             context = context.squeeze(-2)
@@ -189,15 +234,23 @@ def score_align_read(call: Call) -> Attended:
     return Attended(context, weights, focus.log_prob, focus.state, focus.extras)
 
 
+def _read_with(weights: Tensor, call: Call) -> Attended:
+    """Read the values with given weights, except that masked keys keep weight 0."""
+    weights = checks.check_override(weights, (*call.query.shape[:-1], call.values.shape[-2])).to(call.values.dtype)
+    weights = weights if call.mask is None else weights.masked_fill(~call.mask, 0)
+    context = Focus(weights).read(call.values, call.dropout)
+    return Attended(context, weights if call.weights else None, state=call.align.state_after(weights, call.state))
+
+
 def _read_nothing(
-    query: Tensor | None, memory: Memory, score: Score, align: Align, *, weights: bool, state: Any, **options: Any
+    query: Tensor | None, memory: Memory, score: Score, align: Align, state: Any, **options: Any
 ) -> Attended:
     """Attend to a memory without keys, as if it had one key that may not be attended to."""
     keys, values = functional.pad(memory.keys, (0, 0, 0, 1)), functional.pad(memory.values, (0, 0, 0, 1))
     closed = torch.zeros(1, 1, dtype=torch.bool, device=values.device)
     # A state with one weight per key has no entries, and does not fit the added key.
     last = None if isinstance(state, Tensor) else state
-    attended = read(query, Memory(keys, values, closed), score, align, weights=weights, state=last, **options)
+    attended = read(query, Memory(keys, values, closed), score, align, state=last, **options)
     next_state = attended.state[..., :0] if isinstance(attended.state, Tensor) else attended.state
     empty = None if attended.weights is None else attended.weights[..., :0]
     return replace(attended, weights=empty, state=next_state)

@@ -23,27 +23,33 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
             f"{type(score).__name__} compares codes, which cannot be averaged; pass a value to read, e.g. "
             "torch.eye(number of keys) to see which rows match."
         )
-    if score.key_dim not in (None, key.shape[-1]):
+    if score.key_dim is not None and score.key_dim != key.shape[-1]:
         raise ShapeError(_wrong_size(score, "keys", "key_dim", score.key_dim, key.shape[-1]))
     if not score.is_shared:
-        weight = next(score.parameters(), None)
-        if weight is not None and (weight.device != key.device or weight.dtype != key.dtype):
-            _check_alike("key", key, f"the parameters of {type(score).__name__}", weight, dtypes=True)
-        if weight is None and (buffer := next(score.buffers(), None)) is not None:
-            _check_alike("key", key, f"the buffers of {type(score).__name__}", buffer, dtypes=False)
+        _check_own(score, "key", key)
     if value is None:
         return
-    _check_part("value", value, is_floating=True)
+    is_like_key = isinstance(value, Tensor) and value.dtype == key.dtype and value.device == key.device
+    if not is_like_key or value.ndim < 2 or score.compares_codes:
+        _check_part("value", value, is_floating=True)
+        check_alike("key", key, "value", value, dtypes=not score.compares_codes)
     if key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"There must be one value per key: the key {tuple(key.shape)} has {key.shape[-2]}, the value "
             f"{tuple(value.shape)} has {value.shape[-2]}, along the second to last axis."
         )
-    _check_alike("key", key, "value", value, dtypes=not score.compares_codes)
 
 
 def check_call(
-    query: Tensor | None, memory: Memory, score: Score, align: Align, mask: Tensor | None, kernel: str
+    query: Tensor | None,
+    memory: Memory,
+    score: Score,
+    align: Align,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    kernel: str,
+    *,
+    grouped: bool = False,
 ) -> None:
     """Check all that `read` takes for granted: that a query fits the memory, the score, the alignment and the mask."""
     if kernel not in KERNELS:
@@ -51,13 +57,19 @@ def check_call(
     if not isinstance(memory, Memory):
         raise OptionError(f"Create a memory with remember(states) and pass that; got {_describe(memory)}.")
     query = _check_query(query, memory.keys, memory.values, score)
-    lead = query.shape[:-2]
-    if memory.keys.shape[:-2] != lead or memory.values.shape[:-2] != lead:
-        lead = _broadcast(query, memory.keys, memory.values)
-    for part in (mask, memory.mask):
-        if part is not None:
-            check_mask(part, lead, query.shape[-2], memory.values.shape[-2], memory.values.device)
-    align.check_query(query, memory.values)
+    if mask is not None or memory.mask is not None or bias is not None:
+        own = 3 if grouped else 2
+        lead = broadcast_lead(query, memory.keys, memory.values, own)
+        sizes = (*lead, *query.shape[-own:-1], memory.values.shape[-2])
+        for part in (mask, memory.mask):
+            if part is not None:
+                check_mask(part, sizes, memory.values.device)
+        if bias is not None:
+            check_bias(bias, sizes, memory.values.device)
+    if align.query_dim is not None and align.query_dim != query.shape[-1]:
+        raise ShapeError(_wrong_size(align, "queries", "query_dim", align.query_dim, query.shape[-1]))
+    if not align.is_shared:
+        _check_own(align, "query", query)
 
 
 def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Score) -> Tensor:
@@ -73,36 +85,44 @@ def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Scor
         raise OptionError(
             f"{type(score).__name__} needs a query. Only a score that learns its queries (score.Context) takes None."
         )
-    _check_part("query", query, is_floating=not score.compares_codes)
-    if query.ndim != keys.ndim:
-        raise ShapeError(
-            f"query {tuple(query.shape)} and key {tuple(keys.shape)} must have the same number of axes. For one query "
-            "per example use query.unsqueeze(-2); for queries that all examples share, query.unsqueeze(0)."
-        )
-    if query.device != values.device or query.dtype != values.dtype:
-        _check_alike("query", query, "value", values, dtypes=not score.compares_codes)
-    if score.query_dim not in (None, query.shape[-1]):
+    is_like_values = isinstance(query, Tensor) and query.dtype == values.dtype and query.device == values.device
+    if not is_like_values or query.ndim != keys.ndim:
+        _check_part("query", query, is_floating=not score.compares_codes)
+        if query.ndim != keys.ndim:
+            raise ShapeError(
+                f"query {tuple(query.shape)} and key {tuple(keys.shape)} must have the same number of axes. For one "
+                "query per example use query.unsqueeze(-2); for queries that all examples share, query.unsqueeze(0)."
+            )
+        check_alike("query", query, "value", values, dtypes=not score.compares_codes)
+    if score.query_dim is not None and score.query_dim != query.shape[-1]:
         raise ShapeError(_wrong_size(score, "queries", "query_dim", score.query_dim, query.shape[-1]))
     if misfit := score.misfit(query.shape[-1], keys.shape[-1]):
         raise ShapeError(misfit)
     return query
 
 
-def _broadcast(query: Tensor, keys: Tensor, values: Tensor) -> torch.Size:
-    """Return the leading axes that query, keys and values broadcast to."""
-    try:
-        return torch.Size(torch.broadcast_shapes(query.shape[:-2], keys.shape[:-2], values.shape[:-2]))
-    except RuntimeError:
-        shapes = f"{tuple(query.shape)}, {tuple(keys.shape)}, {tuple(values.shape)}"
+def broadcast_lead(query: Tensor, keys: Tensor, values: Tensor, own: int) -> torch.Size:
+    """Return what the leading axes of query, keys and values broadcast to, all but the `own` last axes of each."""
+    lead = query.shape[:-own]
+    if own == 2 and keys.shape[:-2] == lead and values.shape[:-2] == lead:
+        return lead
+    shapes = f"got query, key, value of {tuple(query.shape)}, {tuple(keys.shape)}, {tuple(values.shape)}"
+    if own == 3 and (query.ndim < 4 or keys.shape[-3] != values.shape[-3] or query.shape[-3] % max(1, keys.shape[-3])):
         raise ShapeError(
-            "The leading axes (all but the last two) of query, key and value must agree or be 1; "
-            f"got query, key, value of {shapes}."
+            "Grouped attention takes a query (..., b, h, q, d) whose heads are a multiple of those of key and value, "
+            f"(..., b, g, k, d); {shapes}."
+        )
+    try:
+        return torch.Size(torch.broadcast_shapes(lead, keys.shape[:-own], values.shape[:-own]))
+    except RuntimeError:
+        raise ShapeError(
+            f"The leading axes (all but the last {own}) of query, key and value must agree or be 1; {shapes}."
         ) from None
 
 
-def _wrong_size(score: Score, role: str, option: str, expected: int | None, given: int) -> str:
+def _wrong_size(part: Score | Align, role: str, option: str, expected: int, given: int) -> str:
     return (
-        f"This {type(score).__name__} takes {role} of {expected} features; these have {given}. "
+        f"This {type(part).__name__} takes {role} of {expected} features; these have {given}. "
         f"Create it with {option}={given}."
     )
 
@@ -173,17 +193,39 @@ def check_override(override: Tensor, expected: tuple[int, ...]) -> Tensor:
     """Expand an override to (..., q, k)."""
     if not isinstance(override, Tensor) or not override.is_floating_point():
         raise DtypeError(f"The override must be a tensor of weights with a floating dtype; got {_describe(override)}.")
+    return _expanded("override", override, expected)
+
+
+def check_bias(bias: Tensor, expected: tuple[int, ...], device: torch.device) -> None:
+    """Check that a bias is a floating tensor that broadcasts to (..., q, k)."""
+    if not isinstance(bias, Tensor) or not bias.is_floating_point():
+        raise DtypeError(
+            f"A bias is a floating tensor, which is added to the logits; got {_describe(bias)}. A bool tensor of what "
+            "a query may attend to is a mask."
+        )
+    if bias.device != device:
+        raise DtypeError(f"The bias is on {bias.device}, the values on {device}. Move it: bias.to({str(device)!r}).")
+    _expanded("bias", bias, expected)
+
+
+def _expanded(role: str, part: Tensor, expected: tuple[int, ...]) -> Tensor:
     try:
-        return override.expand(expected)
+        return part.expand(expected)
     except RuntimeError:
         raise ShapeError(
-            f"The override is {tuple(override.shape)} and does not broadcast to (..., q, k) = {expected}."
+            f"The {role} is {tuple(part.shape)} and does not broadcast to (..., q, k) = {tuple(expected)}."
         ) from None
 
 
-def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, device: torch.device) -> None:
+def check_dropout(dropout: float) -> float:
+    """Return the share of weights to set to 0, at least 0 and below 1."""
+    if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
+        raise OptionError(f"dropout must be a number from 0 to below 1; got {dropout!r:.60}.")
+    return float(dropout)
+
+
+def check_mask(mask: object, expected: tuple[int, ...], device: torch.device) -> None:
     """Check that a mask is a bool tensor that broadcasts to (..., q, k)."""
-    expected = (*lead, num_queries, num_keys)
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         raise MaskError(
             f"A mask is a bool tensor in which True means 'may attend'; got {_describe(mask)}. Convert a mask of zeros "
@@ -197,6 +239,7 @@ def check_mask(mask: object, lead: torch.Size, num_queries: int, num_keys: int, 
                 break
         else:
             return
+    lead, num_keys = expected[:-2], expected[-1]
     hint = "Give it those axes, with size 1 where it is the same for all."
     if mask.ndim >= 3 and mask.shape[-2] == 1 and mask.shape[-1] != num_keys:
         hint = f"A padding mask covers all keys: mask.padding(lengths, size={num_keys})."
@@ -231,13 +274,24 @@ def _check_part(role: str, part: object, *, is_floating: bool) -> None:
         raise DtypeError(f"The {role} must have a floating dtype; got {part.dtype}: use {role}.float().{hint}")
 
 
-def _check_alike(first_role: str, first: Tensor, second_role: str, second: Tensor, *, dtypes: bool) -> None:
+def _check_own(part: Score | Align, role: str, tensor: Tensor) -> None:
+    """Check that a tensor fits the parameters of a score or an alignment, or the device of its buffers."""
+    weight = next(part.parameters(), None)
+    if weight is not None and (weight.device != tensor.device or weight.dtype != tensor.dtype):
+        check_alike(role, tensor, f"the parameters of {type(part).__name__}", weight, dtypes=True)
+    if weight is None and (buffer := next(part.buffers(), None)) is not None:
+        check_alike(role, tensor, f"the buffers of {type(part).__name__}", buffer, dtypes=False)
+
+
+def check_alike(first_role: str, first: Tensor, second_role: str, second: Tensor, *, dtypes: bool) -> None:
+    """Check that two tensors are on one device and, with `dtypes`, of one dtype."""
     if first.device != second.device:
         raise DtypeError(
             f"{first_role} and {second_role} must be on one device; got {first.device} and {second.device}. "
             "Move one with .to(device)."
         )
-    if dtypes and first.dtype != second.dtype and not is_autocast(first.device):
+    is_cast = is_autocast(first.device) and first.is_floating_point()
+    if dtypes and first.dtype != second.dtype and not is_cast:
         raise DtypeError(
             f"{first_role} and {second_role} must have one dtype; got {first.dtype} and {second.dtype}. "
             "Convert one with .to(dtype)."

@@ -36,8 +36,8 @@ class Coverage(Attention):
     depends on the previous ones, so queries are processed one after the other.
     """
 
-    def __init__(self, score: ScoreLike, align: AlignLike = softmax, *, key_dim: int) -> None:
-        super().__init__(score, align)
+    def __init__(self, score: ScoreLike, align: AlignLike = softmax, *, key_dim: int, dropout: float = 0.0) -> None:
+        super().__init__(score, align, dropout=dropout)
         if self.score.compares_codes or self.score.learned_query() is not None:
             raise OptionError(
                 f"Coverage needs a sequence of queries, which {type(self.score).__name__} does not have. Use another "
@@ -57,6 +57,7 @@ class Coverage(Attention):
         memory: Memory,
         *,
         mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
         weights: bool = False,
         state: Any = None,
         override: Float[Tensor, "... k"] | None = None,
@@ -71,6 +72,7 @@ class Coverage(Attention):
                 Memory(memory.keys, memory.values, _row(memory.mask, step)),
                 state if not steps else steps[-1].state,
                 mask=_row(mask, step),
+                bias=_row(bias, step),
                 override=_row(override, step),
                 **options,
             )
@@ -96,7 +98,7 @@ class Coverage(Attention):
 
 
 def _row(part: Tensor | None, step: int) -> Tensor | None:
-    """Return the row of a mask or override that belongs to one query; all of it if it is the same for every query."""
+    """Return the row of one query in a mask, bias or override; all of it if it is the same for every query."""
     if part is None or part.ndim < 2 or part.shape[-2] == 1:
         return part
     return part[..., step : step + 1, :]

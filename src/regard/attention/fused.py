@@ -33,6 +33,7 @@ class Call:
     keys: Tensor
     values: Tensor
     mask: Tensor | None
+    bias: Tensor | None
     score: Score
     align: Align
     kernel: Kernel
@@ -41,6 +42,9 @@ class Call:
     """Whether the last query stands at the last key and sees no later key; `mask` does not include this."""
     state: Any
     soft: Soft
+    dropout: float
+    grouped: bool
+    """Whether several heads of queries share a head of keys, which are not repeated yet."""
 
     def visible(self) -> Tensor | None:
         """Return the mask, combined with the causal one if the call is causal."""
@@ -61,10 +65,12 @@ def fused(call: Call) -> Attended | None:
     """Compute a call by the kernel that serves it; None if there is none, or if the plain steps are faster."""
     form, align, is_asked = call.score.form, type(call.align), call.kernel == "fused"
     if not call.weights and call.kernel != "reference":
-        # A single query has no more logits than there are keys, so fusing saves nothing and the plain steps are faster.
-        if form == "product" and align is Softmax and (is_asked or call.query.shape[-2] > 1):
+        # A single query has no more logits than there are keys, so fusing saves nothing and the plain steps are faster,
+        # unless they have to repeat the keys first.
+        if form == "product" and align is Softmax and (is_asked or call.grouped or call.query.shape[-2] > 1):
             return _dot_product(call)
-        if has_gpu_kernels(call.projected) and has_gpu_kernels(call.values):
+        is_plain = call.bias is None and not call.dropout and not call.grouped
+        if is_plain and has_gpu_kernels(call.projected) and has_gpu_kernels(call.values):
             if form == "additive" and align is Softmax and (is_asked or prefers_gpu_kernels(call.projected, call.keys)):
                 return _additive_on_gpu(call)
             if form in ("product", "additive") and align in (LocalMonotonic, LocalPredictive) and _fits_windows(call):
@@ -78,8 +84,18 @@ def _dot_product(call: Call) -> Attended:
     """By torch's fused attention, on any device."""
     if call.causal:
         checks.check_past(call.query.shape[-2], call.keys.shape[-2])
-    scale = _scale(call.score, call.keys)
-    return Attended(dot_product_attention(call.projected, call.keys, call.values, scale, call.mask, causal=call.causal))
+    context = dot_product_attention(
+        call.projected,
+        call.keys,
+        call.values,
+        _scale(call.score, call.keys),
+        call.mask,
+        call.bias,
+        causal=call.causal,
+        dropout=call.dropout,
+        grouped=call.grouped,
+    )
+    return Attended(context)
 
 
 def _additive_on_gpu(call: Call) -> Attended:

@@ -1,5 +1,6 @@
 """Multi-head attention: several attentions in parallel, each on its own projection (Vaswani et al. 2017, 3.2.2)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,8 +12,7 @@ from regard.attention.align import Soft, softmax
 from regard.attention.attend import AlignLike, Kernel, ScoreLike, as_align, as_score, read, unshared
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import scaled_dot
-from regard.errors import DtypeError, MaskError, OptionError, ShapeError
-from regard.kernels.numerics import is_autocast
+from regard.errors import MaskError, OptionError, ShapeError
 
 
 class MultiHead(nn.Module):
@@ -21,6 +21,11 @@ class MultiHead(nn.Module):
     Self-attention: multihead(x). Cross-attention: memory = multihead.remember(states, mask), then
     multihead(query, memory) for any number of queries. A decoder's cache: memory = multihead.remember(x, after=memory),
     then multihead(x, memory, causal=True). Each head applies the score and the alignment.
+
+    `kdim` and `vdim` are the numbers of features of the states and of the values, dim and kdim by default.
+    `num_key_heads`, of which num_heads is a multiple, is the number of heads of keys and values: fewer of them make the
+    memory smaller, as several heads of queries share each (Ainslie et al. 2023). In training mode, `dropout` is the
+    share of the attention weights that are set to 0 at random.
     """
 
     def __init__(
@@ -28,28 +33,40 @@ class MultiHead(nn.Module):
         dim: int,
         num_heads: int,
         *,
-        memory_dim: int | None = None,
+        num_key_heads: int | None = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
         bias: bool = True,
+        dropout: float = 0.0,
         score: ScoreLike = scaled_dot,
         align: AlignLike = softmax,
     ) -> None:
         super().__init__()
+        num_key_heads = num_heads if num_key_heads is None else num_key_heads
         if num_heads < 1 or dim < 1 or dim % num_heads:
             raise OptionError(f"dim must be a multiple of num_heads; got dim={dim}, num_heads={num_heads}.")
-        self.dim, self.num_heads = dim, num_heads
-        self.memory_dim = memory_dim or dim
+        if num_key_heads < 1 or num_heads % num_key_heads:
+            raise OptionError(
+                "num_heads must be a multiple of num_key_heads; got "
+                f"num_heads={num_heads}, num_key_heads={num_key_heads}."
+            )
+        self.dim, self.num_heads, self.num_key_heads = dim, num_heads, num_key_heads
+        self.kdim = kdim or dim
+        self.vdim = vdim or self.kdim
+        self.dropout = checks.check_dropout(dropout)
+        head_dim = dim // num_heads
         self.query_layer = nn.Linear(dim, dim, bias=bias)
-        self.key_layer = nn.Linear(self.memory_dim, dim, bias=bias)
-        self.value_layer = nn.Linear(self.memory_dim, dim, bias=bias)
+        self.key_layer = nn.Linear(self.kdim, num_key_heads * head_dim, bias=bias)
+        self.value_layer = nn.Linear(self.vdim, num_key_heads * head_dim, bias=bias)
         self.output_layer = nn.Linear(dim, dim, bias=bias)
         self.score, self.align = unshared(as_score(score)), unshared(as_align(align))
         if self.score.compares_codes or self.score.learned_query() is not None:
             raise OptionError(
                 f"MultiHead compares projected queries and keys, which {type(self.score).__name__} cannot do."
             )
-        for size in (self.score.query_dim, self.score.key_dim):
-            if size not in (None, dim // num_heads):
-                raise OptionError(f"Each head has {dim // num_heads} features; this score takes {size}.")
+        for size in (self.score.query_dim, self.score.key_dim, self.align.query_dim):
+            if size not in (None, head_dim):
+                raise OptionError(f"Each head has {head_dim} features; this score or alignment takes {size}.")
         for layer in (self.query_layer, self.key_layer, self.value_layer, self.output_layer):
             nn.init.xavier_uniform_(layer.weight)
             if bias:
@@ -57,12 +74,24 @@ class MultiHead(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> "MultiHead":
-        """Create a MultiHead with the parameters, dtype and mode of a module of torch without `add_bias_kv`."""
-        if other.bias_k is not None or other.add_zero_attn or other.kdim != other.vdim:
-            raise OptionError(
-                "MultiHead supports neither add_bias_kv, add_zero_attn nor different kdim and vdim, as this module has."
-            )
-        heads = cls(other.embed_dim, other.num_heads, memory_dim=other.kdim, bias=other.in_proj_bias is not None)
+        """Create a MultiHead with the parameters, dropout, dtype, device and mode of a module of torch.
+
+        Its sequences are (batch, length, features), whatever the `batch_first` of the module.
+        """
+        for option, is_set in (("add_bias_kv", other.bias_k is not None), ("add_zero_attn", other.add_zero_attn)):
+            if is_set:
+                raise OptionError(
+                    f"This module has {option}, which appends to the keys one that belongs to no state; the memory of "
+                    "a MultiHead has one key for each state, so that masks, caches and weights fit the states."
+                )
+        heads = cls(
+            other.embed_dim,
+            other.num_heads,
+            kdim=other.kdim,
+            vdim=other.vdim,
+            bias=other.in_proj_bias is not None,
+            dropout=other.dropout,
+        )
         heads = heads.to(other.out_proj.weight).train(other.training)
         if other.in_proj_weight is not None:
             weights = other.in_proj_weight.chunk(3)
@@ -83,24 +112,35 @@ class MultiHead(nn.Module):
         self,
         states: Float[Tensor, "b k m"],
         mask: Bool[Tensor, "#b #q k"] | None = None,
+        values: Float[Tensor, "b k v"] | None = None,
         *,
         after: Memory | None = None,
     ) -> Memory:
-        """Project the keys and values of each head once; `after` appends them to an earlier memory."""
-        self._check_features("states", states, self.memory_dim)
+        """Project the keys and values of each head once; without `values`, both are projected from the states.
+
+        `after` appends them to an earlier memory.
+        """
+        self._check_features("states", states, self.kdim)
+        if values is not None and isinstance(values, Tensor) and values.shape[:2] != states.shape[:2]:
+            raise ShapeError(
+                f"There must be one value per state; got states {tuple(states.shape)}, values {tuple(values.shape)}."
+            )
+        if values is not None or self.vdim != self.kdim:
+            self._check_features("values", states if values is None else values, self.vdim)
         if after is not None and not self.score.position_free:
             raise OptionError(
                 f"{type(self.score).__name__} depends on positions, which start at 0 in each memory; remember all "
                 "states at once instead of appending them."
             )
         if mask is not None:
-            checks.check_mask(mask, states.shape[:1], 1, states.shape[1], states.device)
+            checks.check_mask(mask, (states.shape[0], 1, states.shape[1]), states.device)
             if mask.ndim != 3:
                 raise MaskError(
                     f"The mask of a memory is (b, 1, k), as from mask.padding(lengths); got {tuple(mask.shape)}."
                 )
-        keys = self.score.project_key(self._split(self.key_layer(states)))
-        memory = Memory(keys, self._split(self.value_layer(states)), None if mask is None else mask.unsqueeze(-3))
+        keys = self.score.project_key(_split(self.key_layer(states), self.num_key_heads))
+        read = _split(self.value_layer(states if values is None else values), self.num_key_heads)
+        memory = Memory(keys, read, None if mask is None else mask.unsqueeze(-3))
         return memory if after is None else after.extended(memory)
 
     def forward(
@@ -109,6 +149,7 @@ class MultiHead(nn.Module):
         memory: Memory | None = None,
         *,
         mask: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
         causal: bool = False,
         weights: bool = False,
         kernel: Kernel = "auto",
@@ -118,25 +159,29 @@ class MultiHead(nn.Module):
     ) -> Attended:
         """Attend to the memory, or to the queries themselves if there is none; weights are (b, h, q, k).
 
-        `mask` broadcasts to (b, q, k) or (b, h, q, k). `causal` aligns the last query with the last key and hides later
-        keys. `override` replaces the attention weights of every head. `soft` is that of `attend`.
+        `mask` and `bias` broadcast to (b, q, k) or (b, h, q, k); a bias is added to the logits of each head. `causal`
+        aligns the last query with the last key and hides later keys. `override` replaces the attention weights of every
+        head. `soft` is that of `attend`.
         """
         self._check_features("query", query, self.dim)
         memory = self.remember(query) if memory is None else memory
-        queries = self._split(self.query_layer(query))
-        checks.check_call(queries, memory, self.score, self.align, None, kernel)
+        queries = _split(self.query_layer(query), self.num_heads)
+        grouped = self.num_key_heads != self.num_heads
+        checks.check_call(queries, memory, self.score, self.align, None, None, kernel, grouped=grouped)
         if mask is not None:
-            per_head = isinstance(mask, Tensor) and mask.ndim == 4
-            lead = torch.Size([query.shape[0], self.num_heads]) if per_head else query.shape[:1]
-            checks.check_mask(mask, lead, query.shape[1], memory.num_keys, query.device)
-            mask = mask if per_head or mask.ndim < 3 else mask.unsqueeze(-3)
+            mask = self._of_heads(mask, checks.check_mask, query, memory)
+        if bias is not None:
+            bias = self._of_heads(bias, checks.check_bias, query, memory)
         attended = read(
             queries,
             memory,
             self.score,
             self.align,
             mask=mask,
+            bias=bias,
             causal=causal,
+            dropout=self.dropout if self.training else 0.0,
+            grouped=grouped,
             weights=weights,
             kernel=kernel,
             state=state,
@@ -146,20 +191,21 @@ class MultiHead(nn.Module):
         context = self.output_layer(attended.context.transpose(-3, -2).flatten(-2))
         return Attended(context, attended.weights, attended.log_prob, attended.state, attended.extras)
 
-    def _split(self, features: Float[Tensor, "b n d"]) -> Float[Tensor, "b h n e"]:
-        split = features.view(*features.shape[:-1], self.num_heads, self.dim // self.num_heads)
-        return split.transpose(-3, -2)
+    def _of_heads(self, part: Tensor, check: Callable[..., None], query: Tensor, memory: Memory) -> Tensor:
+        """Return a mask or bias with an axis for the heads, after checking it."""
+        per_head = isinstance(part, Tensor) and part.ndim == 4
+        lead = (query.shape[0], self.num_heads) if per_head else (query.shape[0],)
+        check(part, (*lead, query.shape[1], memory.num_keys), query.device)
+        return part if per_head or part.ndim < 3 else part.unsqueeze(-3)
 
     def _check_features(self, role: str, tensor: Tensor, dim: int) -> None:
         if tensor.ndim != 3 or tensor.shape[-1] != dim:
             raise ShapeError(f"The {role} of this MultiHead must be (batch, length, {dim}); got {tuple(tensor.shape)}.")
-        weight = self.query_layer.weight
-        if tensor.device != weight.device:
-            raise DtypeError(
-                f"The parameters of this MultiHead are on {weight.device}, the {role} on {tensor.device}. Move one "
-                "with .to(device)."
-            )
-        if tensor.dtype != weight.dtype and not is_autocast(tensor.device):
-            raise DtypeError(
-                f"The parameters of this MultiHead are {weight.dtype}, the {role} is {tensor.dtype}. Convert one."
-            )
+        checks.check_alike(
+            f"the {role}", tensor, "the parameters of this MultiHead", self.query_layer.weight, dtypes=True
+        )
+
+
+def _split(features: Float[Tensor, "b n d"], num_heads: int) -> Float[Tensor, "b h n e"]:
+    split = features.view(*features.shape[:-1], num_heads, features.shape[-1] // num_heads)
+    return split.transpose(-3, -2)

@@ -1,5 +1,7 @@
 """Masks: bool tensors that broadcast to (..., q, k), where True means *may attend*. Combine masks with & and |."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -18,28 +20,35 @@ def padding(lengths: Int[Tensor, "*b"], size: int | None = None) -> Bool[Tensor,
 
     The content of the padding does not matter as long as it is finite. For `attend` with heads, add an axis to the
     lengths: padding(lengths[:, None]) is (b, 1, 1, k). MultiHead adds that axis itself. With a given `size`, the values
-    of the lengths are not read on a GPU, nor by torch.compile and torch.export.
+    of the lengths are read neither on a GPU nor by torch.compile, torch.export, torch.jit.trace and torch.vmap.
     """
     if not isinstance(lengths, Tensor) or lengths.is_floating_point() or lengths.dtype == torch.bool:
         given = f"{lengths.dtype} {tuple(lengths.shape)}" if isinstance(lengths, Tensor) else type(lengths).__name__
         raise DtypeError(f"padding takes the lengths as a tensor of integers, e.g. torch.tensor([3, 5]); got {given}.")
-    if size is not None and (not isinstance(size, (int, torch.SymInt)) or size < 0):
+    is_traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    end: Any = lengths.max() if is_traced and size is None else size  # a trace follows tensors
+    if not is_traced and size is not None and (not isinstance(size, (int, torch.SymInt)) or size < 0):
         raise OptionError(f"The size of a padding mask must be a whole number, 0 or more; got {size!r}.")
     # Lengths on a GPU are not checked: reading them would wait for all work queued there. Nor are lengths that torch
-    # compiles or exports with a given size: their values are unknown then, and reading them would break the graph.
-    is_known = lengths.device.type == "cpu" and (size is None or not torch.compiler.is_compiling())
-    if is_known and lengths.numel():
-        shortest, longest = (int(extreme) for extreme in lengths.aminmax())
-        if shortest < 0:
-            raise OptionError(f"Lengths must be 0 or more; got {shortest}.")
-        if size is not None and longest > size:
-            raise OptionError(f"padding to size={size} would cut a length of {longest}.")
-        size = longest if size is None else size
-    if size is None:
-        if lengths.device.type == "meta":
-            raise OptionError("Lengths on the meta device have no values; give the size: padding(lengths, size=...).")
-        size = int(lengths.max()) if lengths.numel() else 0
-    positions = torch.arange(size, device=lengths.device)
+    # compiles, exports or traces: their values are unknown then, and reading them would break the graph.
+    is_known = lengths.is_cpu and not torch.compiler.is_compiling() and not is_traced
+    if end is None or is_known:
+        try:
+            longest = int(lengths.max()) if lengths.numel() else 0
+            shortest = int(lengths.min()) if lengths.numel() and is_known else 0
+        except RuntimeError:  # under torch.vmap, each example has lengths of its own
+            if size is None:
+                raise OptionError(
+                    "Lengths on the meta device and under torch.vmap have no values; give the size: "
+                    "padding(lengths, size=...)."
+                ) from None
+        else:
+            if shortest < 0:
+                raise OptionError(f"Lengths must be 0 or more; got {shortest}.")
+            if size is not None and longest > size:
+                raise OptionError(f"padding to size={size} would cut a length of {longest}.")
+            end = longest if size is None else size
+    positions = torch.arange(end, device=lengths.device)
     return (positions < lengths.unsqueeze(-1)).unsqueeze(-2)
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Memory:
     """Keys as the score projected them, the values to read, and the mask of those that exist.
 
@@ -44,7 +44,7 @@ class Memory:
         return Memory(keys, values, torch.cat([mask.expand(*lead, mask.shape[-1]) for mask in masks], dim=-1))
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Attended:
     """The result of attention: unpack it as `context, weights = attend(...)`, or read its fields."""
 

@@ -345,8 +345,9 @@ class MLP(Score):
         return pairwise_logits_reference(query, key, self._after_first, *self._parameters_as(query.dtype))
 
     def compare(self, query: Queries, key: Keys) -> Logits:
-        """Run the network block by block, in bounded memory."""
-        if self.form is None:
+        """Run the network block by block, in bounded memory; small calls that torch compiles, as one graph."""
+        is_small = query.numel() * key.shape[-2] <= MAX_FEATURES_FOR_FORMULA
+        if self.form is None or (is_small and torch.compiler.is_compiling()):
             return self.reference(query, key)
         # Each layer keeps its inputs and their activations.
         width = 2 * sum(self.dims)

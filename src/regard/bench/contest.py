@@ -19,7 +19,6 @@ from rich.text import Text
 
 from regard.errors import OptionError
 from regard.files import write_text
-from regard.systems.output import say
 
 MAX_MILLISECONDS = 10_000
 """Longer times are given in seconds."""
@@ -121,7 +120,7 @@ def report(
     Console(highlight=False).print(timing_table(timings, title, unit=unit))
     if path is not None:
         save_timings(timings, path)
-        say(f"Wrote {path}")
+        Console(soft_wrap=True, highlight=False, markup=False).print(f"Wrote {path}")
 
 
 def format_seconds(seconds: float, like: float | None = None) -> str:

@@ -1,5 +1,6 @@
 """The command line: each command calls one public function, and imports what it needs only when it runs."""
 
+import ast
 import os
 import re
 import sys
@@ -8,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
+from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from cyclopts import App, CoercionError, CycloptsError, CycloptsPanel, MissingArgumentError, UnusedCliTokensError
 
 from regard import __version__
+from regard.cli.io import SafeConsole
 from regard.errors import RegardError, RegardWarning
 from regard.systems import registry
 from regard.viewing.tokens import printable
@@ -34,41 +36,65 @@ OWN = {
 DEBUG = "--debug"
 CLOSED_PIPE = 141
 """The status of a program that a closed pipe ends: 128 + SIGPIPE."""
-DATA = ("get", "list", "newsgroups", "babel", "scenes")
+VERBS = "regard.cli.verbs"
+DATA = {
+    name: f"regard.cli.data:{function}"
+    for name, function in {
+        "get": "get", "list": "list_", "newsgroups": "newsgroups", "babel": "babel", "scenes": "scenes",
+    }.items()
+}  # fmt: skip
+"""The commands of `regard data`."""
 
 
-def build_app() -> App:
-    """The application, with the commands of every system of the table."""
+def commands() -> dict[str, str]:
+    """Where the function of each command is, `module:function`: regard's own, and those of every system."""
+    found = {}
+    for each in registry.entries():
+        found[each.name] = f"{VERBS}:{each.name}"
+        for name in each.declaration.commands:
+            found[name] = f"{each.module}.command:{name.replace('-', '_')}"
+    return found | OWN
+
+
+def build_app(words: Sequence[str] = ()) -> App:
+    """The application, with the commands of every system of the table.
+
+    Commands are imported when they are called. The list of all of them needs their summaries alone; a command among the
+    `words` of the command line explains itself.
+    """
     app = App(
         name="regard",
         version=__version__,
         help="Attention models that you can train, measure and look inside. Start with: regard demo\n\n"
         "Any command takes --debug, which shows the traceback of an error.",
+        console=SafeConsole(),
+        error_console=SafeConsole(stderr=True),
         error_formatter=_explained_arguments,
     )
-    for each in registry.entries():
-        for name, function in each.commands.items():
-            app.command(function, name=name)
-    for name, path in OWN.items():
-        app.command(resolve(path), name=name)
     data = App(name="data", help="Download data sets, and print examples of the generated worlds.")
-    for name in DATA:
-        data.command(resolve(f"regard.cli.data:{'list_' if name == 'list' else name}"), name=name)
+    listed = [(app, name, path) for name, path in commands().items()] + [(data, *item) for item in DATA.items()]
+    for parent, name, path in listed:
+        parent.command(path, name=name, help=None if name in words else summary_of(path))
     app.command(data)
     return app
 
 
-def resolve(path: str) -> Any:
-    """Import `module:name`."""
+def summary_of(path: str) -> str:
+    """The first line of the docstring of `module:function`, which is read and not imported."""
     module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+    if module == VERBS:
+        return registry.entry(name).declaration.summary
+    found = find_spec(module)
+    source = Path(str(found and found.origin)).read_text(encoding="utf-8")
+    function = next(each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef) and each.name == name)
+    return (ast.get_docstring(function) or "").partition("\n")[0]
 
 
 def _explained_arguments(error: CycloptsError) -> Any:
     """What is wrong with the arguments: an option without its value is explained as in the help."""
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         command = " ".join(["regard", *(error.command_chain or ())])
-        return CycloptsPanel(f"{error.unused_tokens[0]!r} is an argument too many. See {command} --help.")
+        return CycloptsPanel(f"Unexpected argument {error.unused_tokens[0]!r}. See {command} --help.")
     if error.app and error.argument:
         known = error.app.assemble_argument_collection(parse_docstring=True)
         if isinstance(error, MissingArgumentError):
@@ -108,7 +134,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 def main(tokens: Sequence[str] | None = None) -> None:
     """Run the command line; without `tokens`, with the arguments of the process.
 
-    A mistake that regard can explain ends with one line and status 2, a fault of regard itself with one line and status
+    A mistake that regard can explain ends with one line and status 2, a bug of regard itself with one line and status
     1. With --debug, both end with a traceback.
     """
     if "torch" not in sys.modules:
@@ -129,7 +155,7 @@ def main(tokens: Sequence[str] | None = None) -> None:
 def _run(words: list[str], *, debug: bool) -> int:
     """Run a command, and return the status that the process ends with."""
     try:
-        build_app()(words, exit_on_error=False)
+        build_app(words)(words, exit_on_error=False)
         sys.stdout.flush()
     except CycloptsError:
         return 2  # cyclopts has printed what is wrong
@@ -167,8 +193,7 @@ def _blame(error: Exception) -> str:
             place = f"{printable(frame.filename)}, line {frame.lineno}, in {frame.name}"
             return f"It happened in {place}. Run the same command with --debug to see the traceback."
     return (
-        "This is a fault of regard, or of a library that it uses. Run the same command with --debug to see where it "
-        "happened."
+        "This is a bug in regard or in a library it uses. Run the same command with --debug to see where it happened."
     )
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from regard.cli.io import Flag, SafeConsole, check_folder, check_outputs, mark_folder, print_line
 from regard.cli.listings import print_entry
 from regard.errors import OptionError
-from regard.systems.output import say
 
 if TYPE_CHECKING:
     from regard.worlds.described import Row
@@ -31,7 +31,7 @@ def get(name: str, *, source: Annotated[Path | None, Parameter(name="--from")] =
     """
     from regard.data.public.download import get as download
 
-    say(f"{name} is in {download(name, out, source=source)}")
+    print_line(f"{name} is in {download(name, out, source=source)}")
 
 
 def list_() -> None:
@@ -45,7 +45,11 @@ def list_() -> None:
 
 
 def newsgroups(
-    *, source: Annotated[Path, Parameter(name="--from")], out: Annotated[Path, Parameter(alias="-o")], words: int = 100
+    *,
+    source: Annotated[Path, Parameter(name="--from")],
+    out: Annotated[Path, Parameter(alias="-o")],
+    words: int = 100,
+    overwrite: Flag = False,
 ) -> None:
     """Prepare the 20 newsgroups: text files with the posts and with their subject lines.
 
@@ -57,12 +61,15 @@ def newsgroups(
         Folder for train.body, train.subject, valid.body and so on.
     words
         Keep at most this many words of each body; how many were cut is reported.
+    overwrite
+        Write into a folder that holds other files.
     """
     from regard.data.public.newsgroups import prepare
 
-    for part, counts in prepare(source, out, words=words).items():
-        say(f"{part}: {counts}")
-    say(f"Wrote {out}. Train on it: regard train newsgroups-subject --data.folder {out}")
+    check_folder(out, overwrite=overwrite)
+    for part, counts in prepare(source, mark_folder(out), words=words).items():
+        print_line(f"{part}: {counts}")
+    print_line(f"Wrote {out}. Train on it: regard train newsgroups-subject --data.folder {out}")
 
 
 def babel(source: Language = "en", target: Language = "fr", *, count: int = 2000, seed: int = 0, show: int = 5) -> None:
@@ -88,11 +95,16 @@ def babel(source: Language = "en", target: Language = "fr", *, count: int = 2000
     _check_counts(count, show)
     _print_statistics(statistics(source, target, count=count, seed=seed).rows())
     for pair in islice(pairs(source, target, seed=seed), show):
-        say(f"\n{' '.join(pair.source)}\n{' '.join(pair.target)}")
+        print_line(f"\n{' '.join(pair.source)}\n{' '.join(pair.target)}")
 
 
 def scenes(
-    *, count: int = 2000, seed: int = 0, show: int = 5, out: Annotated[Path | None, Parameter(alias="-o")] = None
+    *,
+    count: int = 2000,
+    seed: int = 0,
+    show: int = 5,
+    out: Annotated[Path | None, Parameter(alias="-o")] = None,
+    overwrite: Flag = False,
 ) -> None:
     """Print statistics and examples of the generated world scenes.
 
@@ -106,6 +118,8 @@ def scenes(
         Number of examples: captions to print, or images on the contact sheet.
     out
         Save a contact sheet of the examples here (.png), with their captions.
+    overwrite
+        Replace a file that exists.
     """
     from itertools import islice
 
@@ -116,14 +130,15 @@ def scenes(
     _check_counts(count, show)
     if out is not None and out.suffix.lower() != ".png":
         raise OptionError(f"A contact sheet is saved as .png; got {out.name!r}.")
+    check_outputs({"--out": out}, overwrite=overwrite)
     _print_statistics(statistics(count=count, seed=seed).rows())
     examples = list(islice(generate(seed=seed), show))
     if out is None:
-        say("".join(f"\n{scene.caption}" for scene in examples))
+        print_line("".join(f"\n{scene.caption}" for scene in examples))
     else:
         with replacing(out) as draft:
             contact_sheet(examples).save(draft, "PNG")
-        say(f"Wrote {out}")
+        print_line(f"Wrote {out}")
 
 
 def _check_counts(count: int, show: int) -> None:
@@ -132,7 +147,6 @@ def _check_counts(count: int, show: int) -> None:
 
 
 def _print_statistics(rows: "Iterable[Row]") -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
@@ -142,4 +156,4 @@ def _print_statistics(rows: "Iterable[Row]") -> None:
     for row in rows:
         value = f"{row.value:.3f}" if isinstance(row.value, float) else f"{row.value:,}"
         table.add_row(row.name.replace("_", " "), value, row.description)
-    Console().print(table)
+    SafeConsole().print(table)

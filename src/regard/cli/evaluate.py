@@ -1,14 +1,12 @@
 """The command that evaluates any system."""
 
-import sys
-from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from regard.cli.io import Flag, SafeConsole, as_json, check_outputs, print_error, print_line
 from regard.errors import OptionError
-from regard.systems.output import say
 
 
 def evaluate(
@@ -18,10 +16,11 @@ def evaluate(
     mean: bool = False,
     plot: Path | None = None,
     output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    overwrite: Flag = False,
     json: bool = False,
     device: str | None = None,
     trust: bool = False,
-    options: Annotated[bool, Parameter(negative="")] = False,
+    options: Flag = False,
     **test_set: str,
 ) -> None:
     """Evaluate a model on a test set.
@@ -44,6 +43,8 @@ def evaluate(
         Save a plot of the score by input length to this file (.png, .svg, .pdf), for systems that measure it.
     output
         Save the outputs of the model to this file, one JSON object per example.
+    overwrite
+        Replace files that exist.
     json
         Print the report as JSON.
     device
@@ -55,8 +56,6 @@ def evaluate(
     test_set
         The test set, and search options.
     """
-    from rich.console import Console
-
     from regard.config import parse_values
     from regard.systems import registry
     from regard.systems.folder import find_model, kind_of
@@ -64,7 +63,7 @@ def evaluate(
     from regard.systems.run import evaluate as run
 
     found = registry.entry(kind_of(find_model(model)))
-    console = Console()
+    console = SafeConsole()
     if options:
         from regard.cli.listings import print_fields
 
@@ -73,9 +72,10 @@ def evaluate(
     if output is not None and compare:
         raise OptionError("--output keeps the answers of one model; leave out --compare.")
     values = parse_values(found.test_set, test_set, "--")
+    check_outputs({"--output": output, "--plot": plot}, inputs=test_set.values(), overwrite=overwrite)
     reports = [run(name, device=device, trust=trust, **values) for name in (model, *compare)]
     if json:
-        say(dumps([report.to_dict() for report in reports] if compare else reports[0].to_dict(), ensure_ascii=False))
+        print_line(as_json([report.to_dict() for report in reports] if compare else reports[0].to_dict()))
     else:
         for report in reports:
             console.print(report)
@@ -84,7 +84,7 @@ def evaluate(
         if found.compare:
             console.print(found.compare(reports))
     if output is not None:
-        sys.stderr.write(f"Wrote {reports[0].save_outputs(output)}\n")
+        print_error(f"Wrote {reports[0].save_outputs(output)}")
     if plot is not None:
         _plot(reports, plot)
 
@@ -96,4 +96,4 @@ def _plot(reports: "list", plot: Path) -> None:  # type: ignore[type-arg]
     curves = {name: curve for name, curve in curves.items() if curve}
     if not curves:
         raise OptionError("--plot draws a score by input length, which is not measured here.")
-    sys.stderr.write(f"Wrote {save(length_curve(curves), plot)}\n")
+    print_error(f"Wrote {save(length_curve(curves), plot)}")

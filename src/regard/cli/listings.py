@@ -3,8 +3,8 @@
 from inspect import get_annotations
 from typing import TYPE_CHECKING
 
+from regard.cli.io import SafeConsole, as_json, print_line
 from regard.errors import OptionError
-from regard.systems.output import say
 
 if TYPE_CHECKING:
     from regard.config import Checked
@@ -19,13 +19,12 @@ def models(*, json: bool = False) -> None:
         Print the list as JSON, with all metrics.
     """
     from dataclasses import asdict
-    from json import dumps
 
     from regard.systems.pretrained import pretrained_models
 
     found = pretrained_models()
     if json:
-        say(dumps([asdict(model) for model in found], ensure_ascii=False))
+        print_line(as_json([asdict(model) for model in found]))
         return
     for model in found:
         score = f"; on its test set: {model.headline}" if model.headline else ""
@@ -34,11 +33,10 @@ def models(*, json: bool = False) -> None:
 
 def print_entry(name: str, facts: str, *lines: str) -> None:
     """Print an entry of a list: its name with short facts, and indented lines below."""
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = SafeConsole(highlight=False)
     console.print(Text.assemble((name, "bold"), f"  {facts}"))
     console.print(Padding("\n".join(lines), (0, 0, 1, 4), expand=False), markup=False)
 
@@ -53,7 +51,6 @@ def recipes(name: str | None = None, *, fields: str | None = None) -> None:
     fields
         List the fields of recipes for this system: translate, caption, recognize, ...
     """
-    from rich.console import Console
     from rich.table import Table
 
     from regard.training.recipes import find_recipe, recipe_names, recipe_summary
@@ -61,7 +58,7 @@ def recipes(name: str | None = None, *, fields: str | None = None) -> None:
     if name is not None and fields is not None:
         raise OptionError("Give the name of a recipe, or --fields SYSTEM, not both.")
     if name is not None:
-        say(find_recipe(name).read_text(encoding="utf-8").rstrip("\n"))
+        print_line(find_recipe(name).read_text(encoding="utf-8").rstrip("\n"))
     elif fields is not None:
         _print_tables(fields)
     else:
@@ -70,9 +67,9 @@ def recipes(name: str | None = None, *, fields: str | None = None) -> None:
         table.add_column("what it trains", overflow="fold")
         for each in recipe_names():
             table.add_row(each, recipe_summary(each))
-        Console().print(table)
-        say("regard recipes NAME prints one of them.")
-        say("regard recipes --fields SYSTEM lists all settings of a system.")
+        SafeConsole().print(table)
+        print_line("regard recipes NAME prints one of them.")
+        print_line("regard recipes --fields SYSTEM lists all settings of a system.")
 
 
 def _print_tables(system: str) -> None:
@@ -84,13 +81,12 @@ def _print_tables(system: str) -> None:
 
 def print_fields(config: "type[Checked]", *, prefix: str, title: str) -> None:
     """Print the fields of a config: each with its default and what it accepts, then what it means."""
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
     from regard.config import fields_of
 
-    console = Console()
+    console = SafeConsole()
     console.print(f"\n{title}", style="bold", highlight=False, markup=False)
     own = get_annotations(config)
     for field in sorted(fields_of(config), key=lambda field: field.name not in own):

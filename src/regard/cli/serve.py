@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from regard.cli.io import print_error, print_line
 from regard.errors import OptionError, counted
 from regard.extras import require
 from regard.serving.settings import ServerSettings
@@ -25,7 +26,6 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
     import uvicorn
 
     from regard.serving.app import create_app
-    from regard.systems.output import say
 
     settings = settings or ServerSettings()
     app = create_app(settings, folders)
@@ -42,7 +42,7 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
         port = listening.getsockname()[1]
         address = f"http://{host}:{port}/"
         count = len(app.state.backend.models.served)
-        say(f"regard serves the workbench and {counted(count, 'model')} at {address}  (Ctrl+C stops)")
+        print_line(f"regard serves the workbench and {counted(count, 'model')} at {address}  (Ctrl+C stops)")
         sys.stdout.flush()
         if settings.open:
             # The socket listens already, so that a browser that is quicker than the server waits for it.
@@ -63,4 +63,4 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
 
 def _open_browser(address: str) -> None:
     if not webbrowser.open(address):
-        sys.stderr.write(f"regard: there is no browser to open here; open {address} yourself.\n")
+        print_error(f"regard: there is no browser to open here; open {address} yourself.")

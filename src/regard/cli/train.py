@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from regard.cli.io import print_line
 from regard.errors import OptionError, TrainingError
-from regard.systems.output import say
 from regard.training.settings import Devices
 
 if TYPE_CHECKING:
@@ -82,12 +82,13 @@ def train(
         sys.exit(128 + trained.signum if trained.interrupted else 0)
     scores = found.declaration.scores(trained.metrics)
     if trained.interrupted:
-        say(f"Interrupted. The best model so far is in {trained.folder}. To continue: {RunFolder(out).resume_command}")
+        again = RunFolder(out).resume_command
+        print_line(f"Interrupted. The best model so far is in {trained.folder}. To continue: {again}")
         sys.exit(128 + trained.signum)
     measured = f" ({scores})" if scores else ""
     trusted = " --trust" if trained.model.custom_parts else ""
     example = found.declaration.example.format(model=trained.folder) + trusted
-    say(f"Wrote {trained.folder}{measured}. Try it: {example}")
+    print_line(f"Wrote {trained.folder}{measured}. Try it: {example}")
 
 
 def _launch(count: int, folder: "RunFolder") -> int:

@@ -159,14 +159,14 @@ class FeatureStore(ArrayFolder):
                 f"batch={batch}, workers={workers}."
             )
         names, folder = list(dict.fromkeys(names)), Path(folder)
-        _check_steps(steps)
         probe = _encode(encode, np.stack([prepare(_probe(tall)) for tall in (False, True)]), "The probe image")
         kind: Literal["float16", "int8"] = "float16" if steps is None else "int8"
         cells, features = probe.shape[1:]
         steps_hash = "" if steps is None else hash_steps(steps)
         plan = StorePlan(encoder, repr(prepare), hash_names(names), len(names), cells, features, kind, steps_hash)
-        if steps is not None and np.shape(steps) != (features,):
-            raise OptionError(f"steps must be above 0, one for each of {features} features; got {np.shape(steps)}.")
+        if steps is not None and (np.shape(steps) != (features,) or not (np.asarray(steps) > 0).all()):
+            given = f"{np.shape(steps)}, the smallest {np.min(steps)}"
+            raise OptionError(f"steps must be above 0, one for each of {features} features; got {given}.")
         with building(folder):
             if not _continues(folder, plan, probe):
                 _start(folder, plan, names, probe, steps)
@@ -308,11 +308,6 @@ def _start(
     FeatureStore.write_meta(folder, plan)
 
 
-def _check_steps(steps: Float[np.ndarray, "features"] | None) -> None:
-    if steps is not None and not (np.asarray(steps) > 0).all():
-        raise OptionError(f"steps must be above 0; the smallest is {np.min(steps)}.")
-
-
 def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cells features"]) -> bool:
     """Whether the folder holds a store of this plan that can be continued; one of another plan is refused."""
     if not FeatureStore.is_complete(folder):
@@ -320,6 +315,8 @@ def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cell
     try:
         if (started := FeatureStore.read_meta(folder, StorePlan)) == plan:
             _Rows.open(folder, plan, "r")
+            with reading(folder / "probe.npy", advice="Build it again."):
+                before = np.load(folder / "probe.npy", allow_pickle=False).astype(np.float64).reshape(probe.shape)
     except DataError as error:
         warnings.warn(f"{error} It is built anew.", RegardWarning, stacklevel=3)
         return False
@@ -327,7 +324,6 @@ def _continues(folder: Path, plan: StorePlan, probe: Float16[np.ndarray, "2 cell
         if (theirs := getattr(started, name)) != ours:
             what = "another list of images" if name == "names_hash" else f"{name} {theirs!r}, not {ours!r}"
             raise DataError(f"{folder} was started with {what}. Choose another folder, or remove this one.")
-    before = np.load(folder / "probe.npy", allow_pickle=False).astype(np.float64)
     difference = float(np.abs(probe.astype(np.float64) - before).max())
     if difference > _TOLERANCE * max(float(np.abs(before).max()), 1e-3):
         raise DataError(

@@ -136,7 +136,7 @@ class TransformerDecoderLayer(nn.Module):
     def __init__(self, dim: int, memory_dim: int, num_heads: int, inner: int, dropout: float, prenorm: bool) -> None:
         super().__init__()
         self.to_self = MultiHead(dim, num_heads)
-        self.to_source = MultiHead(dim, num_heads, memory_dim=memory_dim)
+        self.to_source = MultiHead(dim, num_heads, kdim=memory_dim)
         self.feed_forward = FeedForward(dim, inner, dropout)
         self.around_self, self.around_source, self.around_feed_forward = (
             Residual(dim, dropout, prenorm=prenorm) for _ in range(3)

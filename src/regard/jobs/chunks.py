@@ -80,14 +80,15 @@ class OutputFolder:
         is_done = (self.folder / file.name).is_file() and (state / "done.json").is_file()
         return is_done and self._is_unchanged(file)
 
-    def check_output(self, file: InputFile) -> None:
-        """Refuse an output that would replace the input itself, or a file that no job wrote."""
+    def check_output(self, file: InputFile, *, overwrite: bool = False) -> None:
+        """Refuse an output that would replace the input itself, or without `overwrite` a file that no job wrote."""
         output = self.folder / file.name
         if output.exists() and output.samefile(file.path):
             raise DataError(f"{output} is both an input and an output. Choose another folder.")
-        if output.exists() and not (self._state(file.name) / "input.json").is_file():
+        if output.exists() and not (overwrite or (self._state(file.name) / "input.json").is_file()):
             raise DataError(
-                f"{output} exists, and was not written by this job. Choose another folder, or move it away."
+                f"{output} exists, and was not written by this job. Add --overwrite to replace it, or choose another "
+                "folder."
             )
 
     def read_chunks(self, file: InputFile, size: int) -> Iterator[Chunk]:

@@ -13,6 +13,7 @@ from regard.jobs.chunks import Chunk
 from regard.jobs.inputs import InputFile
 from regard.jobs.processes import run_processes
 from regard.jobs.worker import Done, Job
+from regard.viewing.tokens import printable
 
 Engine = Literal["processes", "ray"]
 MAX_REPORTED = 10
@@ -59,7 +60,7 @@ def run(
     """
     outputs, tallies, refused = job.outputs, {file.name: _Tally() for file in job.inputs}, 0
     for file in job.inputs:
-        outputs.check_output(file)
+        outputs.check_output(file, overwrite=job.overwrite)
     with outputs.claim(job.predictor.settings()):
         todo = {file.name: file for file in job.inputs if not outputs.is_complete(file)}
         answered = _engine(engine)(job, list(todo.values()), workers)
@@ -103,7 +104,7 @@ def _chunks(job: Job, files: list[InputFile]) -> Iterator[Chunk]:
 def _report(done: Done, before: int) -> int:
     for number, message in enumerate(done.refused, before + 1):
         if number <= MAX_REPORTED:
-            sys.stderr.write(f"regard: left out: {done.name}, {message}\n")
+            sys.stderr.write(f"regard: left out: {printable(f'{done.name}, {message}')}\n")
         if number == MAX_REPORTED + 1:
             sys.stderr.write("regard: more inputs were left out, which are not reported one by one.\n")
     return len(done.refused)

@@ -13,6 +13,7 @@ from multiprocessing.context import SpawnProcess
 
 from regard.jobs.chunks import Chunk
 from regard.jobs.worker import MAX_ATTEMPTS, Done, Job, Worker, gave_up
+from regard.viewing.tokens import printable
 
 
 def run_processes(job: Job, chunks: Iterable[Chunk], workers: int) -> Generator[Done, None, None]:
@@ -51,7 +52,7 @@ def run_processes(job: Job, chunks: Iterable[Chunk], workers: int) -> Generator[
                     attempts[place] = attempts.get(place, 0) + 1
                     if attempts[place] == MAX_ATTEMPTS:
                         yield gave_up(died.chunk, reason)
-                    sys.stderr.write(f"regard: a worker died: {reason}. Another takes {died.chunk.name}.\n")
+                    sys.stderr.write(f"regard: a worker died: {reason}. Another takes {printable(died.chunk.name)}.\n")
                     waiting.append(died.chunk)
     finally:
         for process in crew:

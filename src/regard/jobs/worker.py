@@ -46,6 +46,8 @@ class Job:
     folder: Path
     skip_errors: bool = False
     """Whether an input that cannot be answered is left out, rather than ending the job."""
+    overwrite: bool = False
+    """Whether outputs may replace files that no job wrote."""
 
     @property
     def outputs(self) -> OutputFolder:

@@ -10,42 +10,69 @@ from regard.kernels.numerics import is_autocast
 
 
 def dot_product_attention(
-    query: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor | None, *, causal: bool
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    scale: float,
+    mask: Tensor | None,
+    bias: Tensor | None = None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+    grouped: bool = False,
 ) -> Tensor:
-    """Compute softmax(scale query keys') values: (..., q, d), (..., k, d), (..., k, v) to (..., q, v).
+    """Compute softmax(scale query keys' + bias) values: (..., q, d), (..., k, d), (..., k, v) to (..., q, v).
 
-    The leading axes of all three agree; `mask` broadcasts to (..., q, k). `causal` aligns the last query with the last
-    key. A query that may attend to nothing gets zeros.
+    The leading axes of all three agree; `mask` and `bias` broadcast to (..., q, k). `causal` aligns the last query with
+    the last key. `dropout` is the share of weights that are set to 0. With `grouped`, keys and values (b, g, k, ...)
+    have fewer heads than queries (b, h, q, d). A query that may attend to nothing gets zeros.
     """
-    lead, num_queries, num_keys = query.shape[:-2], query.shape[-2], keys.shape[-2]
-    if causal and (mask is not None or num_queries != num_keys):
+    dtype, width, value_width = values.dtype, query.shape[-1], values.shape[-1]
+    if causal and (mask is not None or bias is not None or query.shape[-2] != keys.shape[-2]):
+        num_queries, num_keys = query.shape[-2], keys.shape[-2]
         earlier = torch.ones(num_queries, num_keys, dtype=torch.bool, device=query.device).tril(num_keys - num_queries)
         mask = earlier if mask is None else mask & earlier
         causal = False
-    is_open = None
-    if mask is not None:
-        # Backends differ on rows with nothing to attend to, so they attend to everything and are cleared afterwards.
-        is_open = mask.any(-1, keepdim=True)
-        mask = _mask_with_two_lead_axes(mask | ~is_open, lead)
-    dtype, (width, value_width) = values.dtype, (query.shape[-1], values.shape[-1])
+    closed = lead = None
+    # Backends differ on rows with nothing to attend to, so they attend to everything and are cleared afterwards.
+    if bias is not None:
+        bias = bias.to(dtype) if mask is None else torch.where(mask, bias.to(dtype), -math.inf)
+        closed = bias.detach().amax(-1, keepdim=True) == -math.inf
+        mask = bias.masked_fill(closed, 0)
+    elif mask is not None:
+        closed = ~mask.any(-1, keepdim=True)
+        mask = mask | closed
     if (query.dtype != dtype or keys.dtype != dtype) and not is_autocast(values.device):
         query, keys = query.to(dtype), keys.to(dtype)
     if width != value_width:
         # The memory-efficient backends require one number of features; zeros change neither products nor contexts.
         query, keys = (functional.pad(part, (0, max(0, value_width - width))) for part in (query, keys))
         values = functional.pad(values, (0, max(0, width - value_width)))
-    query, keys, values = (_with_two_lead_axes(part) for part in (query, keys, values))
-    if mask is None and not causal and query.device.type == "cpu":
+    if mask is not None:
+        mask = _mask_with_two_lead_axes(mask, query.shape[:-2])
+    if query.ndim != 4:
+        lead = query.shape[:-2]
+        query, keys, values = _with_two_lead_axes(query), _with_two_lead_axes(keys), _with_two_lead_axes(values)
+    is_on_cpu = query.is_cpu
+    if mask is None and is_on_cpu and not causal:
         # Without a mask, torch's kernel for CPUs returns 0 for a query whose logits are all NaN; with one, NaN.
-        mask = query.new_zeros(1, 1, 1, 1)
-    context = functional.scaled_dot_product_attention(query, keys, values, mask, is_causal=causal, scale=scale)
-    if causal and query.device.type == "cpu":
+        mask = query.new_zeros(1, 1)
+    context = functional.scaled_dot_product_attention(
+        query, keys, values, mask, dropout, causal, scale=scale, enable_gqa=grouped
+    )
+    if causal and is_on_cpu:
         # All logits of a query are NaN if those of the first key are.
-        is_nan = (query.detach().sum(-1, keepdim=True) + keys.detach()[..., :1, :].sum(-1, keepdim=True)).isnan()
-        context = context.masked_fill(is_nan, math.nan)
-    context = context if width <= value_width else context[..., :value_width]
-    context = context.reshape(*lead, num_queries, value_width).to(dtype)
-    return context if is_open is None else context.masked_fill(~is_open, 0)
+        first = keys.detach()[..., :1, :].sum(-1, keepdim=True)
+        if grouped:
+            first = first.repeat_interleave(query.shape[1] // keys.shape[1], 1)
+        context = context.masked_fill((query.detach().sum(-1, keepdim=True) + first).isnan(), math.nan)
+    if width > value_width:
+        context = context[..., :value_width]
+    if lead is not None:
+        context = context.squeeze(1) if len(lead) == 1 else context.reshape(*lead, *context.shape[-2:])
+    if context.dtype != dtype:
+        context = context.to(dtype)
+    return context if closed is None else context.masked_fill(closed, 0)
 
 
 def disable_cudnn_attention() -> None:
@@ -68,7 +95,8 @@ def _with_two_lead_axes(tensor: Tensor) -> Tensor:
 
 def _mask_with_two_lead_axes(mask: Tensor, lead: torch.Size) -> Tensor:
     """Reshape a mask to two leading axes; axes of size 1 are kept where possible, so that it is not expanded."""
-    mask = mask.view(*(1,) * (len(lead) + 2 - mask.ndim), *mask.shape)
+    if mask.ndim < len(lead) + 2:
+        mask = mask.view(*(1,) * (len(lead) + 2 - mask.ndim), *mask.shape)
     if len(lead) == 1:
         return mask.unsqueeze(1)
     return mask if len(lead) == 2 else _with_two_lead_axes(mask.expand(*lead, -1, -1))

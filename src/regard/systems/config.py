@@ -1,5 +1,6 @@
 """What the configs of all systems share; like them, this imports no torch."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,21 @@ class Options(Checked):
     traces: Literal["main", "all", "none"] = "main"
     """Attention to report: one map of what was attended to; every layer and head, where a model has several; or
     nothing."""
+
+
+@dataclass(frozen=True)
+class Arguments(Checked):
+    """What the command of a verb takes beside the options of the verb; a system has them in a class of its own."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Files that are inputs."""
+        return ()
+
+    @property
+    def writes(self) -> Mapping[str, str]:
+        """Files to write beside the result of one input, by the options that name them."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -306,7 +306,7 @@ def _read_text(path: Path) -> str:
 
 
 def _is_file_name(name: Any) -> bool:
-    """Whether this names a file in the folder itself: not elsewhere, above, or nothing."""
+    """Whether this is the name of a file directly in a folder, rather than a path or nothing."""
     return isinstance(name, str) and bool(re.fullmatch(r"\w[\w.-]{0,200}", name))
 
 

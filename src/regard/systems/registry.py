@@ -2,10 +2,11 @@
 
 A new system is its own folder and its name in SYSTEMS. Its `__init__.py` declares it, and its parts are found by
 convention: its class is the only System defined in `model.py`, its experiment the only Experiment of `training.py`, its
-options the only class of `config.py` whose name ends in Options, its test set the one in Test; `evaluation.py` has
-`evaluate`, and `compare` where models are compared in a way of their own; `faithfulness.py` has `evidence`;
-`examples.py` has `examples`; functions of `inspection.py` are endpoints of the server; `page.js` is its page in the
-workbench. Listing systems imports their declarations alone, and no torch.
+options the only class of `config.py` whose name ends in Options, its test set the one in Test, and what its command
+takes beside the options the one in Arguments, if any; `evaluation.py` has `evaluate`, and `compare` where models are
+compared in a way of their own; `faithfulness.py` has `evidence`; `examples.py` has `examples`; functions of
+`inspection.py` are endpoints of the server; `page.js` is its page in the workbench. Listing systems imports their
+declarations alone, and no torch.
 """
 
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from regard.config import Checked, nearest_hint
 from regard.errors import OptionError
+from regard.systems.config import Arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,6 +49,12 @@ class Declaration:
     """What it does, in one sentence."""
     default_model: str = ""
     """The shipped model that answers where none is named; "" where a model must be named."""
+    inputs: str = "inputs"
+    """What the command of its verb takes, in the plural, such as texts."""
+    about_inputs: str = "What to answer."
+    """What they are, for the help of the command."""
+    about: str = ""
+    """What the help of the command says below the summary."""
     commands: tuple[str, ...] = ()
     """Further commands than that of its verb: functions of `command.py`, named with "_" for "-"."""
     example: str = ""
@@ -125,6 +133,12 @@ class Entry:
         return self._the_class("config", Checked, ending="Options")
 
     @cached_property
+    def arguments(self) -> type[Arguments]:
+        """What the command of its verb takes beside these."""
+        found = self._classes("config", Arguments, "Arguments")
+        return found.pop() if found else Arguments
+
+    @cached_property
     def test_set(self) -> type[Checked]:
         """What a model is evaluated on: the options of `regard evaluate`."""
         return self._the_class("config", Checked, ending="Test")
@@ -133,14 +147,6 @@ class Entry:
     def tables(self) -> dict[str, type[Checked]]:
         """The tables of its recipes."""
         return {"data": self.experiment.Data, "model": self.system.Config, "train": self.experiment.Train}
-
-    @property
-    def commands(self) -> "dict[str, Callable[..., None]]":
-        """Its commands by name, that of its verb first."""
-        named = {
-            name: self._function("command", name.replace("-", "_")) for name in (self.name, *self.declaration.commands)
-        }
-        return {name: function for name, function in named.items() if function is not None}
 
     @property
     def evaluate(self) -> "Callable[..., Report]":
@@ -172,18 +178,21 @@ class Entry:
 
     def _the_class(self, role: str, base: type[Part], ending: str = "") -> type[Part]:
         """The only subclass of `base`, of a name with this ending, that a part defines itself."""
-        part = self.part(role)
-        found = {
-            each
-            for each in ([] if part is None else vars(part).values())
-            if isinstance(each, type) and each.__module__ == getattr(part, "__name__", None)
-            if issubclass(each, base) and each.__name__.endswith(ending)
-        }
+        found = self._classes(role, base, ending)
         if len(found) != 1:
             named = ", ".join(sorted(each.__name__ for each in found)) or "none"
             wanted = f"class whose name ends in {ending}" if ending else f"subclass of {base.__name__}"
             raise TypeError(f"The system {self.name!r} needs exactly one {wanted} in its part {role}; found {named}.")
         return found.pop()
+
+    def _classes(self, role: str, base: type[Part], ending: str) -> set[type[Part]]:
+        part = self.part(role)
+        return {
+            each
+            for each in ([] if part is None else vars(part).values())
+            if isinstance(each, type) and each.__module__ == getattr(part, "__name__", None)
+            if issubclass(each, base) and each.__name__.endswith(ending)
+        }
 
 
 @cache

@@ -16,6 +16,7 @@ from torch import nn
 from typing_extensions import TypeVar
 
 from regard.config import Checked, custom_parts, from_values
+from regard.data.text import ByteStream
 from regard.errors import OptionError
 from regard.kernels.threads import threads_for
 from regard.layers.layout import by_columns
@@ -91,6 +92,8 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
     constructor, and a file of the model's folder."""
     parameter_uses: ClassVar[int] = 1
     """How often a step uses each parameter for one input: once, or about 100 times with convolutions over an image."""
+    names_view: ClassVar[bool] = False
+    """Whether a view in the terminal begins with the text of the result, which a command then need not repeat."""
     max_batch: ClassVar[int] = 64
     """Maximum number of inputs in a batch."""
     takes_images: ClassVar[bool] = False
@@ -193,27 +196,42 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
         chosen = self.options(keywords, options)
         return (result for group in in_groups(inputs, read_ahead) for result in self.answer(group, chosen))
 
+    def stream_some(
+        self, inputs: Iterable[Input | None], options: Chosen, *, read_ahead: int = 256
+    ) -> Iterator[tuple[Input | None, Output | None]]:
+        """Each input with its result, in order; None, such as a blank line, stands for no input and has no result."""
+        for group in in_groups(inputs, read_ahead):
+            results = iter(self.answer([one for one in group if one is not None], options))
+            yield from ((one, None if one is None else next(results)) for one in group)
+
     def parse(self, line: str, options: Any) -> Any:
         """The input that a line of a text file stands for; None where it stands for none."""
         if self.takes_images:
             return Path(line) if line.strip() else None
         return line
 
+    def read_arguments(self, given: Sequence[str], arguments: Any, options: Any, pipe: ByteStream) -> list[Any] | None:
+        """The inputs that stand on the command line; None where each line of the pipe is one.
+
+        `given` are the words of the command, and `arguments` the options that belong to the command alone.
+        """
+        inputs = [self.parse(text, options) for text in given]
+        if self.takes_images and None in inputs:
+            raise OptionError(f"Expected the name of an image; got {given[inputs.index(None)]!r}.")
+        return inputs or None
+
     def as_text(self, result: Any, options: Any) -> str:
         """A result as commands print it: one line, or a line with its score for each of several alternatives."""
         if getattr(options, "nbest", 1) == 1:
-            return str(result.text)
+            return str(result.text if hasattr(result, "text") else result)
         return "\n".join(f"{one.score:.4f}\t{one.text}" for one in (result, *result.alternatives))
 
-    def stream_lines(
-        self, lines: Iterable[str], options: Chosen | None = None, /, *, read_ahead: int = 256, **keywords: Any
-    ) -> Iterator[tuple[Any, Any]]:
-        """For each line of text its input and its result, in order; both are None where a line holds no input."""
-        chosen = self.options(keywords, options)
-        for group in in_groups(lines, read_ahead):
-            inputs = [self.parse(line, chosen) for line in group]
-            results = iter(self.answer([one for one in inputs if one is not None], chosen))
-            yield from ((one, None if one is None else next(results)) for one in inputs)
+    def as_detail(self, result: Any, options: Any) -> str:
+        """A result as a command prints it that has this one alone: with what else is worth knowing."""
+        return self.as_text(result, options)
+
+    def save_files(self, given: Any, result: Any, arguments: Any) -> None:
+        """Write the files that options of the command ask for beside the result, `arguments.writes`."""
 
     @classmethod
     def options(cls, keywords: Mapping[str, Any], given: Any = None) -> Any:

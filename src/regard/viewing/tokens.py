@@ -10,11 +10,18 @@ _ISOLATE, _END = "\u2068", "\u2069"
 # C0 and C1 controls, which terminals obey, line separators, and marks that reorder the text after them.
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _VISIBLE = dict.fromkeys(_CONTROLS, "\ufffd") | {ord("\n"): "⏎", ord("\t"): "⇥"}
+# In whole lines, line ends and tabs stay, and the isolate marks that views set themselves.
+_VISIBLE_IN_LINES = {code: mark for code, mark in _VISIBLE.items() if code not in (0x0A, 0x09) and code < 0x2066}
 
 
 def printable(text: str) -> str:
     """The text with its control characters made visible, so that no word can send commands to a terminal."""
     return text.translate(_VISIBLE)
+
+
+def printable_lines(text: str) -> str:
+    """Lines with their control characters made visible; line ends and tabs are kept."""
+    return text.translate(_VISIBLE_IN_LINES)
 
 
 def isolated(word: str) -> str:

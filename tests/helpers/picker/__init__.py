@@ -4,6 +4,8 @@ from regard.systems.registry import Declaration
 
 SYSTEM = Declaration(
     summary="Pick the largest of some numbers.",
+    inputs="numbers",
+    about_inputs="The numbers.",
     example="regard pick --model {model} 1 2 3",
     headline={"test_error": "error {:.2f}"},
 )

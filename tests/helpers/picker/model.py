@@ -57,6 +57,9 @@ class Picker(System[list[float], Pick, PickOptions]):
     def parse(self, line: str, options: PickOptions) -> list[float] | None:
         return [float(number) for number in line.split()] or None
 
+    def read_arguments(self, given: Sequence[str], *others: Any) -> list[Any] | None:
+        return super().read_arguments([" ".join(given)] if given else [], *others)
+
     def predict_batch(self, inputs: Sequence[Sequence[float]], options: PickOptions) -> list[Pick]:
         results = []
         for numbers in inputs:

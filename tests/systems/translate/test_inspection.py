@@ -8,7 +8,9 @@ from helpers.models import TEXTS, TRANSFORMER, small_translator
 from regard.data.tokenizer import END, START, Tokenizer
 from regard.decoders.protocol import select
 from regard.errors import OptionError
+from regard.metrics.alignment import GoldAlignment
 from regard.search.options import Search
+from regard.systems.translate.alignment import alignment_error
 from regard.systems.translate.changes import Change
 from regard.systems.translate.config import RAW
 from regard.systems.translate.forced import (
@@ -19,6 +21,9 @@ from regard.systems.translate.forced import (
     split_tokens,
 )
 from regard.systems.translate.inspection import (
+    babel_example,
+    compare_models,
+    compare_with_gold,
     decode_again,
     force_word,
     inspect,
@@ -38,7 +43,7 @@ KINDS = {
 ATTENTIVE = [kind for kind in KINDS if kind != "plain"]
 TEXT = TEXTS[0]
 LONG = {"beam": 3, "max_length": 6}
-SEARCH = Search(**LONG)
+SEARCH, SHORT = Search(**LONG), Search(max_length=4)
 
 
 @pytest.fixture(scope="module")
@@ -298,3 +303,49 @@ def test_states_of_a_steered_search_are_selected_with_their_rows(tokenizer):
     rows = select(state, torch.tensor([0, 0, 0]))
     assert rows.inner.cells[0][0].shape[0] == 3
     assert decoder.decoder.step(torch.tensor([START] * 3), rows).state.step == 1
+
+
+def test_two_models_are_compared_word_by_word():
+    model, transformer = small_translator(), small_translator(**TRANSFORMER)
+    model.decoder.output.bias.data[model.target_tokenizer.encode("dogs")[0]] += 5
+    found = compare_models(model, transformer, TEXT, search=SHORT)
+    assert found.first.text == inspect(model, TEXT, search=SHORT).text
+    assert found.second.text == inspect(transformer, TEXT, search=SHORT).text
+    difference, first, second = found.trace.maps
+    np.testing.assert_allclose(difference.weights, first.weights - second.weights, atol=1e-6)
+    assert found.trace.source == tuple(TEXT.split())
+    assert found.trace.target == tuple(found.first.text.split())
+    same = compare_models(model, model, TEXT, search=SHORT)
+    assert not same.trace.maps[0].weights.any()
+    assert [edit.kind for edit in same.edits] == ["same"]
+    hard = compare_models(model, model, TEXT, second_change=Change(align="hard"), search=SHORT)
+    assert hard.log_prob_by_second != same.log_prob_by_second
+    assert hard.trace.maps[0].weights.any()
+    plain = small_translator(architecture="plain")
+    assert compare_models(model, plain, TEXT, search=SHORT).trace is None
+
+
+def test_attention_is_compared_with_the_right_links():
+    model = small_translator()
+    gold = GoldAlignment(("a", "dog"), ("two", "dogs"), frozenset({(0, 0)}), frozenset({(0, 0), (1, 1)}))
+    found = compare_with_gold(model, gold)
+    expected = alignment_error(model, [gold])
+    assert (found.error_rate, found.precision, found.recall) == (
+        expected.error_rate,
+        expected.precision,
+        expected.recall,
+    )
+    assert found.links == {(int(row.argmax()), target) for target, row in enumerate(found.trace.maps[0].weights)}
+
+
+def test_examples_of_babel_have_links_and_repeat():
+    example = babel_example("fa-en", 3)
+    assert example == babel_example("fa-en", 3) != babel_example("fa-en", 4)
+    assert example.sure <= example.possible
+    assert example.sure
+    for call, says in [
+        (lambda: babel_example("en-xx"), "two of the languages"),
+        (lambda: babel_example("en-fr", 200), "from 0 to 199"),
+    ]:
+        with pytest.raises(OptionError, match=says):
+            call()

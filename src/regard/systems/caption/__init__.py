@@ -5,6 +5,8 @@ from regard.systems.registry import Declaration
 SYSTEM = Declaration(
     summary="Describe images, and show which part of the image each word looked at.",
     default_model="photo-en",
+    inputs="images",
+    about_inputs="Image files.",
     commands=("gallery",),
     example="regard caption --model {model} IMAGE",
     headline={"valid_beam_bleu4": "BLEU-4 {:.1f}"},

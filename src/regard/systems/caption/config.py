@@ -171,7 +171,7 @@ class CaptionData(CaptionFiles):
     """Longest caption in words; longer ones are left out."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if self.world and self.captions:
             raise OptionError("Give captions or a world, not both.")
         if self.regions and self.world:
@@ -220,7 +220,7 @@ class CaptionTrain(TrainSettings):
     """Longest caption in words when validating and testing."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         super().check()
         if self.self_critical_fraction and self.num_samples < 2:
             raise OptionError(
@@ -242,7 +242,7 @@ class CaptionTest(CaptionOptions, CaptionFiles):
     """Whether to compute METEOR, which is slow."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         super().check()
         if bool(self.captions) != bool(self.images):
             raise OptionError("captions and images belong together; give both, or the world scenes.")

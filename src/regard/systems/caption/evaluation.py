@@ -1,4 +1,4 @@
-"""How good a captioner is, and how right its attention: by decoding, and where the right cells are known."""
+"""How good a captioner is, and how accurate its attention: by decoding, and where the right cells are known."""
 
 from collections.abc import Iterable
 from itertools import islice

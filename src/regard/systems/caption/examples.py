@@ -1,4 +1,4 @@
-"""CaptionExample images with a caption and the regions that its words name: generated scenes, and a few photographs."""
+"""Example images with a caption and the regions that its words name: generated scenes, and a few photographs."""
 
 from dataclasses import dataclass
 from functools import cache

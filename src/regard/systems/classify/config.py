@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from cyclopts import Parameter
+
 from regard.config import Checked, Count, Fraction, Names, PositiveInt
 from regard.errors import OptionError
-from regard.systems.config import Options
+from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
 
 Pool = Literal["attention", "average", "max"]
@@ -44,7 +46,7 @@ class ClassificationConfig(Checked):
     """Sentences of a document that are read; those after them are left out and counted. 0 for all."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if self.read == "sentences" and self.pool != "attention":
             raise OptionError(f"read 'sentences' needs attention, which decides what is read; got pool {self.pool!r}.")
         if self.pool != "attention" and (self.score, self.align) != ("context", "softmax"):
@@ -54,6 +56,21 @@ class ClassificationConfig(Checked):
 @dataclass(frozen=True)
 class ClassificationOptions(Options):
     """Options of `classify`: what to report; without traces, only the label and the probabilities."""
+
+
+@dataclass(frozen=True)
+class ClassificationArguments(Arguments):
+    """What the command takes beside texts."""
+
+    file: Annotated[tuple[str, ...], Parameter(alias="-f", negative="", consume_multiple=True, show_default=False)] = ()
+    """Text files to classify, each of them one document; with --input, each line of a file is one."""
+    lines: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    """Each line of the standard input is a document."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The documents."""
+        return self.file
 
 
 Posts = Literal["", "whole", "body"]
@@ -108,7 +125,7 @@ class ClassificationData(DocumentFormat):
     """Word vectors to start from: GloVe or word2vec text, or .npz."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if self.train and self.world:
             raise OptionError("Give files (train) or a world, not both.")
         if self.vocabulary < 8:
@@ -131,7 +148,7 @@ class ClassificationTrain(TrainSettings):
     """Keep the word vectors that training starts from."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         super().check()
         if self.class_weights and self.balance_classes:
             raise OptionError("Give class_weights or balance_classes, not both.")
@@ -163,7 +180,7 @@ class ClassificationTest(DocumentFormat):
     """Save the distributions of `word` as a figure here (.png, .svg, .pdf)."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if bool(self.documents) == bool(self.world):
             raise OptionError("Give the test documents (documents), or the world: reviews.")
         if self.world not in ("", "reviews"):

@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.data.documents import Document
-from regard.data.text import split_sentences
+from regard.data.text import ByteStream, decode_text, read_text, split_sentences
 from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
-from regard.systems.classify.config import ClassificationConfig, ClassificationOptions
+from regard.systems.classify.config import ClassificationArguments, ClassificationConfig, ClassificationOptions
 from regard.systems.classify.data import DocumentBatch, cut_points
 from regard.systems.classify.networks import build_encoder, build_pooling, read_packed
 from regard.systems.folder import Labels
@@ -23,6 +23,10 @@ CHARACTERS_PER_WORD = 6
 """About how many characters a word has, its space included: what the cost of a text is estimated by."""
 
 
+MAX_LISTED = 3
+"""Further classes and sentences listed below a label, and words of each sentence."""
+
+
 @dataclass(frozen=True)
 class WordWeight:
     """A word and its attention weight within its sentence."""
@@ -31,7 +35,7 @@ class WordWeight:
     weight: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The fields as plain values."""
         return {"word": self.word, "weight": self.weight}
 
 
@@ -44,13 +48,13 @@ class SentenceWeight:
     words: tuple[WordWeight, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The fields as plain values."""
         return {"text": self.text, "weight": self.weight, "words": [word.to_dict() for word in self.words]}
 
 
 @dataclass(frozen=True)
 class Classification(Result):
-    """The class of a document, with the sentences and words that carried it."""
+    """The class of a document, with the sentences and words that it was decided by."""
 
     label: str
     """The most probable class."""
@@ -90,6 +94,7 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
     """
 
     kind = "classify"
+    names_view = True
     Config = ClassificationConfig
     assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer, "labels": Labels}
     config: ClassificationConfig
@@ -146,6 +151,31 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
     def parse(self, line: str, options: ClassificationOptions) -> str | None:
         """A document, which is in one line; a blank line holds none."""
         return line if line.strip() else None
+
+    def read_arguments(
+        self,
+        given: Sequence[str],
+        arguments: ClassificationArguments,
+        options: ClassificationOptions,
+        pipe: ByteStream,
+    ) -> list[str] | None:
+        """Texts, whole files, or the standard input as one document, unless each line of it is one."""
+        if given and arguments.file:
+            raise OptionError("Give texts or files, not both.")
+        if arguments.lines and not given and not arguments.file:
+            return None
+        return list(given) or [read_text(path) for path in arguments.file] or [decode_text(pipe, "The standard input")]
+
+    def as_detail(self, result: Classification, options: ClassificationOptions) -> str:
+        """The class, the next ones, and the sentences that carried it, each with its strongest words."""
+        lines = [self.as_text(result, options)]
+        if others := list(result.probabilities.items())[1 : 1 + MAX_LISTED]:
+            lines.append(f"  other classes: {', '.join(f'{label} {probability:.3f}' for label, probability in others)}")
+        for sentence in sorted(result.sentences, key=lambda each: -each.weight)[:MAX_LISTED]:
+            strongest = sorted(sentence.words, key=lambda each: -each.weight)[:MAX_LISTED]
+            words = ", ".join(f"{word.word} {word.weight:.2f}" for word in strongest)
+            lines.append(f"  {sentence.weight:.2f}  {sentence.text}  [{words}]")
+        return "\n".join(lines) if result.sentences else lines[0]
 
     def as_text(self, result: Classification, options: ClassificationOptions) -> str:
         """The class and its probability."""

@@ -1,13 +1,15 @@
 """The settings of a glimpse model: its parts, options, data, training and test set."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveFloat, PositiveInt, Probability
 from regard.errors import OptionError
-from regard.systems.config import Options
+from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
 
 Policy = Literal["learned", "random", "center"]
@@ -49,7 +51,7 @@ class GlimpsesConfig(Checked):
     """Standard deviation of the locations around the mean of the policy, where 2 is the width of the image."""
 
     def check(self) -> None:
-        """Limits of the fields, and rules between them."""
+        """Refuse what would take too much memory, and fields that contradict each other."""
         for name, limit in (("image_size", MAX_IMAGE_SIZE), ("num_glimpses", MAX_GLIMPSES)):
             if (value := getattr(self, name)) > limit:
                 raise OptionError(f"{name} must be at most {limit}; got {value}.")
@@ -75,6 +77,34 @@ class GlimpsesOptions(Options):
     several, each looks at locations drawn from it."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     """Random seed of the sampled locations."""
+
+
+@dataclass(frozen=True)
+class GlimpsesArguments(Arguments):
+    """What the command takes beside images."""
+
+    crop: str | None = None
+    """Save the attended part of the image to this file."""
+
+    def check(self) -> None:
+        """Refuse a file that no image can be saved to."""
+        if self.crop is not None:
+            image_format(self.crop)
+
+    @property
+    def writes(self) -> Mapping[str, str]:
+        """The part of the image."""
+        return {} if self.crop is None else {"--crop": self.crop}
+
+
+def image_format(path: str) -> str:
+    """The format that an image of this name is saved in."""
+    from PIL import Image
+
+    form = Image.registered_extensions().get(Path(path).suffix.lower())
+    if form is None or form not in Image.SAVE:
+        raise OptionError(f"--crop saves an image, such as FILE.png or FILE.jpg; got {Path(path).name!r}.")
+    return form
 
 
 @dataclass(frozen=True)

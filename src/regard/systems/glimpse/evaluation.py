@@ -35,7 +35,7 @@ class Measured:
 
     @property
     def on_digit(self) -> float:
-        """Glimpses that fall on the digit, in percent; of several, the first is left out, because nobody chose it."""
+        """Glimpses that fall on the digit, in percent; of several, all but the first, which is in the centre."""
         chosen = self.hits[:, 1:] if self.hits.shape[1] > 1 else self.hits
         return 100 * float(chosen.double().mean())
 

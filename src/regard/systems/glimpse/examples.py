@@ -1,4 +1,4 @@
-"""GlimpseExample images for glimpse models: digits of fonts that none was trained on, among pieces of other digits."""
+"""Example images for glimpse models: digits of fonts that none was trained on, among pieces of other digits."""
 
 from dataclasses import dataclass
 from functools import cache

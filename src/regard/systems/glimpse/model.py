@@ -16,10 +16,11 @@ from torch import Tensor, nn
 
 from regard.data.images import ImageInput, open_image
 from regard.errors import OptionError, ShapeError
+from regard.files import replacing
 from regard.layers.glimpse import GlimpseNetwork, What, window_offsets
 from regard.parts import build_part
 from regard.systems.folder import Labels
-from regard.systems.glimpse.config import GlimpsesConfig, GlimpsesOptions, Policy
+from regard.systems.glimpse.config import GlimpsesArguments, GlimpsesConfig, GlimpsesOptions, Policy, image_format
 from regard.systems.glimpse.data import SquareView
 from regard.systems.system import Result, System
 from regard.trace import Axis, Box, Map, Series, Trace
@@ -179,6 +180,12 @@ class Glimpser(System[ImageInput, Glimpses, GlimpsesOptions]):
     def crop(self, image: ImageInput, **options: Any) -> Image.Image:
         """Cut an image to the part that the model attends to (`Glimpses.crop_box`)."""
         return open_image(image, channels=3).crop(self.glimpse(image, **options).crop_box)
+
+    def save_files(self, given: ImageInput, result: Glimpses, arguments: GlimpsesArguments) -> None:
+        """Save the attended part of the image."""
+        if arguments.crop is not None:
+            with replacing(arguments.crop) as draft:
+                open_image(given).crop(result.crop_box).save(draft, image_format(arguments.crop))
 
     def as_text(self, result: Glimpses, options: GlimpsesOptions) -> str:
         """The class, its probability, and where the model looked."""

@@ -130,7 +130,7 @@ class ReadingOptions(Options, Search):
     """Generated text: maximum number of words after the given ones; none lets the model choose a limit."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         super().check()
         if self.prefix is not None:
             raise OptionError("prefix is the text itself here: read(text, generate=True) continues it.")
@@ -184,7 +184,7 @@ class ReadingData(SentenceFormat):
     """Word vectors to start from, such as GloVe: a text file, or an .npz archive (vectors, words)."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if self.train and self.world:
             raise OptionError("Give a training file or a world, not both.")
         if (self.phrases or self.binary) and self.format != "trees":
@@ -220,6 +220,6 @@ class ReadingTest(SentenceFormat):
     """Number of sentences of the world."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if bool(self.file) == bool(self.world):
             raise OptionError("Give a test set: a file, or the world stories.")

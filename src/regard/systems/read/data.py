@@ -35,7 +35,7 @@ IGNORED = -1
 
 @dataclass(frozen=True)
 class Example:
-    """Sentences as words, and what is to be said of them."""
+    """Sentences as words, and the labels to predict for them."""
 
     sentences: tuple[tuple[str, ...], ...]
     """One sentence; for inference, the premise and the hypothesis."""

@@ -1,4 +1,4 @@
-"""How well a reader predicts, and how right its attention is where the right answer is known."""
+"""How well a reader predicts, and how accurate its attention is where the right answer is known."""
 
 import math
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.batches import pad
-from regard.data.text import well_formed
+from regard.data.text import ByteStream, well_formed
 from regard.data.tokenizer import END, PAD, START, UNKNOWN
 from regard.data.vocabulary import Vocabulary, join_words, treebank_words
 from regard.encoders.readers import Sentences
@@ -124,6 +124,16 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
         if line.strip() and not tab:
             raise OptionError(f"A line should be premise<TAB>hypothesis; got {line[:60]!r}.")
         return (premise, hypothesis) if tab else None
+
+    def read_arguments(
+        self, given: Sequence[str], arguments: Any, options: ReadingOptions, pipe: ByteStream
+    ) -> list[Any] | None:
+        """Sentences, or for inference one pair of them; a text may be generated from nothing."""
+        if self.config.task == "entail" and given:
+            if len(given) != 2:
+                raise OptionError(f"This reader compares two sentences, PREMISE HYPOTHESIS; got {len(given)}.")
+            return [tuple(given)]
+        return super().read_arguments(given or [""] * options.generate, arguments, options, pipe)
 
     def as_text(self, result: Reading, options: ReadingOptions) -> str:
         """A line for the reading and for each alternative."""

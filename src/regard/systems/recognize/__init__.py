@@ -5,6 +5,9 @@ from regard.systems.registry import Declaration
 SYSTEM = Declaration(
     summary="Name what images show.",
     default_model="digits",
+    inputs="images",
+    about_inputs="Image files.",
+    about="Prints the most probable classes, best first.",
     example="regard recognize --model {model} IMAGE",
     headline={"test_accuracy": "{:.1f} % right"},
     measured_on="{test_images:,} test images",

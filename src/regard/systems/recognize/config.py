@@ -98,7 +98,7 @@ class RecognitionTest(ImageFolder):
     folder: str = ""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if not self.folder:
             raise OptionError(
                 "Give the folder with the test images (folder), and its format if it is mnist or cifar10."

@@ -1,4 +1,4 @@
-"""RecognitionExample images for classifiers of digits: digits of fonts, light on dark."""
+"""Example images for classifiers of digits: digits of fonts, light on dark."""
 
 from dataclasses import dataclass
 from functools import cache

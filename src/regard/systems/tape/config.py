@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from cyclopts import Parameter
 from msgspec import Meta
 
 from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveFloat, PositiveInt, fields_of
 from regard.errors import OptionError
-from regard.systems.config import Options
+from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -86,6 +87,16 @@ class TapeOptions(Options):
     """recall: which item is shown again, counted from 1 (the default); the answer is the item after it."""
     slots: Count = 0
     """Slots of the memory; 0 for as many as in training. A machine can use more than it was trained with."""
+
+
+@dataclass(frozen=True)
+class TapeArguments(Arguments):
+    """What the command takes beside rows: how random ones are drawn."""
+
+    length: Annotated[int | None, Parameter(alias="-n")] = None
+    """Length of the random sequence; by default the longest of the training."""
+    seed: int = 1
+    """Seed of the random sequence."""
 
 
 TASKS = ("copy", "repeat-copy", "recall", "priority-sort", "ngrams")

@@ -1,4 +1,4 @@
-"""How good a memory machine is: bits per sequence, exact sequences, and what remains of it on longer tapes."""
+"""How good a memory machine is: bits per sequence, exact sequences, and the same for longer tapes."""
 
 import math
 from typing import Any, NamedTuple

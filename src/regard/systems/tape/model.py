@@ -13,15 +13,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention.attend import Attention
+from regard.data.text import ByteStream
 from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.assembly import build_align, build_score
 from regard.systems.system import Result, System
-from regard.systems.tape.config import TapeConfig, TapeOptions
+from regard.systems.tape.config import TapeArguments, TapeConfig, TapeOptions
 from regard.systems.tape.data import length_of, read_rows, step_labels
 from regard.systems.tape.networks import Answered, AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork
 from regard.trace import Axis, Map, Series, Trace
-from regard.worlds.tapes import Drawn, Recall, RepeatCopy, Tapes, Task
+from regard.worlds.tapes import Drawn, PrioritySort, Recall, RepeatCopy, Tapes, Task
 
 Rows = tuple[tuple[float | int, ...], ...]
 TapeInput = str | Sequence[float] | Sequence[Sequence[float]] | np.ndarray | Tensor
@@ -79,6 +80,35 @@ class TuringMachine(System[TapeInput, Tape, TapeOptions]):
             )
 
     tape = System.predict
+
+    def read_arguments(
+        self, given: Sequence[str], arguments: TapeArguments, options: TapeOptions, pipe: ByteStream
+    ) -> list[Any] | None:
+        """One sequence: its rows, or random ones."""
+        if not given:
+            length = self.task.max_length if arguments.length is None else arguments.length
+            drawn = self.task.draw(1, length, torch.Generator().manual_seed(arguments.seed))
+            return [drawn.rows[0]]
+        if arguments.length is not None:
+            raise OptionError("Give rows, or --length for random ones, not both.")
+        return [self.parse(" ".join(given), options)]
+
+    def parse(self, line: str, options: TapeOptions) -> str | None:
+        """The rows of a sequence, separated by spaces."""
+        for row in line.split():
+            if not set(row) <= set("01"):
+                raise OptionError(f"Rows are bits, such as 01101001; got {row!r:.80}. A model is named with -m.")
+        if isinstance(self.task, PrioritySort):
+            raise OptionError("Rows of priority-sort have priorities, which are given in Python; here, use --length.")
+        return line if line.strip() else None
+
+    def as_detail(self, result: Tape, options: TapeOptions) -> str:
+        """The sequence, the answer, the right answer where it is another, and how many bits are right."""
+        count = sum(map(len, result.target))
+        lines = [f"in    {_written(result.sequence)}", f"out   {result.text}"]
+        lines += [f"right {_written(result.target)}"] if result.wrong else []
+        right = f"{count - result.wrong} of {count} bits right, {result.bits:.2f} bits to correct the answer"
+        return "\n".join([*lines, right])
 
     @classmethod
     def is_one(cls, given: Any) -> bool:
@@ -183,6 +213,11 @@ def _result(rows: Float[Tensor, "n r"], tape: Tapes, answered: Answered, *, trac
         target=_as_rows(target),
         trace=trace,
     )
+
+
+def _written(rows: Rows) -> str:
+    """Rows of bits without spaces; numbers that are no bits stand apart."""
+    return " ".join("".join(f"{number:g}" if number in (0, 1) else f"({number:.2f})" for number in row) for row in rows)
 
 
 def _as_rows(tensor: Tensor) -> Rows:

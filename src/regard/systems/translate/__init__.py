@@ -5,6 +5,8 @@ from regard.systems.registry import Declaration
 SYSTEM = Declaration(
     summary="Translate text, and show which words each word came from.",
     default_model="en-fr",
+    inputs="texts",
+    about_inputs="Sentences to translate; without them, each line of the standard input is one.",
     commands=("align", "align-corpus"),
     example="regard translate --model {model} 'A sentence.'",
     headline={"test_bleu": "BLEU {:.1f}"},

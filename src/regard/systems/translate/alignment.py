@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,8 +15,7 @@ from regard.data.alignments import format_links
 from regard.data.batches import pad
 from regard.data.text import read_pairs
 from regard.data.tokenizer import END, START
-from regard.errors import DataError, OptionError, RegardError
-from regard.jobs.worker import Answer
+from regard.errors import OptionError
 from regard.metrics.alignment import (
     AlignmentScores,
     GoldAlignment,
@@ -25,7 +24,6 @@ from regard.metrics.alignment import (
     join,
     links_from_weights,
 )
-from regard.systems.jobs import model_checksum, worker_device
 from regard.systems.system import batches_by_cost, in_groups
 from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize
 from regard.systems.translate.model import Translator
@@ -216,52 +214,3 @@ def alignment_error(
     pairs = [(example.source, example.target) for example in gold]
     predicted = link_words(model, pairs, reverse, symmetrize=symmetrize, threshold=threshold)
     return alignment_error_rate(predicted, [example.sure for example in gold], [example.possible for example in gold])
-
-
-@dataclass(frozen=True)
-class Links:
-    """Aligns the words of lines with a source sentence, a tab and its translation."""
-
-    model: str
-    reverse: str | None = None
-    symmetrize: Symmetrize = "mutual"
-    threshold: float = 0.0
-    json: bool = False
-    device: str | None = None
-    trust: bool = False
-    chunk_size: ClassVar[int] = 4096
-
-    def settings(self) -> dict[str, Any]:
-        """The models, identified by their content, and the options."""
-        return {
-            "model": model_checksum(self.model),
-            "reverse": None if self.reverse is None else model_checksum(self.reverse),
-            "symmetrize": self.symmetrize,
-            "threshold": self.threshold,
-            "json": self.json,
-        }
-
-    def load(self, worker: int, workers: int) -> Answer:
-        """Load the models for a worker."""
-        device = worker_device(worker, workers, self.device)
-        forward = Translator.load(self.model, device=device, trust=self.trust)
-        backward = None if self.reverse is None else Translator.load(self.reverse, device=device, trust=self.trust)
-        options = {"symmetrize": self.symmetrize, "threshold": self.threshold}
-
-        def answer(lines: Sequence[str]) -> list[str]:
-            aligned = align_stream(forward, map(split_pair, lines), backward, **options)
-            return [pair.to_json() if self.json else pair.to_text() for pair in aligned]
-
-        return answer
-
-    def refused(self, line: str, error: RegardError) -> str:
-        """An empty line, or the error as JSON."""
-        return json.dumps({"input": line, "error": str(error)}, ensure_ascii=False) if self.json else ""
-
-
-def split_pair(line: str) -> tuple[str, str]:
-    """The two sentences of a line; both are empty in a blank line."""
-    source, tab, target = line.partition("\t")
-    if line.strip() and not tab:
-        raise DataError(f"A line should be a source sentence, a tab and its translation; got {line[:60]!r}.")
-    return source, target

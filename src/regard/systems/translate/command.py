@@ -1,86 +1,28 @@
-"""Commands of translators: translate, and link words by attention."""
+"""Further commands of translators: link the words of sentence pairs by attention, and learn to align a corpus."""
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from cyclopts import Parameter, validators
 
-from regard.errors import OptionError, counted
-from regard.systems.jobs import Answers, FileOptions, run_job
-from regard.systems.output import (
-    FILE_WINDOW,
-    PIPE_WINDOW,
+from regard.cli.io import (
     TERMINAL,
-    check_show,
-    read_texts,
-    result_text,
-    say,
-    show_result,
-    warn_of_files,
+    Drawing,
+    InputOutput,
+    draw,
+    print_error,
+    print_line,
+    read_inputs,
     writing,
 )
-from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize, TranslationOptions
+from regard.errors import DataError, OptionError, RegardError, counted
+from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize
 
-
-def translate(
-    *texts: str,
-    model: Annotated[str, Parameter(alias="-m")] = "en-fr",
-    output: Annotated[str | None, Parameter(alias="-o")] = None,
-    show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    json: bool = False,
-    device: str | None = None,
-    trust: bool = False,
-    files: Annotated[FileOptions | None, Parameter(name="*")] = None,
-    options: Annotated[TranslationOptions | None, Parameter(name="*")] = None,
-) -> None:
-    """Translate texts, files, or the lines of a pipe, in order.
-
-    Into a folder (--output out/), files are translated by several workers; an interrupted command continues when it is
-    run again.
-
-    Parameters
-    ----------
-    texts
-        Sentences to translate.
-    model
-        A shipped model (`regard models` lists them) or a model folder.
-    output
-        Write the translations to this file instead of the standard output, or one file for each input to a folder.
-    show
-        Show what each word attended to: "-" draws in the terminal, FILE.png, .svg or .pdf saves a figure, FILE.html
-        an interactive page.
-    json
-        Write one JSON object per sentence, with scores, alternatives and attention.
-    device
-        cpu, cuda or cuda:N; by default the GPU if there is one.
-    trust
-        Allow models that import custom code (package.module:Name).
-    """
-    from regard.data.progress import track
-    from regard.systems.translate.model import Translator
-
-    warn_of_files(texts)
-    files, options = files or FileOptions(), options or TranslationOptions()
-    keywords = vars(options) if json or show or options.traces != "main" else vars(options) | {"traces": "none"}
-    check_show(show, len(texts) if texts else 2)
-    if files.into_folder(output, texts):
-        run_job(Answers("translate", model, keywords, json, device, trust), files, str(output), label="Translating")
-        return
-    translator = Translator.load(model, device=device, trust=trust)
-    is_pipe = not texts and not files.input
-    interactive = is_pipe and sys.stdin.isatty()
-    window = 1 if interactive else PIPE_WINDOW if not files.input else FILE_WINDOW
-    lines = read_texts(texts, files.input, sys.stdin)
-    long_work = output is not None or (bool(files.input) and not sys.stdout.isatty())
-    results = translator.stream_lines(lines, read_ahead=window, **keywords)
-    with writing(output) as out:
-        for text, result in track(results, "Translating", "lines", enabled=long_work):
-            say(result_text(translator, text, result, options, as_json=json), out)
-            if out is sys.stdout and not files.input:
-                out.flush()
-            if show is not None:
-                show_result(result, show, model=model)
+if TYPE_CHECKING:
+    from regard.jobs.worker import Answer
 
 
 def align(
@@ -91,19 +33,16 @@ def align(
     reverse: str | None = None,
     symmetrize: Symmetrize = "mutual",
     threshold: Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))] = 0.0,
-    output: Annotated[str | None, Parameter(alias="-o")] = None,
-    show: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    json: bool = False,
     gold: Path | None = None,
-    device: str | None = None,
-    trust: bool = False,
-    files: Annotated[FileOptions | None, Parameter(name="*")] = None,
+    io: Annotated[InputOutput | None, Parameter(name="*")] = None,
+    drawing: Annotated[Drawing | None, Parameter(name="*")] = None,
 ) -> None:
     """Align the words of sentence pairs with the attention of a translator, or measure the alignment error rate.
 
     Writes a line for each pair, such as 0-0 1-2 2-1: source word 1 is linked with target word 2. Words are separated by
     whitespace and counted from 0. A pair with an empty side has an empty line. With --input, files have lines with a
     source sentence, a tab and its translation; into a folder (--output out/), several workers align them.
+    With --show FILE, the first pair with links is shown, with --show - all of them.
 
     Parameters
     ----------
@@ -120,64 +59,111 @@ def align(
         intersection, union, grow-diag or grow-diag-final-and of their links.
     threshold
         Leave out links with a smaller attention weight.
-    output
-        Write the links to this file instead of the standard output, or one file for each input to a folder.
-    show
-        Show the attention between the words: "-" draws each pair in the terminal; FILE.png, .svg or .pdf saves a figure
-        of the first pair with links, FILE.html an interactive page of it.
-    json
-        Write a JSON object for each pair: source and target words, links, and the attention weight of each link.
     gold
-        Instead of sentences, JSON lines with the right links (src, tgt, sure, possible): prints the error rate.
-    device
-        cpu, cuda or cuda:N; by default the GPU if there is one.
-    trust
-        Allow models that import custom code (package.module:Name).
+        Instead of sentences, JSON lines with the reference links (src, tgt, sure, possible): prints the error rate.
     """
+    from regard.cli.jobs import run_job
     from regard.data.alignments import read_gold
     from regard.data.progress import track
     from regard.data.text import read_pairs
     from regard.systems.system import Result
-    from regard.systems.translate.alignment import Links, align_stream, alignment_error, split_pair
+    from regard.systems.translate.alignment import align_stream, alignment_error
     from regard.systems.translate.model import Translator
-    from regard.viewing.view import MEASURED, view
+    from regard.viewing.view import MEASURED
 
-    files, both = files or FileOptions(), [path for path in (source, target) if path is not None]
-    if len(both) == 1 or sum((bool(both), gold is not None, bool(files.input))) != 1:
+    io, drawing = io or InputOutput(), drawing or Drawing()
+    both = [path for path in (source, target) if path is not None]
+    if len(both) == 1 or sum((bool(both), gold is not None, bool(io.input))) != 1:
         raise OptionError("Give the files SOURCE and TARGET or --input FILE to link words, or --gold FILE to measure.")
     if reverse is None and symmetrize != "mutual":
         raise OptionError(f"--symmetrize {symmetrize} combines two directions: give --reverse MODEL.")
-    if files.into_folder(output, both):
-        links = Links(model, reverse, symmetrize, threshold, json, device, trust)
-        run_job(links, files, str(output), label="Aligning")
+    if io.into_folder(both):
+        run_job(Links(model, reverse, symmetrize, threshold, io.json, io.device, io.trust), io, label="Align")
         return
-    forward = Translator.load(model, device=device, trust=trust)
-    backward = None if reverse is None else Translator.load(reverse, device=device, trust=trust)
+    io.check_files([str(path) for path in (*both, *([gold] if gold else []))])
+    forward = Translator.load(model, device=io.device, trust=io.trust)
+    backward = None if reverse is None else Translator.load(reverse, device=io.device, trust=io.trust)
     if gold is not None:
         error = alignment_error(forward, read_gold(gold), backward, symmetrize=symmetrize, threshold=threshold)
-        say(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")
+        print_line(f"AER {error.error_rate:.3f}, precision {error.precision:.3f}, recall {error.recall:.3f}")
         return
-    pairs = read_pairs(*both) if both else map(split_pair, read_texts((), files.input, sys.stdin))
+    pairs = read_pairs(*both) if both else map(split_pair, read_inputs(io.input, sys.stdin.buffer))
     aligned = align_stream(forward, pairs, backward, symmetrize=symmetrize, threshold=threshold)
     skipped = count = shown = 0
-    with writing(output) as out:
-        for pair in track(aligned, "Aligning", "pairs", enabled=output is not None or not sys.stdout.isatty()):
-            say(pair.to_json() if json else pair.to_text(), out)
+    with writing(io.output) as out:
+        for pair in track(aligned, "Align", "pairs", enabled=io.output is not None or not sys.stdout.isatty()):
+            print_line(pair.to_json() if io.json else pair.to_text(), out)
             skipped, count = skipped + pair.is_too_long, count + 1
-            if show == TERMINAL and pair.links:
-                show_result(Result(trace=pair.trace), show, model=model)
-            elif show is not None and pair.links and not shown:
-                view(forward.with_attention_quality(Result(trace=pair.trace))).save(show)
-            shown = shown or (count if pair.links else 0)
-    if show == TERMINAL and shown and forward.metrics.get(MEASURED):
-        say(str(forward.metrics[MEASURED]))
-    elif show is not None and show != TERMINAL:
-        written = f"Wrote {show}" if count == 1 else f"Wrote {show} (pair {shown} of {count})"
-        say(written if shown else f"No pair has links: {show} is not written.", sys.stderr)
+            if io.show is not None and pair.links and (io.show == TERMINAL or not shown):
+                # In the terminal, how right the attention is stands once below all pairs.
+                measured = forward.with_attention_quality(Result(trace=pair.trace)).trace
+                draw(pair.trace if io.show == TERMINAL else measured, io.show, drawing)
+                shown = count
+    if io.show == TERMINAL and shown and forward.metrics.get(MEASURED):
+        print_line(str(forward.metrics[MEASURED]))
+    elif io.figure is not None:
+        nothing = f"No pair has links: {io.figure} is not written."
+        if count > 1 or not shown:
+            print_error(f"It shows pair {shown} of {count}." if shown else nothing)
     if skipped:
-        sys.stderr.write(
-            f"Without links, with more than {MAX_ALIGNED_TOKENS} tokens on a side: {counted(skipped, 'pair')}.\n"
-        )
+        print_error(f"Without links, with more than {MAX_ALIGNED_TOKENS} tokens on a side: {counted(skipped, 'pair')}.")
+
+
+@dataclass(frozen=True)
+class Links:
+    """Aligns the words of lines with a source sentence, a tab and its translation: what the workers of a job do."""
+
+    model: str
+    reverse: str | None = None
+    symmetrize: Symmetrize = "mutual"
+    threshold: float = 0.0
+    json: bool = False
+    device: str | None = None
+    trust: bool = False
+    chunk_size: ClassVar[int] = 4096
+
+    def settings(self) -> dict[str, Any]:
+        """The models, identified by their content, and the options."""
+        from regard.cli.jobs import model_checksum
+
+        return {
+            "model": model_checksum(self.model),
+            "reverse": None if self.reverse is None else model_checksum(self.reverse),
+            "symmetrize": self.symmetrize,
+            "threshold": self.threshold,
+            "json": self.json,
+        }
+
+    def load(self, worker: int, workers: int) -> "Answer":
+        """Load the models for a worker."""
+        from regard.cli.jobs import worker_device
+        from regard.systems.translate.alignment import align_stream
+        from regard.systems.translate.model import Translator
+
+        device = worker_device(worker, workers, self.device)
+        forward = Translator.load(self.model, device=device, trust=self.trust)
+        backward = None if self.reverse is None else Translator.load(self.reverse, device=device, trust=self.trust)
+        options = {"symmetrize": self.symmetrize, "threshold": self.threshold}
+
+        def answer(lines: Sequence[str]) -> list[str]:
+            aligned = align_stream(forward, map(split_pair, lines), backward, **options)
+            return [pair.to_json() if self.json else pair.to_text() for pair in aligned]
+
+        return answer
+
+    def refused(self, line: str, error: RegardError) -> str:
+        """An empty line, or the error as JSON."""
+        from regard.cli.jobs import refused
+
+        return refused(line, error, json=self.json)
+
+
+def split_pair(line: str) -> tuple[str, str]:
+    """The two sentences of a line; both are empty in a blank line."""
+    source, tab, target = line.partition("\t")
+    if line.strip() and not tab:
+        raise DataError(f"A line should be a source sentence, a tab and its translation; got {line[:60]!r}.")
+    return source, target
 
 
 def align_corpus(
@@ -217,7 +203,7 @@ def align_corpus(
     symmetrize
         How the two directions are combined from round 1 on.
     gold
-        JSON lines with right links (src, tgt, sure, possible): prints the error rate after each round.
+        JSON lines with the reference links (src, tgt, sure, possible): prints the error rate after each round.
     """
     from regard.data.alignments import read_gold
     from regard.systems.translate import corpus_alignment
@@ -232,8 +218,8 @@ def align_corpus(
         tables={"train": {"minutes": minutes}} if minutes else None,
         symmetrize=symmetrize,
         gold=() if gold is None else read_gold(gold),
-        report=say,
+        report=print_line,
     )
-    say(f"Wrote {done[-1].links}.")
+    print_line(f"Wrote {done[-1].links}.")
     if rounds:
-        say(f"Align more text: regard align {done[-1].forward} SOURCE TARGET --reverse {done[-1].backward}")
+        print_line(f"Align more text: regard align {done[-1].forward} SOURCE TARGET --reverse {done[-1].backward}")

@@ -101,7 +101,7 @@ class TranslationConfig(Checked):
 
     @property
     def has_custom_networks(self) -> bool:
-        """Whether the encoder or the decoder is custom; what its fields mean is then its own business."""
+        """Whether the encoder or the decoder is custom; it may then use any of the fields, in its own way."""
         return self.encoder != "auto" or self.decoder != "auto"
 
     def check(self) -> None:
@@ -222,7 +222,7 @@ class TranslationData(Checked):
     own."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         if min(self.columns) < 0 or self.columns[0] == self.columns[1]:
             raise OptionError(f"columns must be two different columns, counted from 0; got {list(self.columns)}.")
         if self.vocabulary < 8:
@@ -286,7 +286,7 @@ class TranslationTest(Search):
     """Prepare texts as `translate` does (split, copy, recase), rather than measure what the model does by itself."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Refuse fields that contradict each other."""
         super().check()
         if bool(self.source) != bool(self.reference):
             raise OptionError("source and reference are two files with as many lines; give both.")

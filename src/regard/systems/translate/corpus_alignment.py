@@ -1,4 +1,4 @@
-"""Align a parallel corpus with no other tool: by counting, then by translators that learn from the counts.
+"""Align a parallel corpus without other tools: by counting, then by translators that learn from the counts.
 
 1. Two hidden Markov models, one for each direction, are estimated from the corpus so that they agree; they give links.
    The links of another aligner may guide them.
@@ -141,7 +141,7 @@ def _count(
 
 
 def _is_kept(here: Round, *, progress: bool) -> bool:
-    """Whether a round has ended before; said where progress is shown, since its options may have been others."""
+    """Whether a round is complete already; a message says so, since its options may have been others."""
     if here.is_complete and progress:
         sys.stderr.write(f"{here.folder} is complete, and not repeated.\n")
     return here.is_complete

@@ -1,4 +1,4 @@
-"""How good a translator is, and how right its attention: by decoding, and by forced decoding where links are known."""
+"""How good a translator is, by decoding; how accurate its attention is, by forced decoding where links are known."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ def _gold(test_set: TranslationTest) -> list[GoldAlignment]:
 
 
 def world_gold(world: str, count: int) -> list[GoldAlignment]:
-    """The right word links of test sentences of the world babel."""
+    """The reference word links of test sentences of the world babel."""
     from regard.worlds.babel import pairs
 
     generated = islice(pairs(*parse_world(world), split="test"), count)

@@ -156,10 +156,6 @@ class Pieces:
         """The text of a word; "</s>" for the end."""
         return " ".join("".join(map(self.written.__getitem__, tokens)).split())
 
-    def word(self, tokens: tuple[int, ...], log_prob: float) -> NextWord:
-        """A word of these pieces."""
-        return NextWord(self.text(tokens), tokens, math.exp(log_prob), self.begin[tokens[0]])
-
 
 @functools.lru_cache(maxsize=8)
 def pieces_of(tokenizer: Tokenizer) -> Pieces:
@@ -247,10 +243,9 @@ def _ranked(
     for score, tokens in sorted(ended, reverse=True):
         if len(new) == count or math.exp(score) <= least:
             break
-        word = pieces.word(tokens, score)
-        if word.text:
-            new.add((word.text, word.begins))
-            best.append(word)
+        if text := pieces.text(tokens):
+            best.append(NextWord(text, tokens, math.exp(score), pieces.begin[tokens[0]]))
+            new.add((text, best[-1].begins))
     spelled: dict[tuple[str, bool], NextWord] = {}
     for word in sorted(best, key=attrgetter("probability"), reverse=True):
         spelled.setdefault((word.text, word.begins), word)

@@ -1,12 +1,14 @@
 """Traces of translations that were put together: of several sentences, with copied parts and restored names."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from regard.metrics.alignment import merge_subwords
 from regard.trace import Axis, Map, Series, Trace
@@ -160,37 +162,28 @@ def joined(traces: Sequence[Trace], source: str, target: str) -> Trace | None:
     texts = {"source": source, "target": target}
     if len(traces) == 1 and all(traces[0].axis(name).text == text for name, text in texts.items()):
         return traces[0]
-    names = list(dict.fromkeys(axis.name for trace in traces for axis in trace.axes))
-    sizes = {name: [len(trace.axis(name)) if _has(trace, name) else 0 for trace in traces] for name in names}
+    axes = [{axis.name: axis for axis in trace.axes} for trace in traces]
+    names = list(dict.fromkeys(name for each in axes for name in each))
+    ends = {name: np.cumsum([0, *(len(each.get(name, ())) for each in axes)]) for name in names}
     kinds = {each.name: each for trace in traces for each in trace.maps}
-    if sum(sum(sizes[each.rows]) * sum(sizes[each.columns]) for each in kinds.values()) > MAX_CELLS:
+    shapes = {name: (int(ends[each.rows][-1]), int(ends[each.columns][-1])) for name, each in kinds.items()}
+    if sum(map(math.prod, shapes.values())) > MAX_CELLS:
         return None
-    axes = tuple(
+    tables = {name: np.zeros(shape, dtype=np.float32) for name, shape in shapes.items()}
+    for place, trace in enumerate(traces):
+        for each in trace.maps:
+            rows, columns = (slice(*ends[axis][place : place + 2]) for axis in (each.rows, each.columns))
+            tables[each.name][rows, columns] = each.weights
+    joined_axes = (
         Axis(
-            name,
-            "tokens",
-            tuple(label for trace in traces if _has(trace, name) for label in trace.axis(name).labels),
+            name, "tokens", tuple(chain.from_iterable(each[name].labels for each in axes if name in each)),
             text=texts.get(name),
         )
         for name in names
-    )
-    maps = []
-    for name, kind in kinds.items():
-        table = np.zeros((sum(sizes[kind.rows]), sum(sizes[kind.columns])), dtype=np.float32)
-        row = column = 0
-        for place, trace in enumerate(traces):
-            for each in trace.maps:
-                if each.name == name:
-                    height, width = each.weights.shape
-                    table[row : row + height, column : column + width] = each.weights
-            row, column = row + sizes[kind.rows][place], column + sizes[kind.columns][place]
-        maps.append(Map(name, kind.rows, kind.columns, table, kind.layer, kind.head))
+    )  # fmt: skip
+    maps = (Map(name, each.rows, each.columns, tables[name], each.layer, each.head) for name, each in kinds.items())
     values = [value for trace in traces for value in trace.values("log_prob") or ()]
-    return Trace("translation", axes, tuple(maps), (Series("log_prob", "target", values),))
-
-
-def _has(trace: Trace, name: str) -> bool:
-    return any(axis.name == name for axis in trace.axes)
+    return Trace("translation", tuple(joined_axes), tuple(maps), (Series("log_prob", "target", values),))
 
 
 def inserted(items: Sequence[str], places: Sequence[int], more: Sequence[str]) -> list[str]:
@@ -201,10 +194,8 @@ def inserted(items: Sequence[str], places: Sequence[int], more: Sequence[str]) -
     return result
 
 
-def _new_places(places: Sequence[int]) -> list[int]:
+def _new_places(places: Sequence[int]) -> Int[np.ndarray, "n"]:
     """Where each of the inserted positions stands after all have been inserted."""
-    order = sorted(range(len(places)), key=lambda each: places[each])
-    found = [0] * len(places)
-    for rank, each in enumerate(order):
-        found[each] = places[each] + rank
-    return found
+    ranks = np.empty(len(places), dtype=np.int64)
+    ranks[np.argsort(places, kind="stable")] = np.arange(len(places))
+    return np.asarray(places, dtype=np.int64) + ranks

@@ -134,7 +134,7 @@ class Translator(System[str, Translation, TranslationOptions]):
         return results
 
     def length_limits(self, lengths: Sequence[int], options: Search) -> list[int]:
-        """The most tokens that the translation of each source sentence may have."""
+        """Maximum number of tokens of the translation of each source sentence."""
         if options.max_length is not None:
             return [options.max_length] * len(lengths)
         return [max(2 * length + 10, options.min_length) for length in lengths]

@@ -123,7 +123,10 @@ def test_mistakes_are_explained(models, tmp_path):
         (["--input", path, "--workers", -1], "workers must be a whole number, 0 or more; got -1"),
         (["--input", path, "--output", f"{tmp_path}/", "--engine", "spark"], "spark"),
         (["--input", path, "--output", f"{tmp_path}/"], "is both an input and an output"),
-        (["--input", path, "--output", f"{tmp_path}/out/", "--show", "x.png"], "--show x.png is for one input"),
+        (
+            ["--input", path, "--output", f"{tmp_path}/out/", "--show", "x.png"],
+            "is not for an output folder",
+        ),
     ):
         message = refused(*model, *arguments)
         assert says in message, message

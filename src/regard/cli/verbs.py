@@ -1,0 +1,156 @@
+"""The commands of the verbs, one for each system: `translate`, `caption`, `recognize`, `classify`, `read`, ...
+
+Each is generated from what its system declares: the summary, the options of the verb and the hooks of `System` that
+say what an input and a line of output are. `regard.cli.verbs.NAME` is the command of the system NAME.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from inspect import Parameter as Argument
+from inspect import Signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from regard.cli.io import (
+    TERMINAL,
+    Drawing,
+    InputOutput,
+    draw,
+    print_error,
+    print_line,
+    read_inputs,
+    warn_of_files,
+    writing,
+)
+from regard.errors import OptionError
+from regard.systems import registry
+from regard.systems.config import Arguments, Options
+
+if TYPE_CHECKING:
+    from regard.systems.system import System
+
+PIPE_WINDOW = 64
+"""Inputs of a pipe or of the command line that are read before the first are answered."""
+LISTED = "With --input, the images are those that text files list, one path per line. "
+CONTINUES = "Into a folder (--output out/), several workers answer files; run again, an interrupted command continues."
+
+
+def __getattr__(name: str) -> Callable[..., None]:
+    if name not in registry.MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return verb_command(registry.entry(name))
+
+
+def verb_command(found: registry.Entry) -> Callable[..., None]:
+    """The command of a system, with the signature and the docstring that its help is made from."""
+    says = found.declaration
+    kinds = {"arguments": found.arguments, "options": found.options, "io": InputOutput, "drawing": Drawing}
+
+    def command(*given: str, model: str = says.default_model, **tables: Any) -> None:
+        answer(found, given, model, **{name: tables.get(name) or kind() for name, kind in kinds.items()})
+
+    named = Annotated[str, Parameter(alias="-m")]
+    command.__dict__["__signature__"] = Signature([
+        Argument(says.inputs, Argument.VAR_POSITIONAL, annotation=str),
+        Argument("model", Argument.KEYWORD_ONLY, default=says.default_model or Argument.empty, annotation=named),
+        *(
+            Argument(name, Argument.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, Parameter(name="*")])
+            for name, kind in kinds.items()
+            if fields(kind)
+        ),
+    ])  # fmt: skip
+    parameters = command.__dict__["__signature__"].parameters.values()
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__name__ = found.name
+    about = f"{says.about} {LISTED if says.inputs == 'images' else ''}{CONTINUES}".strip()
+    command.__doc__ = (
+        f"{says.summary}\n\n{about}\n\nParameters\n----------\n{says.inputs}\n    {says.about_inputs}\n"
+        "model\n    A shipped model (`regard models` lists them) or a model folder.\n"
+    )
+    return command
+
+
+def answer(
+    found: registry.Entry,
+    given: Sequence[str],
+    model: str,
+    io: InputOutput,
+    drawing: Drawing,
+    arguments: Arguments,
+    options: Options,
+) -> None:
+    """Answer what is given, line by line or as a job, and write, draw and save what was asked for."""
+    from regard.cli.jobs import BATCHES_PER_PART, Answers, result_text, run_job
+    from regard.data.progress import track
+    from regard.systems.system import System
+
+    if found.declaration.inputs == "texts":
+        warn_of_files(given, "--file" if hasattr(arguments, "file") else "--input")
+    if io.show is None and drawing.given:
+        raise OptionError(f"--{next(iter(drawing.given))} is for --show: add --show - or --show FILE.")
+    if io.show is not None and options.traces == "none":
+        raise OptionError("--show needs what was attended to, which --traces none leaves out.")
+    single = {"--show": io.figure, **arguments.writes}
+    asked_for_one = [f"{option} {path}" for option, path in single.items() if path is not None]
+    into_folder = io.into_folder((*given, *arguments.reads))
+    if into_folder and (asked_for_one or io.show):
+        raise OptionError(f"{(*asked_for_one, '--show -')[0]} is not for an output folder.")
+    quiet = options if io.json or io.show else replace(options, traces="none")
+    if into_folder:
+        job = Answers(found.name, model, quiet, io.json, io.device, io.trust)
+        run_job(job, io, label=found.name.capitalize())
+        return
+    takes_images = found.declaration.inputs == "images"
+    if takes_images and not given and not io.input:
+        raise OptionError(f"No images given. Usage: regard {found.name} IMAGE ...")
+    io.check_files([*arguments.reads, *(given if takes_images else ())], arguments.writes)
+    system = found.system.load(model, device=io.device, trust=io.trust)
+    named = None if io.input else system.read_arguments(given, arguments, options, sys.stdin.buffer)
+    inputs: Iterable[Any] = named if named is not None else _parsed(system, io, options)
+    if asked_for_one:
+        inputs = _only(inputs, asked_for_one[0])
+    detail = named is not None and len(named) == 1 and type(system).as_detail is not System.as_detail
+    window = BATCHES_PER_PART * system.max_batch if io.input else PIPE_WINDOW
+    if named is None and not io.input and sys.stdin.isatty():
+        window = 1
+    results = system.stream_some(inputs, options if detail else quiet, read_ahead=window)
+    long_work = io.output is not None or (bool(io.input) and not sys.stdout.isatty())
+    drawn = False
+    with writing(io.output) as out:
+        for one, result in track(results, found.name.capitalize(), found.declaration.inputs, enabled=long_work):
+            if io.json or io.output is not None or io.show != TERMINAL or not system.names_view:
+                text = result_text(system, one, result, options, json=io.json, detail=detail)
+                before = f"{one}: " if isinstance(one, Path) and named and len(named) > 1 and not io.json else ""
+                print_line("\n".join(before + line for line in text.split("\n")), out)
+                if out is sys.stdout and not io.input:
+                    out.flush()
+            if io.show is not None and result is not None:
+                if result.trace is None:
+                    raise OptionError(f"{model} has no attention to show.")
+                if result.trace.weights.size:
+                    draw(result.trace, io.show, drawing)
+                    drawn = True
+            if result is not None:
+                system.save_files(one, result, arguments)
+                for path in arguments.writes.values():
+                    print_error(f"Wrote {path}")
+    if io.figure is not None and not drawn:
+        raise OptionError(f"The answer is empty, so there is nothing to show: {io.figure} is not written.")
+
+
+def _parsed(system: "System[Any, Any, Any]", io: InputOutput, options: Options) -> Iterable[Any]:
+    """The inputs of the lines of files or of the standard input."""
+    return (system.parse(line, options) for line in read_inputs(io.input, sys.stdin.buffer))
+
+
+def _only(inputs: Iterable[Any], asked: str) -> list[Any]:
+    """The inputs, where one of them, and blank lines beside it, is what an option asks for."""
+    inputs = list(inputs)
+    count = len(inputs) if len(inputs) == 1 else sum(one is not None and one != "" for one in inputs)
+    if count != 1:
+        terminal = " To draw several in the terminal, use --show -." if asked.startswith("--show") else ""
+        raise OptionError(f"{asked} needs exactly one input (got {count}).{terminal}")
+    return inputs
