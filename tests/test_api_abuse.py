@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.document_models import small_document_classifier
-from helpers.models import small_captioner, small_classifier, small_translator
-from helpers.readers import small_reader
+from helpers.models import small_captioner, small_classifier, small_document_classifier, small_reader, small_translator
 
 import regard
 from regard import Attention, MultiHead, Search, Trace, align, attend, mask, score, viewing

@@ -4,7 +4,7 @@ import io
 
 import pytest
 import torch
-from helpers.readers import small_reader
+from helpers.models import small_reader
 from PIL import Image
 from rich.console import Console
 

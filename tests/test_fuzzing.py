@@ -12,11 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.document_models import small_document_classifier
 from helpers.files import idx, image_bytes, lines, npz, tar, zipped
 from helpers.fuzzing import BOUNDED, Parser, repeat
-from helpers.models import TEXTS, small_captioner, small_classifier, small_translator
-from helpers.readers import small_reader
+from helpers.models import (
+    TEXTS,
+    small_captioner,
+    small_classifier,
+    small_document_classifier,
+    small_reader,
+    small_translator,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image

@@ -109,7 +109,7 @@ def test_its_attention_is_measured(trained):
 
 def test_its_page_is_served_from_its_folder(trained):
     with TestClient(create_app(folders=[str(trained.folder)]), base_url="http://localhost") as client:
-        (model,) = (each for each in client.get("/v1/models").json()["models"] if each["kind"] == "pick")
+        (model,) = (each for each in client.get("/v1/models").json()["models"] if each["verb"] == "pick")
         assert model["headline"].startswith("error ")
         (listed,) = (each for each in client.get("/v1/systems").json()["systems"] if each["name"] == "pick")
         assert listed["summary"] == "Pick the largest of some numbers."

@@ -19,7 +19,7 @@ def test_the_home_page_lists_every_model_with_what_it_is_and_how_good(visit, wor
         line = page.locator(".modellist li", has=page.get_by_role("link", name=model["name"], exact=True))
         assert model["summary"] in line.text_content()
         assert model["headline"] in line.text_content()
-        assert model["tested"] in line.text_content()
+        assert model["measured_on"] in line.text_content()
         card = page.locator(".card", has=line)
         assert model["scale"] in card.text_content(), "a number has a scale"
 

@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.command_line import write_lines
-from helpers.document_models import small_document_classifier
-from helpers.models import TRANSFORMER, small_captioner, small_classifier, small_translator
-from helpers.readers import small_reader
+from helpers.models import (
+    TRANSFORMER,
+    small_captioner,
+    small_classifier,
+    small_document_classifier,
+    small_reader,
+    small_translator,
+)
 from PIL import Image
 
 from regard.data.tokenizer import END

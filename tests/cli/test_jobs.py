@@ -5,9 +5,14 @@ import json
 
 import pytest
 from helpers.command_line import refused, regard, write_lines
-from helpers.document_models import small_document_classifier
-from helpers.models import TEXTS, small_captioner, small_classifier, small_translator
-from helpers.readers import small_reader
+from helpers.models import (
+    TEXTS,
+    small_captioner,
+    small_classifier,
+    small_document_classifier,
+    small_reader,
+    small_translator,
+)
 from PIL import Image
 
 from regard.jobs import job

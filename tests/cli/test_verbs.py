@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from helpers.command_line import refused, regard, write_lines
-from helpers.readers import PAIRS, TEXTS, small_reader
+from helpers.models import READ_PAIRS, READ_TEXTS, small_reader
 from PIL import Image
 
 from regard import load
@@ -296,20 +296,20 @@ def test_a_language_model_prints_perplexity_and_bits(models):
 
 
 def test_readers_label_tag_and_compare_lines_in_order(models, tmp_path):
-    done = regard("read", "--model", models / "lstmn_classifier", input="\n\n".join(TEXTS), check=True)
+    done = regard("read", "--model", models / "lstmn_classifier", input="\n\n".join(READ_TEXTS), check=True)
     lines = done.stdout.splitlines()
-    assert lines[1::2] == [""] * (len(TEXTS) - 1), "a blank line stays blank"
+    assert lines[1::2] == [""] * (len(READ_TEXTS) - 1), "a blank line stays blank"
     rows = [line.split("\t") for line in lines[::2]]
-    assert [row[2] for row in rows] == TEXTS
+    assert [row[2] for row in rows] == READ_TEXTS
     assert {row[0] for row in rows} <= {"bad", "good"}
     tagged = regard("read", "--model", models / "tagger", "the cat", check=True).stdout.split()
     assert [each.partition("/")[0] for each in tagged] == ["the", "cat"]
     pairs = ["read", "--model", models / "pairs"]
-    one = regard(*pairs, *PAIRS[0], check=True).stdout
-    (tmp_path / "pairs.tsv").write_text("".join(f"{premise}\t{text}\n\n" for premise, text in PAIRS))
+    one = regard(*pairs, *READ_PAIRS[0], check=True).stdout
+    (tmp_path / "pairs.tsv").write_text("".join(f"{premise}\t{text}\n\n" for premise, text in READ_PAIRS))
     many = regard(*pairs, "--input", tmp_path / "pairs.tsv", check=True).stdout
     assert many.splitlines()[0] == one.strip()
-    assert [bool(line) for line in many.splitlines()] == [True, False] * len(PAIRS)
+    assert [bool(line) for line in many.splitlines()] == [True, False] * len(READ_PAIRS)
     assert "PREMISE HYPOTHESIS; got 1" in refused(*pairs, "one")
     assert "A line should be premise<TAB>hypothesis; got 'one'" in refused(*pairs, input="one\n")
 

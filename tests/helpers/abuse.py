@@ -10,10 +10,8 @@ import numpy as np
 
 from helpers import damage
 from helpers.damage import READ, Damage
-from helpers.document_models import small_document_classifier
 from helpers.files import idx, image_bytes, lines, zipped
-from helpers.models import small_captioner, small_classifier, small_translator
-from helpers.readers import small_reader
+from helpers.models import small_captioner, small_classifier, small_document_classifier, small_reader, small_translator
 from regard.systems.pretrained import PRETRAINED
 from regard.trace import Trace
 

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 from safetensors.numpy import save_file
 
-from helpers.files import image_bytes, zipped
+from helpers.files import image_bytes, saved, zipped
 
 REFUSED, READ = 2, 0
 MAX_LINE, MAX_FILE = 2**16, 2**18
@@ -208,15 +208,9 @@ def _png(width: int, height: int, color: int = 2) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
 
 
-def _saved(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
-    stream = io.BytesIO()
-    image.save(stream, kind, **options)
-    return stream.getvalue()
-
-
 def _animation() -> bytes:
     frames = [Image.new("L", (9, 7), 80 * n) for n in range(3)]
-    return _saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    return saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
 
 
 IMAGE = (
@@ -236,8 +230,8 @@ IMAGE = (
         "a line": written(image_bytes("PNG", size=(300, 1)), READ),
         "a column": written(image_bytes("PNG", size=(1, 300)), READ),
         "an animation": written(_animation(), READ),
-        "transparent": written(_saved(Image.new("RGBA", (9, 9), (0, 0, 0, 0))), READ),
-        "NaN": written(_saved(Image.fromarray(np.full((9, 9), np.nan, np.float32)), "TIFF"), READ),
+        "transparent": written(saved(Image.new("RGBA", (9, 9), (0, 0, 0, 0))), READ),
+        "NaN": written(saved(Image.fromarray(np.full((9, 9), np.nan, np.float32)), "TIFF"), READ),
         **{
             f"{kind} {mode}": written(image_bytes(kind, mode), READ)
             for kind, mode in (

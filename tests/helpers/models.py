@@ -7,10 +7,15 @@ import torch
 from PIL import Image
 
 from regard.data.tokenizer import Tokenizer
+from regard.data.vocabulary import Vocabulary
 from regard.systems.caption.config import CaptionConfig
 from regard.systems.caption.model import Captioner
+from regard.systems.classify.config import ClassificationConfig
+from regard.systems.classify.model import DocumentClassifier
 from regard.systems.glimpse.config import GlimpsesConfig
 from regard.systems.glimpse.model import Glimpser
+from regard.systems.read.config import ReadingConfig
+from regard.systems.read.model import Reader
 from regard.systems.recognize.config import RecognitionConfig
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.translate.config import TranslationConfig
@@ -36,6 +41,43 @@ TRANSLATORS: dict[str, dict[str, Any]] = {
     "shared": {"share_embeddings": "all"},
     "separate": {"share_embeddings": "none"},
 }
+DOCUMENT_TEXTS = [
+    "i loved the film and the music .",
+    "my brother hated the plot of this film , and i did not .",
+    "the hotel was opened in march",
+    "a fine room with a view !",
+]
+READ_TEXTS = [
+    "the cat sat on the mat .",
+    "it slept",
+    "the mat",
+    "a dog that the cat saw did n't sleep because it sat .",
+]
+READ_PAIRS = [("the cat sat on the mat .", "it sat ."), ("a dog slept", "the dog did n't sleep ."), ("it", "the cat")]
+READ_LABELS = {
+    "language-model": (),
+    "classify": ("bad", "good"),
+    "entail": ("yes", "no", "maybe"),
+    "tag": ("-", "NOUN"),
+}
+READERS = {
+    "lstm_model": {"cell": "lstm", "layers": 2, "skip": True},
+    "lstmn_model": {"layers": 2, "span": 3, "attention_dim": 4},
+    "tied_model": {"share_embeddings": True},
+    "self_attention_model": {"cell": "self-attention", "layers": 2, "heads": 2},
+    "lstmn_classifier": {"task": "classify", "skip": True, "layers": 2},
+    "lstmn_both_classifier": {"task": "classify", "direction": "both", "pool": "max"},
+    "lstm_last_classifier": {"task": "classify", "cell": "lstm", "pool": "last", "classifier_dim": 5},
+    "tagger": {"task": "tag"},
+    "self_attention_tagger": {
+        "task": "tag", "cell": "self-attention", "direction": "both", "layers": 2, "attend_to": "words",
+        "look_back": True, "labels_from": "attended",
+    },
+    "entail": {"task": "entail"},
+    "shallow": {"task": "entail", "fusion": "shallow", "direction": "both"},
+    "aligned": {"task": "entail", "fusion": "aligned", "direction": "both"},
+    "deep": {"task": "entail", "fusion": "deep", "layers": 2},
+}  # fmt: skip
 
 
 def small_translator(tokenizer: Tokenizer | None = None, **config: Any) -> Translator:
@@ -64,6 +106,27 @@ def small_glimpser(labels: tuple[str, ...] = ("a", "b", "c"), **config: Any) -> 
     small = {"image_size": 17, "glimpse_size": 5, "num_scales": 2, "num_glimpses": 3, "hidden": 11}
     small |= {"glimpse_dim": 7, "locator_dim": 6}
     return Glimpser(GlimpsesConfig(**{**small, **config}), labels).eval()
+
+
+def small_document_classifier(
+    labels: tuple[str, ...] = ("negative", "positive"), *, tokens: str = "word", **config: Any
+) -> DocumentClassifier:
+    """A classifier whose parameters depend on its config alone, and that clearly prefers some words."""
+    torch.manual_seed(5)
+    tokenizer = Tokenizer.train(DOCUMENT_TEXTS * 2, kind=tokens, size=200 if tokens == "word" else 60, lowercase=True)
+    model = DocumentClassifier(ClassificationConfig(**{"embedding": 7, "hidden": 5, **config}), tokenizer, labels)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    return model.eval()
+
+
+def small_reader(kind: str) -> Reader:
+    """A reader whose parameters depend on its kind alone."""
+    torch.manual_seed(3)
+    config = ReadingConfig(**{"embedding": 6, "hidden": 8, **READERS[kind]})
+    vocabulary = Vocabulary.build([text.split() for text in READ_TEXTS])
+    return Reader(config, vocabulary, READ_LABELS[config.task]).eval()
 
 
 def photograph(width: int = 90, height: int = 70, seed: int = 3) -> Image.Image:

@@ -131,5 +131,5 @@ def same_parameters(first: Any, second: Any) -> bool:
 
 
 def comparable(metrics: dict[str, Any]) -> dict[str, Any]:
-    """The metrics without the throughput, which differs from run to run."""
-    return {name: value for name, value in metrics.items() if not name.endswith("/s")}
+    """The metrics without the throughput and the time spent waiting, which differ from run to run."""
+    return {name: value for name, value in metrics.items() if not name.endswith("/s") and name != "waiting"}

@@ -10,19 +10,20 @@ import pytest
 import torch
 
 import regard
-from helpers.document_models import small_document_classifier
 from helpers.models import (
+    READ_PAIRS,
+    READ_TEXTS,
+    READERS,
     TEXTS,
     TRANSLATORS,
     photograph,
     small_captioner,
     small_classifier,
+    small_document_classifier,
     small_glimpser,
+    small_reader,
     small_translator,
 )
-from helpers.readers import KINDS as READERS
-from helpers.readers import PAIRS, small_reader
-from helpers.readers import TEXTS as SENTENCES_READ
 from regard.data.tokenizer import Tokenizer
 from regard.systems.pretrained import pretrained_models
 from regard.systems.system import Result, System
@@ -116,7 +117,7 @@ def variants() -> dict[str, Variant]:
     for name in READERS:
         found[f"read {name}"] = lambda name=name: (
             small_reader(name),
-            PAIRS if READERS[name].get("task") == "entail" else SENTENCES_READ,
+            READ_PAIRS if READERS[name].get("task") == "entail" else READ_TEXTS,
         )
     for config in ({"pool": "attention"}, {"pool": "average"}, {"pool": "max"}, {"read": "sentences"}):
         found[f"classify {config}"] = lambda config=config: (small_document_classifier(**config), DOCUMENTS)

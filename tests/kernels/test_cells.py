@@ -5,10 +5,11 @@ import torch
 
 pytest.importorskip("triton", reason="Triton is there on Linux only")
 
+from helpers.kernels import DEVICE, doubles, interpreted
+
 from regard.kernels import cells
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+pytestmark = interpreted
 
 OPERATIONS = {
     "gru_gates": (cells.gru_gates, (2, 2, 1)),
@@ -40,7 +41,7 @@ def test_outputs_and_gradients_equal_the_formula(name, size, scale):
     operation, widths = OPERATIONS[name]
     inputs = [scale * torch.randn(3, width * size, device=DEVICE) for width in widths]
     inputs = [tensor.requires_grad_() for tensor in inputs]
-    exact = outputs_and_gradients(operation, [tensor.detach().double().requires_grad_() for tensor in inputs])
+    exact = outputs_and_gradients(operation, doubles(inputs))
     for one, other in zip(outputs_and_gradients(operation, inputs), exact, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=2e-6 * scale)
 

@@ -17,7 +17,7 @@ from regard.kernels import additive_triton, cells_triton, local_triton, lstmn_tr
 
 NUMBERS = {"num_queries", "num_keys", "dim", "padded_dim", "padded_keys", "value_dim", "count", "size", "inputs_stride",
            "query_size", "key_size", "query_shares", "key_shares", "fraction_rows", "t", "first", "length", "columns"}
-INSIDE = {"reciprocal", "two", "zeros", "sigmoid", "tanh", "load"}
+INSIDE = {"reciprocal", "two", "zeros"}
 PAIRS = {"exp_query", "direction_pairs", "upstream"}
 CONSTANTS = {
     "TILE": 64, "BLOCK": 64, "HAS_MASK": True, "FAST": True, "GIVEN": False, "QUERY_SHARE": 64, "KEY_SHARE": 128,

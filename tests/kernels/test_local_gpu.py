@@ -75,7 +75,9 @@ def taken(monkeypatch):
     """Calls of the kernel, which is there on any device."""
     monkeypatch.setattr("regard.attention.fused.has_gpu_kernels", lambda tensor: tensor.dtype != torch.float64)
     calls = []
-    monkeypatch.setattr(local, "local_attention", lambda *given: calls.append(given) or local_attention(*given))
+    monkeypatch.setattr(
+        "regard.attention.fused.local_attention", lambda *given: calls.append(given) or local_attention(*given)
+    )
     return calls
 
 

@@ -4,11 +4,14 @@ from itertools import product
 
 import pytest
 import torch
+from helpers.kernels import DEVICE, doubles, interpreted
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.kernels import lstmn as module
 from regard.kernels.lstmn import lstmn
 from regard.layers.lstmn import LSTMN
+
+pytestmark = interpreted
 
 SIZES = {"prime": (3, 7, 5, 11), "one_word": (2, 1, 3, 2), "two_words": (1, 2, 2, 3)}
 
@@ -99,19 +102,16 @@ def test_half_precision_is_computed_in_float32():
     torch.testing.assert_close(found[2].double(), wanted[2], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:Conversion of an array with ndim > 0:DeprecationWarning")
 @pytest.mark.parametrize(("size", "span"), [((1, 18, 3, 5), 0), ((2, 4, 37, 67), 0), ((2, 6, 3, 5), 2)])
 def test_the_kernels_equal_the_reference_in_poisoned_buffers(size, span, monkeypatch):
     pytest.importorskip("triton", reason="Triton is there on Linux only")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     new_empty, empty_like = torch.Tensor.new_empty, torch.empty_like
     monkeypatch.setattr(module, "has_gpu_kernels", lambda tensor: tensor.dtype != torch.float64)
     monkeypatch.setattr(module, "PROGRAMS", 2 * size[0])
     monkeypatch.setattr(torch.Tensor, "new_empty", lambda *a, **k: new_empty(*a, **k).fill_(torch.nan))
     monkeypatch.setattr(torch, "empty_like", lambda *a, **k: empty_like(*a, **k).fill_(torch.nan))
-    inputs = [part.detach().to(device).requires_grad_() for part in tensors(size, torch.float32)]
-    exact = [part.detach().double().requires_grad_() for part in inputs]
+    inputs = [part.detach().to(DEVICE).requires_grad_() for part in tensors(size, torch.float32)]
+    exact = doubles(inputs)
     found = lstmn(*inputs, span)
     wanted = by_steps(*exact, span)
     for one, other in zip(found, wanted, strict=True):

@@ -193,12 +193,12 @@ def test_a_model_folder_is_served_under_its_name(tmp_path):
         assert answer.json()["model"] == "mine"
         (listed,) = (each for each in served.get("/v1/models").json()["models"] if each["name"] == "mine")
         assert (listed["summary"], listed["headline"]) == ("A to B.", "BLEU 12.3")
-        assert listed["tested"] == "1,500 test sentences"
+        assert listed["measured_on"] == "1,500 test sentences"
         assert "from 0 to 100" in listed["scale"]
     small_translator().save(tmp_path / "plain")
     with TestClient(create_app(folders=[str(tmp_path / "plain")]), base_url="http://localhost") as served:
         listed = next(each for each in served.get("/v1/models").json()["models"] if each["name"] == "plain")
-        assert [listed[name] for name in ("summary", "headline", "scale", "tested")] == [""] * 4
+        assert [listed[name] for name in ("summary", "headline", "scale", "measured_on")] == [""] * 4
     with TestClient(create_app(folders=[str(tmp_path / "mine")]), base_url="http://localhost") as served:
         (tmp_path / "mine" / "model.safetensors").write_bytes(b"broken")
         answer = served.post("/v1/translate", json={"input": "a dog", "model": "mine"})

@@ -295,6 +295,9 @@ def test_a_custom_task_is_trained_evaluated_answered_and_loaded_with_trust(mine,
     assert "uses task = 'my_parts:Sort': loading it runs that code" in capsys.readouterr().err
     assert "my_parts" not in sys.modules, "nothing of it has run"
     assert run("evaluate", "run", "--count", "4", "--trust") == 0
+    assert run("tape", "--model", "run", "101 010") == 2
+    assert run("tape", "--model", "run", "--trust", "101 010") == 0
+    assert run("tape", "--model", "run", "--trust", "--length", "3") == 0
     model = regard.load("run", device="cpu", trust=True)
     assert model.tape("101 010 100 011").target == ((0, 1, 0), (0, 1, 1), (1, 0, 1), (1, 0, 0))
     assert model.task.to_dict()["task"] == "my_parts:Sort"

@@ -6,6 +6,7 @@ import signal
 import pytest
 import torch
 from helpers.models import small_captioner, small_classifier, small_translator
+from helpers.runs import comparable
 
 import regard
 from regard.errors import ModelError, OptionError
@@ -41,7 +42,7 @@ def test_the_recipe_of_a_run_can_be_trained_again_to_the_same_model(tmp_path, da
     again = train(tmp_path / "first" / "recipe.toml", out=tmp_path / "again", progress=False)
     second = again.model.state_dict()
     assert all(torch.equal(tensor, second[name]) for name, tensor in first.model.state_dict().items())
-    assert again.metrics | {"tokens/s": 0} == first.metrics | {"tokens/s": 0}
+    assert comparable(again.metrics) == comparable(first.metrics)
     assert json.loads((again.folder / "metrics.json").read_text()) == again.metrics
     assert not again.model.training
 

@@ -4,6 +4,7 @@ A loss that is no number stops the training, names the update and the batch, and
 """
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,11 +15,12 @@ from torch import nn
 
 from regard.data.batches import BatchLoader, CostBatches
 from regard.errors import TrainingError
+from regard.systems.classify.config import ClassificationTrain
 from regard.systems.classify.training import ClassificationTask
 from regard.systems.run import train
 from regard.systems.tape.training import TapeTask
 from regard.training.checkpoints import newest_checkpoint
-from regard.training.fit import Divergence, RunningAverage, Training
+from regard.training.fit import Divergence, RunningAverage, Training, Waiting, few_updates
 from regard.training.progress import Logs
 from regard.training.recipes import recipe_toml
 from regard.training.settings import Devices, TrainSettings
@@ -79,6 +81,41 @@ def test_the_average_forgets_where_it_began(decay):
     assert task.weight.item() == pytest.approx(expected)
     average.swap()
     assert task.weight.item() == 6
+
+
+def test_the_share_of_waiting_is_measured_and_a_gpu_that_waits_is_reported(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("regard.training.fit.time.perf_counter", lambda: now[0])
+    waiting = Waiting(torch.device("cpu"))
+
+    def prepared(seconds):
+        for _ in range(4):
+            now[0] += seconds
+            yield None
+
+    for _ in waiting.through(prepared(1.0)):
+        now[0] += 3.0
+    assert waiting.fraction == pytest.approx(0.25)
+    assert not waiting.advice(), "on a CPU, preparing batches and learning from them are the same work"
+    waiting._done = SimpleNamespace(query=lambda: True, record=lambda: None)
+    assert waiting.advice().startswith("The GPU waited for data during 25% of the training.")
+    waiting._done.query = lambda: False  # the GPU has not finished when the batch comes
+    for _ in waiting.through(prepared(1.0)):
+        now[0] += 3.0
+    assert waiting.fraction == pytest.approx(0.125)
+    assert not waiting.advice()
+
+
+def test_few_updates_in_an_epoch_are_reported_with_a_size_to_choose():
+    task = Falling(ClassificationTrain(batch_size=64))
+    task.total_steps = 84
+    assert few_updates(task, 6).endswith(
+        "only 6 updates, the training 84, and may learn little: choose smaller batches, such as --train.batch_size 19, "
+        "or more --train.epochs.\n"
+    )
+    assert not few_updates(task, 20)
+    task.total_steps = 1000
+    assert not few_updates(task, 6)
 
 
 def test_a_validation_without_the_score_is_explained(tmp_path):

@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ from regard.errors import OptionError, TrainingError
 from regard.systems.run import train
 from regard.training.checkpoints import read_checkpoint, step_files
 from regard.training.fit import Divergence
-from regard.training.processes import environment, joined, launch
+from regard.training.processes import environment, fabric, joined, launch
 from regard.training.recipes import recipe_toml
 from regard.training.settings import Devices
 
@@ -166,6 +167,22 @@ def check_examples(path, num_examples, epochs):
         taken.setdefault(int(epoch), Counter()).update(indices)
     for epoch in epochs:
         assert taken[epoch] == Counter(map(str, range(num_examples)))
+
+
+@pytest.mark.parametrize("names", [("lightning_fabric",), ("lightning", "lightning_fabric"), ("lightning",), ()])
+def test_fabric_is_taken_from_either_of_its_packages(names, monkeypatch):
+    taken = "lightning_fabric" if "lightning_fabric" in names else "lightning.fabric"
+    monkeypatch.setattr("regard.training.processes.find_spec", lambda name: name in names or None)
+    for name in ("lightning", "lightning.fabric", "lightning_fabric"):
+        found = ModuleType(name) if name.split(".")[0] in names else None
+        monkeypatch.setitem(sys.modules, name, found)
+    if names:
+        assert fabric() is sys.modules[taken]
+        return
+    with pytest.raises(
+        OptionError, match=r"Training needs the package lightning_fabric: pip install 'regard\[train\]'"
+    ):
+        fabric()
 
 
 def test_each_task_of_slurm_may_train_alone(tmp_path, monkeypatch):

@@ -18,7 +18,9 @@ from regard.attention.score import Product, Score, TanhSum
 from regard.errors import KernelError
 from regard.kernels.additive import additive_attention, prefers_gpu_kernels
 from regard.kernels.dot_product import dot_product_attention
+from regard.kernels.local import MAX_WINDOW, Window, local_attention
 from regard.kernels.numerics import has_gpu_kernels
+from regard.kernels.steps import MAX_KEYS, Steps
 
 Kernel = Literal["auto", "reference", "fused"]
 
@@ -112,16 +114,12 @@ def _fits_windows(call: Call) -> bool:
     """
     if not (call.keys.is_contiguous() and call.values.is_contiguous() and has_gpu_kernels(call.keys)):
         return False
-    from regard.kernels.local import MAX_WINDOW
-
     window: int = call.align.window  # type: ignore[assignment]
     return window <= MAX_WINDOW and not torch.are_deterministic_algorithms_enabled()
 
 
 def _local_on_gpu(call: Call) -> Attended:
     """By regard's kernel for local-m and local-p, on a GPU."""
-    from regard.kernels.local import Window, local_attention
-
     align, state = call.align, call.first_state()
     assert isinstance(align, Local)  # noqa: S101 - `fused` chose it
     lead, num_queries = call.query.shape[:-2], call.query.shape[-2]
@@ -168,8 +166,6 @@ def in_steps(score: Score, align: Align, memory: Memory) -> Callable[[Tensor], T
         return None
     if not has_gpu_kernels(memory.keys) or not has_gpu_kernels(memory.values):
         return None
-    from regard.kernels.steps import MAX_KEYS, Steps
-
     if memory.num_keys > MAX_KEYS or (mask is not None and (mask.ndim != 3 or mask.shape[1] != 1)):
         return None
     allowed = None if mask is None else mask[:, 0].expand(memory.keys.shape[0], memory.num_keys)

@@ -1,5 +1,6 @@
 """The decoder of the Transformer, whose caches are an explicit state (Vaswani et al. 2017, section 3.1)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxtyping import Bool, Float, Int
@@ -33,6 +34,8 @@ class TransformerDecoder(Decoder):
     all layers and heads.
     """
 
+    layers: Sequence["TransformerDecoderLayer"]
+
     def __init__(
         self,
         embedding: nn.Embedding,
@@ -51,7 +54,7 @@ class TransformerDecoder(Decoder):
         dim = embedding.embedding_dim
         self.embedding, self.output = embedding, output
         self.dropout = nn.Dropout(dropout)
-        self.layers = nn.ModuleList(
+        self.layers = nn.ModuleList(  # type: ignore[assignment]
             TransformerDecoderLayer(dim, memory_dim, num_heads, inner, dropout, prenorm) for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(dim) if prenorm else nn.Identity()
@@ -60,7 +63,7 @@ class TransformerDecoder(Decoder):
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Return the state before the first token; the source is projected for each layer here, once."""
-        source = tuple(layer.to_source.remember(encoded.states, encoded.mask) for layer in self._layers())
+        source = tuple(layer.to_source.remember(encoded.states, encoded.mask) for layer in self.layers)
         return TransformerState((None,) * len(source), source)
 
     def step(self, token: Int[Tensor, "b"], state: TransformerState, *, override: Override = None) -> Step:
@@ -81,9 +84,6 @@ class TransformerDecoder(Decoder):
         mask = state.source[0].mask
         return None if mask is None else mask[:, 0, 0]
 
-    def _layers(self) -> list["TransformerDecoderLayer"]:
-        return [layer for layer in self.layers if isinstance(layer, TransformerDecoderLayer)]
-
     def _through_layers(
         self, tokens: Int[Tensor, "b m"], state: TransformerState, override: Override, *, weights: Weights
     ) -> tuple[Tensor, TransformerState, Attended, list[tuple[Tensor, Tensor]]]:
@@ -92,7 +92,7 @@ class TransformerDecoder(Decoder):
         seen: list[Memory] = []
         maps: list[tuple[Tensor, Tensor]] = []
         shown = None
-        for index, (layer, old, source) in enumerate(zip(self._layers(), state.seen, state.source, strict=True)):
+        for index, (layer, old, source) in enumerate(zip(self.layers, state.seen, state.source, strict=True)):
             is_shown = bool(weights) and index == self.shown_layer
             looks = layer(
                 features,

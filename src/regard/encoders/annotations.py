@@ -167,6 +167,4 @@ class Annotations(nn.Module):
         if cells.shape[1] != len(self.places):
             raise ShapeError(f"These images have {cells.shape[1]} cells; the grid has {len(self.places)}.")
         places = self.places.expand(len(cells), -1, -1)
-        states: Tensor = self.dropout(self.layer(torch.cat([cells.float(), places], dim=-1)))
-        mask = torch.ones(len(states), 1, states.shape[1], dtype=torch.bool, device=states.device)
-        return Encoded(states, mask, states.mean(1))
+        return Encoded.whole(self.dropout(self.layer(torch.cat([cells.float(), places], dim=-1))))

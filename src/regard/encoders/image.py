@@ -81,9 +81,7 @@ class ImageEncoder(nn.Module):
         """Encode images; all cells exist."""
         fine, *coarse = self.net.all_maps(images, self.strides)
         spread = [functional.interpolate(maps, size=fine.shape[2:], mode="bilinear") for maps in coarse]
-        states = torch.cat([fine, *spread], dim=1).flatten(2).mT
-        mask = torch.ones(len(states), 1, states.shape[1], dtype=torch.bool, device=states.device)
-        return Encoded(states, mask, states.mean(1))
+        return Encoded.whole(torch.cat([fine, *spread], dim=1).flatten(2).mT)
 
 
 class LeNet5(ConvNet):

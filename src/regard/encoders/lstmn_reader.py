@@ -1,5 +1,7 @@
 """A reader that attends to its past: a stack of long short-term memory networks (Cheng et al. 2016)."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -19,6 +21,8 @@ class LSTMNReader(nn.Module):
     sentence (Cheng et al. 2016, section 4, deep fusion). On a GPU, training records the recurrences as CUDA graphs.
     """
 
+    layers: Sequence[LSTMN]
+
     def __init__(
         self,
         input_dim: int,
@@ -34,7 +38,7 @@ class LSTMNReader(nn.Module):
     ) -> None:
         super().__init__()
         self.dim, self.skip = hidden, skip
-        self.layers = nn.ModuleList(
+        self.layers = nn.ModuleList(  # type: ignore[assignment]
             LSTMN(
                 size,
                 hidden,
@@ -59,7 +63,7 @@ class LSTMNReader(nn.Module):
         """Read whole sentences; with deep fusion, beside the sentences of `source`."""
         tapes: list[Tapes] = []
         states = words
-        for index, layer in enumerate(self._layers()):
+        for index, layer in enumerate(self.layers):
             entering = layer_inputs(states, words, index, self.skip, self.dropout)
             tapes.append(self._read(index, layer, entering, _remembered(layer, index, source), weights=weights))
             states = tapes[-1].hidden
@@ -75,7 +79,7 @@ class LSTMNReader(nn.Module):
         """Read one word of each sentence; `state` is None before the first."""
         states = first = words.unsqueeze(1)
         new = []
-        for index, layer in enumerate(self._layers()):
+        for index, layer in enumerate(self.layers):
             tape = layer.start(len(words)) if state is None else state[index]
             tape, *_ = layer.step(layer_inputs(states, first, index, self.skip, self.dropout)[:, 0], tape)
             states = tape.hidden[:, -1:]
@@ -115,9 +119,6 @@ class LSTMNReader(nn.Module):
         inside = ("key_layer.weight", "direction", "fusion.recurrent.weight", "fusion.direction")
         parameters = {name: part for name, part in layer.named_parameters() if name in inside}
         return Tapes(*self._graphs[index](layer, loop, tensors, parameters, multiples=multiples))
-
-    def _layers(self) -> list[LSTMN]:
-        return [layer for layer in self.layers if isinstance(layer, LSTMN)]
 
 
 def _remembered(layer: LSTMN, index: int, source: Sentences | None) -> Memory | None:

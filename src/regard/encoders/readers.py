@@ -11,7 +11,7 @@ both compute the same states.
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -102,6 +102,8 @@ def _take(tensor: Tensor, order: Int[Tensor, "b n"], axis: int = 1) -> Tensor:
 class LSTMReader(nn.Module):
     """A stack of LSTM layers, left to right."""
 
+    layers: Sequence[nn.LSTM]
+
     def __init__(
         self,
         input_dim: int,
@@ -114,11 +116,12 @@ class LSTMReader(nn.Module):
     ) -> None:
         super().__init__()
         self.dim, self.skip, self.recurrent_dropout = hidden, skip, recurrent_dropout
-        self.layers = nn.ModuleList(
-            nn.LSTM(size, hidden, batch_first=True) for size in input_sizes(input_dim, hidden, num_layers, skip)
+        sizes = input_sizes(input_dim, hidden, num_layers, skip)
+        self.layers = nn.ModuleList(  # type: ignore[assignment]
+            nn.LSTM(size, hidden, batch_first=True) for size in sizes
         )
         self.dropout = LockedDropout(dropout)
-        for layer in self._layers():
+        for layer in self.layers:
             word, recurrent, bias, other_bias = layer.parameters()
             nn.init.xavier_uniform_(word)
             with torch.no_grad():
@@ -138,7 +141,7 @@ class LSTMReader(nn.Module):
     ) -> Sentences:
         """Read whole sentences."""
         states = words
-        for index, layer in enumerate(self._layers()):
+        for index, layer in enumerate(self.layers):
             states = self._run(layer, layer_inputs(states, words, index, self.skip, self.dropout), None)[0]
         return Sentences(states, exists=existing_words(words, lengths))
 
@@ -146,7 +149,7 @@ class LSTMReader(nn.Module):
         """Read one word of each sentence; `state` is None before the first."""
         states = first = words.unsqueeze(1)
         new = []
-        for index, layer in enumerate(self._layers()):
+        for index, layer in enumerate(self.layers):
             old = None if state is None else tuple(part.transpose(0, 1).contiguous() for part in state[index])
             states, after = self._run(layer, layer_inputs(states, first, index, self.skip, self.dropout), old)
             new.append(tuple(part.transpose(0, 1) for part in after))
@@ -163,9 +166,6 @@ class LSTMReader(nn.Module):
             # Inputs, first state, parameters, has_biases, num_layers, dropout, train, bidirectional, batch_first.
             states, hidden, memory = torch._VF.lstm(inputs, (start, start), parts, True, 1, 0.0, True, False, True)
         return states, (hidden, memory)
-
-    def _layers(self) -> list[nn.LSTM]:
-        return [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
 
 
 def input_sizes(input_dim: int, hidden: int, num_layers: int, skip: bool) -> Iterator[int]:
@@ -204,6 +204,8 @@ class SelfAttentionReader(nn.Module):
     score and the alignment of the heads of each layer.
     """
 
+    layers: Sequence[SelfAttentionBlock]
+
     def __init__(
         self,
         input_dim: int,
@@ -224,7 +226,7 @@ class SelfAttentionReader(nn.Module):
         self.dim, self.bidirectional, self.span, self.attend_to_words = dim, bidirectional, span, attend_to_words
         self.enter = uniform_(nn.Linear(input_dim, dim))
         self.dropout = nn.Dropout(dropout)
-        self.layers = nn.ModuleList(
+        self.layers = nn.ModuleList(  # type: ignore[assignment]
             SelfAttentionBlock(dim, num_heads, feedforward_dim or 4 * dim, dropout, prenorm=True, attention=attention())
             for _ in range(num_layers)
         )
@@ -242,7 +244,7 @@ class SelfAttentionReader(nn.Module):
         exists = existing_words(words, lengths)
         states = entered = self._positioned(words, 0)
         maps: list[Tensor] = []
-        for index, layer in enumerate(self._layers()):
+        for index, layer in enumerate(self.layers):
             both = self.bidirectional and not (self.look_back and index == len(self.layers) - 1)
             allowed = self._allowed(words.shape[1], words.device, both=both)
             allowed = allowed if exists is None else allowed & exists
@@ -262,14 +264,11 @@ class SelfAttentionReader(nn.Module):
         places = torch.arange(-past, 1, device=words.device)
         allowed = (places < 0) & (places >= -self.span if self.span else True)
         new = []
-        for index, layer in enumerate(self._layers()):
+        for index, layer in enumerate(self.layers):
             source = entered if self.attend_to_words else states
             new.append(layer.remember(source, after=None if state is None else state[index]))
             states, _ = layer(states, new[-1], mask=allowed.view(1, 1, -1))
         return self.norm(states)[:, 0], tuple(new)
-
-    def _layers(self) -> list["SelfAttentionBlock"]:
-        return [layer for layer in self.layers if isinstance(layer, SelfAttentionBlock)]
 
     def _allowed(self, length: int, device: torch.device, *, both: bool) -> Bool[Tensor, "1 n n"]:
         """Which words each word may attend to."""

@@ -21,7 +21,6 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any, no_type_check
 
 import torch
@@ -29,7 +28,14 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from regard.kernels.numerics import ceil_div, has_gpu_kernels, masked_softmax, next_power_of_2, plain_gradients
+from regard.kernels.numerics import (
+    ceil_div,
+    has_gpu_kernels,
+    masked_softmax,
+    next_power_of_2,
+    plain_gradients,
+    triton_kernels,
+)
 from regard.kernels.pairs import Block, blocks, flatten_lead
 
 
@@ -246,7 +252,7 @@ class AdditiveInputs:
         self.mask_strides = (0, 0, 0) if mask is None else mask.stride()
         self.has_mask = mask is not None
         self.fast = query.is_cuda and torch.version.hip is None
-        self.kernels = _kernels()
+        self.kernels = triton_kernels("additive")
 
     def logits(self) -> Tensor:
         """Compute v' tanh(query + key), (b, q, k) in float32; -inf where the mask is False."""
@@ -343,24 +349,19 @@ class AdditiveInputs:
         return sums[0], sums[1], sums[2]
 
 
-def _kernels() -> ModuleType:
-    """The module of the kernels; importing it imports Triton, which takes a moment and is there on Linux only."""
-    from regard.kernels import additive_triton
-
-    return additive_triton
-
-
 def _normalise(logits: Tensor, normalisers: Tensor, *, given: bool) -> Tensor:
     """Compute the softmax over the keys in place; `normalisers` (b, q) are inputs if `given`, otherwise outputs."""
     block = min(4096, next_power_of_2(logits.shape[-1]))
-    _kernels().normalise[(normalisers.numel(),)](logits, normalisers, logits.shape[-1], GIVEN=given, BLOCK=block)
+    triton_kernels("additive").normalise[(normalisers.numel(),)](
+        logits, normalisers, logits.shape[-1], GIVEN=given, BLOCK=block
+    )
     return logits
 
 
 def _normalise_back(weights: Tensor, gradients: Tensor) -> Tensor:
     """Compute the gradients of the logits from those of the weights, in the layout of AdditiveInputs.backward."""
     batch, num_queries, num_keys = weights.shape
-    kernels = _kernels()
+    kernels = triton_kernels("additive")
     groups, of_a_group = ceil_div(num_queries, kernels.GROUP.value), kernels.GROUP.value
     slopes = weights.new_empty(batch, groups, num_keys, of_a_group)
     block = min(256, next_power_of_2(num_keys))
@@ -370,7 +371,7 @@ def _normalise_back(weights: Tensor, gradients: Tensor) -> Tensor:
 
 def in_groups(gradients: Tensor) -> Tensor:
     """Rearrange gradients (b, q, k) to (b, group of queries, k, query), as `AdditiveInputs.backward` takes them."""
-    group = _kernels().GROUP.value
+    group = triton_kernels("additive").GROUP.value
     filled = functional.pad(gradients, (0, 0, 0, -gradients.shape[1] % group))
     return filled.view(len(filled), -1, group, filled.shape[-1]).mT.contiguous()
 
@@ -458,7 +459,10 @@ class _LogitsOnGPU(torch.autograd.Function):
 
 def _chunks(batch: int, num_queries: int, num_keys: int) -> list[tuple[slice, slice]]:
     """Return slices of the batch and the queries with at most MAX_PAIRS_IN_MEMORY contiguous pairs each."""
-    examples, tile = max(1, MAX_PAIRS_IN_MEMORY // max(1, num_queries * num_keys)), _kernels().PEAK_TILE.value
+    examples, tile = (
+        max(1, MAX_PAIRS_IN_MEMORY // max(1, num_queries * num_keys)),
+        triton_kernels("additive").PEAK_TILE.value,
+    )
     queries = max(num_queries, 1) if examples > 1 else max(tile, MAX_PAIRS_IN_MEMORY // max(1, num_keys) // tile * tile)
     return [
         (slice(b, min(b + examples, batch)), slice(q, min(q + queries, num_queries)))

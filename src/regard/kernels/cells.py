@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.kernels.numerics import has_gpu_kernels
+from regard.kernels.numerics import ceil_div, has_gpu_kernels, next_power_of_2, triton_kernels
 
 MAX_UNITS_PER_PROGRAM = 1024
 """Number of units that one program of a kernel computes."""
@@ -106,13 +106,9 @@ class _LSTM(torch.autograd.Function):
 
 
 def _launch(name: str, hidden: Tensor, *arguments: Any) -> None:
-    import triton
-
-    from regard.kernels import cells_triton
-
     batch, size = hidden.shape
-    block = min(MAX_UNITS_PER_PROGRAM, triton.next_power_of_2(size))
-    getattr(cells_triton, name)[(batch, triton.cdiv(size, block))](*arguments, size, BLOCK=block)
+    block = min(MAX_UNITS_PER_PROGRAM, next_power_of_2(size))
+    getattr(triton_kernels("cells"), name)[batch, ceil_div(size, block)](*arguments, size, BLOCK=block)
 
 
 def _with_contiguous_rows(tensor: Tensor) -> Tensor:

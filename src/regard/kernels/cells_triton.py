@@ -8,23 +8,7 @@ A row has `size` units. The gates of a row are stored one after the other, as in
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def sigmoid(x):
-    """Compute 1 / (1 + exp(-x))."""
-    return 1.0 / (1.0 + tl.exp(-x))
-
-
-@triton.jit
-def tanh(x):
-    """Compute tanh, which Triton does not have."""
-    return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * x))
-
-
-@triton.jit
-def load(pointers, inside):
-    """Load float32 numbers, and 0 outside."""
-    return tl.load(pointers, mask=inside, other=0.0).to(tl.float32)
+from regard.kernels.numerics_triton import load, sigmoid, tanh
 
 
 @triton.jit

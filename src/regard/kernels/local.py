@@ -6,12 +6,10 @@ Where several queries see one key, their gradients are added in any order, so th
 from typing import Any, NamedTuple
 
 import torch
-import triton
 from torch import Tensor
 
-from regard.kernels import local_triton as kernels
 from regard.kernels.additive import additive_logits_reference
-from regard.kernels.numerics import masked_softmax, plain_gradients
+from regard.kernels.numerics import masked_softmax, next_power_of_2, plain_gradients, triton_kernels
 
 MAX_WINDOW = 500
 """The largest window that the kernels support, in positions on each side of the centre."""
@@ -73,7 +71,7 @@ class _LocalAttention(torch.autograd.Function):
         tensors, numbers, blocks = _arguments(*inputs)
         context: Tensor = values.new_empty(*query.shape[:2], values.shape[-1])
         weights = query.new_empty(*query.shape[:2], blocks["BLOCK_W"], dtype=torch.float32)
-        kernels.focus[query.shape[1], query.shape[0]](*tensors, context, weights, *numbers, **blocks)
+        triton_kernels("local").focus[query.shape[1], query.shape[0]](*tensors, context, weights, *numbers, **blocks)
         ctx.save_for_backward(*inputs[:-1], weights)
         ctx.window = window
         return context
@@ -91,7 +89,7 @@ class _LocalAttention(torch.autograd.Function):
         grad_directions = grad_query if direction is None else torch.empty_like(query, dtype=torch.float32)
         grads = grad_query, grad_keys, grad_values, grad_directions, grad_centres
         tensors, numbers, blocks = _arguments(*inputs)
-        kernels.focus_back[query.shape[1], query.shape[0]](
+        triton_kernels("local").focus_back[query.shape[1], query.shape[0]](
             *tensors, weights, upstream.contiguous(), *grads, *numbers, **blocks
         )
         grad_direction = None if direction is None else grad_directions.sum((0, 1)).to(direction.dtype)
@@ -106,11 +104,11 @@ def _arguments(
     mask, strides = (query, (0, 0, 0)) if window.mask is None else (window.mask, window.mask.stride())
     steepness = 0.0 if window.sigma is None else 1 / (2 * window.sigma**2)
     sizes = query.shape[1], keys.shape[1], keys.shape[2], values.shape[2]
-    width = triton.next_power_of_2(2 * window.size + 1)
+    width = next_power_of_2(2 * window.size + 1)
     blocks = {
         "ADDITIVE": direction is not None,
         "HAS_MASK": window.mask is not None,
         "BLOCK_W": width,
-        "BLOCK_DIM": max(16, min(TILE // width, triton.next_power_of_2(max(sizes[2:])))),
+        "BLOCK_DIM": max(16, min(TILE // width, next_power_of_2(max(sizes[2:])))),
     }
     return (*tensors, mask), (*sizes, float(window.scale), float(window.size), steepness, *strides), blocks

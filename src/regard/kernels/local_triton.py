@@ -9,6 +9,8 @@ keys.
 import triton
 import triton.language as tl
 
+from regard.kernels.numerics_triton import load, softmax, tanh
+
 
 @triton.jit
 def _window(centre, mask, batch, row, num_keys, window, mask_b, mask_q, mask_k, HAS_MASK: tl.constexpr,
@@ -62,26 +64,22 @@ def focus(
     for first in range(0, dim, BLOCK_DIM):
         dims = first + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
-        q = tl.load(query + place * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
+        q = load(query + place * dim + dims, is_dim)
         at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
-        k = tl.load(keys + at, mask=allowed[:, None] & is_dim[None, :], other=0.0).to(tl.float32)
+        k = load(keys + at, allowed[:, None] & is_dim[None, :])
         if ADDITIVE:
-            v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
-            logits += tl.sum(v[None, :] * (1.0 - 2.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))), 1)
+            v = load(direction + dims, is_dim)
+            logits += tl.sum(v[None, :] * tanh(q[None, :] + k), 1)
         else:
             logits += tl.sum(q[None, :] * k, 1)
-    logits = tl.where(allowed, logits * scale, float("-inf"))
-    largest = tl.max(logits, 0)
-    own_weights = tl.exp(logits - tl.where(largest == float("-inf"), 0.0, largest))
-    divisor = tl.sum(own_weights, 0)
-    own_weights = own_weights / tl.where(divisor > 0, divisor, 1.0)
+    own_weights = softmax(logits * scale, allowed)
     tl.store(weights + place * BLOCK_W + tl.arange(0, BLOCK_W), own_weights)
     own_weights *= tl.exp(-steepness * offsets * offsets)
     for first in range(0, value_dim, BLOCK_DIM):
         features = first + tl.arange(0, BLOCK_DIM)
         is_feature = features < value_dim
         at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
-        tile = tl.load(values + at, mask=allowed[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
+        tile = load(values + at, allowed[:, None] & is_feature[None, :])
         tl.store(context + place * value_dim + features, tl.sum(own_weights[:, None] * tile, 0), mask=is_feature)
 
 
@@ -129,8 +127,8 @@ def focus_back(
         is_feature = features < value_dim
         at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
         inside = allowed[:, None] & is_feature[None, :]
-        tile = tl.load(values + at, mask=inside, other=0.0).to(tl.float32)
-        incoming = tl.load(upstream + place * value_dim + features, mask=is_feature, other=0.0).to(tl.float32)
+        tile = load(values + at, inside)
+        incoming = load(upstream + place * value_dim + features, is_feature)
         through += tl.sum(tile * incoming[None, :], 1)
         tl.atomic_add(grad_values + at, (soft * damping)[:, None] * incoming[None, :], mask=inside, sem="relaxed")
     through *= damping
@@ -139,12 +137,12 @@ def focus_back(
     for first in range(0, dim, BLOCK_DIM):
         dims = first + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
-        q = tl.load(query + place * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
+        q = load(query + place * dim + dims, is_dim)
         at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
         inside = allowed[:, None] & is_dim[None, :]
-        k = tl.load(keys + at, mask=inside, other=0.0).to(tl.float32)
+        k = load(keys + at, inside)
         if ADDITIVE:
-            v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
+            v = load(direction + dims, is_dim)
             u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
             of_keys = 4.0 * v[None, :] * (slope[:, None] * (u - u * u))
             of_query = tl.sum(of_keys, 0)

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.kernels.numerics import has_gpu_kernels
+from regard.kernels.numerics import ceil_div, has_gpu_kernels, next_power_of_2, triton_kernels
 
 MAX_TAPE = 1024
 """Number of steps up to which the GPU kernels, which take the whole tape at once, are used."""
@@ -225,43 +225,35 @@ class _Kernels:
 
     @staticmethod
     def look(t: int, first: int, buffers: _Buffers, inputs: Tensor, product: Tensor) -> None:
-        from regard.kernels import lstmn_triton
-
         direction, tape, read, keys, queries, _, weights = buffers
         batch, length, dim = keys.shape
-        lstmn_triton.look[batch, _splits(batch)](
+        triton_kernels("lstmn").look[batch, _splits(batch)](
             inputs, product, keys, tape, direction, queries, weights, read, t, first, length, dim, tape.shape[2] // 2,
             **_blocks(t - first),
         )  # fmt: skip
 
     @staticmethod
     def write(t: int, buffers: _Buffers, inputs: Tensor, product: Tensor) -> None:
-        from regard.kernels import lstmn_triton
-
         (batch, length, columns), size = inputs.shape, buffers.tape.shape[2] // 2
         grid, block = _cell_grid(batch, size)
-        lstmn_triton.write[grid](
+        triton_kernels("lstmn").write[grid](
             inputs, product, buffers.read, buffers.gates, buffers.tape, t, length, columns, size, BLOCK=block
         )
 
     @staticmethod
     def write_back(t: int, buffers: _Buffers, grads: _Gradients, grad_hidden: Tensor) -> None:
-        from regard.kernels import lstmn_triton
-
         (batch, length, columns), size = grads.products.shape, buffers.tape.shape[2] // 2
         grid, block = _cell_grid(batch, size)
-        lstmn_triton.write_back[grid](
+        triton_kernels("lstmn").write_back[grid](
             buffers.gates, buffers.read, buffers.tape, grad_hidden, grads.tape, grads.products, grads.read, t, length,
             columns, size, BLOCK=block,
         )  # fmt: skip
 
     @staticmethod
     def look_back(t: int, first: int, buffers: _Buffers, grads: _Gradients) -> None:
-        from regard.kernels import lstmn_triton
-
         direction, tape, _, keys, queries, _, weights = buffers
         batch, length, dim = keys.shape
-        lstmn_triton.look_back[batch, _splits(batch)](
+        triton_kernels("lstmn").look_back[batch, _splits(batch)](
             queries, keys, tape, direction, weights, grads.read, grads.products, grads.keys, grads.tape,
             grads.direction, t, first, length, dim, tape.shape[2] // 2, **_blocks(t - first),
         )  # fmt: skip
@@ -272,16 +264,11 @@ def _splits(batch: int) -> int:
 
 
 def _blocks(num_keys: int) -> dict[str, int]:
-    block = max(16, _power_of_2(num_keys))
+    block = max(16, next_power_of_2(num_keys))
     return {"BLOCK_K": block, "BLOCK_DIM": max(16, min(64, TILE // block)), "num_warps": 4 if num_keys <= 256 else 8}
 
 
 def _cell_grid(batch: int, size: int) -> tuple[tuple[int, int], int]:
     """The programs of a kernel of the cell, and how many units each of them takes."""
-    block = min(MAX_UNITS_PER_PROGRAM, _power_of_2(size))
-    return (batch, -(-size // block)), block
-
-
-def _power_of_2(size: int) -> int:
-    """The next power of 2."""
-    return 1 << (size - 1).bit_length()
+    block = min(MAX_UNITS_PER_PROGRAM, next_power_of_2(size))
+    return (batch, ceil_div(size, block)), block

@@ -9,7 +9,7 @@ among programs, each program compares the query with the keys anew: that is chea
 import triton
 import triton.language as tl
 
-from regard.kernels.cells_triton import load, sigmoid, tanh
+from regard.kernels.numerics_triton import load, sigmoid, tanh
 
 
 @triton.jit

@@ -4,7 +4,9 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -74,6 +76,11 @@ def next_power_of_2(number: int) -> int:
 def has_gpu_kernels(tensor: Tensor) -> bool:
     """Whether the kernels support a tensor: on a CUDA GPU, with Triton installed, not empty and not float64."""
     return tensor.is_cuda and tensor.dtype != torch.float64 and tensor.numel() > 0 and _has_triton()
+
+
+def triton_kernels(name: str) -> ModuleType:
+    """Import the Triton kernels of a module here, which takes a moment and works on Linux only."""
+    return import_module(f"regard.kernels.{name}_triton")
 
 
 @functools.cache

@@ -12,14 +12,12 @@ The gradients cannot be differentiated again.
 from typing import Any, NamedTuple
 
 import torch
-import triton
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.kernels import steps_triton as kernels
 from regard.kernels.additive import AdditiveInputs, in_groups
 from regard.kernels.hoisted import StepRecords
-from regard.kernels.numerics import masked_softmax
+from regard.kernels.numerics import masked_softmax, next_power_of_2, triton_kernels
 
 MAX_KEYS = 1024
 """The largest number of keys that the kernels support."""
@@ -104,7 +102,7 @@ class _Look(torch.autograd.Function):
         (batch, num_keys, dim), value_dim = keys.shape, values.shape[-1]
         context = values.new_empty(batch, value_dim)
         weights = values.new_empty(batch, num_keys, dtype=torch.float32)
-        kernels.look[(batch, SPLITS)](
+        triton_kernels("steps").look[(batch, SPLITS)](
             query,
             keys,
             values,
@@ -132,7 +130,7 @@ class _Look(torch.autograd.Function):
         batch, num_keys, dim = keys.shape
         upstream = upstream.contiguous()
         slopes, grad_query = torch.empty_like(weights), torch.empty_like(query)
-        kernels.look_back[(batch, SPLITS)](
+        triton_kernels("steps").look_back[(batch, SPLITS)](
             query,
             keys,
             values,
@@ -153,5 +151,5 @@ class _Look(torch.autograd.Function):
 
 
 def _blocks(num_keys: int) -> dict[str, int]:
-    block = triton.next_power_of_2(num_keys)
+    block = next_power_of_2(num_keys)
     return {"BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": 4 if num_keys <= 256 else 8}

@@ -9,6 +9,8 @@ features, each computes all logits, which is cheaper than synchronising them.
 import triton
 import triton.language as tl
 
+from regard.kernels.numerics_triton import load, softmax, tanh
+
 
 @triton.jit
 def look(
@@ -38,29 +40,25 @@ def look(
     for first in range(0, dim, BLOCK_DIM):
         dims = first + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
-        q = tl.load(query + batch * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
+        q = load(query + batch * dim + dims, is_dim)
         at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
-        k = tl.load(keys + at, mask=is_key[:, None] & is_dim[None, :], other=0.0).to(tl.float32)
+        k = load(keys + at, is_key[:, None] & is_dim[None, :])
         if ADDITIVE:
-            v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
-            matches += v[None, :] * (1.0 - 2.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k))))
+            v = load(direction + dims, is_dim)
+            matches += v[None, :] * tanh(q[None, :] + k)
         else:
             matches += q[None, :] * k
     logits = tl.sum(matches, 1)
     allowed = is_key
     if HAS_MASK:
         allowed = is_key & (tl.load(mask + batch * mask_b + columns * mask_k, mask=is_key, other=0) != 0)
-    logits = tl.where(allowed, logits * scale, float("-inf"))
-    largest = tl.max(logits, 0)
-    own_weights = tl.exp(logits - tl.where(largest == float("-inf"), 0.0, largest))
-    divisor = tl.sum(own_weights, 0)
-    own_weights = own_weights / tl.where(divisor > 0, divisor, 1.0)
+    own_weights = softmax(logits * scale, allowed)
     tl.store(weights + batch * num_keys + columns, own_weights, mask=is_key & (part == 0))
     for first in range(part * BLOCK_DIM, value_dim, parts * BLOCK_DIM):
         features = first + tl.arange(0, BLOCK_DIM)
         is_feature = features < value_dim
         at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
-        tile = tl.load(values + at, mask=is_key[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
+        tile = load(values + at, is_key[:, None] & is_feature[None, :])
         read = tl.sum(own_weights[:, None] * tile, 0)
         tl.store(context + batch * value_dim + features, read, mask=is_feature)
 
@@ -92,8 +90,8 @@ def look_back(
         features = first + tl.arange(0, BLOCK_DIM)
         is_feature = features < value_dim
         at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
-        tile = tl.load(values + at, mask=is_key[:, None] & is_feature[None, :], other=0.0).to(tl.float32)
-        incoming = tl.load(upstream + batch * value_dim + features, mask=is_feature, other=0.0).to(tl.float32)
+        tile = load(values + at, is_key[:, None] & is_feature[None, :])
+        incoming = load(upstream + batch * value_dim + features, is_feature)
         products += tile * incoming[None, :]
     through_weights = tl.sum(products, 1)
     weight = tl.load(weights + batch * num_keys + columns, mask=is_key, other=0.0)
@@ -103,10 +101,10 @@ def look_back(
         dims = first + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
         at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
-        k = tl.load(keys + at, mask=is_key[:, None] & is_dim[None, :], other=0.0).to(tl.float32)
+        k = load(keys + at, is_key[:, None] & is_dim[None, :])
         if ADDITIVE:
-            q = tl.load(query + batch * dim + dims, mask=is_dim, other=0.0).to(tl.float32)
-            v = tl.load(direction + dims, mask=is_dim, other=0.0).to(tl.float32)
+            q = load(query + batch * dim + dims, is_dim)
+            v = load(direction + dims, is_dim)
             u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
             total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
         else:

@@ -194,7 +194,7 @@ def _parts(bounded: Tensor, opened: Tensor, positive: Tensor, shift: Tensor, siz
 
 
 def _around(weights: Tensor, max_shift: int) -> Tensor:
-    """The circle cut open, with max_shift more slots at each end."""
+    """Pad circularly by max_shift slots at each end."""
     return torch.cat([weights[..., weights.shape[-1] - max_shift :], weights, weights[..., :max_shift]], -1)
 
 

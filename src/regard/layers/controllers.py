@@ -13,8 +13,8 @@ from regard.kernels.hoisted import Hoisted
 
 State = tuple[Float[Tensor, "b h"], ...]
 FORGET_BIAS = -2.0
-"""Added to the initial biases of the forget gates. A controller that forgets soon learns to use the external memory;
-one that remembers learns short sequences by heart first, and may never get further."""
+"""Added to the initial biases of the forget gates. A controller that forgets quickly learns to use the memory; one that
+retains state memorises short sequences first, and may never get further."""
 
 
 class Controller(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.attention.align import Addressing
 from regard.attention.attend import attend
 from regard.attention.score import Cosine
-from regard.errors import OptionError, ShapeError
+from regard.errors import OptionError
 from regard.kernels.hoisted import Hoisted
 from regard.kernels.turing_heads import HeadSizes, Instructions, access, instructions
 
@@ -44,13 +44,13 @@ class MemoryState:
 
 @dataclass(frozen=True)
 class Accessed:
-    """What the heads did in one step."""
+    """The result of one memory access."""
 
     read: Float[Tensor, "b r d"]
-    """What each read head read."""
+    """The vector that each read head read."""
     state: MemoryState
     instructions: Instructions | None = None
-    """What the heads were told, if the call asked for it."""
+    """The head instructions, if requested."""
 
 
 class ExternalMemory(nn.Module):
@@ -112,8 +112,8 @@ class ExternalMemory(nn.Module):
         step = access_reference if kernel == "reference" else access
         emitted = self.heads(features)
         read, weights, content = step(emitted, state.content, state.weights, self.sizes)
-        told = instructions(emitted, self.sizes) if with_instructions else None
-        return Accessed(read, MemoryState(content, weights), told)
+        given = instructions(emitted, self.sizes) if with_instructions else None
+        return Accessed(read, MemoryState(content, weights), given)
 
     @torch.no_grad()
     def _initialise(self) -> None:
@@ -139,18 +139,11 @@ def access_reference(
     sizes: HeadSizes,
 ) -> tuple[Float[Tensor, "b r d"], Float[Tensor, "b h n"], Float[Tensor, "b d n"]]:
     """One step of all heads by the plain formulas: what was read, the weights, the new content."""
-    told = instructions(emitted.to(content.dtype), sizes)
-    found = attend(
-        told.key,
-        content.mT,
-        score=Cosine(told.strength),
-        align=Addressing(told.gate, told.shift, told.sharpen),
-        state=last,
-        weights=True,
-        kernel="reference",
+    key, add, gate, erase, strength, sharpen, shift = instructions(emitted.to(content.dtype), sizes)
+    addressing = Addressing(gate, shift, sharpen)
+    _, weights = attend(
+        key, content.mT, score=Cosine(strength), align=addressing, state=last, weights=True, kernel="reference"
     )
-    if found.weights is None:
-        raise ShapeError("Addressing gives weights.")
-    reading, writing = found.weights.split([sizes.reads, sizes.writes], 1)
-    kept = (1 - writing.unsqueeze(2) * told.erase.unsqueeze(-1)).prod(1)
-    return reading @ content.mT, found.weights, content * kept + told.add.mT @ writing
+    reading, writing = weights.split([sizes.reads, sizes.writes], 1)
+    kept = (1 - writing.unsqueeze(2) * erase.unsqueeze(-1)).prod(1)
+    return reading @ content.mT, weights, content * kept + add.mT @ writing

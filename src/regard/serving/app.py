@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel
 
 from regard import __version__
-from regard.serving import limits
+from regard.serving import limits, schemas
 from regard.serving.batching import Batcher
 from regard.serving.endpoints import Backend, system_routes
 from regard.serving.errors import add_handlers
@@ -18,30 +18,6 @@ from regard.serving.models import Models
 from regard.serving.security import Security
 from regard.serving.settings import MEBIBYTE, ServerSettings
 from regard.serving.workbench import add_workbench
-
-
-class ModelEntry(BaseModel):
-    """A model that can be asked for."""
-
-    name: str
-    kind: str
-    verb: str
-    """The last part of its route."""
-    summary: str
-    headline: str
-    """The scores that say most about it."""
-    scale: str
-    """What these scores mean, where they do not explain themselves."""
-    tested: str
-    """What they were measured on, where that is known."""
-    mebibytes: float
-    loaded: bool
-
-
-class ModelList(BaseModel):
-    """All models."""
-
-    models: list[ModelEntry]
 
 
 class Health(BaseModel):
@@ -93,24 +69,11 @@ def _general_routes(backend: Backend) -> APIRouter:
         """Counts of requests, batches and models, for Prometheus."""
         return PlainTextResponse(backend.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    @router.get("/v1/models", tags=["models"])
-    async def models() -> ModelList:
+    @router.get("/v1/models", tags=["models"], response_model=schemas.models_answer())
+    async def models() -> Response:
         """The models that can be asked for."""
         loaded = backend.models.loaded
-        entries = [
-            ModelEntry(
-                name=each.name,
-                kind=each.kind,
-                verb=each.verb,
-                summary=each.summary,
-                headline=each.headline,
-                scale=each.scale,
-                tested=each.tested,
-                mebibytes=round(each.mebibytes, 1),
-                loaded=each.name in loaded,
-            )
-            for each in backend.models.served
-        ]
-        return ModelList(models=entries)
+        listed = [schemas.plain(each) | {"loaded": each.name in loaded} for each in backend.models.served]
+        return JSONResponse({"models": listed})
 
     return router

@@ -50,9 +50,9 @@ class Backend:
         """The value of a function that asks a model; it waits its turn."""
         return await cancel_on_disconnect(self.batcher.run(function, client=client_of(request)), request)
 
-    def names(self, kind: str) -> list[str]:
+    def names(self, verb: str) -> list[str]:
         """The names of the models of a system."""
-        return [served.name for served in self.models.served if served.kind == kind]
+        return [served.name for served in self.models.served if served.verb == verb]
 
 
 def system_routes(backend: Backend) -> APIRouter:

@@ -11,6 +11,7 @@ from typing import Any
 from regard.errors import ModelError, OptionError, RegardError
 from regard.serving.errors import RefusedError
 from regard.systems import registry
+from regard.systems.endpoint import NOT_SENT
 from regard.systems.folder import NO_CARD, find_model, kind_of
 from regard.systems.pretrained import PRETRAINED, card_summary, load, pretrained_models
 from regard.systems.system import System
@@ -23,32 +24,26 @@ class Served:
     """A model that can be asked for."""
 
     name: str
-    kind: str
-    folder: Path
-    summary: str = ""
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    """Its scores, as in metrics.json."""
-    mebibytes: float = 0.0
+    verb: str
+    """What it does: the name of its system, and the last part of its route."""
+    summary: str
+    mebibytes: float
+    headline: str
+    """The scores that say most about it."""
+    scale: str
+    """What these scores mean, where they do not explain themselves."""
+    measured_on: str
+    """What they were measured on, where that is known."""
+    folder: Path = field(metadata=NOT_SENT)
 
-    @property
-    def headline(self) -> str:
-        """The scores that say most about it."""
-        return registry.entry(self.kind).declaration.scores(self.metrics)
-
-    @property
-    def scale(self) -> str:
-        """What these scores mean."""
-        return registry.entry(self.kind).declaration.scale(self.metrics)
-
-    @property
-    def tested(self) -> str:
-        """What they were measured on."""
-        return registry.entry(self.kind).declaration.test_of(self.metrics)
-
-    @property
-    def verb(self) -> str:
-        """What it does: the name of its route."""
-        return self.kind
+    @classmethod
+    def of(
+        cls, folder: Path, name: str, verb: str, summary: str, metrics: Mapping[str, Any], mebibytes: float
+    ) -> "Served":
+        """A model in a folder, with its scores as in metrics.json."""
+        said = registry.entry(verb).declaration
+        about = said.scores(metrics), said.scale(metrics), said.test_of(metrics)
+        return cls(name, verb, summary, round(mebibytes, 1), *about, folder=folder)
 
 
 class Models:
@@ -80,11 +75,11 @@ class Models:
         """The loaded models, with the bytes of their parameters."""
         return {name: _size(model) for name, model in self._loaded.items()}
 
-    def find(self, name: str, kind: str) -> Served:
-        """The model of this name and kind; others are refused, so that no request can name a path."""
+    def find(self, name: str, verb: str) -> Served:
+        """The model of this name and verb; others are refused, so that no request can name a path."""
         found = self._served.get(name)
-        if found is None or found.kind != kind:
-            names = [each.name for each in self.served if each.kind == kind]
+        if found is None or found.verb != verb:
+            names = [each.name for each in self.served if each.verb == verb]
             raise RefusedError(404, f"There is no model {name!r} for this; choose from {', '.join(names) or 'none'}.")
         return found
 
@@ -119,7 +114,7 @@ class Models:
 
 def _shipped() -> list[Served]:
     return [
-        Served(each.name, each.kind, PRETRAINED / each.name, each.summary, each.metrics, each.mebibytes)
+        Served.of(PRETRAINED / each.name, each.name, each.kind, each.summary, each.metrics, each.mebibytes)
         for each in pretrained_models()
     ]
 
@@ -135,7 +130,7 @@ def _saved(folder: str) -> Served:
     size = sum(file.stat().st_size for file in found.iterdir() if file.is_file()) / 2**20
     numbers = {name: value for name, value in model.metrics.items() if isinstance(value, int | float)}
     summary = card_summary(model.card)
-    return Served(path.name, kind_of(found), found, "" if summary == NO_CARD else summary, numbers, size)
+    return Served.of(found, path.name, kind_of(found), "" if summary == NO_CARD else summary, numbers, size)
 
 
 def _size(model: System) -> int:

@@ -17,6 +17,7 @@ from torch import Tensor
 from regard.config import field_meanings
 from regard.data.images import ImageInput
 from regard.serving import limits
+from regard.serving.models import Served
 from regard.serving.settings import ServerSettings
 from regard.systems.endpoint import NOT_SENT, Streamed
 from regard.systems.faithfulness import Faithfulness
@@ -123,6 +124,13 @@ def endpoint_answer(each: Entry, function: Callable[..., Any]) -> type[BaseModel
     fields = {point.answer: (answer_type(kind), ...)} if point.answer else _answer_fields(kind)
     asks = any(is_system(one) for one, _ in parameters(function).values())
     return _answer(f"{each.name}_{point.name}", fields, has_model=asks)
+
+
+def models_answer() -> type[BaseModel]:
+    """The body of the list of models."""
+    loaded = (bool, Field(description="Whether it is in memory."))
+    entry: Any = create_model("ModelEntry", **_answer_fields(Served), loaded=loaded)
+    return create_model("ModelList", models=(list[entry], ...))
 
 
 def faithfulness_answer() -> type[BaseModel]:

@@ -5,7 +5,7 @@ import random
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import chain
@@ -38,6 +38,12 @@ from regard.training.task import Plateau, Task
 
 LOG_STEPS = 20
 """Updates between two lines of the logs, and between two measurements of the throughput."""
+MUCH_WAITING = 0.2
+"""The fraction of a training on a GPU that may be spent waiting for data before a warning."""
+FEW_UPDATES = 20
+"""Updates in an epoch below which a short training learns little."""
+ENOUGH_UPDATES = 1000
+"""Updates in a training that suffice even where its epochs have few."""
 READ_STEPS = 50
 """Updates between two readings of the losses of a GPU: each reading waits for it."""
 HALF = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
@@ -70,6 +76,8 @@ def fit(
     settings, batches = task.settings, loaders[0]
     training = Training(task, loaders, score, devices, half_precision_on_gpu=half_precision_on_gpu)
     training.resume(folder.checkpoints, progress=progress)
+    if progress and (advice := few_updates(task, len(batches))):
+        sys.stderr.write(advice)
     newest = KeepNewest(folder.checkpoints, training.content, settings, writes=is_first_process())
     with ExitStack() as stack:
         stack.enter_context(_matmul_precision())
@@ -85,7 +93,7 @@ def fit(
         while training.epoch < settings.epochs and not limit:
             batches.set_epoch(training.epoch)
             bar.begin(training.epoch)
-            for batch in batches:
+            for batch in training.waiting.through(batches):
                 loss = training.update(batch)
                 training.divergence.look(loss, task.step)
                 bar.advance(batches.done)
@@ -118,6 +126,8 @@ def fit(
     metrics |= _take_best(task, folder.checkpoints, score)
     epochs = math.ceil(task.step / len(batches))
     metrics |= {"epochs": epochs, "steps": task.step, "seed": settings.seed}
+    if advice := training.waiting.advice():
+        warnings.warn(advice, RegardWarning, stacklevel=2)
     if limit and not interruption.signum and task.step < task.total_steps:
         metrics["stopped"] = f"by {limit} in epoch {epochs} of {settings.epochs}"
     return metrics
@@ -159,6 +169,7 @@ class Training:
         half = settings.precision == "16-mixed"
         tolerated = max(task.tolerated_losses, TOLERATED_IN_HALF_PRECISION if half else 0)
         self.divergence = Divergence(task, self.batches, tolerated)
+        self.waiting = Waiting(self.fabric.device)
         self.epoch = 0
         """How many epochs are complete."""
         self.best: float | None = None
@@ -226,6 +237,7 @@ class Training:
     def log(self, logs: Logs) -> None:
         """Measure the throughput, and write what was logged since the last time."""
         task, now = self.task, time.perf_counter()
+        task.log("waiting", 100 * self.waiting.fraction)
         speed = torch.tensor(task.processed / (now - self._measured), device=task.device)
         task.log(f"{task.unit}/s", processes.summed(speed))
         self._measured, task.processed = now, 0
@@ -424,6 +436,59 @@ class Divergence:
             f"{', '.join(map(str, places[:MANY_EXAMPLES]))}{more}, counted from 0). Look at these examples, or lower "
             "--train.learning_rate."
         )
+
+
+class Waiting:
+    """Measures the part of a training that was spent waiting for data.
+
+    A GPU computes while the next batch is prepared: only batches that come when it has nothing left to do count.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._done = torch.cuda.Event() if device.type == "cuda" else None
+        self._waited = self._trained = 0.0
+
+    def through(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Measure what it takes to get each batch, and to train with it."""
+        remaining, asked = iter(batches), time.perf_counter()
+        for batch in remaining:
+            came = time.perf_counter()
+            if self._done is None or self._done.query():
+                self._waited += came - asked
+            yield batch
+            if self._done is not None:
+                self._done.record()
+            self._trained += time.perf_counter() - asked
+            asked = time.perf_counter()
+
+    @property
+    def fraction(self) -> float:
+        """The waiting as a fraction of the training so far, validations and checkpoints left out."""
+        return self._waited / self._trained if self._trained else 0.0
+
+    def advice(self) -> str:
+        """What to do about a GPU that waits too much."""
+        if self._done is None or self.fraction <= MUCH_WAITING:
+            return ""
+        return (
+            f"The GPU waited for data during {self.fraction:.0%} of the training. Prepare batches in more processes "
+            "(--train.workers, where the system has it), make them larger, or leave out data.bpe_dropout."
+        )
+
+
+def few_updates(task: Task, batches: int) -> str:
+    """Advice where a short training has few updates in an epoch, or nothing."""
+    if batches >= FEW_UPDATES or task.total_steps >= ENOUGH_UPDATES:
+        return ""
+    advice = ""
+    for name in ("batch_size", "max_tokens"):
+        if size := getattr(task.settings, name, 0):
+            advice = f", such as --train.{name} {max(1, size * batches // FEW_UPDATES)}"
+            break
+    return (
+        f"An epoch has only {counted(batches, 'update')}, the training {task.total_steps}, and may learn little: "
+        f"choose smaller batches{advice}, or more --train.epochs.\n"
+    )
 
 
 def _take_best(task: Task, checkpoints: Path, score: str) -> dict[str, float]:

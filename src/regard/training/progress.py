@@ -107,6 +107,8 @@ class TrainingBar:
             self._parts["reward"] = f"reward {float(known['reward']):.3f}"
         if (speed := f"{self.task.unit}/s") in known:
             self._speed = f"{speed} {float(known[speed]):,.0f}"
+        if "waiting" in known:
+            self._speed += f"  waiting {float(known['waiting']):.0f} %"
 
     def _metrics(self) -> str:
         return self._line(*self._parts.values(), self._speed)

@@ -103,7 +103,7 @@ class Task(nn.Module):
             betas=(0.9, 0.98),
             eps=1e-9,
             weight_decay=settings.weight_decay,
-            fused=self.may_fuse,
+            fused=self.may_fuse or None,
         )
 
     @property

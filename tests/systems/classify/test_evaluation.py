@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from helpers.document_models import small_document_classifier
+from helpers.models import small_document_classifier
 
 import regard
 from regard.data.documents import Document

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from helpers.document_models import small_document_classifier
+from helpers.models import small_document_classifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.readers import PAIRS, TEXTS, small_reader
+from helpers.models import READ_PAIRS, READ_TEXTS, small_reader
 from jaxtyping import config
 
 import regard
@@ -46,13 +46,13 @@ def test_a_reader_that_looks_at_the_antecedent_scores_100(direction):
 
 
 def test_files_of_each_task_are_evaluated(tmp_path):
-    (tmp_path / "lines.txt").write_text("".join(f"{text}\n" for text in TEXTS))
-    (tmp_path / "labelled.txt").write_text("".join(f"good\t{text}\n" for text in TEXTS))
-    (tmp_path / "pairs.txt").write_text("".join(f"yes\t{premise}\t{text}\n" for premise, text in PAIRS))
+    (tmp_path / "lines.txt").write_text("".join(f"{text}\n" for text in READ_TEXTS))
+    (tmp_path / "labelled.txt").write_text("".join(f"good\t{text}\n" for text in READ_TEXTS))
+    (tmp_path / "pairs.txt").write_text("".join(f"yes\t{premise}\t{text}\n" for premise, text in READ_PAIRS))
     (tmp_path / "tagged.txt").write_text("the\t-\ncat\tNOUN\n")
     model = regard.evaluate(small_reader("lstm_model"), file=str(tmp_path / "lines.txt"))
     assert model["bits per word"] == pytest.approx(np.log2(model["perplexity"]))
-    (tmp_path / "written.txt").write_text("The cat sat on the mat.\n\nIt slept\nthe mat\n" + f"{TEXTS[3]}\n")
+    (tmp_path / "written.txt").write_text("The cat sat on the mat.\n\nIt slept\nthe mat\n" + f"{READ_TEXTS[3]}\n")
     written = regard.evaluate(small_reader("lstm_model"), file=str(tmp_path / "written.txt"))
     assert written["perplexity"] == pytest.approx(model["perplexity"]), "text is split as the vocabulary knows it"
     for kind, name in {"lstmn_classifier": "labelled", "deep": "pairs"}.items():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from helpers.readers import KINDS, PAIRS, TEXTS, small_reader
+from helpers.models import READ_PAIRS, READ_TEXTS, READERS, small_reader
 
 from regard.data.vocabulary import Vocabulary
 from regard.errors import OptionError
@@ -12,7 +12,7 @@ from regard.systems.read.model import Reader
 
 
 def inputs(reader):
-    return PAIRS if reader.config.task == "entail" else TEXTS
+    return READ_PAIRS if reader.config.task == "entail" else READ_TEXTS
 
 
 def said(reading):
@@ -37,12 +37,12 @@ def test_surprisals_are_those_of_the_chain_rule():
 
 @pytest.mark.parametrize("kind", ["lstmn_model", "self_attention_model", "tagger", "lstmn_classifier"])
 def test_a_trace_is_lower_triangular_and_has_nothing_for_the_first_word(kind):
-    trace = small_reader(kind).read(TEXTS[0]).trace
+    trace = small_reader(kind).read(READ_TEXTS[0]).trace
     assert trace.kind == "reading"
-    assert trace.source == trace.target == tuple(TEXTS[0].split())
+    assert trace.source == trace.target == tuple(READ_TEXTS[0].split())
     assert np.array_equal(trace.weights, np.tril(trace.weights, -1))
     np.testing.assert_allclose(trace.weights.sum(1), [0] + [1] * 6, atol=1e-5)
-    assert trace.axis("words").text == TEXTS[0]
+    assert trace.axis("words").text == READ_TEXTS[0]
 
 
 def test_traces_have_all_layers_and_heads_on_request():
@@ -56,12 +56,12 @@ def test_traces_have_all_layers_and_heads_on_request():
 
 def test_pairs_show_what_the_hypothesis_attended_to_in_the_premise():
     for kind in ("deep", "shallow", "aligned"):
-        trace = small_reader(kind).read(PAIRS[0], traces="all").trace
+        trace = small_reader(kind).read(READ_PAIRS[0], traces="all").trace
         assert trace.main.name == "between"
         assert (trace.main.rows, trace.main.columns) == ("words", "premise")
         np.testing.assert_allclose(trace.weights.sum(1), 1, atol=1e-5)
         assert {"reading", "premise"} <= {each.name for each in trace.maps}
-    assert small_reader("entail").read(PAIRS[0]).trace.main.name == "reading"
+    assert small_reader("entail").read(READ_PAIRS[0]).trace.main.name == "reading"
 
 
 def test_probabilities_are_sorted_and_sum_to_one():
@@ -98,7 +98,7 @@ def test_generated_text_continues_what_is_given():
     assert [said(each) for each in together] == [said(reader.generate(each, beam=2, max_length=3)) for each in prompts]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", READERS)
 def test_one_word_is_a_sentence_and_emoji_are_left_out(kind):
     reader = small_reader(kind)
 

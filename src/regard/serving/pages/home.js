@@ -49,9 +49,9 @@ function card({ name, label, summary }, models) {
 }
 
 /** A model: its name leads to the page with it chosen. */
-function modelLine(page, { name, summary, headline, tested, mebibytes }) {
+function modelLine(page, { name, summary, headline, measured_on: measured, mebibytes }) {
   const link = html("a", { href: `/${page}?${new URLSearchParams({ model: name })}` }, name);
-  const test = tested ? html("small", ` on ${tested}`) : null;
+  const test = measured ? html("small", ` on ${measured}`) : null;
   const score = headline ? html("span.score", headline, test) : null;
   const about = `${summary || "A model of your own."} ${mebibytes} MiB.`;
   return html("li", html("div.line", link, score), html("p", about));

@@ -63,8 +63,8 @@ export function textForm(label, input, action, submit, ...more) {
 export function modelPicker(models, current, onChange) {
   const about = html("small.about");
   const describe = (name) => {
-    const { summary, headline, tested, scale } = models.find((each) => each.name === name) ?? {};
-    const score = headline && `On ${tested || "its test"}: ${headline}. ${scale}`;
+    const { summary, headline, measured_on: measured, scale } = models.find((each) => each.name === name) ?? {};
+    const score = headline && `On ${measured || "its test"}: ${headline}. ${scale}`;
     about.textContent = [summary, score].filter(Boolean).join(" ");
   };
   const chosen = (name) => {

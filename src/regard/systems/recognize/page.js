@@ -24,7 +24,7 @@ export default class RecognizePage extends ImagePage {
 
   /** A captioner reads its images with such a network too. */
   async load() {
-    this.models = this.all.filter((each) => [this.name, "caption"].includes(each.kind));
+    this.models = this.all.filter((each) => [this.name, "caption"].includes(each.verb));
     const asked = [this.path("examples"), "/v1/caption/examples", this.path("networks")];
     const [own, scenes, known] = await Promise.all(asked.map((path) => get(path, { signal: this.signal })));
     this.examples = [...own.examples, ...scenes.examples].filter((each) => this.served(each.model));

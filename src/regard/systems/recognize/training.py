@@ -50,16 +50,18 @@ class RecognitionTask(Task):
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         """AdamW or SGD; only matrices and filters have weight decay."""
-        settings = self.settings
+        settings, fused = self.settings, self.may_fuse or None
         parameters = list(self.model.parameters())
         groups = [
             {"params": [each for each in parameters if each.ndim > 1], "weight_decay": settings.weight_decay},
             {"params": [each for each in parameters if each.ndim <= 1], "weight_decay": 0.0},
         ]
         if settings.optimizer == "adam":
-            return torch.optim.AdamW(groups, lr=settings.learning_rate)
+            return torch.optim.AdamW(groups, lr=settings.learning_rate, fused=fused)
         nesterov = settings.momentum > 0
-        return torch.optim.SGD(groups, settings.learning_rate, momentum=settings.momentum, nesterov=nesterov)
+        return torch.optim.SGD(
+            groups, settings.learning_rate, momentum=settings.momentum, nesterov=nesterov, fused=fused
+        )
 
     def _augmented(self, images: Tensor) -> Tensor:
         images = random_crop(images, self.settings.crop)

@@ -85,7 +85,7 @@ class TapeTask(TrainingTask):
         settings, parameters = self.settings, list(self.model.parameters())
         if settings.optimizer == "adam":
             return torch.optim.AdamW(
-                parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=self.may_fuse
+                parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=self.may_fuse or None
             )
         return torch.optim.RMSprop(
             parameters,
@@ -113,7 +113,8 @@ def clip_finite(parameters: Sequence[Tensor], max_norm: float) -> None:
     # Decided on the device: asking a GPU whether the norm is finite would wait for it.
     scale = torch.where(norm.isfinite(), (max_norm / (norm + 1e-6)).clamp(max=1.0), 0.0)
     for grad in grads:
-        grad.nan_to_num_(0.0, 0.0, 0.0).mul_(scale)
+        grad.nan_to_num_(0.0, 0.0, 0.0)
+    torch._foreach_mul_(grads, scale)
 
 
 class TapeExperiment(Experiment[TuringMachine]):

@@ -110,9 +110,10 @@ def _restored(model: "Translator", draft: Draft, *, begins: bool) -> list[Transl
         if not is_kept(piece.stand_for, one.text):
             continue
         places = _places(one, piece, begins=begins)
-        text, trace = renamed(one.text, piece.stand_for), one.trace
-        if trace is not None and piece.stand_for:
-            trace = with_names(trace, piece.stand_for)
+        text, trace = one.text, one.trace
+        if piece.stand_for:
+            text = renamed(text, piece.stand_for)
+            trace = None if trace is None else with_names(trace, piece.stand_for)
         if piece.capitals or piece.capital:
             text = text.upper() if piece.capitals else text[:1].upper() + text[1:]
             trace = None if trace is None else capitalised(trace, first_only=not piece.capitals)
