@@ -227,7 +227,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(visit):
 def test_the_answer_to_a_sentence_that_was_emptied_is_not_shown(visit):
     page = visit("/translate")
     held = []
-    page.route(f"**{ROUTE}/inspect", held.append)
+    page.route(f"**{ROUTE}/inspect", lambda route: held.append(route))
     page.get_by_label("Sentence").fill(TEXT)
     with page.expect_request(f"**{ROUTE}/inspect"):
         page.get_by_label("Sentence").press("Enter")
