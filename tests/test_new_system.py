@@ -88,6 +88,10 @@ def test_the_command_line_trains_evaluates_and_calls_it(tmp_path, capsys, monkey
     (tmp_path / "lines.txt").write_text("1 3 2\n\n0 4\n")
     assert run("pick", "--model", "run", "--input", "lines.txt", "--show", "-") == 0
     assert capsys.readouterr().out.count("miles") == 2
+    assert run("pick", "--model", "run", "--input", "lines.txt", "--output", "out/", "--workers", "1") == 0
+    first, blank, last = (tmp_path / "out" / "lines.txt").read_text().splitlines()
+    assert (first.endswith("miles"), blank, last.endswith("miles")) == (True, "", True), "a job keeps the lines"
+    capsys.readouterr()
     assert run("pick", "--model", "run", "1", "2", "--show", "pick.html") == 0
     assert "largest" in (tmp_path / "pick.html").read_text()
     assert run("pick", "1") == 2

@@ -25,8 +25,8 @@ BATCHES_PER_PART = 16
 class Answers:
     """Answers lines with a model: what the workers of `regard translate --output out/` and other verbs do."""
 
-    system: str
-    """Its name."""
+    system: registry.Entry
+    """That of the model; a worker finds it by its module, also where only the program that began the job knows it."""
     model: str
     options: Options
     json: bool = False
@@ -36,7 +36,7 @@ class Answers:
     @property
     def chunk_size(self) -> int:
         """Lines that a worker answers at a time."""
-        return BATCHES_PER_PART * registry.entry(self.system).system.max_batch
+        return BATCHES_PER_PART * self.system.system.max_batch
 
     def settings(self) -> dict[str, Any]:
         """The model, identified by its content, and the options."""
@@ -45,7 +45,7 @@ class Answers:
     def load(self, worker: int, workers: int) -> Answer:
         """Load the model for a worker."""
         device = worker_device(worker, workers, self.device)
-        model = registry.entry(self.system).system.load(self.model, device=device, trust=self.trust)
+        model = self.system.system.load(self.model, device=device, trust=self.trust)
 
         def answer(lines: Sequence[str]) -> list[str]:
             inputs = (model.parse(line, self.options) for line in lines)

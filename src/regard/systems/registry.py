@@ -90,6 +90,10 @@ class Entry:
     module: str
     """Its package, or the one module that holds all of it."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its name and module, without the parts that have been imported."""
+        return _entry, (self.name, self.module)
+
     @cached_property
     def home(self) -> ModuleType:
         """The package or module itself."""
