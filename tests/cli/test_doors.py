@@ -192,22 +192,23 @@ def test_a_console_shows_control_characters_and_keeps_its_own_colours():
     assert stream.getvalue() == "\x1b[1m\ufffd]0;PWN\u2068words\u2069\x1b[0m\n"
 
 
-@pytest.mark.parametrize("end", BREAKS)
-def test_one_line_in_is_one_line_out(end, case, tmp_path):
-    if case.one[0].endswith(".png"):
-        path = tmp_path / f"a{end}b.png"
-        path.write_bytes(Path(case.one[0]).read_bytes())
-        lines = [str(path), case.lines[0]]
-    else:
-        lines = [f"Hello.{end}Good bye." if case.verb != "tape" else f"101{end}001", case.lines[1]]
-    content = "".join(f"{line}\n" for line in lines)
+def test_one_line_in_is_one_line_out(case, tmp_path):
+    lines = []
+    for number, end in enumerate(BREAKS):
+        if case.one[0].endswith(".png"):
+            path = tmp_path / f"{number}{end}b.png"
+            path.write_bytes(Path(case.one[0]).read_bytes())
+            lines.append(str(path))
+        else:
+            lines.append(f"101{end}001" if case.verb == "tape" else f"Hello.{end}Good bye.")
+    content = "".join(f"{line}\n" for line in [*lines, case.lines[1]])
     path = tmp_path / "lines.txt"
     path.write_text(content, encoding="utf-8", newline="")
-    for json_too in ([], ["--json"]):
-        said = regard(*case.command, "--input", path, *json_too, check=True).stdout
-        assert len(said.splitlines()) == 2, "also where a program ends lines as Python does"
-    if case.verb == "translate":
-        assert len(regard(*case.command, input=content, check=True).stdout.splitlines()) == 2
+    said = [regard(*case.command, "--input", path, *more, check=True).stdout for more in ([], ["--json"])]
+    if case.verb in ("translate", "read"):
+        said.append(regard(*case.command, input=content, check=True).stdout)
+    for each in said:
+        assert len(each.splitlines()) == len(BREAKS) + 1, "also where a program ends lines as Python does"
 
 
 def test_json_is_one_line_and_means_the_same():

@@ -84,7 +84,7 @@ def test_attention_to_words_reads_the_words_and_not_the_states():
     """What is attended to in the last layer does not change with the context of the words, only with the query."""
     reader, words = FORWARD["self_attention_to_words"]().eval(), torch.randn(1, WORDS, INPUT)
     attended = reader(words, weights=True)
-    entered = reader._positioned(words, 0)
+    entered = reader.positioned(words, 0)
     layer = reader.layers[1]
     values = layer.heads.value_layer(layer.around_heads.norm(entered))
     expected = layer.heads.output_layer(attended.maps[1][0, 0] @ values[0])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.kernels import additive, pairs
-from regard.kernels.additive import _exponentials, additive_logits, additive_logits_reference
+from regard.kernels.additive import additive_logits, additive_logits_reference, exponentials_of
 from regard.kernels.pairs import blocks
 
 
@@ -86,10 +86,10 @@ def test_second_derivatives_are_right(monkeypatch, small):
 def test_exponentials_are_taken_in_their_range_only(monkeypatch):
     monkeypatch.setattr(additive, "MIN_FEATURES_TO_COMPILE", 1)
     inside, outside = torch.randn(1, 4, 3), torch.full((1, 4, 3), 50.0)
-    assert _exponentials(inside, inside) is not None
-    assert _exponentials(inside, outside) is None
-    assert _exponentials(outside, inside) is None
-    assert _exponentials(inside.double(), inside.double()) is None, "the loops are for float32"
+    assert exponentials_of(inside, inside) is not None
+    assert exponentials_of(inside, outside) is None
+    assert exponentials_of(outside, inside) is None
+    assert exponentials_of(inside.double(), inside.double()) is None, "the loops are for float32"
 
 
 @pytest.mark.parametrize("value", [43.0, 44.5, 88.0, 1e4, 1e30])

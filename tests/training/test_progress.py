@@ -1,6 +1,7 @@
 """The progress of a training: a bar on a terminal, a line per epoch elsewhere, and the logs of a run."""
 
 import csv
+import sys
 from io import StringIO
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import torch
 from helpers.runs import small_recipe, watch_losses
 from rich.console import Console
 
+from regard.errors import OptionError
 from regard.systems.run import train
 from regard.training import progress
 from regard.training.fit import Divergence
@@ -171,11 +173,46 @@ def test_a_log_has_a_column_for_each_metric_and_keeps_that_of_an_earlier_run(tmp
 def test_tensorboard_finds_the_curves_and_compares_runs_by_their_settings(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    with Logs(tmp_path) as logs:
+    with Logs(tmp_path, "tensorboard", {"model.hidden": 8, "data.images": ("a", "b")}) as logs:
         logs.write({"loss": 2.5}, step=20, epoch=0)
-        logs.write_hyperparameters({"model.hidden": 8, "data.images": ("a", "b")}, {"valid_bleu": 30.0})
+        logs.compare({"valid_bleu": 30.0})
     found = EventAccumulator(str(tmp_path))
     found.Reload()
     assert set(found.Tags()["scalars"]) == {"loss", "epoch", "valid_bleu"}
     assert [(event.step, event.value) for event in found.Scalars("loss")] == [(19, 2.5)]
     assert "_hparams_/experiment" in found.summary_metadata
+
+
+@pytest.mark.parametrize("logger", ["tensorboard", "wandb", "mlflow"])
+def test_a_logger_that_is_missing_is_named_with_what_installs_it(logger, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, logger, None)
+    says = rf"train.logger '{logger}' needs the package {logger}: pip install 'regard\[\w+\]'"
+    with pytest.raises(OptionError, match=says), Logs(tmp_path, logger):
+        pass
+    with Logs(tmp_path, "csv") as logs:
+        logs.write({"loss": 1.0}, step=20, epoch=0)
+        logs.compare({"valid_bleu": 30.0})
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.csv"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_weights_and_biases_keeps_a_run_without_a_network(tmp_path, monkeypatch):
+    pytest.importorskip("wandb", reason="it is an extra of regard")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    with Logs(tmp_path / "my-run" / "logs", "wandb", {"model.hidden": 8}) as logs:
+        logs.write({"loss": 2.5, "tokens/s": 9.0}, step=20, epoch=0)
+        logs.compare({"valid_bleu": 30.0})
+    assert list((tmp_path / "my-run" / "logs" / "wandb").glob("offline-run-*/*.wandb"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow_keeps_a_run_in_a_database(tmp_path):
+    mlflow = pytest.importorskip("mlflow", reason="it is an extra of regard")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    with Logs(tmp_path / "my-run" / "logs", "mlflow", {"model.hidden": 8}) as logs:
+        logs.write({"loss": 2.5, "tokens/s": 9.0}, step=20, epoch=0)
+        logs.compare({"valid_bleu": 30.0})
+    (run,) = mlflow.search_runs(output_format="list")
+    assert run.info.run_name == "my-run"
+    assert run.data.params == {"model.hidden": "8"}
+    assert run.data.metrics == {"loss": 2.5, "tokens/s": 9.0, "epoch": 0.0, "best_valid_bleu": 30.0}

@@ -30,7 +30,7 @@ from regard.systems import registry
 from regard.systems.config import Arguments, Options
 
 if TYPE_CHECKING:
-    from regard.systems.system import System
+    from regard.systems.system import Result, System
 
 PIPE_WINDOW = 64
 """Inputs of a pipe or of the command line that are read before the first are answered."""
@@ -93,13 +93,11 @@ def answer(
         raise OptionError(f"--{next(iter(drawing.given))} is for --show: add --show - or --show FILE.")
     if io.show is not None and options.traces == "none":
         raise OptionError("--show needs what was attended to, which --traces none leaves out.")
-    single = {"--show": io.figure, **arguments.writes}
-    asked_for_one = [f"{option} {path}" for option, path in single.items() if path is not None]
-    into_folder = io.into_folder((*given, *arguments.reads))
-    if into_folder and (asked_for_one or io.show):
-        raise OptionError(f"{(*asked_for_one, '--show -')[0]} is not for an output folder.")
+    for_one = [f"{option} {path}" for option, path in {"--show": io.figure, **arguments.writes}.items() if path]
     quiet = options if io.json or io.show else replace(options, traces="none")
-    if into_folder:
+    if io.into_folder((*given, *arguments.reads)):
+        if for_one or io.show:
+            raise OptionError(f"{(*for_one, '--show -')[0]} is not for an output folder.")
         job = Answers(found, model, quiet, io.json, io.device, io.trust)
         run_job(job, io, label=found.name.capitalize())
         return
@@ -109,41 +107,57 @@ def answer(
     io.check_files([*arguments.reads, *(given if takes_images else ())], arguments.writes)
     system = found.system.load(model, device=io.device, trust=io.trust)
     named = None if io.input else system.read_arguments(given, arguments, options, sys.stdin.buffer)
-    inputs: Iterable[Any] = named if named is not None else _parsed(system, io, options)
-    if asked_for_one:
-        inputs = _only(inputs, asked_for_one[0])
+    if named is None:
+        lines = read_inputs(io.input, sys.stdin.buffer)
+        inputs: Iterable[Any] = (system.parse(line, options) for line in lines)
+        window = BATCHES_PER_PART * system.max_batch if io.input else 1 if sys.stdin.isatty() else PIPE_WINDOW
+    else:
+        inputs, window = named, PIPE_WINDOW
+    if for_one:
+        inputs = _only(inputs, for_one[0])
     detail = named is not None and len(named) == 1 and type(system).as_detail is not System.as_detail
-    window = BATCHES_PER_PART * system.max_batch if io.input else PIPE_WINDOW
-    if named is None and not io.input and sys.stdin.isatty():
-        window = 1
     results = system.stream_some(inputs, options if detail else quiet, read_ahead=window)
     long_work = io.output is not None or (bool(io.input) and not sys.stdout.isatty())
-    drawn = False
-    with writing(io.output) as out:
-        for one, result in track(results, found.name.capitalize(), found.declaration.inputs, enabled=long_work):
-            if io.json or io.output is not None or io.show != TERMINAL or not system.names_view:
-                text = result_text(system, one, result, options, json=io.json, detail=detail)
-                before = f"{one}: " if isinstance(one, Path) and named and len(named) > 1 and not io.json else ""
-                print_line("\n".join(before + line for line in text.split("\n")), out)
-                if out is sys.stdout and not io.input:
-                    out.flush()
-            if io.show is not None and result is not None:
-                if result.trace is None:
-                    raise OptionError(f"{model} has no attention to show.")
-                if result.trace.weights.size:
-                    draw(result.trace, io.show, drawing)
-                    drawn = True
-            if result is not None:
-                system.save_files(one, result, arguments)
-                for path in arguments.writes.values():
-                    print_error(f"Wrote {path}")
-    if io.figure is not None and not drawn:
+    tracked = track(results, found.name.capitalize(), found.declaration.inputs, enabled=long_work)
+
+    def text_of(one: Any, result: "Result | None") -> str:
+        text = result_text(system, one, result, options, json=io.json, detail=detail)
+        if io.json or named is None or len(named) == 1 or not isinstance(one, Path):
+            return text
+        return "\n".join(f"{one}: {line}" for line in text.split("\n"))
+
+    is_drawn = write_all(tracked, text_of, system, io, drawing, arguments)
+    if io.figure is not None and not is_drawn:
         raise OptionError(f"The answer is empty, so there is nothing to show: {io.figure} is not written.")
 
 
-def _parsed(system: "System[Any, Any, Any]", io: InputOutput, options: Options) -> Iterable[Any]:
-    """The inputs of the lines of files or of the standard input."""
-    return (system.parse(line, options) for line in read_inputs(io.input, sys.stdin.buffer))
+def write_all(
+    results: "Iterable[tuple[Any, Result | None]]",
+    text_of: "Callable[[Any, Result | None], str]",
+    system: "System[Any, Any, Any]",
+    io: InputOutput,
+    drawing: Drawing,
+    arguments: Arguments,
+) -> bool:
+    """Write the text of each result, and draw and save what was asked for; whether anything was drawn."""
+    is_drawn = False
+    with writing(io.output) as out:
+        for one, result in results:
+            if io.json or io.output is not None or io.show != TERMINAL or not system.names_view:
+                print_line(text_of(one, result), out)
+                if out is sys.stdout and not io.input:
+                    out.flush()
+            if result is None:
+                continue
+            if io.show is not None and result.trace is None:
+                raise OptionError(f"This {type(system).__name__} has no attention to show.")
+            if io.show is not None and result.trace is not None and result.trace.weights.size:
+                draw(result.trace, io.show, drawing)
+                is_drawn = True
+            system.save_files(one, result, arguments)
+            for path in arguments.writes.values():
+                print_error(f"Wrote {path}")
+    return is_drawn
 
 
 def _only(inputs: Iterable[Any], asked: str) -> list[Any]:

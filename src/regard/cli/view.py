@@ -38,8 +38,11 @@ def demo(
     from regard.demo import run
 
     check_folder(out, overwrite=overwrite)
-    run(out, SafeConsole(highlight=False), minutes=minutes, photograph=photograph)
-    mark_folder(out)
+    try:
+        run(out, SafeConsole(highlight=False), minutes=minutes, photograph=photograph)
+    finally:
+        if out.is_dir():
+            mark_folder(out)
 
 
 def view(

@@ -242,7 +242,7 @@ class SelfAttentionReader(nn.Module):
     ) -> Sentences:
         """Read whole sentences."""
         exists = existing_words(words, lengths)
-        states = entered = self._positioned(words, 0)
+        states = entered = self.positioned(words, 0)
         maps: list[Tensor] = []
         for index, layer in enumerate(self.layers):
             both = self.bidirectional and not (self.look_back and index == len(self.layers) - 1)
@@ -260,7 +260,7 @@ class SelfAttentionReader(nn.Module):
         if self.bidirectional:
             raise OptionError("A bidirectional reader cannot read word by word: it needs the words that follow.")
         past = 0 if state is None else len(state[0])
-        states = entered = self._positioned(words.unsqueeze(1), past)
+        states = entered = self.positioned(words.unsqueeze(1), past)
         places = torch.arange(-past, 1, device=words.device)
         allowed = (places < 0) & (places >= -self.span if self.span else True)
         new = []
@@ -280,8 +280,9 @@ class SelfAttentionReader(nn.Module):
             allowed = allowed & mask.window(length, length, before=self.span, device=device)
         return allowed.unsqueeze(0)
 
-    def _positioned(self, words: Tensor, first: int) -> Tensor:
+    def positioned(self, words: Float[Tensor, "b n e"], first: int) -> Float[Tensor, "b n d"]:
+        """Compute what enters the first layer: the projected words at the positions from `first` on."""
         positions = sinusoids(words.shape[1], self.dim, first=first, device=words.device)
         # Scaled as by Vaswani et al. 2017, section 3.4: otherwise a word is hard to see beside its position.
-        positioned: Tensor = self.dropout(math.sqrt(self.dim) * self.enter(words) + positions)
-        return positioned
+        entered: Tensor = self.dropout(math.sqrt(self.dim) * self.enter(words) + positions)
+        return entered

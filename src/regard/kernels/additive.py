@@ -97,7 +97,7 @@ class _LogitsOnCPU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, direction: Tensor) -> Tensor:
         ctx.save_for_backward(query, key, direction)
-        exponentials = _exponentials(query, key)
+        exponentials = exponentials_of(query, key)
         if exponentials is not None:
             sums: Tensor = compiled(fractions)(*exponentials, direction)
             return sums.mul_(-2).add_(direction.sum())
@@ -115,7 +115,7 @@ class _LogitsOnCPU(torch.autograd.Function):
         if torch.is_grad_enabled():
             # The gradient will be differentiated again, which the plain formula supports.
             return plain_gradients(additive_logits_reference, ctx.saved_tensors, ctx.needs_input_grad, grad)
-        exponentials = _exponentials(query, key)
+        exponentials = exponentials_of(query, key)
         if exponentials is not None:
             exp_query, exp_key = exponentials
             grad_query, through_complement = compiled(slopes)(exp_query, exp_key, grad)
@@ -161,7 +161,7 @@ def _add(total: Tensor, part: Tensor, factors: Tensor, *, first: bool) -> None:
         total.addcmul_(part, factors)
 
 
-def _exponentials(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
+def exponentials_of(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor] | None:
     """Return exp(2x) of queries and keys if the compiled loops apply and the exponentials are finite; else None."""
     if not prefers_compiled_loops(query, key):
         return None

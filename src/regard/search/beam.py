@@ -43,17 +43,6 @@ class _Rows:
 
 
 @dataclass(frozen=True)
-class _Output:
-    """An output of an input, without its attention."""
-
-    tokens: list[int]
-    log_probs: list[float]
-    score: float
-    finished: bool
-    lineage: list[int]
-
-
-@dataclass(frozen=True)
 class _Outputs:
     """The outputs of each input so far; the best `size` of them count."""
 
@@ -63,7 +52,8 @@ class _Outputs:
     """Which source positions exist; None if all of them do."""
     limits: Sequence[int]
     """The most tokens that each input's outputs may have."""
-    outputs: list[list[_Output]]
+    outputs: list[list[tuple[Hypothesis, list[int]]]]
+    """The outputs of each input, without their attention, and the lineage of each."""
     weights: list[Float[Tensor, "r n"]]
     """The attention weights of all rows at each step; [] for a decoder without attention."""
 
@@ -78,7 +68,7 @@ class _Outputs:
         weights = self.attention(lineage) if self.ranking.coverage_penalty else None
         score = self.ranking.score(log_probs, weights, exists)
         tokens = rows.tokens[row, 1 : -1 if ended else None].tolist()
-        self.outputs[owner].append(_Output(tokens, log_probs.tolist(), score, ended, lineage))
+        self.outputs[owner].append((Hypothesis(tokens, log_probs.tolist(), score, ended, None), lineage))
 
     def attention(self, lineage: list[int]) -> Float[Tensor, "m n"] | None:
         """The attention weights of an output, step by step."""
@@ -90,11 +80,8 @@ class _Outputs:
 
     def best(self, owner: int, count: int) -> list[Hypothesis]:
         """The best outputs of an input with their attention, best first."""
-        ranked = sorted(self.outputs[owner], key=lambda output: output.score, reverse=True)
-        return [
-            Hypothesis(one.tokens, one.log_probs, one.score, one.finished, self.attention(one.lineage))
-            for one in ranked[:count]
-        ]
+        ranked = sorted(self.outputs[owner], key=lambda output: output[0].score, reverse=True)
+        return [replace(output, weights=self.attention(lineage)) for output, lineage in ranked[:count]]
 
 
 @dataclass(frozen=True)

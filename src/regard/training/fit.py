@@ -82,7 +82,7 @@ def fit(
     with ExitStack() as stack:
         stack.enter_context(_matmul_precision())
         stack.enter_context(interruption.deferred())
-        logs = stack.enter_context(Logs(folder.logs, writes=is_first_process()))
+        logs = stack.enter_context(Logs(folder.logs, settings.logger, hyperparameters, writes=is_first_process()))
         bar = stack.enter_context(TrainingBar(score, task, settings.epochs, len(batches), shown=progress))
         bar.best = training.best
         training.begin()
@@ -121,7 +121,7 @@ def fit(
                 newest.write()
                 if agreed(bool(interruption.signum)):
                     interruption.leave()
-        logs.write_hyperparameters(hyperparameters or {}, {score: training.best})
+        logs.compare({score: training.best})
     metrics: dict[str, Any] = {name: float(value) for name, value in task.metrics.items()}
     metrics |= _take_best(task, folder.checkpoints, score)
     epochs = math.ceil(task.step / len(batches))

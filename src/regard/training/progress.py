@@ -1,8 +1,9 @@
 """The progress of a training: one line on a terminal, a line per epoch in a log file, and the logs of its folder."""
 
 import csv
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Column
 
 from regard.extras import require
+from regard.training.settings import Logger
 from regard.training.task import Task
 
 REFRESH_SECONDS = 0.5
@@ -126,44 +128,44 @@ class TrainingBar:
 
 
 class Logs:
-    """Writes metrics.csv and, for TensorBoard, events.
+    """Writes metrics.csv and what the chosen logger keeps.
 
-    The metrics.csv of an earlier run is kept under another name, which a new or resumed run would overwrite.
+    The metrics.csv of an earlier run is kept under another name, since a new or resumed run would overwrite it.
     """
 
-    def __init__(self, folder: Path, *, writes: bool = True) -> None:
-        self.folder, self._writes = folder, writes
+    def __init__(
+        self, folder: Path, logger: Logger = "csv", settings: Mapping[str, Any] | None = None, *, writes: bool = True
+    ) -> None:
+        self.folder, self._logger, self._settings, self._writes = folder, logger, dict(settings or {}), writes
         self._names: list[str] = []
         self._rows: list[dict[str, Any]] = []
-        self._events: Any = None
+        self._curves: Any = None
 
     def __enter__(self) -> "Logs":
         if self._writes:
-            require("Logging for TensorBoard", "tensorboard")
-            from torch.utils.tensorboard import SummaryWriter
-
             self.folder.mkdir(parents=True, exist_ok=True)
             path = self.folder / "metrics.csv"
             if path.is_file():
                 taken = [int(path.stem.removeprefix("metrics-")) for path in self.folder.glob("metrics-*[0-9].csv")]
                 path.replace(self.folder / f"metrics-{max(taken, default=0) + 1}.csv")
-            self._events = SummaryWriter(str(self.folder))
+            if self._logger != "csv":
+                self._curves = LOGGERS[self._logger](self.folder, self._settings)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._events is not None:
-            self._events.close()
+        if self._curves is not None:
+            self._curves.close()
 
     def write(self, metrics: Mapping[str, Any], step: int, epoch: int) -> None:
         """Write metrics after this number of updates, in an epoch that is counted from 0."""
         if not self._writes:
             return
-        row = {"epoch": epoch, "step": step - 1} | {name: float(value) for name, value in metrics.items()}
-        for name, value in row.items():
-            if name != "step":
-                self._events.add_scalar(name, value, step - 1)
+        values = {name: float(value) for name, value in metrics.items()}
+        if self._curves is not None:
+            self._curves.write(values | {"epoch": float(epoch)}, step - 1)
+        row = {"epoch": epoch, "step": step - 1} | values
         self._rows.append(row)
         is_new = not row.keys() <= set(self._names)
         self._names = sorted({*self._names, *row})
@@ -174,9 +176,85 @@ class Logs:
                 table.writeheader()
             table.writerows(self._rows if is_new else [row])
 
-    def write_hyperparameters(self, values: Mapping[str, Any], scores: Mapping[str, float | None]) -> None:
-        """Write by what runs differ, and how well they did, for TensorBoard to compare them."""
-        if self._events is not None:
-            plain = {name: value if isinstance(value, int | float) else str(value) for name, value in values.items()}
-            known = {name: score for name, score in scores.items() if score is not None}
-            self._events.add_hparams(plain, known, run_name=".")
+    def compare(self, scores: Mapping[str, float | None]) -> None:
+        """Note how well the training has done, for loggers that compare runs by it."""
+        if self._curves is not None:
+            self._curves.compare({name: score for name, score in scores.items() if score is not None})
+
+
+class TensorBoard:
+    """Events in the folder of the logs: `tensorboard --logdir my-run/logs`."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        require("train.logger 'tensorboard'", "tensorboard")
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer, self._settings = SummaryWriter(str(folder)), settings
+
+    def write(self, values: Mapping[str, float], step: int) -> None:
+        """Write a point of each curve."""
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, step)
+
+    def compare(self, scores: dict[str, float]) -> None:
+        """Write by what runs differ, and how well they did."""
+        plain = {
+            name: value if isinstance(value, int | float) else str(value) for name, value in self._settings.items()
+        }
+        self._writer.add_hparams(plain, scores, run_name=".")
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._writer.close()
+
+
+class WandB:
+    """A run of Weights & Biases, in the project of WANDB_PROJECT or "regard"; WANDB_MODE=offline keeps it here."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        wandb = require("train.logger 'wandb'", "wandb")
+        project = os.environ.get("WANDB_PROJECT", "regard")
+        self._run = wandb.init(project=project, name=folder.parent.name, dir=str(folder), config=settings)
+
+    def write(self, values: Mapping[str, float], step: int) -> None:
+        """Log a point of each curve."""
+        self._run.log(dict(values), step=step)
+
+    def compare(self, scores: dict[str, float]) -> None:
+        """Note the best scores in the summary of the run."""
+        self._run.summary.update({f"best_{name}": score for name, score in scores.items()})
+
+    def close(self) -> None:
+        """Finish the run."""
+        self._run.finish()
+
+
+class MLflow:
+    """A run of MLflow, in the experiment that MLFLOW_EXPERIMENT_NAME names, on the server of MLFLOW_TRACKING_URI."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        mlflow = require("train.logger 'mlflow'", "mlflow")
+        self._mlflow = mlflow
+        self._run = mlflow.start_run(run_name=folder.parent.name, nested=mlflow.active_run() is not None)
+        mlflow.log_params(settings)
+
+    def write(self, values: Mapping[str, float], step: int) -> None:
+        """Log a point of each curve."""
+        self._mlflow.log_metrics(dict(values), step=step, run_id=self._run.info.run_id)
+
+    def compare(self, scores: dict[str, float]) -> None:
+        """Log the best scores."""
+        best = {f"best_{name}": score for name, score in scores.items()}
+        self._mlflow.log_metrics(best, run_id=self._run.info.run_id)
+
+    def close(self) -> None:
+        """End the run."""
+        self._mlflow.end_run()
+
+
+LOGGERS: dict[str, Callable[[Path, dict[str, Any]], Any]] = {
+    "tensorboard": TensorBoard,
+    "wandb": WandB,
+    "mlflow": MLflow,
+}
+"""What keeps the curves of a training beside metrics.csv."""

@@ -9,6 +9,7 @@ from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFl
 from regard.errors import OptionError
 
 Schedule = Literal["one_cycle", "inverse_sqrt", "constant", "plateau"]
+Logger = Literal["csv", "tensorboard", "wandb", "mlflow"]
 Precision = Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
 
 
@@ -17,7 +18,7 @@ class TrainSettings(Checked):
     """How to train."""
 
     changeable: ClassVar[frozenset[str]] = frozenset(
-        {"epochs", "minutes", "learning_rate", "patience", "checkpoint_minutes", "keep_checkpoints"}
+        {"epochs", "minutes", "learning_rate", "patience", "checkpoint_minutes", "keep_checkpoints", "logger"}
     )
     """The fields that a resumed run may change."""
 
@@ -50,6 +51,9 @@ class TrainSettings(Checked):
     """Minutes between checkpoints within an epoch, for --resume; 0 for one after each epoch only."""
     keep_checkpoints: PositiveInt = 2
     """How many of the newest checkpoints are kept; with two or more, a damaged one costs little."""
+    logger: Logger = "tensorboard"
+    """Where the curves of the training go beside logs/metrics.csv: nowhere else (csv), to TensorBoard, Weights & Biases
+    or MLflow."""
     precision: Precision = "auto"
     """Precision of the arithmetic; auto chooses bfloat16 on a GPU for the systems that tolerate it."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 1
