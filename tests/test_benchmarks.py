@@ -48,6 +48,14 @@ def test_every_script_explains_itself(script, monkeypatch, capsys):
     assert f"python benchmarks/{script.name}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", load(BENCHMARKS / "flow_calls.py")["FLOWS"])
+def test_everyday_flows_stay_straight(name):
+    flow, calls, files = load(BENCHMARKS / "flow_calls.py")["FLOWS"][name]
+    found = flow()
+    assert len(found.files) <= calls
+    assert found.num_files <= files
+
+
 def test_the_hansards_are_put_into_ordinary_spelling():
     script = load(BENCHMARKS / "hansards_spelling.py")
     ordinary = [
