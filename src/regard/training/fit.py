@@ -357,7 +357,8 @@ class Training:
         grads = [each.grad for each in task.parameters() if each.grad is not None]
         torch._foreach_mul_(grads, processes.count() / processes.summed(weights))
         task.take_parts()
-        return loss / weights
+        # A process that only follows the others has no loss of its own.
+        return torch.where(weights > 0, loss / weights, 0.0)
 
     def _log_rates(self) -> None:
         name, groups = f"lr-{type(self.optimizer).__name__}", self.optimizer.param_groups
