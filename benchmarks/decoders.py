@@ -1,12 +1,10 @@
-"""Time recurrent decoders and translators: `python benchmarks/decoders.py WHAT`.
+"""Time training steps of recurrent decoders: a plain loop over the steps, torch.compile of it, and regard's decoder.
 
-    loop     training steps of recurrent decoders: a plain loop over the steps, torch.compile of it, regard's decoder
-    decode   sentences a second: decoding with small translators of random parameters, greedily and with a beam
-    train    target tokens a second: training steps of the same translators
+    python benchmarks/decoders.py --compiled
 
-On a GPU the decoders have the sizes of RNNsearch (Bahdanau et al. 2015): 80 sentences of 30 words, 1,000 units, word
-embeddings of 620 features and encoder states of 2,000. torch's GRU without attention is the upper bound for a loop.
-Times are medians of runs that take turns. Leave the machine alone meanwhile.
+On a GPU the sizes are those of RNNsearch (Bahdanau et al. 2015): 80 sentences of 30 words, 1,000 units, word embeddings
+of 620 features and encoder states of 2,000. torch's GRU without attention is the upper bound for a loop. Times are
+medians of runs that take turns. Leave the machine alone meanwhile.
 """
 
 import argparse
@@ -20,17 +18,11 @@ from torch import Tensor, nn
 from regard.attention import align, score
 from regard.attention.attend import Attention
 from regard.attention.mask import padding
-from regard.bench.contest import Contest, device, report
-from regard.data.pairs import Batch, collate
-from regard.data.tokenizer import START, Tokenizer
+from regard.bench.contest import Contest, device
 from regard.decoders.bahdanau import Bahdanau
 from regard.decoders.luong import Luong
 from regard.encoders.encoded import Encoded
 from regard.layers.cells import GRU
-from regard.layers.layout import by_columns
-from regard.systems.translate.config import TranslationConfig, TranslationTrain
-from regard.systems.translate.model import Translator
-from regard.systems.translate.training import TranslationTask
 
 
 @dataclass(frozen=True)
@@ -48,11 +40,11 @@ class Size:
 
 GPU_SIZE = Size(80, 30, 1000, 620, 2000)
 CPU_SIZE = Size(16, 20, 256, 128, 512)
-WORDS = 1000
+VOCABULARY = 1000
 """Words of the vocabulary of the decoders."""
 
 
-def loops(*, compiled: bool) -> list[Contest]:
+def contests(*, compiled: bool) -> list[Contest]:
     """RNNsearch, and Luong's decoder with input feeding: both passes through all steps, without the output layer."""
     size = GPU_SIZE if device().type == "cuda" else CPU_SIZE
     return [_rnnsearch(size, compiled=compiled), _input_feeding(size)]
@@ -116,11 +108,11 @@ class _Inputs:
 
     def __init__(self, size: Size) -> None:
         torch.manual_seed(0)
-        self.embedding = nn.Embedding(WORDS, size.embedding).to(device())
+        self.embedding = nn.Embedding(VOCABULARY, size.embedding).to(device())
         lengths = torch.full((size.batch,), size.words, device=device())
         states = torch.randn(size.batch, size.words, size.memory, device=device())
         self.encoded = Encoded(states, padding(lengths), states[:, 0])
-        self.target = torch.randint(WORDS, (size.batch, size.words), device=device())
+        self.target = torch.randint(VOCABULARY, (size.batch, size.words), device=device())
 
 
 def written_loop(decoder: Bahdanau, encoded: Encoded, target: Tensor) -> Tensor:
@@ -165,104 +157,18 @@ def _contest(name: str, size: Size, rivals: dict[str, Callable[[], object]]) -> 
     return Contest(title, rivals, items=size.batch * size.words)
 
 
-VOCABULARY = 7_900
-"""Words of the vocabulary of the translators."""
-SENTENCES, SENTENCE_WORDS = 64, 20
-"""Number of generated sentences, and words in each."""
-ONE_BY_ONE_SENTENCES = 8
-LUONG = TranslationConfig(
-    architecture="luong", cell="lstm", score="general", embedding=256, hidden=512, encoder_hidden=256
-)
-CONFIGS = {
-    "rnnsearch": TranslationConfig(embedding=256, hidden=512, encoder_hidden=256, share_embeddings="all"),
-    "luong": LUONG,
-    "luong without input feeding": TranslationConfig(**LUONG.to_dict() | {"input_feeding": False}),
-    "transformer": TranslationConfig(architecture="transformer", embedding=256, layers=4, feedforward_dim=1024),
-}
-
-
-def decoding() -> list[Contest]:
-    """Translate into outputs of exactly 20 words, greedily and with a beam, 64 sentences at a time and one by one."""
-    tokenizer, sentences = _language()
-    models = {
-        name: by_columns(_model(config, tokenizer).eval()) for name, config in CONFIGS.items() if "without" not in name
-    }
-    # As many inputs as a batch takes, and single ones.
-    inputs = {len(sentences): [sentences], 1: [[sentence] for sentence in sentences[:ONE_BY_ONE_SENTENCES]]}
-    return [
-        Contest(
-            f"{'greedy' if beam == 1 else f'beam {beam}'}, {batch} at a time",
-            {name: _translating(model, batches, beam) for name, model in models.items()},
-            items=sum(map(len, batches)),
-        )
-        for beam in (1, 5)
-        for batch, batches in inputs.items()
-    ]
-
-
-def training() -> list[Contest]:
-    """Train for one step on 64 sentences; the rate counts target tokens."""
-    tokenizer, sentences = _language()
-    ids = [tokenizer.encode(sentence) for sentence in sentences]
-    batch = collate(list(zip(ids, reversed(ids), strict=True))).to(device())
-    rivals = {name: _training_step(_model(config, tokenizer).train(), batch) for name, config in CONFIGS.items()}
-    name = f"one step, {len(ids)} sentences of {SENTENCE_WORDS} words"
-    return [Contest(name, rivals, items=len(ids) * (SENTENCE_WORDS + 1))]
-
-
-def _language() -> tuple[Tokenizer, list[str]]:
-    """A vocabulary of meaningless whole words, and sentences of them."""
-    words = [f"w{number}" for number in range(VOCABULARY)]
-    tokenizer = Tokenizer.train(words * 2, size=VOCABULARY + 100, kind="word")
-    generator = torch.Generator().manual_seed(START)
-    numbers = torch.randint(VOCABULARY, (SENTENCES, SENTENCE_WORDS), generator=generator)
-    return tokenizer, [" ".join(words[number] for number in row) for row in numbers.tolist()]
-
-
-def _model(config: TranslationConfig, tokenizer: Tokenizer) -> Translator:
-    torch.manual_seed(0)
-    return Translator(config, tokenizer, tokenizer).to(device())
-
-
-def _translating(model: Translator, batches: list[list[str]], beam: int) -> Callable[[], object]:
-    length = {"min_length": SENTENCE_WORDS, "max_length": SENTENCE_WORDS}
-    return lambda: [model.translate(batch, beam=beam, **length) for batch in batches]
-
-
-def _training_step(model: Translator, batch: Batch) -> Callable[[], object]:
-    task = TranslationTask(model, TranslationTrain(), total_steps=1000)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-
-    def run() -> None:
-        task.loss(batch).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return run
-
-
-UNITS = {"loop": "words", "decode": "sentences", "train": "tokens"}
-
-
 def main() -> None:
+    from regard.bench.contest import report
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=UNITS)
     parser.add_argument("--repeats", type=int, default=7, help="timed runs, after one to warm up; default: 7")
-    parser.add_argument("--compiled", action="store_true", help="loop: also time torch.compile of the plain loop")
+    parser.add_argument("--compiled", action="store_true", help="also time torch.compile of the plain loop")
     parser.add_argument("--tf32", action="store_true", help="on a GPU: allow TF32 matrix products")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     arguments = parser.parse_args()
     torch.set_float32_matmul_precision("high" if arguments.tf32 else "highest")
-    match arguments.what:
-        case "loop":
-            contests = loops(compiled=arguments.compiled)
-        case "decode":
-            contests = decoding()
-        case _:
-            contests = training()
-    title, unit = f"decoders.py {arguments.what}", UNITS[arguments.what]
-    report(contests, title, unit=unit, repeats=arguments.repeats, path=arguments.json)
+    timed = contests(compiled=arguments.compiled)
+    report(timed, "decoders.py", unit="words", repeats=arguments.repeats, path=arguments.json)
 
 
 if __name__ == "__main__":

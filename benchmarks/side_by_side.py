@@ -9,7 +9,7 @@ Measurements:
 
     start     `regard translate "I am here." -m MODEL`: seconds from the command to its end
     decode    MODEL on generated sentences, greedy and with a beam of 5: seconds, after loading and a warm-up
-    decoder   regard's part of `decoders.py loop`: seconds of a training step
+    decoder   regard's part of `decoders.py`: seconds of a training step
     additive  regard's part of the additive rows of `regard bench`: seconds of a call
 
 MODEL is en-fr unless --model names another. A shipped model may differ between the trees; take one that does not.
@@ -102,7 +102,7 @@ def time_contests(name: str, runs: int) -> dict[str, Any]:
 
     from regard.bench import attention
 
-    contests = decoders.loops(compiled=False) if name == "decoder" else attention.contests()
+    contests = decoders.contests(compiled=False) if name == "decoder" else attention.contests()
     times: Times = {}
     for contest in contests:
         if name == "decoder" or contest.name.startswith("additive"):

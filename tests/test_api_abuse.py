@@ -157,7 +157,7 @@ CALLS: dict[str, list[Callable[[Path], Any]]] = {
         lambda folder: regard.train(out=folder / "o", data=3),
         lambda folder: regard.train(out=folder / "o", data={"source": str(folder), "target": str(folder)}),
     ],
-    "trust": [
+    "faithfulness": [
         lambda _: regard.faithfulness(TRANSLATOR, None),
         lambda _: regard.faithfulness(TRANSLATOR, "a", nonsense=1),
         lambda _: regard.faithfulness(CAPTIONER, "nowhere.png"),

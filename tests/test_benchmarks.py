@@ -163,7 +163,7 @@ def test_the_memory_benchmark_prints_its_table_and_writes_its_numbers(tmp_path, 
 
 @pytest.mark.usefixtures("unchecked")
 def test_translators_decode_and_train(monkeypatch):
-    script = load(BENCHMARKS / "decoders.py")
+    script = load(BENCHMARKS / "translators.py")
     recurrent = {"embedding": 8, "hidden": 8, "encoder_hidden": 4}
     transformer = {"embedding": 8, "heads": 2, "feedforward_dim": 8}
     small = {
@@ -181,8 +181,8 @@ def test_translators_decode_and_train(monkeypatch):
 def test_decoders_compute_what_the_written_loop_computes(monkeypatch):
     script = load(BENCHMARKS / "decoders.py")
     for name in ("CPU_SIZE", "GPU_SIZE"):
-        monkeypatch.setitem(script["loops"].__globals__, name, script["Size"](3, 4, 6, 5, 8))
-    for each in script["loops"](compiled=False):
+        monkeypatch.setitem(script["contests"].__globals__, name, script["Size"](3, 4, 6, 5, 8))
+    for each in script["contests"](compiled=False):
         first, *others = (run() for name, run in each.rivals.items() if "no attention" not in name)
         for other in others:
             for actual, expected in zip(other, first, strict=True):

@@ -488,8 +488,9 @@ def test_override_is_read_and_carries_the_state_on():
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 @pytest.mark.parametrize("where", ["query", "key"])
-def test_every_route_shows_that_its_input_is_not_finite(where, bad, masked, causal):
-    heads = MultiHead(6, 2)
+@pytest.mark.parametrize("num_key_heads", [1, 2])
+def test_every_route_shows_that_its_input_is_not_finite(num_key_heads, where, bad, masked, causal):
+    heads = MultiHead(6, 2, num_key_heads=num_key_heads)
     query, states = torch.randn(2, 7, 6), torch.randn(2, 7, 6)
     (query if where == "query" else states)[0, 0, 0] = bad
     memory = heads.remember(states, mask.padding(torch.tensor([7, 5])) if masked else None)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from regard import Attention, MultiHead, RegardError, align, attend, mask, score
 from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
@@ -79,33 +80,6 @@ def test_wrong_input_is_explained(query, key, value, options, error, says):
     assert isinstance(caught.value, RegardError)
 
 
-def test_a_mask_without_an_axis_for_heads_is_explained():
-    query, key = QUERY[:, None].expand(2, 4, 3, 5), KEY[:, None].expand(2, 4, 7, 5)
-    with pytest.raises(MaskError, match=r"There are heads.*mask\.unsqueeze\(1\)"):
-        attend(query, key, mask=torch.ones(2, 3, 7).bool())
-    attend(query, key, mask=torch.ones(2, 3, 7).bool().unsqueeze(1))
-
-
-def test_a_memory_is_checked_when_it_is_created_and_when_it_is_queried():
-    attention = Attention(score.Additive(5, 7, 3))
-    with pytest.raises(ShapeError, match="keys of 7 features; these have 5"):
-        attention.remember(KEY)
-    memory = attention.remember(torch.randn(2, 4, 7))
-    with pytest.raises(OptionError, match=r"Create a memory with remember\(states\)"):
-        attention(QUERY, KEY)
-    with pytest.raises(ShapeError, match="queries of 5 features; these have 11"):
-        attention(torch.randn(2, 3, 11), memory)
-    with pytest.raises(MaskError, match=r"= \(2, 3, 4\)"):
-        attention(QUERY, attention.remember(torch.randn(2, 4, 7), mask.padding(torch.tensor([2, 2]), size=9)))
-
-
-def test_the_activation_of_a_network_must_not_have_parameters():
-    with pytest.raises(OptionError, match="must have no parameters"):
-        score.MLP(5, 7, activation=torch.nn.PReLU())
-    with pytest.raises(OptionError, match=r"dims=\(\)"):
-        score.MLP(5, 7, dims=())
-
-
 def test_finite_input_passes_the_check():
     torch.testing.assert_close(attend(QUERY, KEY, check_finite=True).context, attend(QUERY, KEY).context)
 
@@ -113,40 +87,6 @@ def test_finite_input_passes_the_check():
 def test_errors_are_also_the_errors_of_python():
     assert issubclass(ShapeError, ValueError)
     assert issubclass(DtypeError, TypeError)
-
-
-def test_tensors_on_other_devices_are_refused():
-    with pytest.raises(DtypeError, match="key and value must be on one device; got cpu and meta"):
-        attend(QUERY, KEY, VALUE.to("meta"))
-    with pytest.raises(DtypeError, match="query and value must be on one device; got meta and cpu"):
-        attend(QUERY.to("meta"), KEY, VALUE)
-    with pytest.raises(MaskError, match="mask is on meta, the values on cpu"):
-        attend(QUERY, KEY, VALUE, mask=torch.ones(3, 7, dtype=torch.bool, device="meta"))
-
-
-def test_a_memory_of_another_attention_is_refused():
-    other = Attention(score.Additive(5, 5, 4)).remember(KEY)
-    with pytest.raises(ShapeError, match="compares 3 features, but the keys of this memory were projected to 4"):
-        Attention(score.Additive(5, 5, 3))(QUERY, other)
-
-
-def test_parts_that_cannot_work_are_refused_when_they_are_created():
-    with pytest.raises(OptionError, match="max_length=0"):
-        score.Location(5, 0)
-    with pytest.raises(OptionError, match=r"whole number .*window=1\.5"):
-        align.LocalMonotonic(1.5)
-    with pytest.raises(OptionError, match="must have no parameters and draw"):
-        score.MLP(5, 7, activation=torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Dropout(0.5)))
-    with pytest.raises(ShapeError, match="gate must be a tensor"):
-        align.Addressing(0.5, torch.ones(1, 3), torch.ones(1, 1))
-    with pytest.raises(DtypeError, match=r"parameters of LocalPredictive must have one dtype; got torch\.float64"):
-        attend(QUERY.double(), KEY.double(), VALUE.double(), align=align.LocalPredictive(5))
-
-
-def test_an_override_of_the_wrong_size_is_refused():
-    attention = Attention()
-    with pytest.raises(ShapeError, match=r"override is \(2, 1, 6\).*= \(2, 3, 7\)"):
-        attention(QUERY, attention.remember(KEY), override=torch.ones(2, 1, 6))
 
 
 @pytest.mark.parametrize("made", [score.scaled_dot, score.dot, score.cosine], ids=["scaled_dot", "dot", "cosine"])
@@ -174,34 +114,96 @@ def test_shapes_can_be_computed_on_the_meta_device():
         assert attend(query, key, value, score=made.to("meta")).context.shape == (2, 3, 11)
 
 
-def test_parts_on_another_device_are_explained():
-    for made in (score.Additive(5, 5, 3), score.Location(5, 9)):
-        with pytest.raises(DtypeError, match=f"parameters of {type(made).__name__} must be on one device"):
-            attend(QUERY, KEY, VALUE, score=made.to("meta"))
-    with pytest.raises(DtypeError, match="buffers of Cosine must be on one device"):
-        attend(QUERY, KEY, VALUE, score=score.Cosine(torch.ones(3, 1, device="meta")))
-    with pytest.raises(DtypeError, match=r"query and the parameters of LocalPredictive .* got cpu and meta"):
-        attend(QUERY, KEY, VALUE, align=align.LocalPredictive(5).to("meta"))
-    with pytest.raises(DtypeError, match=r"query and the buffers of Addressing .* got cpu and meta"):
-        attend(QUERY, KEY, VALUE, align=align.Addressing(*(torch.ones(3, n, device="meta") for n in (1, 3, 1))))
-    with pytest.raises(DtypeError, match=r"query and the parameters of this MultiHead .* got cpu and meta"):
-        MultiHead(6, 2).to("meta")(torch.randn(2, 3, 6))
+META = torch.device("meta")
+HEADED = {"query": QUERY[:, None].expand(2, 4, 3, 5), "key": KEY[:, None].expand(2, 4, 7, 5)}
+ADDITIVE, PLAIN = Attention(score.Additive(5, 7, 3)), Attention()
+REMEMBERED = ADDITIVE.remember(torch.randn(2, 4, 7))
 
 
-def test_masks_of_impossible_sizes_are_refused():
-    with pytest.raises(OptionError, match="Lengths must be 0 or more; got -1"):
-        mask.padding(torch.tensor([3, -1]))
-    with pytest.raises(OptionError, match="Lengths must be 0 or more; got -2"):
-        mask.padding(torch.tensor([3, -2]), 5)
-    with pytest.raises(OptionError, match=r"whole number, 0 or more; got 2\.5"):
-        mask.padding(torch.tensor([1]), 2.5)
-    with pytest.raises(OptionError, match=r"give the size: padding\(lengths, size=\.\.\.\)"):
-        mask.padding(torch.zeros(2, dtype=torch.long, device="meta"))
-    with pytest.raises(OptionError, match="num_queries=-1"):
-        mask.window(-1, 3, before=1)
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        # Parts that cannot work.
+        (lambda: score.Location(5, 0), OptionError, "max_length=0"),
+        (lambda: score.MLP(5, 7, activation=nn.PReLU()), OptionError, "must have no parameters"),
+        (
+            lambda: score.MLP(5, 7, activation=nn.Sequential(nn.Tanh(), nn.Dropout(0.5))),
+            OptionError,
+            "must have no parameters and draw",
+        ),
+        (lambda: score.MLP(5, 7, dims=()), OptionError, r"dims=\(\)"),
+        (lambda: align.LocalMonotonic(1.5), OptionError, r"whole number .*window=1\.5"),
+        (lambda: align.Addressing(0.5, torch.ones(1, 3), torch.ones(1, 1)), ShapeError, "gate must be a tensor"),
+        (lambda: Attention(dropout=1), OptionError, "dropout must be a number from 0 to below 1; got 1"),
+        # Memories.
+        (lambda: ADDITIVE.remember(KEY), ShapeError, "keys of 7 features; these have 5"),
+        (lambda: ADDITIVE(QUERY, KEY), OptionError, r"Create a memory with remember\(states\)"),
+        (lambda: ADDITIVE(torch.randn(2, 3, 11), REMEMBERED), ShapeError, "queries of 5 features; these have 11"),
+        (
+            lambda: ADDITIVE(
+                QUERY, ADDITIVE.remember(torch.randn(2, 4, 7), mask.padding(torch.tensor([2, 2]), size=9))
+            ),
+            MaskError,
+            r"= \(2, 3, 4\)",
+        ),
+        (
+            lambda: Attention(score.Additive(5, 5, 3))(QUERY, Attention(score.Additive(5, 5, 4)).remember(KEY)),
+            ShapeError,
+            "compares 3 features, but the keys of this memory were projected to 4",
+        ),
+        # What is added to the logits, or replaces the weights.
+        (
+            lambda: attend(**HEADED, mask=torch.ones(2, 3, 7).bool()),
+            MaskError,
+            r"There are heads.*mask\.unsqueeze\(1\)",
+        ),
+        (lambda: attend(QUERY, KEY, bias=torch.ones(3, 7).bool()), DtypeError, r"got a torch\.bool .* is a mask"),
+        (lambda: attend(QUERY, KEY, bias=torch.ones(3, 6)), ShapeError, r"bias is \(3, 6\) .* = \(2, 3, 7\)"),
+        (lambda: attend(QUERY, KEY, bias=torch.ones(3, 7, device=META)), DtypeError, "bias is on meta, the values on"),
+        (lambda: attend(QUERY, KEY, dropout=-0.1), OptionError, r"from 0 to below 1; got -0\.1"),
+        (lambda: attend(QUERY, KEY, grouped=True), ShapeError, r"multiple of those of key and value, \(\.\.\., b, g"),
+        (lambda: attend(HEADED["query"], HEADED["key"][:, :3], grouped=True), ShapeError, r"\(2, 3, 7, 5\)"),
+        (
+            lambda: PLAIN(QUERY, PLAIN.remember(KEY), override=torch.ones(2, 1, 6)),
+            ShapeError,
+            r"override is \(2, 1, 6\).*= \(2, 3, 7\)",
+        ),
+        (
+            lambda: PLAIN(QUERY, PLAIN.remember(KEY), override="first"),
+            DtypeError,
+            r"override must be a tensor of weights.*got str 'first'",
+        ),
+        # Devices and dtypes.
+        (lambda: attend(QUERY, KEY, VALUE.to(META)), DtypeError, "key and value must be on one .*cpu and meta"),
+        (lambda: attend(QUERY.to(META), KEY, VALUE), DtypeError, "query and value must be on one .*meta and cpu"),
+        (lambda: attend(QUERY, KEY, mask=torch.ones(3, 7, device=META).bool()), MaskError, "is on meta, the values on"),
+        (
+            lambda: attend(QUERY.double(), KEY.double(), align=align.LocalPredictive(5)),
+            DtypeError,
+            r"parameters of LocalPredictive must have one dtype; got torch\.float64",
+        ),
+        *[
+            (lambda made=made: attend(QUERY, KEY, score=made), DtypeError, f"{name} must be on one device")
+            for made, name in (
+                (score.Additive(5, 5, 3).to(META), "parameters of Additive"),
+                (score.Location(5, 9).to(META), "parameters of Location"),
+                (score.Cosine(torch.ones(3, 1, device=META)), "buffers of Cosine"),
+            )
+        ],
+        *[
+            (lambda made=made: attend(QUERY, KEY, align=made), DtypeError, f"query and the {name} .* got cpu and meta")
+            for made, name in (
+                (align.LocalPredictive(5).to(META), "parameters of LocalPredictive"),
+                (align.Addressing(*(torch.ones(3, n, device=META) for n in (1, 3, 1))), "buffers of Addressing"),
+            )
+        ],
+        (lambda: MultiHead(6, 2).to(META)(torch.randn(2, 3, 6)), DtypeError, "of this MultiHead .* got cpu and meta"),
+    ],
+)
+def test_what_cannot_work_is_explained(wrong, error, says):
+    with pytest.raises(error, match=f"(?s){says}"):
+        wrong()
 
 
-def test_an_override_must_be_a_tensor_of_weights():
-    attention = Attention()
-    with pytest.raises(DtypeError, match=r"override must be a tensor of weights.*got str 'first'"):
-        attention(QUERY, attention.remember(KEY), override="first")
+def test_heads_may_have_a_mask_for_all_of_them():
+    attend(**HEADED, mask=torch.ones(2, 3, 7).bool().unsqueeze(1))

@@ -62,14 +62,22 @@ def test_unpadded_length_is_one_past_the_last_open_key():
     assert mask.unpadded_length(allowed).tolist() == [2, 3, 0]
 
 
-def test_wrong_sizes_are_explained(as_a_user):
-    with pytest.raises(DtypeError, match=r"integers.*got list"):
-        mask.padding([3, 1])
-    with pytest.raises(DtypeError, match=r"got torch.float32 \(2,\)"):
-        mask.padding(torch.tensor([3.0, 1.0]))
-    with pytest.raises(OptionError, match="size=5 would cut a length of 7"):
-        mask.padding(torch.tensor([7, 4]), 5)
-    with pytest.raises(OptionError, match="n=-1"):
-        mask.causal(-1)
-    with pytest.raises(OptionError, match="before=-2"):
-        mask.window(3, 3, before=-2)
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        (lambda: mask.padding([3, 1]), DtypeError, "integers.*got list"),
+        (lambda: mask.padding(torch.tensor([3.0, 1.0])), DtypeError, r"got torch.float32 \(2,\)"),
+        (lambda: mask.padding(torch.tensor([7, 4]), 5), OptionError, "size=5 would cut a length of 7"),
+        (lambda: mask.padding(torch.tensor([3, -1])), OptionError, "Lengths must be 0 or more; got -1"),
+        (lambda: mask.padding(torch.tensor([3, -2]), 5), OptionError, "Lengths must be 0 or more; got -2"),
+        (lambda: mask.padding(torch.tensor([1]), 2.5), OptionError, r"whole number, 0 or more; got 2\.5"),
+        (lambda: mask.padding(torch.tensor([1]), -1), OptionError, "whole number, 0 or more; got -1"),
+        (lambda: mask.padding(torch.zeros(2, device="meta").long()), OptionError, r"padding\(lengths, size=\.\.\.\)"),
+        (lambda: mask.causal(-1), OptionError, "n=-1"),
+        (lambda: mask.window(3, 3, before=-2), OptionError, "before=-2"),
+        (lambda: mask.window(-1, 3, before=1), OptionError, "num_queries=-1"),
+    ],
+)
+def test_wrong_sizes_are_explained(as_a_user, wrong, error, says):
+    with pytest.raises(error, match=says):
+        wrong()

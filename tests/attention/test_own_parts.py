@@ -86,6 +86,23 @@ def test_an_own_alignment_works_everywhere(own):
     assert attend(QUERY, KEY, VALUE, align=own, mask=ALLOWED & False, weights=True).weights.eq(0).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_an_own_alignment_may_have_parameters_of_another_dtype(dtype):
+    class Tempered(align.Align):
+        def __init__(self):
+            super().__init__()
+            self.temperature = nn.Parameter(torch.tensor(0.5))
+
+        def weigh(self, logits, allowed, state, window, *, soft=False):
+            return Focus(masked_softmax(logits / self.temperature, allowed))
+
+    query, key = QUERY.to(dtype), KEY.to(dtype)
+    expected = attend(2 * query, key, weights=True)
+    torch.testing.assert_close(attend(query, key, align=Tempered(), weights=True).weights, expected.weights)
+    codes = score.codes(["ab", "cd"])
+    assert attend(codes, codes, torch.eye(2), score=score.equality, align=Tempered()).context.shape == (2, 2)
+
+
 def test_an_own_alignment_keeps_its_state():
     attention = Attention(score.dot, Sharp())
     memory = attention.remember(KEY)

@@ -5,6 +5,7 @@ import torch
 from helpers.attention import MAKE_ALIGN, MAKE_SCORE, NUM_KEYS, NUM_QUERIES, PAIRS, QUERY_DIM, inputs, make
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch.nn import functional
 
 from regard import align, attend
 from regard.attention.attend import as_score
@@ -18,24 +19,37 @@ seeds = st.integers(0, 2**32 - 1)
 
 @st.composite
 def cases(draw):
-    """A seed, a scale of the inputs, how open the mask is, and how long the source is."""
-    return draw(seeds), draw(st.sampled_from([0.1, 1.0, 10.0])), draw(st.sampled_from([0.0, 0.3, 0.9, 1.0]))
+    """A seed, a scale of the inputs, how open the mask is, and whether there is a bias."""
+    return (
+        draw(seeds),
+        draw(st.sampled_from([0.1, 1.0, 10.0])),
+        draw(st.sampled_from([0.0, 0.3, 0.9, 1.0])),
+        draw(st.booleans()),
+    )
 
 
-def scaled_inputs(score_name, scale, dtype):
-    query, key, value = inputs(score_name, 2, dtype=dtype)
-    return [part if part is None or not part.is_floating_point() else part * scale for part in (query, key, value)]
+def drawn(score_name, align_name, case, dtype=torch.float64):
+    """A score and an alignment; a query, key and value; what else `attend` is given."""
+    seed, scale, openness, has_bias = case
+    torch.manual_seed(seed)
+    made, alignment = make(score_name, align_name, dtype)
+    parts = inputs(score_name, 2, dtype=dtype)
+    parts = [part if part is None or not part.is_floating_point() else part * scale for part in parts]
+    options = {"score": made, "align": alignment, "mask": torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness}
+    if has_bias:
+        options["bias"] = torch.rand(2, NUM_QUERIES, NUM_KEYS, dtype=dtype) * scale
+    return parts, options
 
 
-def tolerance(made, query, key, value):
+def tolerance(options, query, key, value):
     """How far two orders of the same sums may lie apart, from the size of their terms.
 
-    The terms of a logit are at most (|query| + |key|)^2 in the projected features, products and squares alike. An error
-    of a logit is one of its weight, and a context sums the weights of all keys.
+    The terms of a logit are at most (|query| + |key|)^2 in the projected features, products and squares alike, and the
+    bias. An error of a logit is one of its weight, and a context sums the weights of all keys.
     """
-    made = as_score(made)
+    made = as_score(options["score"])
     query, key = made.project_query(made.learned_query() if query is None else query), made.project_key(key)
-    largest = 1.0
+    largest = 1.0 + options["bias"].max().item() if "bias" in options else 1.0
     if query.is_floating_point() and key.is_floating_point():
         largest += query.shape[-1] * (query.abs().max() + key.abs().max()).square().item()
     weights = 32 * torch.finfo(value.dtype).eps * largest
@@ -47,17 +61,14 @@ def tolerance(made, query, key, value):
 @few
 @given(cases())
 def test_weights_are_zero_where_masked_and_sum_to_one_where_declared(score_name, align_name, case):
-    seed, scale, openness = case
-    torch.manual_seed(seed)
-    made, alignment = make(score_name, align_name)
-    allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
-    query, key, value = scaled_inputs(score_name, scale, torch.float32)
-    context, weights = attend(query, key, value, score=made, align=alignment, mask=allowed, weights=True)
+    (query, key, value), options = drawn(score_name, align_name, case, torch.float32)
+    context, weights = attend(query, key, value, weights=True, **options)
+    allowed = options["mask"]
     assert weights.isfinite().all()
     assert weights[~allowed].eq(0).all()
     rounding = 4 * NUM_KEYS * torch.finfo(torch.float32).eps
     assert ((context - weights @ value).abs() <= rounding * (weights.abs() @ value.abs())).all()
-    if alignment.normalised:
+    if options["align"].normalised:
         total = weights.sum(-1)
         assert weights.ge(0).all()
         assert ((total - 1).abs().lt(1e-4) | total.eq(0)).all()
@@ -70,25 +81,17 @@ def test_weights_are_zero_where_masked_and_sum_to_one_where_declared(score_name,
 @few
 @given(cases())
 def test_padding_never_changes_a_result(score_name, align_name, case):
-    seed, scale, openness = case
-    torch.manual_seed(seed)
-    made, alignment = make(score_name, align_name, torch.float64)
-    allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
+    (query, key, value), options = drawn(score_name, align_name, case)
     # The length that local-p and the circle of the NTM take from the mask must be that of the source.
-    allowed[..., -1] = True
-    query, key, value = scaled_inputs(score_name, scale, torch.float64)
+    options["mask"][..., -1] = True
+    if align_name in SAMPLES:
+        options["align"].eval()
     _, more_key, more_value = inputs(score_name, 2, num_keys=4, dtype=torch.float64)
-    of_weights, of_context = tolerance(made, query, torch.cat([key, more_key], 1), torch.cat([value, more_value], 1))
-    padded_mask = torch.cat([allowed, torch.zeros(2, NUM_QUERIES, 4, dtype=torch.bool)], dim=-1)
-    results = []
-    for keys, values, mask in [
-        (key, value, allowed),
-        (torch.cat([key, more_key], 1), torch.cat([value, more_value], 1), padded_mask),
-    ]:
-        if align_name in SAMPLES:
-            alignment.eval()
-        results.append(attend(query, keys, values, score=made, align=alignment, mask=mask, weights=True))
-    plain, padded = results
+    longer_key, longer_value = torch.cat([key, more_key], 1), torch.cat([value, more_value], 1)
+    of_weights, of_context = tolerance(options, query, longer_key, longer_value)
+    longer = {name: functional.pad(options[name], (0, 4)) for name in ("mask", "bias") if name in options}
+    plain = attend(query, key, value, weights=True, **options)
+    padded = attend(query, longer_key, longer_value, weights=True, **options | longer)
     torch.testing.assert_close(padded.context, plain.context, **of_context)
     torch.testing.assert_close(padded.weights[..., :NUM_KEYS], plain.weights, **of_weights)
     assert padded.weights[..., NUM_KEYS:].eq(0).all()
@@ -98,17 +101,14 @@ def test_padding_never_changes_a_result(score_name, align_name, case):
 @few
 @given(cases())
 def test_a_batch_equals_its_examples_one_by_one(score_name, align_name, case):
-    seed, scale, openness = case
-    torch.manual_seed(seed)
-    made, alignment = make(score_name, align_name, torch.float64)
-    alignment.eval()
-    allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
-    query, key, value = scaled_inputs(score_name, scale, torch.float64)
-    _, of_context = tolerance(made, query, key, value)
-    together = attend(query, key, value, score=made, align=alignment, mask=allowed)
+    parts, options = drawn(score_name, align_name, case)
+    options["align"].eval()
+    _, of_context = tolerance(options, *parts)
+    together = attend(*parts, **options)
     for b in range(2):
-        one = [None if part is None else part[b : b + 1] for part in (query, key, value)]
-        alone = attend(*one, score=made, align=alignment, mask=allowed[b : b + 1])
+        one = [None if part is None else part[b : b + 1] for part in parts]
+        of_one = {name: options[name][b : b + 1] for name in ("mask", "bias") if name in options}
+        alone = attend(*one, **options | of_one)
         torch.testing.assert_close(together.context[b : b + 1], alone.context, **of_context)
 
 
@@ -117,25 +117,22 @@ def test_a_batch_equals_its_examples_one_by_one(score_name, align_name, case):
     [
         (s, a)
         for s, a in PAIRS
-        if as_score(MAKE_SCORE[s]()).position_free and MAKE_ALIGN[a](QUERY_DIM).equivariant and a not in SAMPLES
+        if as_score(MAKE_SCORE[s]()).position_free
+        and MAKE_ALIGN[a](QUERY_DIM).equivariant
+        and a not in SAMPLES
+        # Of several keys that match equally well, the order says which is taken.
+        and not (a == "hard_most_likely" and s in ("equality", "prefix"))
     ],
 )
 @few
 @given(cases())
 def test_permuting_the_keys_permutes_the_weights_where_declared(score_name, align_name, case):
-    seed, scale, openness = case
-    torch.manual_seed(seed)
-    made, alignment = make(score_name, align_name, torch.float64)
-    allowed = torch.rand(2, NUM_QUERIES, NUM_KEYS) < openness
-    query, key, value = scaled_inputs(score_name, scale, torch.float64)
-    of_weights, of_context = tolerance(made, query, key, value)
+    (query, key, value), options = drawn(score_name, align_name, case)
+    of_weights, of_context = tolerance(options, query, key, value)
     order = torch.randperm(NUM_KEYS)
-    plain = attend(query, key, value, score=made, align=alignment, mask=allowed, weights=True)
-    permuted = attend(
-        query, key[:, order], value[:, order], score=made, align=alignment, mask=allowed[..., order], weights=True
-    )
-    if align_name == "hard_most_likely" and score_name in ("equality", "prefix"):
-        return  # Several keys match equally well, and which of them is taken depends on the order.
+    plain = attend(query, key, value, weights=True, **options)
+    of_order = {name: options[name][..., order] for name in ("mask", "bias") if name in options}
+    permuted = attend(query, key[:, order], value[:, order], weights=True, **options | of_order)
     torch.testing.assert_close(permuted.weights, plain.weights[..., order], **of_weights)
     torch.testing.assert_close(permuted.context, plain.context, **of_context)
 

@@ -288,6 +288,8 @@ def test_a_reading_shows_what_the_current_word_attends_to(open_page):
     expected = {word: weight for word, weight in zip(trace.target, written, strict=True) if weight >= 0.0005}
     assert shown_numbers(page, "reading") == expected
     assert "9.5 bits" in texts(page, "reading")
+    tops = page.locator("attention-reading .picture path").evaluate_all("(all) => all.map((each) => each.getBBox().y)")
+    assert min(tops) > 2, "arcs are not cut off"
     page.keyboard.press("ArrowLeft")
     assert page.locator("attention-reading .detail b").text_content() == "too"
     set_options(page, "reading", layout="lines")
@@ -322,6 +324,10 @@ def test_glimpses_show_the_belief_after_each(open_page):
     page.keyboard.press("Home")
     assert shown_numbers(page, "glimpses") == {"zero": 0.5, "one": 0.3, "two": 0.2}
     assert page.locator("attention-glimpses .picture image").count() == 1 + 3 * 2, "the image, and a patch per scale"
+    page.set_viewport_size({"width": 360, "height": 740})
+    settle(page)
+    frame = page.locator("attention-glimpses .picture svg > g:last-child rect").last
+    assert frame.evaluate("(frame) => frame.getBBox().x") > 0, "the frame of the current glimpse is not cut off"
 
 
 def test_keys_that_are_quicker_than_an_answer_move_a_glimpse_on(open_page):

@@ -105,7 +105,7 @@ def test_the_keyboard_reaches_the_content_at_once(visit):
     assert "#" not in page.url
 
 
-def test_the_trust_strip_shows_the_numbers_of_the_api_and_explains_them(visit, workbench):
+def test_the_strip_about_trust_shows_the_numbers_of_the_api_and_explains_them(visit, workbench):
     page = visit("/read?text=The+dog+is+running+over+the+bridge.")
     strip = page.locator(".trust")
     strip.locator(".measure").first.wait_for()

@@ -34,6 +34,10 @@ def test_a_kernel_slides_step_by_step(visit):
     page.get_by_role("button", name="Play").click()
     page.get_by_text("Step 2 of 4").wait_for()
     page.get_by_role("button", name="Pause").click()
+    page.get_by_label("Kernel", exact=True).fill("9")
+    page.get_by_text("Output 1 × 1").wait_for()
+    page.get_by_label("Kernel", exact=True).fill("13")
+    assert page.get_by_label("Kernel", exact=True).get_attribute("aria-invalid") == "true", "it is not just ignored"
 
 
 def test_a_list_of_layers_is_tabulated_while_it_is_edited(visit):
@@ -68,6 +72,8 @@ def test_an_empty_list_stays_empty_and_a_field_as_large_as_the_image_is_all_of_i
     page.get_by_label("padding of layer 1").fill("4")
     page.get_by_label("kernel of layer 1").fill("28")
     page.get_by_text("28 × 28 pixels: all of the image, and more.").wait_for()
+    page.get_by_label("kernel of layer 1").fill("99")
+    page.get_by_text("The first layer is impossible.").wait_for()
     page.get_by_role("button", name="Remove layer 1").click()
     page.get_by_text("No layers yet.").wait_for()
     page.reload()

@@ -224,6 +224,23 @@ def test_a_late_answer_does_not_replace_a_newer_one(visit):
     page.unroute_all()
 
 
+def test_the_answer_to_a_sentence_that_was_emptied_is_not_shown(visit):
+    page = visit("/translate")
+    held = []
+    page.route(f"**{ROUTE}/inspect", lambda route: held.append(route))
+    page.get_by_label("Sentence").fill(TEXT)
+    with page.expect_request(f"**{ROUTE}/inspect"):
+        page.get_by_label("Sentence").press("Enter")
+    page.get_by_label("Sentence").fill("")
+    page.get_by_label("Sentence").press("Enter")
+    page.get_by_text("Type a sentence or take an example").wait_for()
+    assert page.get_by_role("status").filter(has_text="en-fr").count() == 0, "nothing is asked any more"
+    held[0].abort()
+    page.unroute_all()
+    settle(page)
+    assert page.locator(".words, .error").count() == 0
+
+
 def test_refusals_are_explained(visit):
     page = visit("/translate?model=small-transformer", allow="422")
     page.get_by_label("Sentence").fill("dog " * 140)

@@ -89,7 +89,7 @@ def test_a_folder_without_a_model_is_explained(tmp_path):
             find(tmp_path)
 
 
-def test_a_model_of_ones_own_parts_loads_with_trust(tmp_path, monkeypatch):
+def test_a_model_with_custom_parts_loads_with_trust(tmp_path, monkeypatch):
     (tmp_path / "my_parts.py").write_text(
         "from regard import score\n"
         "print('this code runs')\n"

@@ -26,7 +26,7 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
     if score.key_dim is not None and score.key_dim != key.shape[-1]:
         raise ShapeError(_wrong_size(score, "keys", "key_dim", score.key_dim, key.shape[-1]))
     if not score.is_shared:
-        _check_own(score, "key", key)
+        _check_own(score, "key", key, dtypes=True)
     if value is None:
         return
     is_like_key = isinstance(value, Tensor) and value.dtype == key.dtype and value.device == key.device
@@ -69,7 +69,7 @@ def check_call(
     if align.query_dim is not None and align.query_dim != query.shape[-1]:
         raise ShapeError(_wrong_size(align, "queries", "query_dim", align.query_dim, query.shape[-1]))
     if not align.is_shared:
-        _check_own(align, "query", query)
+        _check_own(align, "query", query, dtypes=align.query_dim is not None)
 
 
 def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Score) -> Tensor:
@@ -274,11 +274,11 @@ def _check_part(role: str, part: object, *, is_floating: bool) -> None:
         raise DtypeError(f"The {role} must have a floating dtype; got {part.dtype}: use {role}.float().{hint}")
 
 
-def _check_own(part: Score | Align, role: str, tensor: Tensor) -> None:
-    """Check that a tensor fits the parameters of a score or an alignment, or the device of its buffers."""
+def _check_own(part: Score | Align, role: str, tensor: Tensor, *, dtypes: bool) -> None:
+    """Check that a tensor is on the device of the parameters or buffers of a part and, with `dtypes`, of one dtype."""
     weight = next(part.parameters(), None)
     if weight is not None and (weight.device != tensor.device or weight.dtype != tensor.dtype):
-        check_alike(role, tensor, f"the parameters of {type(part).__name__}", weight, dtypes=True)
+        check_alike(role, tensor, f"the parameters of {type(part).__name__}", weight, dtypes=dtypes)
     if weight is None and (buffer := next(part.buffers(), None)) is not None:
         check_alike(role, tensor, f"the buffers of {type(part).__name__}", buffer, dtypes=False)
 

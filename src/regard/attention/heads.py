@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -93,19 +92,14 @@ class MultiHead(nn.Module):
             dropout=other.dropout,
         )
         heads = heads.to(other.out_proj.weight).train(other.training)
+        weights: tuple[Tensor, ...] = (other.q_proj_weight, other.k_proj_weight, other.v_proj_weight)
         if other.in_proj_weight is not None:
             weights = other.in_proj_weight.chunk(3)
-        else:
-            weights = (other.q_proj_weight, other.k_proj_weight, other.v_proj_weight)
-        layers = (heads.query_layer, heads.key_layer, heads.value_layer)
-        with torch.no_grad():
-            for layer, weight in zip(layers, weights, strict=True):
-                layer.weight.copy_(weight)
-            heads.output_layer.weight.copy_(other.out_proj.weight)
-            if other.in_proj_bias is not None:
-                for layer, bias in zip(layers, other.in_proj_bias.chunk(3), strict=True):
-                    layer.bias.copy_(bias)
-                heads.output_layer.bias.copy_(other.out_proj.bias)
+        biases = (None, None, None) if other.in_proj_bias is None else other.in_proj_bias.chunk(3)
+        names = ("query_layer", "key_layer", "value_layer", "output_layer")
+        state = {f"{name}.weight": part for name, part in zip(names, (*weights, other.out_proj.weight), strict=True)}
+        state |= {f"{name}.bias": part for name, part in zip(names, (*biases, other.out_proj.bias), strict=True)}
+        heads.load_state_dict({name: part for name, part in state.items() if part is not None})
         return heads
 
     def remember(
@@ -121,12 +115,12 @@ class MultiHead(nn.Module):
         `after` appends them to an earlier memory.
         """
         self._check_features("states", states, self.kdim)
-        if values is not None and isinstance(values, Tensor) and values.shape[:2] != states.shape[:2]:
+        values = states if values is None else values
+        self._check_features("values", values, self.vdim)
+        if values.shape[:2] != states.shape[:2]:
             raise ShapeError(
                 f"There must be one value per state; got states {tuple(states.shape)}, values {tuple(values.shape)}."
             )
-        if values is not None or self.vdim != self.kdim:
-            self._check_features("values", states if values is None else values, self.vdim)
         if after is not None and not self.score.position_free:
             raise OptionError(
                 f"{type(self.score).__name__} depends on positions, which start at 0 in each memory; remember all "
@@ -139,7 +133,7 @@ class MultiHead(nn.Module):
                     f"The mask of a memory is (b, 1, k), as from mask.padding(lengths); got {tuple(mask.shape)}."
                 )
         keys = self.score.project_key(_split(self.key_layer(states), self.num_key_heads))
-        read = _split(self.value_layer(states if values is None else values), self.num_key_heads)
+        read = _split(self.value_layer(values), self.num_key_heads)
         memory = Memory(keys, read, None if mask is None else mask.unsqueeze(-3))
         return memory if after is None else after.extended(memory)
 

@@ -159,7 +159,9 @@ export class TextPage extends Page {
     });
     this.samples = html("div");
     this.result = html("div.page");
-    const send = button(action, () => this.submit(), { primary: true, title: isLong ? "Ctrl+Enter" : "Enter" });
+    /** Where it is shown that the text is asked about. */
+    this.status ??= this.result;
+    const send = button(action, () => this.submit(), { className: "primary", title: isLong ? "Ctrl+Enter" : "Enter" });
     const picker = html("div.grow", this.picker(() => ({ ...fresh, ...ofModel })));
     return [
       section("", field(label, this.input), this.samples, html("div.row.tools", picker, this.tools(), send)),
@@ -191,7 +193,7 @@ export class TextPage extends Page {
     fill(this.samples, exampleButtons(suiting.length ? suiting : this.examples, pick));
     this.set({ ...this.state });
     if (text.trim()) return this.show();
-    this.turn(this.result);
+    this.turn(this.status);
     this.forget();
     fill(this.result, emptyBox(this.constructor.hint));
   }

@@ -1,8 +1,10 @@
 // What pages are built from: sections, fields, examples, tables and bars, a choice of models, progress and errors.
 
 import { fixed } from "/web/colours.js";
-import { html } from "/web/dom.js";
+import { button, html } from "/web/dom.js";
 import { ApiError, isAborted } from "/pages/api.js";
+
+export { button };
 
 let identifiers = 0;
 
@@ -22,11 +24,6 @@ export function field(label, control, help = "") {
   const note = help ? html("small", { id: `${control.id}-help` }, help) : null;
   if (note) control.setAttribute("aria-describedby", note.id);
   return html("div.field", html("label", { htmlFor: control.id }, label), control, note);
-}
-
-/** A button; `primary` for what a page is there for. */
-export function button(label, onclick, { primary = false, ...properties } = {}) {
-  return html("button", { type: "button", className: primary ? "primary" : "", onclick, ...properties }, label);
 }
 
 /** A choice of values: `choices` are values, or pairs of a value and its label. */

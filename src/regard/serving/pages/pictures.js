@@ -18,11 +18,7 @@ export function imageInput(examples, onImage, { signal, drawing = false, hint = 
       fill(problem);
       onImage({ uri: example.image, name: example.name });
     };
-    return html(
-      "button",
-      { type: "button", "aria-label": label, title: example.caption, "aria-pressed": "false", onclick: pick },
-      picture,
-    );
+    return button(picture, pick, { "aria-label": label, title: example.caption, "aria-pressed": "false" });
   });
   const mark = (name) =>
     thumbnails.forEach((each, place) => each.setAttribute("aria-pressed", String(examples[place].name === name)));

@@ -86,16 +86,11 @@ export class TextPanel {
 
   #wordButton(place, isRemoved, shade) {
     const { words, word_weights: weights } = this.#answer;
-    const node = html(
-      "button.word",
-      {
-        type: "button",
-        "aria-pressed": String(isRemoved),
-        title: isRemoved ? "Removed: click to put it back" : `weight ${weights[place].toFixed(3)} in its sentence`,
-        onclick: () => this.#toggle([place]),
-      },
-      words[place],
-    );
+    const node = button(words[place], () => this.#toggle([place]), {
+      className: "word",
+      "aria-pressed": String(isRemoved),
+      title: isRemoved ? "Removed: click to put it back" : `weight ${weights[place].toFixed(3)} in its sentence`,
+    });
     if (!isRemoved && shade >= MIN_SHADE) node.style.setProperty("--shade", `${Math.round(100 * Math.min(1, shade))}%`);
     return node;
   }
@@ -104,20 +99,13 @@ export class TextPanel {
     const { sentence_weights: shares, sentence_drops: drops } = this.#answer;
     const isRemoved = own.every((place) => gone.has(place));
     const points = signed(-100 * drops[number], 1);
-    return html(
-      "button.number",
-      {
-        type: "button",
-        "aria-pressed": String(isRemoved),
-        "aria-label":
-          `Sentence ${number + 1}, weight ${shares[number].toFixed(2)}: ` +
-          (isRemoved ? "put it back" : `remove it, which moves the probability by ${points} points`),
-        onclick: () => this.#toggle(own),
-      },
-      html("b", String(number + 1)),
-      track(length),
-      html("span", isRemoved ? "removed" : points),
-    );
+    const does = isRemoved ? "put it back" : `remove it, which moves the probability by ${points} points`;
+    const label = [html("b", String(number + 1)), track(length), html("span", isRemoved ? "removed" : points)];
+    return button(label, () => this.#toggle(own), {
+      className: "number",
+      "aria-pressed": String(isRemoved),
+      "aria-label": `Sentence ${number + 1}, weight ${shares[number].toFixed(2)}: ${does}`,
+    });
   }
 
   /** Remove words; or put them back, where all of them are removed already. */

@@ -8,7 +8,7 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import nn
@@ -18,7 +18,8 @@ from regard.attention.heads import MultiHead
 from regard.errors import OptionError
 from regard.systems.translate.model import Translator
 
-ALIGNMENTS = ("softmax", "hard", "local_m", "sparsemax", "uniform")
+Alignment = Literal["softmax", "hard", "local_m", "sparsemax", "uniform"]
+ALIGNMENTS: tuple[str, ...] = get_args(Alignment)
 """Alignments without parameters, which can take the place of another one in a trained model."""
 LOCAL_WINDOW = 3
 """Source tokens that local_m then sees on each side of position t at step t."""
@@ -39,7 +40,7 @@ class Change:
     heads: tuple[str, ...] = ()
     """Heads of a Transformer to remove, named as in its trace: "encoder 1.2", "decoder 1.2" or "cross 1.2" for layer 1,
     head 2."""
-    align: str = ""
+    align: Literal[""] | Alignment = ""
     """Another alignment, one of ALIGNMENTS, in place of that of the model."""
 
     @property

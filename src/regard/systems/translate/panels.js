@@ -158,7 +158,7 @@ export function goldPanel(page) {
     "These sentences were made by a grammar that knows which words belong together. The model is given both " +
     "sentences, and each target word is linked with the source word that it attends to most.";
   const previous = button("Previous", () => go(page.state.number - 1));
-  const next = button("Next example", () => go(page.state.number + 1), { primary: true });
+  const next = button("Next example", () => go(page.state.number + 1), { className: "primary" });
   return html("div", html("p.quiet", help), html("div.row", field("Languages", control), previous, next), result);
 }
 

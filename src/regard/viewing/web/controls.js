@@ -1,7 +1,7 @@
 // Controls: choices, switches and sliders that set options, the menus that hold them, tabs, and keys among buttons.
 
 import { PALETTES } from "./colours.js";
-import { fill, html } from "./dom.js";
+import { button, fill, html } from "./dom.js";
 import { chosenFamily, families } from "./trace.js";
 
 /** A labelled <select>; `choices` are [value, label] pairs, `chosen` is called with the value. */
@@ -69,7 +69,7 @@ export function tabs(list, current, chosen) {
   const built = new Map();
   const buttons = list.map(([name, label], place) => {
     const identifiers = { id: `${panel.id}-${name}`, "aria-controls": panel.id, "data-keep": `tab-${name}` };
-    return html("button", { type: "button", role: "tab", ...identifiers, onclick: () => choose(place) }, label);
+    return button(label, () => choose(place), { role: "tab", ...identifiers });
   });
   const wrapped = (place) => ({
     ArrowRight: (place + 1) % list.length,

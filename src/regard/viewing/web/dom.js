@@ -32,6 +32,11 @@ export function svg(selector, ...rest) {
   return fill(node, children);
 }
 
+/** A button with its label, a text or nodes, and what a click does. */
+export function button(label, onclick, properties = {}) {
+  return html("button", { type: "button", onclick, ...properties }, label);
+}
+
 /** Replace the children of a node; null and undefined are none. */
 export function fill(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
@@ -138,9 +143,7 @@ export function cells({ weights, height, width, scale, table, x, y, cellWidth, c
 
 /** A canvas with one pixel for each weight. */
 export function bitmap({ weights, height, width, scale, table, reversed = false }) {
-  const canvas = document.createElement("canvas");
-  canvas.width = Math.max(1, width);
-  canvas.height = Math.max(1, height);
+  const canvas = html("canvas", { width: Math.max(1, width), height: Math.max(1, height) });
   const image = new ImageData(canvas.width, canvas.height);
   for (let row = 0; row < height; row++) {
     for (let column = 0; column < width; column++) {

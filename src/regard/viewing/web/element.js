@@ -12,7 +12,7 @@
 
 import { themeAround, THEMES, watchTheme } from "./colours.js";
 import { choice, flag, menu } from "./controls.js";
-import { fill, html, printable, svg } from "./dom.js";
+import { button, fill, html, printable, svg } from "./dom.js";
 import { composed, copyText, saveAs, tabSeparated } from "./export.js";
 import { dataTable } from "./numbers.js";
 import { Sheet, stepped, styleSheet, svgRoot } from "./sheet.js";
@@ -263,7 +263,9 @@ export class AttentionElement extends TraceElement {
     this.#parts = { picture, box, detail, sheet: custom ?? new Sheet(picture, box) };
     const legend = this.legend(width);
     const legendBox = legend && html("div.legend", svgRoot(legend.width, legend.height, legend.node));
-    fill(this.frame, this.#bar(), box, legendBox, detail, this.#measured(), this.#table());
+    const isCut = box.classList.contains("tall");
+    const more = isCut ? html("p.more", "The picture goes on below: scroll inside it.") : null;
+    fill(this.frame, this.#bar(), box, more, legendBox, detail, this.#measured(), this.#table());
   }
 
   /** How right such attention is, where that was measured. */
@@ -289,12 +291,8 @@ export class AttentionElement extends TraceElement {
       this.#showsTable = !this.#showsTable;
       this.refresh();
     };
-    const table = html(
-      "button",
-      { type: "button", "aria-pressed": String(this.#showsTable), onclick: toggle },
-      "Table",
-    );
-    const save = (label, form) => html("button", { type: "button", onclick: () => this.#save(form) }, label);
+    const table = button("Table", toggle, { "aria-pressed": String(this.#showsTable) });
+    const save = (label, form) => button(label, () => this.#save(form));
     const files = ["svg", "png", "json", "tsv"].map((form) => save(form.toUpperCase(), form));
     const note = html("p.note", "Files hold what is selected. JSON and TSV hold all of its numbers.");
     const saving = menu("Save", html("div.save", files), save("Copy the table", "copy"), note);

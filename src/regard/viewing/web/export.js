@@ -1,6 +1,6 @@
 // Taking a picture elsewhere: SVG with real text, PNG, JSON, and a table for a spreadsheet.
 
-import { FONT, svg, text } from "./dom.js";
+import { FONT, html, svg, text } from "./dom.js";
 
 const PNG_SCALE = 2;
 const MAX_PNG_SIDE = 8192;
@@ -37,9 +37,8 @@ async function pngFile(root) {
   const image = new Image(width, height);
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgFile(root))}`;
   await image.decode();
-  const canvas = document.createElement("canvas");
-  canvas.width = Math.max(1, Math.round(width * scale));
-  canvas.height = Math.max(1, Math.round(height * scale));
+  const [wide, high] = [width, height].map((side) => Math.max(1, Math.round(side * scale)));
+  const canvas = html("canvas", { width: wide, height: high });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve, reject) => {
     canvas.toBlob(
@@ -66,9 +65,7 @@ export async function saveAs(name, { svg: drawn, png, json, tsv }) {
 /** Let the browser save a file. */
 function download(name, content, type) {
   const blob = content instanceof Blob ? content : new Blob([content], { type });
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
+  const link = html("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
@@ -79,8 +76,7 @@ export async function copyText(string) {
     await navigator.clipboard.writeText(string);
     return true;
   } catch {
-    const area = document.createElement("textarea");
-    area.value = string;
+    const area = html("textarea", { value: string });
     document.body.append(area);
     area.select();
     const copied = document.execCommand("copy");

@@ -161,7 +161,7 @@ class GlimpsesPicture extends Picture {
     this.high = Math.round(this.side * glimpses.ratio);
     const isBeside = width >= this.side + 40 + 2 * PITCH;
     // The frame of the current glimpse is wider than what it saw.
-    [this.left, this.top] = isBeside ? [this.side + 30, 0] : [FRAME, this.high + 16];
+    [this.left, this.top] = isBeside ? [this.side + 30, 0] : [FRAME + 1, this.high + 16];
     this.perLine = Math.max(1, Math.min(this.rows, Math.floor((width - this.left) / PITCH)));
     this.columnHeight = 20 + this.scales * (PATCH + 5) + glimpses.classes.length * BAR + 40;
     this.width = Math.max(width, this.left + this.perLine * PITCH);

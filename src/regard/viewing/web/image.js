@@ -430,14 +430,12 @@ export function overlaid({ width, height, pixels, brighter }, field, overlay) {
     }
     out.data[at + 3] = 255;
   }
-  const canvas = surface(width, height);
-  canvas.getContext("2d").putImageData(out, 0, 0);
-  return canvas.toDataURL("image/jpeg", 0.92);
+  return plain({ width, height, pixels: out });
 }
 
 /** The image as it is, as a data URI. */
 export function plain({ width, height, pixels }) {
-  const canvas = surface(width, height);
+  const canvas = html("canvas", { width, height });
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas.toDataURL("image/jpeg", 0.92);
 }
@@ -491,17 +489,10 @@ function boxBlurred(values, width, height, whole, part) {
 }
 
 function drawn(image, width, height) {
-  const pen = surface(width, height).getContext("2d", { willReadFrequently: true });
+  const pen = html("canvas", { width, height }).getContext("2d", { willReadFrequently: true });
   pen.imageSmoothingQuality = "high";
   pen.drawImage(image, 0, 0, width, height);
   return pen.getImageData(0, 0, width, height);
-}
-
-function surface(width, height) {
-  const canvas = document.createElement("canvas");
-  canvas.width = width;
-  canvas.height = height;
-  return canvas;
 }
 
 /** How much of each cell falls on each pixel along one side, pixel by pixel. */

@@ -219,7 +219,8 @@ caption { text-align: start; padding: 6px 8px; color: var(--quiet); }
 th, td { padding: 3px 8px; border-bottom: 1px solid var(--line); text-align: end; white-space: nowrap; }
 thead th { position: sticky; top: 0; background: var(--paper); }
 tbody th { text-align: start; font-weight: 600; position: sticky; inset-inline-start: 0; background: var(--paper); }
-.measured { margin: 4px 0 0; color: var(--quiet); font-size: 12px; }
+.measured, .more { margin: 4px 0 0; color: var(--quiet); font-size: 12px; }
+.picture.tall { border-bottom: 2px dashed var(--line); }
 .error { margin: 0; color: var(--current); }
 .tabs { display: flex; flex-wrap: wrap; gap: 6px; margin-bottom: 6px; }
 .large { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; }
