@@ -65,6 +65,7 @@ def measure_memory(kind: str, step: str, sizes: argparse.Namespace) -> float:
     small = argparse.Namespace(batch=2, queries=5, keys=7, dim=sizes.dim, score=sizes.score)
     with (
         mock.patch.object(additive, "MAX_FEATURES_FOR_FORMULA", 0),
+        mock.patch.object(score, "MAX_FEATURES_FOR_FORMULA", 0),
         mock.patch.object(additive, "MIN_FEATURES_TO_COMPILE", 1),
     ):
         make_run(kind, step, small)()

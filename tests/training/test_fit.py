@@ -3,6 +3,7 @@
 A loss that is no number stops the training, names the update and the batch, and spares the last good checkpoint.
 """
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from helpers.runs import small_recipe, watch_losses
 from torch import nn
 
 from regard.data.batches import BatchLoader, CostBatches
-from regard.errors import TrainingError
+from regard.errors import OptionError, TrainingError
 from regard.systems.classify.config import ClassificationTrain
 from regard.systems.classify.training import ClassificationTask
 from regard.systems.run import train
@@ -196,3 +197,31 @@ def test_a_batch_of_any_epoch_can_be_named():
     for epoch in range(3):
         batches.set_epoch(epoch)
         assert [batches.batch(epoch, number) for number in range(len(batches))] == list(batches)
+
+
+def test_a_batch_in_parts_gives_the_same_training(tmp_path):
+    """With a batch of one example, which cannot be divided; dropout draws other numbers for other parts."""
+    recipe = small_recipe("translate", tmp_path / "data", average_decay=0.9)
+    with (tmp_path / "data" / "pairs.tsv").open("a") as pairs:
+        pairs.write(f"{'one two three ' * 9}\t{'four five ' * 9}\n")
+    recipe = replace(
+        recipe,
+        data=replace(recipe.data, bpe_dropout=0.0),
+        model=replace(recipe.model, dropout=0.0, output_dropout=0.0),
+    )
+    trained, losses = [], []
+    for parts in (1, 3):
+        changed = replace(recipe, train=replace(recipe.train, accumulate=parts))
+        losses.append({})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Divergence, "look", watch_losses(losses[-1]))
+            trained.append(train(changed, out=tmp_path / str(parts), progress=False))
+    states = [each.model.state_dict() for each in trained]
+    assert trained[0].metrics["steps"] == trained[1].metrics["steps"] == len(losses[0])
+    assert trained[1].metrics["loss"] == pytest.approx(trained[0].metrics["loss"], abs=1e-4)
+    assert all(torch.allclose(value, states[1][name], atol=2e-4) for name, value in states[0].items())
+
+
+def test_tapes_come_in_one_part(tmp_path):
+    with pytest.raises(OptionError, match=r"cannot be divided: leave out train\.accumulate; got 2"):
+        train(small_recipe("tape", tmp_path / "data", accumulate=2), out=tmp_path / "run", progress=False)

@@ -55,6 +55,20 @@ def test_with_a_time_limit_the_clock_decides_how_much_is_done(monkeypatch):
     assert by_steps.fraction_done(5) == 1.0
 
 
+def test_fillers_are_left_out_of_what_is_learned_from_and_of_nothing_else():
+    task = Falling(TrainSettings())
+    task.is_filler = task.sums_parts = True
+    task.log("loss", torch.tensor(3.0), batch_size=4)
+    task.is_filler = False
+    task.log("loss", torch.tensor(2.0), batch_size=4)
+    task.take_parts()
+    assert task.metrics == {"loss": 2.0}
+    task.is_filler = True
+    task.eval()
+    task.log("valid_loss", torch.tensor(1.0), batch_size=3)
+    assert task.take_means() == {"valid_loss": 1.0}
+
+
 def test_metrics_of_a_validation_are_means_over_its_items():
     task = Falling(TrainSettings())
     task.log("loss", torch.tensor(3.0), batch_size=4)

@@ -217,6 +217,21 @@ class BatchLoader(DataLoader[Any]):
         if self._divisible:
             self._batches.divide(rank, num_ranks)
 
+    def split(self, num_parts: int) -> None:
+        """Give each batch as a list of parts, with examples part, part + num_parts, ... and whether it is a filler.
+
+        A batch with fewer examples than parts has fillers, which repeat its first example and are not learned from.
+        """
+        if not self._divisible:
+            raise OptionError(f"These batches cannot be divided: leave out train.accumulate; got {num_parts}.")
+        whole = self.collate_fn
+
+        def parts(examples: list[Any]) -> list[tuple[Any, bool]]:
+            divided = (examples[part::num_parts] for part in range(num_parts))
+            return [(whole(part or examples[:1]), not part) for part in divided]
+
+        self.collate_fn = parts
+
     def deal(self, rank: int, num_ranks: int) -> None:
         """Give only some of the batches; see `CostBatches.deal`."""
         if self._divisible:

@@ -160,6 +160,9 @@ class Training:
             if on_gpu:
                 nn.SyncBatchNorm.convert_sync_batchnorm(task)
         task.to(self.fabric.device)
+        if settings.accumulate > 1:
+            self.batches.split(settings.accumulate)
+            task.sums_parts = True
         # Fabric's own wrapper of a model would also round the numbers in a batch to the precision of its products.
         self.forward = self.fabric.strategy.setup_module(task)
         self.optimizer = task.make_optimizer()
@@ -185,12 +188,14 @@ class Training:
         task, fabric = self.task, self.fabric
         if self._is_joint:
             task.is_filler = self.batches.is_filler
-        batch = self._placed(batch)
-        with self._autocast():
-            loss: Tensor = self.forward(batch)
         self.optimizer.zero_grad()
-        fabric.backward(self._shared(loss) if self._is_joint else loss)
-        self.precision.unscale_gradients(self.optimizer)
+        if task.settings.accumulate > 1:
+            loss = self._accumulated(batch)
+        else:
+            with self._autocast():
+                loss = self.forward(self._placed(batch))
+            fabric.backward(self._shared(loss) if self._is_joint else loss)
+            self.precision.unscale_gradients(self.optimizer)
         task.clip()
         self.precision.optimizer_step(self.optimizer)
         task.step += 1
@@ -331,6 +336,29 @@ class Training:
         weight = torch.as_tensor(self.task.weight, dtype=loss.dtype, device=loss.device)
         weight = weight * (not self.task.is_filler)
         return loss * (weight * processes.count() / processes.summed(weight))
+
+    def _accumulated(self, parts: list[tuple[Any, bool]]) -> Tensor:
+        """Add the gradients of the parts of a batch, weighted by what the loss of each is a mean over."""
+        task, is_filler = self.task, self.task.is_filler
+        loss = weights = torch.zeros((), device=task.device)
+        for number, (part, fills) in enumerate(parts, 1):
+            task.is_filler = is_filler or fills
+            # Processes add up their gradients once.
+            is_apart = self._is_joint and number < len(parts)
+            with self.forward.no_sync() if is_apart else nullcontext():
+                with self._autocast():
+                    mean: Tensor = self.forward(self._placed(part))
+                weight = torch.as_tensor(task.weight, dtype=mean.dtype, device=mean.device) * (not task.is_filler)
+                self.fabric.backward(mean * weight)
+            loss, weights = loss + mean.detach() * weight, weights + weight
+        task.is_filler = is_filler
+        self.precision.unscale_gradients(self.optimizer)
+        # Over processes, the gradients are a mean, and the weights a sum.
+        grads = [each.grad for each in task.parameters() if each.grad is not None]
+        torch._foreach_mul_(grads, processes.count() / processes.summed(weights))
+        task.take_parts()
+        # A process that only follows the others has no loss of its own.
+        return torch.where(weights > 0, loss / weights, 0.0)
 
     def _log_rates(self) -> None:
         name, groups = f"lr-{type(self.optimizer).__name__}", self.optimizer.param_groups

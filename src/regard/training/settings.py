@@ -18,7 +18,16 @@ class TrainSettings(Checked):
     """How to train."""
 
     changeable: ClassVar[frozenset[str]] = frozenset(
-        {"epochs", "minutes", "learning_rate", "patience", "checkpoint_minutes", "keep_checkpoints", "logger"}
+        {
+            "epochs",
+            "minutes",
+            "learning_rate",
+            "patience",
+            "checkpoint_minutes",
+            "keep_checkpoints",
+            "logger",
+            "accumulate",
+        }
     )
     """The fields that a resumed run may change."""
 
@@ -41,6 +50,9 @@ class TrainSettings(Checked):
     """Maximum gradient norm; 0 disables clipping."""
     weight_decay: NonNegativeFloat = 0.0
     """Weight decay of the optimizer."""
+    accumulate: PositiveInt = 1
+    """Parts in which each batch is computed, one after the other; more parts need less memory and give the same result
+    (but for rounding, what is drawn at random, and batch normalisation)."""
     average_decay: Fraction = 0.0
     """Decay of the running average of the parameters that is validated and saved; 0 for none. 0.999 suits most."""
     validate_every: PositiveInt = 1

@@ -71,7 +71,9 @@ class Task(nn.Module):
         """What the loss of the last batch is a mean over."""
         self.is_filler = False
         """Whether this process only follows the others, because there is no part of the batch for it."""
-        self._means: dict[str, tuple[Tensor, int]] = {}
+        self.sums_parts = False
+        """Whether batches come in parts, whose logged values are averaged."""
+        self._means: dict[str, tuple[Tensor, int | Tensor]] = {}
         self._first_clock: float | None = None
 
     def loss(self, batch: Any) -> Tensor:
@@ -131,17 +133,23 @@ class Task(nn.Module):
         over the whole batch is recorded. A metric without `batch_size` is the same in all processes.
         """
         found = value.detach() if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float32)
+        weight: int | Tensor = 1 if batch_size is None else batch_size * (not (self.training and self.is_filler))
         if batch_size is not None and processes.count() > 1:
-            size = 0 if self.is_filler else batch_size
-            found = found.to(self.device, torch.float32) * size
-            total, sizes = processes.summed(torch.stack([found, torch.full_like(found, size)]))
-            found, batch_size = total / sizes, 1 if self.training else int(sizes)
-        if self.training:
+            found = found.to(self.device, torch.float32) * weight
+            total, sizes = processes.summed(torch.stack([found, torch.full_like(found, int(weight))]))
+            found, weight = total / sizes.clamp_min(1), sizes if self.training else int(sizes)
+        if self.training and not self.sums_parts:
             self.metrics[name] = self.unwritten[name] = found
             return
-        size = 1 if batch_size is None else batch_size
         total, count = self._means.get(name, (torch.zeros_like(found), 0))
-        self._means[name] = total + found * size, count + size
+        self._means[name] = total + found * weight, count + weight
+
+    def take_parts(self) -> None:
+        """Log the means over the parts of a batch."""
+        means = {name: total / count for name, (total, count) in self._means.items()}
+        self._means = {}
+        self.metrics |= means
+        self.unwritten |= means
 
     def take_means(self) -> dict[str, float]:
         """The metrics of the validation that has just ended."""
