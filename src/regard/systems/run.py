@@ -14,6 +14,7 @@ import torch
 
 from regard.config import from_values
 from regard.errors import DataError, ModelError, OptionError, TrainingError
+from regard.extras import require
 from regard.files import write_text
 from regard.layers.layout import by_rows
 from regard.systems import registry
@@ -75,6 +76,8 @@ def train(
         raise OptionError("A Recipe is complete; replace its fields with dataclasses.replace instead of keywords.")
     if resume and overwrite:
         raise OptionError("Give resume to continue the run in the folder, or overwrite to replace it; not both.")
+    require("Training", "sacrebleu")
+    processes.fabric()
     from regard.training.experiment import Trained
     from regard.training.fit import fit, seed_everything
 
@@ -275,6 +278,7 @@ def evaluate(
     for an image classifier. `regard evaluate --help` lists them. `device` and `trust` are those of `load`; a model that
     is already loaded is evaluated where it is.
     """
+    require("Evaluation", "sacrebleu")
     if isinstance(model, System) and device is not None:
         raise OptionError(f"This model is already on the device {model.device}: move it there yourself, with model.to.")
     loaded: System = model if isinstance(model, System) else load(model, device=device, trust=trust)

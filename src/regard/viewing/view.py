@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
 from regard.errors import OptionError
+from regard.extras import require
 from regard.files import write_text
 from regard.trace import Trace
 from regard.trace.subwords import plain_tokens
@@ -103,6 +104,7 @@ class View:
         check_options(self.options(path), options)
         if suffix == ".html":
             return write_text(path, self.page(**options))
+        require("A figure", "matplotlib", instead="Pages (.html) and the terminal do without.")
         from regard.viewing.figures import add_note, save
 
         return save(add_note(self.figure(**options), self.measured), path)
