@@ -22,7 +22,7 @@ Pick = Callable[[Float[Tensor, "r y"]], Int[Tensor, "r"]]
 def choose(
     decoder: Decoder, state: Any, rules: Rules, options: Search, *, num_inputs: int, device: torch.device | str
 ) -> list[Hypothesis]:
-    """Decode one output for each of `num_inputs` inputs of a state: a sample if `options.sample`, otherwise greedily."""
+    """Decode one output for each of the `num_inputs` inputs: a sample if `options.sample`, otherwise greedily."""
     pick = sampling(options, device) if options.sample else most_likely
     source_mask, limits = decoder.source_mask(state), rules.limits_of(num_inputs)
     tokens = torch.full((num_inputs, 1), rules.start, device=device)
