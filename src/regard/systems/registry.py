@@ -1,7 +1,8 @@
 """The systems, and where their parts are: what `load`, `train`, `evaluate`, the commands and the server find them by.
 
 A new system is its own folder and its name in SYSTEMS; the folder, the name and the `kind` of its System are equal. Its
-parts are found by convention, a class as the only one of its base class that the file defines:
+parts are found by convention, a class as the only one of its base class that the file defines; all but the first are
+imported when they are asked for:
 
     __init__.py      SYSTEM, a Declaration                                  required
     model.py         a System                                               required
@@ -16,7 +17,7 @@ parts are found by convention, a class as the only one of its base class that th
     examples.py      examples(): inputs to try
     page.js          its page in the workbench
 
-Listing systems imports their declarations alone, and no torch.
+What is not marked is optional. Listing systems imports their declarations alone, and no torch.
 """
 
 from collections.abc import Mapping

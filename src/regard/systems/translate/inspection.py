@@ -1,8 +1,8 @@
 """Looking inside one translation, and changing it; two translators beside each other, or one beside known links.
 
-    found = inspect(model, "The agreement was signed.")       # its words, with the likeliest others at each step
-    change = force_word(model, found, 1, "traité")             # or move_attention, or Change(heads=("cross 2.1",))
-    again = translate_with_change(model, found.source, change)          # what follows from it
+    found = inspect(model, "The agreement was signed.")         # its words, with the likeliest others at each step
+    change = force_word(model, found, 1, "traité")              # or move_attention, or Change(heads=("cross 2.1",))
+    again = translate_with_change(model, found.source, change)  # what follows from it
 
 A sentence is read as the model reads it: `sentences` gives those of a text. Whole texts, names and capitals are the
 business of `Translator.translate`.
