@@ -80,11 +80,11 @@ class View:
         return drawn if style == "heat_maps" else add_note(drawn, mean_note(selected))
 
     def drawn_style(self, trace: Trace, style: str) -> str:
-        """The style in which a trace is drawn where this one is asked for."""
+        """The style in which this trace is drawn when `style` is asked for."""
         return style
 
     def check_style(self, style: str) -> str:
-        """The name of a style, if there is such a one."""
+        """Return the name of a style; an OptionError lists those that exist if there is none of this name."""
         if style not in self.STYLES:
             raise OptionError(f"There is no style {style!r}; choose from {', '.join(self.STYLES)}.")
         return style
