@@ -85,13 +85,8 @@ def train(
     if devices.devices > 1 and devices.nodes == 1 and environment(devices) is None:
         sys.exit(_launch(devices.devices, RunFolder(out)))
     options: dict[str, Any] = {"start_from": start_from, "resume": resume, "overwrite": overwrite, "trust": trust}
-    trained = run(
-        raw if recipe is not None or (named is None and system is not None) else None,
-        out=out,
-        devices=devices,
-        **given,
-        **options,
-    )
+    is_named = recipe is not None or (named is None and system is not None)
+    trained = run(raw if is_named else None, out=out, devices=devices, **given, **options)
     if not is_first_process():
         sys.exit(128 + trained.signum if trained.interrupted else 0)
     scores = found.declaration.scores(trained.metrics)
