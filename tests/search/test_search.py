@@ -23,7 +23,7 @@ def decode(decoder, encoded, rules, **options):
     """All outputs of a search, from the state that the encoded input begins with."""
     options = Search(**{"nbest": options.get("beam", 1), **options})
     rows, device = len(encoded.states), encoded.states.device
-    return search(decoder, decoder.start(encoded), rules, options, rows=rows, device=device)
+    return search(decoder, decoder.start(encoded), rules, options, num_inputs=rows, device=device)
 
 
 def greedily(decoder, encoded, rules, **options):
@@ -47,7 +47,7 @@ def log_prob_of(decoder, encoded, tokens):
 def test_beam_of_one_equals_greedy(name):
     encoder, decoder = make(name)
     encoded = encoder(*sources(5))
-    found = beam(decoder, decoder.start(encoded), RULES, Search(beam=1), rows=5, device="cpu")
+    found = beam(decoder, decoder.start(encoded), RULES, Search(beam=1), num_inputs=5, device="cpu")
     for (narrow,), simple in zip(found, greedily(decoder, encoded, RULES), strict=True):
         assert (narrow.tokens, narrow.finished) == (simple.tokens, simple.finished)
         assert narrow.score == pytest.approx(simple.score, abs=1e-5)
@@ -168,10 +168,10 @@ def test_a_prefix_that_the_model_finds_impossible_is_followed_and_the_rest_is_st
         logits[[PAD, START, END, 7]] = -torch.inf
         most.append(last := int(logits.argmax()))
     rules = replace(rules, prefixes=[[7, 7]])
-    ((output,),) = search(model, (), rules, Search(beam=1), rows=1, device="cpu")
+    ((output,),) = search(model, (), rules, Search(beam=1), num_inputs=1, device="cpu")
     assert output.tokens == [7, 7, *most]
     options = Search(beam=30, nbest=30, length_penalty=0.0)
-    (outputs,) = search(model, (), rules, options, rows=1, device="cpu")
+    (outputs,) = search(model, (), rules, options, num_inputs=1, device="cpu")
     assert all(one.tokens[:2] == [7, 7] and len(one.tokens) == 4 for one in outputs)
     assert len({round(one.score, 2) for one in outputs}) > 20, "the tokens after the prefix still count"
 
@@ -353,7 +353,7 @@ class Bigrams(Decoder):
 def test_a_language_model_without_an_encoder_can_be_searched():
     options, rules = Search(beam=289, nbest=289), Rules(start=START, end=END, banned=(PAD,), max_length=2)
     model = Bigrams()
-    (outputs,) = search(model, (), rules, options, rows=1, device="cpu")
+    (outputs,) = search(model, (), rules, options, num_inputs=1, device="cpu")
     log_probs = model.table.log_softmax(-1)
     allowed = [t for t in range(VOCABULARY) if t not in (PAD, START, END)]
 
@@ -367,7 +367,7 @@ def test_a_language_model_without_an_encoder_can_be_searched():
     assert found[1] == best[1]
     assert found[0] == pytest.approx(best[0], abs=1e-5)
     assert outputs[0].weights is None
-    drawn = search(model, (), rules, Search(sample=True, seed=1), rows=2, device="cpu")
+    drawn = search(model, (), rules, Search(sample=True, seed=1), num_inputs=2, device="cpu")
     assert [len(outputs) for outputs in drawn] == [1, 1]
 
 

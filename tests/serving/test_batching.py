@@ -107,7 +107,7 @@ def test_a_full_queue_and_a_greedy_client_are_refused():
         await asyncio.sleep(0.05)
         waiting = [asyncio.create_task(batcher.answer(model, Options(), ["a"] * 3, client="y"))]
         await asyncio.sleep(0.02)
-        with pytest.raises(RefusedError, match="Your inputs that wait already: 3, of at most 4") as greedy:
+        with pytest.raises(RefusedError, match=r"You already have 3 queued inputs \(at most 4\)") as greedy:
             await batcher.answer(model, Options(), ["b"] * 2, client="y")
         with pytest.raises(RefusedError, match="Inputs that wait: 3") as full:
             await batcher.answer(model, Options(), ["c"] * 3, client="z")

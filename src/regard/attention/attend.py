@@ -3,6 +3,8 @@
 score(query, key)    ->  logits  (..., q, k)    how well does key i match query t?
 align(logits)        ->  weights (..., q, k)    turn matches into a focus
 read(weights, value) ->  context (..., q, v)    the weighted average, or the chosen value
+
+The function `read` below does all three, on keys that are projected already.
 """
 
 import math
@@ -57,9 +59,12 @@ def attend(
     `grouped` lets each head of a key (b, g, k, p) serve several heads of the query (b, h, q, d), in their order.
 
     `weights` asks for the attention weights, before dropout; without them, fused kernels never build the (q, k) tensor.
-    `kernel` is "auto", "reference" (the plain formulas) or "fused" (an error where there is no fused kernel). `state`
-    is the state of the previous `Attended`. `soft` lets hard attention read softly in this call, for the whole batch
-    or for each row (b,). `check_finite` raises an error if an input contains NaN or infinity.
+    `kernel` is "auto" (the fastest way known), "reference" (the plain formulas) or "fused": a fused kernel even where
+    "auto" finds the formulas faster. Where no fused kernel serves the call, "fused" computes additive, concat and MLP
+    scores as "auto" does, block by block where they are large, and raises a KernelError for all other scores.
+
+    `state` is the state of the previous `Attended`. `soft` lets hard attention read softly in this call, for the whole
+    batch or for each row (b,). `check_finite` raises an error if an input contains NaN or infinity.
     """
     score = score if isinstance(score, Score) else as_score(score)
     align = align if isinstance(align, Align) else as_align(align)
@@ -169,8 +174,10 @@ def read(
     override: Float[Tensor, "... k"] | None = None,
     soft: Soft = False,
 ) -> Attended:
-    """Attend to a memory of projected keys: the core of `attend`, Attention and MultiHead, which check its arguments.
+    """Score, align and read: all three steps, on a memory of projected keys.
 
+    This is the core of `attend`, Attention and MultiHead, which check its arguments. A fused kernel takes the three
+    steps at once where one serves the call.
     `causal` aligns the last query with the last key and hides later keys. `override` replaces the attention weights.
     """
     if memory.values.shape[-2] == 0:
@@ -194,7 +201,21 @@ def read(
         mask = torch.atleast_2d(mask)
         mask = mask.expand(*mask.shape[:-1], values.shape[-2])
     call = Call(
-        query, projected, keys, values, mask, bias, score, align, kernel, weights, causal, state, soft, dropout, grouped
+        query=query,
+        projected=projected,
+        keys=keys,
+        values=values,
+        mask=mask,
+        bias=bias,
+        score=score,
+        align=align,
+        kernel=kernel,
+        weights=weights,
+        causal=causal,
+        state=state,
+        soft=soft,
+        dropout=dropout,
+        grouped=grouped,
     )
     if override is None and (attended := fused(call)) is not None:
         return attended

@@ -1,4 +1,4 @@
-"""Checks of the arguments of attention, at its public doors: errors show what was given and say what to change."""
+"""Argument checks of the public attention functions: errors show what was given and say what to change."""
 
 import inspect
 from dataclasses import replace
@@ -98,8 +98,8 @@ def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Scor
         check_alike("query", query, "value", values, dtypes=not score.compares_codes)
     if score.query_dim is not None and score.query_dim != query.shape[-1]:
         raise ShapeError(_wrong_size(score, "queries", "query_dim", score.query_dim, query.shape[-1]))
-    if misfit := score.misfit(query.shape[-1], keys.shape[-1]):
-        raise ShapeError(misfit)
+    if message := score.shape_error(query.shape[-1], keys.shape[-1]):
+        raise ShapeError(message)
     return query
 
 

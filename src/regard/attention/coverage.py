@@ -15,7 +15,7 @@ from regard.kernels.numerics import widen
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoverageState:
     """The state of coverage between queries."""
 
     total: Float[Tensor, "... 1 k"]
@@ -63,7 +63,7 @@ class Coverage(Attention):
         override: Float[Tensor, "... k"] | None = None,
         **options: Any,
     ) -> Attended:
-        """Attend with each query in turn; the state is a `Covered`. The arguments are those of `Attention`."""
+        """Attend with each query in turn; the state is a `CoverageState`. The arguments are those of `Attention`."""
         assert query is not None  # noqa: S101 - `check_call` refuses None, since the score learns no queries
         steps: list[Attended] = []
         for step in range(query.shape[-2]):
@@ -82,7 +82,7 @@ class Coverage(Attention):
             return replace(empty, state=state)
         return _joined(steps)
 
-    def _step(self, query: Tensor, memory: Memory, state: Covered | None, **options: Any) -> Attended:
+    def _step(self, query: Tensor, memory: Memory, state: CoverageState | None, **options: Any) -> Attended:
         keys, align_state = memory.keys, None
         if state is not None:
             align_state = state.align_state
@@ -94,7 +94,7 @@ class Coverage(Attention):
         weights = widen(attended.weights)
         before = torch.zeros_like(weights) if state is None else state.total
         extras = attended.extras | {"overlap": torch.minimum(weights, before).sum(-1)}
-        return replace(attended, state=Covered(before + weights, attended.state), extras=extras)
+        return replace(attended, state=CoverageState(before + weights, attended.state), extras=extras)
 
 
 def _row(part: Tensor | None, step: int) -> Tensor | None:

@@ -1,6 +1,7 @@
-"""Which kernel serves a call? `fused` decides it, here and nowhere else.
+"""The choice of the fused kernel that computes a call of attention, if any.
 
-Every kernel computes the same numbers (to rounding) as score, align and read in turn, which serve every other call.
+Every kernel computes the same numbers (to rounding) as score, align and read in turn, which serve every other call. In
+those, additive and MLP scores still choose whether to compute their logits block by block (see `Score.compare`).
 """
 
 from collections.abc import Callable
@@ -64,7 +65,10 @@ class Call:
 
 
 def fused(call: Call) -> Attended | None:
-    """Compute a call by the kernel that serves it; None if there is none, or if the plain steps are faster."""
+    """Compute a call by the kernel that serves it; None if there is none, or if the plain steps are faster.
+
+    With kernel="fused", a KernelError where there is none, unless the score computes its logits block by block.
+    """
     form, align, is_asked = call.score.form, type(call.align), call.kernel == "fused"
     if not call.weights and call.kernel != "reference":
         # A single query has no more logits than there are keys, so fusing saves nothing and the plain steps are faster,

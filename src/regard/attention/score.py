@@ -116,8 +116,8 @@ class Score(nn.Module):
         """Compute the logits of unprojected queries and keys."""
         return self.compare(self.project_query(query), self.project_key(key))
 
-    def misfit(self, query_size: int, key_size: int) -> str:
-        """Say what is wrong with queries and projected keys of these sizes; "" if they fit."""
+    def shape_error(self, query_size: int, key_size: int) -> str:
+        """The message of the error where queries and projected keys of these sizes do not fit; "" if they fit."""
         return ""
 
 
@@ -140,7 +140,7 @@ class Product(Score):
             return self.reference(query, key)
         return query * self.scale(query.shape[-1]) @ key.mT
 
-    def misfit(self, query_size: int, key_size: int) -> str:
+    def shape_error(self, query_size: int, key_size: int) -> str:
         """Say that query and projected key differ in size."""
         if query_size == key_size:
             return ""
@@ -258,7 +258,7 @@ class TanhSum(Score):
             return self.reference(query, key)
         return additive_logits(query, key, self.direction.to(query.dtype))
 
-    def misfit(self, query_size: int, key_size: int) -> str:
+    def shape_error(self, query_size: int, key_size: int) -> str:
         """Say that another score has projected the keys."""
         if key_size == len(self.direction):
             return ""

@@ -1,4 +1,4 @@
-"""The doors of the commands: what they read, print, draw and write, and with which options."""
+"""Input and output shared by the commands: what they read, print, draw and write, and with which options."""
 
 import json
 import os

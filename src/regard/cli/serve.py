@@ -52,7 +52,7 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
         )
 
         class Server(uvicorn.Server):
-            """Refuses what waits before it waits for its connections, which would not end before it is answered."""
+            """On shutdown, refuses queued requests first: open connections would otherwise never close."""
 
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
                 app.state.backend.batcher.stop()

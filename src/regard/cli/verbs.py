@@ -46,16 +46,16 @@ def __getattr__(name: str) -> Callable[..., None]:
 
 def verb_command(found: registry.Entry) -> Callable[..., None]:
     """The command of a system, with the signature and the docstring that its help is made from."""
-    says = found.declaration
+    declaration = found.declaration
     kinds = {"arguments": found.arguments, "options": found.options, "io": InputOutput, "drawing": Drawing}
 
-    def command(*given: str, model: str = says.default_model, **tables: Any) -> None:
+    def command(*given: str, model: str = declaration.default_model, **tables: Any) -> None:
         answer(found, given, model, **{name: tables.get(name) or kind() for name, kind in kinds.items()})
 
     named = Annotated[str, Parameter(alias="-m")]
     command.__dict__["__signature__"] = Signature([
-        Argument(says.inputs, Argument.VAR_POSITIONAL, annotation=str),
-        Argument("model", Argument.KEYWORD_ONLY, default=says.default_model or Argument.empty, annotation=named),
+        Argument(declaration.inputs, Argument.VAR_POSITIONAL, annotation=str),
+        Argument("model", Argument.KEYWORD_ONLY, default=declaration.default_model or Argument.empty, annotation=named),
         *(
             Argument(name, Argument.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, Parameter(name="*")])
             for name, kind in kinds.items()
@@ -65,9 +65,10 @@ def verb_command(found: registry.Entry) -> Callable[..., None]:
     parameters = command.__dict__["__signature__"].parameters.values()
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     command.__name__ = found.name
-    about = f"{says.about} {LISTED if says.inputs == 'images' else ''}{CONTINUES}".strip()
+    about = f"{declaration.about} {LISTED if declaration.inputs == 'images' else ''}{CONTINUES}".strip()
     command.__doc__ = (
-        f"{says.summary}\n\n{about}\n\nParameters\n----------\n{says.inputs}\n    {says.about_inputs}\n"
+        f"{declaration.summary}\n\n{about}\n\nParameters\n----------\n"
+        f"{declaration.inputs}\n    {declaration.about_inputs}\n"
         "model\n    A shipped model (`regard models` lists them) or a model folder.\n"
     )
     return command

@@ -39,7 +39,7 @@ class RecurrentState:
 
 
 class Look:
-    """The attention of a loop: `context = look(query)` in each step. `steps` has what each step attended to.
+    """Attends once per step of a loop, `context = look(query)`, and keeps what each step attended to in `steps`.
 
     `state` is that of the alignment. `override` replaces the attention weights, and `read` is a kernel from a query to
     its context, for a loop that needs no weights: its steps have the query in `extras`.

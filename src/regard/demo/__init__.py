@@ -6,6 +6,8 @@ from pathlib import Path
 from rich.console import Console
 
 from regard.errors import OptionError
+from regard.extras import require
+from regard.training import processes
 
 
 def run(
@@ -22,6 +24,8 @@ def run(
     """
     if not 0 < minutes < float("inf"):
         raise OptionError(f"minutes must be a number above 0; got {minutes}.")
+    require("The demonstration", "sacrebleu", "matplotlib")
+    processes.fabric()
     from regard.demo.attention import show_look_ups, show_scores
     from regard.demo.captioning import find_photograph, show_captions
     from regard.demo.documents import show_documents

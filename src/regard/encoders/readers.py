@@ -75,7 +75,7 @@ class Bidirectional(nn.Module):
         return Sentences(states, maps, exists=ahead.exists)
 
     def step(self, words: Tensor, state: Any) -> Any:
-        """Refused: the words that follow are not known."""
+        """Raise an OptionError: a bidirectional reader cannot read word by word."""
         raise OptionError("A bidirectional reader cannot read word by word: it needs the words that follow.")
 
 

@@ -143,6 +143,10 @@ class OutputFolder:
         write_text(state / "done.json", json.dumps({"lines": lines}) + "\n")
         shutil.rmtree(state / "parts")
 
+    def remove_chunks(self, file: InputFile) -> None:
+        """Remove the chunks of a complete output, which a job leaves that was killed before it could."""
+        shutil.rmtree(self._state(file.name) / "parts", ignore_errors=True)
+
     def _is_unchanged(self, file: InputFile) -> bool:
         """Whether a file is still the input that its chunks were read from."""
         origin, stamp = _read_json(self._state(file.name) / "input.json"), file.stamp

@@ -63,6 +63,9 @@ def run(
         outputs.check_output(file, overwrite=job.overwrite)
     with outputs.claim(job.predictor.settings()):
         todo = {file.name: file for file in job.inputs if not outputs.is_complete(file)}
+        for file in job.inputs:
+            if file.name not in todo:
+                outputs.remove_chunks(file)
         answered = _engine(engine)(job, list(todo.values()), workers)
         with progress_bar(label, None, unit) as advance, closing(answered):
             for done in answered:

@@ -126,29 +126,29 @@ def beam(
     rules: Rules,
     options: Search,
     *,
-    rows: int,
+    num_inputs: int,
     device: torch.device | str,
     record: list[BeamStep] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Return the `options.nbest` best outputs for each of the `rows` inputs of a state, best first.
+    """Return the `options.nbest` best outputs for each of the `num_inputs` inputs of a state, best first.
 
     Outputs are ranked as `Ranking` says. An input leaves the batch after the step in which `options.beam` of its
     outputs have ended, or at its length limit. If `record` is a list, each step of the search of a single input is
     appended to it.
     """
-    if record is not None and rows != 1:
-        raise OptionError(f"The search of one input can be recorded; got rows={rows}.")
-    inputs, size, limits = list(range(rows)), options.beam, rules.limits_of(rows)
+    if record is not None and num_inputs != 1:
+        raise OptionError(f"The search of one input can be recorded; got num_inputs={num_inputs}.")
+    inputs, size, limits = list(range(num_inputs)), options.beam, rules.limits_of(num_inputs)
     ranking = Ranking(options.length_penalty, options.coverage_penalty)
     collected = _Outputs(size, ranking, decoder.source_mask(state), limits, [[] for _ in inputs], [])
-    state = select(state, torch.arange(rows, device=device).repeat_interleave(size))
+    state = select(state, torch.arange(num_inputs, device=device).repeat_interleave(size))
     hypotheses = _Rows(
-        torch.full((rows * size, 1), rules.start, device=device),
-        torch.zeros(rows * size, 0, device=device),
-        torch.zeros(rows * size, 0, device=device, dtype=torch.long),
+        torch.full((num_inputs * size, 1), rules.start, device=device),
+        torch.zeros(num_inputs * size, 0, device=device),
+        torch.zeros(num_inputs * size, 0, device=device, dtype=torch.long),
     )
     # All rows of an input are equal at first, so only one of them counts.
-    scores = torch.tensor([0.0] + [-torch.inf] * (size - 1), device=device).repeat(rows, 1)
+    scores = torch.tensor([0.0] + [-torch.inf] * (size - 1), device=device).repeat(num_inputs, 1)
     for _ in range(max(limits, default=0) + 1):
         step = decoder.step(hypotheses.tokens[:, -1], state)
         if step.attended is not None and step.attended.weights is not None:
@@ -159,16 +159,16 @@ def beam(
         parents, tokens = candidates.parents.flatten(), candidates.tokens.flatten()
         extended = hypotheses.extended(parents, tokens, log_probs[parents, tokens])
         before = len(inputs)
-        inputs, continuing = _separate(collected, candidates, inputs, hypotheses, extended, scores, rules.end)
+        inputs, kept = _separate(collected, candidates, inputs, hypotheses, extended, scores, rules.end)
         if record is not None:
-            record.append(_recorded(candidates, extended, continuing, collected.weights))
+            record.append(_recorded(candidates, extended, kept, collected.weights))
         if not inputs:
             break
-        chosen = torch.tensor(continuing, device=device)
-        scores = candidates.totals.flatten()[chosen].view(len(inputs), size)
-        state = select(step.state, parents[chosen], same_inputs=len(inputs) == before)
-        hypotheses = extended.select(chosen)
-    return [collected.best(owner, options.nbest) for owner in range(rows)]
+        kept_rows = torch.tensor(kept, device=device)
+        scores = candidates.totals.flatten()[kept_rows].view(len(inputs), size)
+        state = select(step.state, parents[kept_rows], same_inputs=len(inputs) == before)
+        hypotheses = extended.select(kept_rows)
+    return [collected.best(owner, options.nbest) for owner in range(num_inputs)]
 
 
 def _recorded(candidates: _Candidates, extended: _Rows, kept: list[int], weights: list[Tensor]) -> BeamStep:
@@ -223,7 +223,7 @@ def _separate(
     outputs as they were before this step.
     """
     still: list[int] = []
-    continuing: list[int] = []
+    kept: list[int] = []
     length, size = rows.log_probs.shape[1], collected.size
     by_input = zip(
         inputs, candidates.tokens.tolist(), candidates.totals.tolist(), candidates.parents.tolist(), strict=True
@@ -231,7 +231,7 @@ def _separate(
     for group, (owner, tokens, totals, parents) in enumerate(by_input):
         check_finite(totals)
         cut = length >= collected.limits[owner]
-        kept: list[int] = []
+        others: list[int] = []
         ended: set[int] = set()
         unfinished: set[int] = set()
         for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
@@ -244,16 +244,16 @@ def _separate(
                 if possible and parent not in unfinished and not collected.is_full(owner):
                     unfinished.add(parent)
                     collected.add(owner, rows, parent, ended=False)
-            elif token != end and len(kept) < size:
-                kept.append(place)
+            elif token != end and len(others) < size:
+                others.append(place)
         if cut or max(totals) == -torch.inf:
             for place, score in enumerate(scores[group].tolist(), group * size):
                 if score > -torch.inf and place not in ended | unfinished and not collected.is_full(owner):
                     collected.add(owner, rows, place, ended=False)
-        elif not collected.is_full(owner) and len(kept) == size:
+        elif not collected.is_full(owner) and len(others) == size:
             still.append(owner)
-            continuing += kept
-    return still, continuing
+            kept += others
+    return still, kept
 
 
 Fate = Literal["root", "kept", "pruned", "finished", "cut"]

@@ -20,13 +20,13 @@ Pick = Callable[[Float[Tensor, "r y"]], Int[Tensor, "r"]]
 
 @torch.no_grad()
 def choose(
-    decoder: Decoder, state: Any, rules: Rules, options: Search, *, rows: int, device: torch.device | str
+    decoder: Decoder, state: Any, rules: Rules, options: Search, *, num_inputs: int, device: torch.device | str
 ) -> list[Hypothesis]:
-    """Decode one output for each of the `rows` inputs of a state: a sample if `options.sample`, otherwise greedily."""
+    """Decode one output for each of the `num_inputs` inputs: a sample if `options.sample`, otherwise greedily."""
     pick = sampling(options, device) if options.sample else most_likely
-    source_mask, limits = decoder.source_mask(state), rules.limits_of(rows)
-    tokens = torch.full((rows, 1), rules.start, device=device)
-    alive = list(range(rows))
+    source_mask, limits = decoder.source_mask(state), rules.limits_of(num_inputs)
+    tokens = torch.full((num_inputs, 1), rules.start, device=device)
+    alive = list(range(num_inputs))
     chosen: list[list[int]] = [[] for _ in alive]
     log_probs: list[list[float]] = [[] for _ in alive]
     weights: list[list[Tensor]] = [[] for _ in alive]

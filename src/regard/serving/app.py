@@ -21,7 +21,7 @@ from regard.serving.workbench import add_workbench
 
 
 class Health(BaseModel):
-    """That the server is there."""
+    """Body of GET /health."""
 
     status: str
     version: str

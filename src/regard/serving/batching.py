@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from regard.errors import RegardError
+from regard.errors import RegardError, counted
 from regard.kernels.threads import threads_for
 from regard.serving.errors import RefusedError
 
@@ -37,13 +37,13 @@ class _Function:
     function: Callable[[], Any]
 
     def answer(self, inputs: Sequence[Any], options: Any) -> list[Any]:
-        """Its value."""
+        """Call the function; the only result is its value."""
         with threads_for(0):  # it is about one input, and a browser may use the other cores
             return [self.function()]
 
 
 @dataclass(eq=False)
-class _Line:
+class _Queue:
     """Jobs for one model with the same options."""
 
     model: Answering
@@ -55,9 +55,9 @@ class _Line:
 
 @dataclass(eq=False)
 class _Job:
-    """The inputs of one request; it is in its line as long as some of them wait."""
+    """The inputs of one request; it is in its queue as long as some of them wait."""
 
-    line: _Line
+    queue: _Queue
     inputs: Sequence[Any]
     future: asyncio.Future[list[Any]]
     client: str
@@ -72,7 +72,7 @@ class _Job:
 
 
 @dataclass(frozen=True, eq=False)
-class _Share:
+class _Slice:
     """The inputs of a job in one batch."""
 
     job: _Job
@@ -83,8 +83,8 @@ class Batcher:
     """A bounded queue in front of one thread that answers batches."""
 
     def __init__(self, *, queue: int = 256, per_client: int = 128, batch: int = 32, deadline: float = 30.0) -> None:
-        self._queue, self._per_client, self._batch, self._deadline = queue, per_client, batch, deadline
-        self._lines: dict[Any, _Line] = {}
+        self._max_waiting, self._per_client, self._batch, self._deadline = queue, per_client, batch, deadline
+        self._queues: dict[Any, _Queue] = {}
         self._waiting: Counter[str] = Counter()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="answering")
         self._alone = itertools.count()
@@ -102,18 +102,18 @@ class Batcher:
         """The results of a model, in order; a RefusedError where there is no room or the deadline passes."""
         # Random draws depend on what else is in a batch, so a seed is only worth something alone and undivided.
         alone = next(self._alone) if getattr(options, "seed", None) is not None else None
-        line = _Line(model, options, divides=alone is None)
-        return await self._wait((id(model), options, alone), line, inputs, client)
+        queue = _Queue(model, options, divides=alone is None)
+        return await self._wait((id(model), options, alone), queue, inputs, client)
 
     async def run(self, function: Callable[[], Value], *, client: str = "") -> Value:
         """The value of a function, which is called in the thread that answers, when it is its turn."""
-        (value,) = await self._wait(next(self._alone), _Line(_Function(function), None, divides=False), [None], client)
+        (value,) = await self._wait(next(self._alone), _Queue(_Function(function), None, divides=False), [None], client)
         return cast(Value, value)
 
     def stop(self) -> None:
         """Refuse what waits and all that comes; what is being answered is finished."""
         self._is_stopped = True
-        for job in [job for line in self._lines.values() for job in line.jobs]:
+        for job in [job for queue in self._queues.values() for job in queue.jobs]:
             self._fail(job, _refusal(STOPPED))
 
     async def close(self) -> None:
@@ -123,13 +123,13 @@ class Batcher:
             await self._task
         await asyncio.to_thread(self._thread.shutdown)
 
-    async def _wait(self, key: Any, line: _Line, inputs: Sequence[Any], client: str) -> list[Any]:
-        """Join the line of a key, which begins with this one where there is none, and wait for the results."""
+    async def _wait(self, key: Any, queue: _Queue, inputs: Sequence[Any], client: str) -> list[Any]:
+        """Append the inputs to the queue of this key (`queue`, if there is none yet), and wait for the results."""
         self._check_room(client, len(inputs))
-        line = self._lines.setdefault(key, line)
+        queue = self._queues.setdefault(key, queue)
         loop = asyncio.get_running_loop()
-        job = _Job(line, inputs, loop.create_future(), client)
-        line.jobs.append(job)
+        job = _Job(queue, inputs, loop.create_future(), client)
+        queue.jobs.append(job)
         self._waiting[client] += len(inputs)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
@@ -143,13 +143,13 @@ class Batcher:
     def _check_room(self, client: str, count: int) -> None:
         if self._is_stopped:
             raise _refusal(STOPPED)
-        if count > (limit := min(self._per_client, self._queue)):
+        if count > (limit := min(self._per_client, self._max_waiting)):
             raise RefusedError(413, f"At most {limit} inputs of a client can wait at a time; got {count}.")
         if self._waiting[client] + count > self._per_client:
-            waiting = f"{self._waiting[client]}, of at most {self._per_client}"
-            message = f"Your inputs that wait already: {waiting}. Try again later."
+            queued = counted(self._waiting[client], "queued input")
+            message = f"You already have {queued} (at most {self._per_client}). Try again later."
             raise RefusedError(429, message, retry_after=RETRY_SECONDS)
-        if self.waiting + count > self._queue:
+        if self.waiting + count > self._max_waiting:
             raise _refusal(f"The server is busy. Inputs that wait: {self.waiting}. Try again later.")
 
     def _forget(self, client: str, count: int) -> None:
@@ -159,9 +159,9 @@ class Batcher:
             del self._waiting[client]
 
     def _leave(self, job: _Job) -> None:
-        """Take what waits of a job out of its line."""
-        if job in job.line.jobs:
-            job.line.jobs.remove(job)
+        """Remove a job from its queue."""
+        if job in job.queue.jobs:
+            job.queue.jobs.remove(job)
             self._forget(job.client, job.waiting)
 
     def _fail(self, job: _Job, error: Exception) -> None:
@@ -176,57 +176,57 @@ class Batcher:
             self._fail(job, _refusal(f"The request waited longer than {self._deadline:g} seconds. Try again later."))
 
     async def _run(self) -> None:
-        """Answer batch after batch until nothing waits; lines take turns."""
-        while self._lines:
-            key = next(iter(self._lines))
-            line = self._lines.pop(key)
-            shares = self._take(line)
-            if line.jobs:
-                self._lines[key] = line
-            if shares:
-                await self._answer(line, shares)
+        """Answer batch after batch until nothing waits; queues take turns."""
+        while self._queues:
+            key = next(iter(self._queues))
+            queue = self._queues.pop(key)
+            slices = self._take(queue)
+            if queue.jobs:
+                self._queues[key] = queue
+            if slices:
+                await self._answer(queue, slices)
 
-    def _take(self, line: _Line) -> list[_Share]:
+    def _take(self, queue: _Queue) -> list[_Slice]:
         """The next batch: inputs of one job after another until it is full; the rest of a job waits behind others."""
-        taken: list[_Share] = []
-        room = self._batch if line.divides else sum(job.waiting for job in line.jobs)
-        while line.jobs and (room or not taken):
-            job = line.jobs[0]
+        taken: list[_Slice] = []
+        room = self._batch if queue.divides else sum(job.waiting for job in queue.jobs)
+        while queue.jobs and (room or not taken):
+            job = queue.jobs[0]
             if job.future.done():  # it was cancelled, and has not left yet
                 self._leave(job)
                 continue
             inputs = job.inputs[job.taken : job.taken + room]
-            line.jobs.popleft()
+            queue.jobs.popleft()
             job.taken += len(inputs)
             self._forget(job.client, len(inputs))
             if job.waiting:
-                line.jobs.append(job)
-            taken.append(_Share(job, inputs))
+                queue.jobs.append(job)
+            taken.append(_Slice(job, inputs))
             room -= len(inputs)
         return taken
 
-    async def _answer(self, line: _Line, shares: list[_Share]) -> None:
-        inputs = [each for share in shares for each in share.inputs]
-        if not isinstance(line.model, _Function):
+    async def _answer(self, queue: _Queue, slices: list[_Slice]) -> None:
+        inputs = [each for part in slices for each in part.inputs]
+        if not isinstance(queue.model, _Function):
             self.on_batch(len(inputs))
         loop = asyncio.get_running_loop()
         try:
-            results = await loop.run_in_executor(self._thread, line.model.answer, inputs, line.options)
+            results = await loop.run_in_executor(self._thread, queue.model.answer, inputs, queue.options)
         except RegardError as error:
-            if len(shares) == 1:
-                self._fail(shares[0].job, error)
-            for share in shares if len(shares) > 1 else ():
+            if len(slices) == 1:
+                self._fail(slices[0].job, error)
+            for part in slices if len(slices) > 1 else ():
                 # One faulty input must not fail the requests of others.
-                if not share.job.future.done():
-                    await self._answer(line, [share])
+                if not part.job.future.done():
+                    await self._answer(queue, [part])
         except Exception as error:
-            for share in shares:
-                self._fail(share.job, error)
+            for part in slices:
+                self._fail(part.job, error)
         else:
             answers = iter(results)
-            for share in shares:
-                job = share.job
-                job.results += [next(answers) for _ in share.inputs]
+            for part in slices:
+                job = part.job
+                job.results += [next(answers) for _ in part.inputs]
                 if len(job.results) == len(job.inputs) and not job.future.done():
                     job.future.set_result(job.results)
 

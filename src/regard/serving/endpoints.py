@@ -99,7 +99,7 @@ def _add_verb(router: APIRouter, each: registry.Entry, backend: Backend) -> None
 
 @dataclass(frozen=True)
 class _Call:
-    """A request to a verb, understood."""
+    """A validated request to a verb."""
 
     backend: Backend
     served: Served

@@ -8,7 +8,7 @@ LARGEST = {
     "seed": 2**63 - 1, "max_maps": 32, "per_length": 16, "length": 1000, "channels": 1024, "height": 1024,
     "width": 1024, "sentence": 10_000,
 }  # fmt: skip
-"""The largest numbers, so that no request takes the server for itself."""
+"""The largest numbers, so that no request can monopolise the server."""
 LONGEST = {
     "prefix": 500, "before": 500, "attention": 64, "heads": 256, "align": 40, "word": 100, "boxes": 8, "layers": 40,
     "removed": 20_000, "places": 32, "text": 400, "example": 40, "source": 4000, "target": 4000, "direction": 40,

@@ -41,8 +41,8 @@ class Served:
         cls, folder: Path, name: str, verb: str, summary: str, metrics: Mapping[str, Any], mebibytes: float
     ) -> "Served":
         """A model in a folder, with its scores as in metrics.json."""
-        said = registry.entry(verb).declaration
-        about = said.scores(metrics), said.scale(metrics), said.test_of(metrics)
+        declaration = registry.entry(verb).declaration
+        about = declaration.scores(metrics), declaration.scale(metrics), declaration.test_of(metrics)
         return cls(name, verb, summary, round(mebibytes, 1), *about, folder=folder)
 
 

@@ -48,7 +48,7 @@ class ServerSettings(Checked):
     """Maximum size of an image in millions of pixels."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Raise an OptionError where fields contradict each other."""
         if not self.is_local and not self.token and not self.open_to_all:
             raise OptionError(
                 f"At {self.host} other machines reach the server: set --token, which requests must carry then, or "

@@ -1,12 +1,23 @@
 """The systems, and where their parts are: what `load`, `train`, `evaluate`, the commands and the server find them by.
 
-A new system is its own folder and its name in SYSTEMS. Its `__init__.py` declares it, and its parts are found by
-convention: its class is the only System defined in `model.py`, its experiment the only Experiment of `training.py`, its
-options the only class of `config.py` whose name ends in Options, its test set the one in Test, and what its command
-takes beside the options the one in Arguments, if any; `evaluation.py` has `evaluate`, and `compare` where models are
-compared in a way of their own; `faithfulness.py` has `evidence`; `examples.py` has `examples`; functions of
-`inspection.py` are endpoints of the server; `page.js` is its page in the workbench. Listing systems imports their
-declarations alone, and no torch.
+A new system is its own folder and its name in SYSTEMS; the folder, the name and the `kind` of its System are equal. Its
+parts are found by convention, a class as the only one of its base class that the file defines; all but the first are
+imported when they are asked for:
+
+    __init__.py      SYSTEM, a Declaration                                  required
+    model.py         a System                                               required
+    training.py      an Experiment                                          required
+    config.py        Checked classes named ...Options and ...Test           required
+                     Arguments named ...Arguments: further ones of its command
+    evaluation.py    evaluate(model, test_set, name=)                       required
+                     compare(reports): where models are compared in a way of their own
+    command.py       the functions of further commands, as declared
+    faithfulness.py  evidence(model, input, options, result)
+    inspection.py    functions marked with @endpoint: routes of the server
+    examples.py      examples(): inputs to try
+    page.js          its page in the workbench
+
+What is not marked is optional. Listing systems imports their declarations alone, and no torch.
 """
 
 from collections.abc import Mapping
@@ -122,19 +133,22 @@ class Entry:
         """The System class."""
         from regard.systems.system import System
 
-        return self._the_class("model", System)
+        found = self._only_class("model", System)
+        if (kind := getattr(found, "kind", None)) != self.name:
+            raise TypeError(f"{found.__name__}.kind must be {self.name!r}, the name of its system; got {kind!r}.")
+        return found
 
     @cached_property
     def experiment(self) -> "type[Experiment[Any]]":
         """The Experiment class."""
         from regard.training.experiment import Experiment
 
-        return self._the_class("training", Experiment)
+        return self._only_class("training", Experiment)
 
     @cached_property
     def options(self) -> type[Checked]:
         """The options of its verb."""
-        return self._the_class("config", Checked, ending="Options")
+        return self._only_class("config", Checked, ending="Options")
 
     @cached_property
     def arguments(self) -> type[Arguments]:
@@ -145,7 +159,7 @@ class Entry:
     @cached_property
     def test_set(self) -> type[Checked]:
         """What a model is evaluated on: the options of `regard evaluate`."""
-        return self._the_class("config", Checked, ending="Test")
+        return self._only_class("config", Checked, ending="Test")
 
     @property
     def tables(self) -> dict[str, type[Checked]]:
@@ -180,7 +194,7 @@ class Entry:
     def _function(self, role: str, name: str) -> "Callable[..., Any] | None":
         return getattr(self.part(role), name, None)
 
-    def _the_class(self, role: str, base: type[Part], ending: str = "") -> type[Part]:
+    def _only_class(self, role: str, base: type[Part], ending: str = "") -> type[Part]:
         """The only subclass of `base`, of a name with this ending, that a part defines itself."""
         found = self._classes(role, base, ending)
         if len(found) != 1:

@@ -14,6 +14,7 @@ import torch
 
 from regard.config import from_values
 from regard.errors import DataError, ModelError, OptionError, TrainingError
+from regard.extras import require
 from regard.files import write_text
 from regard.layers.layout import by_rows
 from regard.systems import registry
@@ -25,7 +26,7 @@ from regard.systems.system import System
 from regard.training import processes
 from regard.training.checkpoints import step_files
 from regard.training.interruption import Interrupted, Interruption
-from regard.training.processes import first_process_first, from_first, is_first_process
+from regard.training.processes import from_first, is_first_process, rank_zero_first
 from regard.training.recipes import RawRecipe, Recipe, recipe_toml, recipe_usage
 from regard.training.run_folder import RunFolder, changed_data, describe_run
 from regard.training.settings import Devices
@@ -75,6 +76,8 @@ def train(
         raise OptionError("A Recipe is complete; replace its fields with dataclasses.replace instead of keywords.")
     if resume and overwrite:
         raise OptionError("Give resume to continue the run in the folder, or overwrite to replace it; not both.")
+    require("Training", "sacrebleu")
+    processes.fabric()
     from regard.training.experiment import Trained
     from regard.training.fit import fit, seed_everything
 
@@ -92,7 +95,7 @@ def train(
             plan = new_plan(checked, start_from, trust=trust)
             folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
         with folder.locked():
-            with first_process_first():
+            with rank_zero_first():
                 if resumes:
                     plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
                 else:
@@ -102,7 +105,7 @@ def train(
                 seed_everything(plan.recipe.train.seed)
                 experiment = registry.entry(plan.recipe.system).experiment(plan.recipe, folder.path, progress=progress)
                 before = from_first(folder.record) if resumes else {}
-                with first_process_first():
+                with rank_zero_first():
                     splits = _read(experiment, before)
                     record = _record(experiment, splits, folder, before) | {"start_from": plan.base}
                 with _explaining_sizes():
@@ -110,7 +113,7 @@ def train(
                 if plan.model is not None:
                     built = by_rows(plan.model.to("cpu")).train()
                     experiment.check_model(built, splits)
-                with first_process_first():
+                with rank_zero_first():
                     task, *loaders = experiment.task(built, splits)
                     record = _begin(experiment, folder, built, before, record)
                 metrics = fit(
@@ -175,7 +178,7 @@ def _advising(folder: RunFolder) -> Iterator[None]:
 def _how_to_go_on(folder: RunFolder) -> str:
     kept = step_files(folder.checkpoints)
     if not kept:
-        return "Nothing had been learned yet."
+        return "No checkpoint had been written yet."
     return f"The last good checkpoint is {kept[0]}. To continue: {folder.resume_command}"
 
 
@@ -275,6 +278,7 @@ def evaluate(
     for an image classifier. `regard evaluate --help` lists them. `device` and `trust` are those of `load`; a model that
     is already loaded is evaluated where it is.
     """
+    require("Evaluation", "sacrebleu")
     if isinstance(model, System) and device is not None:
         raise OptionError(f"This model is already on the device {model.device}: move it there yourself, with model.to.")
     loaded: System = model if isinstance(model, System) else load(model, device=device, trust=trust)

@@ -19,7 +19,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Trained(Generic[Model]):
-    """What a run leaves behind."""
+    """The result of training: model, folder, metrics."""
 
     folder: Path
     """The model's folder."""
@@ -35,7 +35,7 @@ class Trained(Generic[Model]):
 
 
 class Experiment(Generic[Model]):
-    """How one system learns; subclasses define the five methods, and the engine calls them in this order."""
+    """How one system learns: subclasses define `read`, `build`, `task` and `test`, which are called in this order."""
 
     Data: ClassVar[type[Checked]]
     """The table [data]."""

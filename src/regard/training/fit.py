@@ -101,7 +101,7 @@ def fit(
                     training.log(logs)
                 limit = training.limit()
                 if not batches.is_at_end:
-                    # A stop within an epoch is written before the validation that follows, as a resumed epoch ends so.
+                    # Written before the validation that follows a stop: a resumed run ends the epoch, then validates.
                     is_interrupted = agreed(bool(interruption.signum))
                     if is_interrupted or agreed(bool(limit) or newest.is_due()):
                         newest.write()
@@ -164,7 +164,7 @@ class Training:
             self.batches.split(settings.accumulate)
             task.sums_parts = True
         # Fabric's own wrapper of a model would also round the numbers in a batch to the precision of its products.
-        self.forward = self.fabric.strategy.setup_module(task)
+        self.wrapped_task = self.fabric.strategy.setup_module(task)
         self.optimizer = task.make_optimizer()
         for group in self.optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
@@ -193,7 +193,7 @@ class Training:
             loss = self._accumulated(batch)
         else:
             with self._autocast():
-                loss = self.forward(self._placed(batch))
+                loss = self.wrapped_task(self._placed(batch))
             fabric.backward(self._shared(loss) if self._is_joint else loss)
             self.precision.unscale_gradients(self.optimizer)
         task.clip()
@@ -345,9 +345,9 @@ class Training:
             task.is_filler = is_filler or fills
             # Processes add up their gradients once.
             is_apart = self._is_joint and number < len(parts)
-            with self.forward.no_sync() if is_apart else nullcontext():
+            with self.wrapped_task.no_sync() if is_apart else nullcontext():
                 with self._autocast():
-                    mean: Tensor = self.forward(self._placed(part))
+                    mean: Tensor = self.wrapped_task(self._placed(part))
                 weight = torch.as_tensor(task.weight, dtype=mean.dtype, device=mean.device) * (not task.is_filler)
                 self.fabric.backward(mean * weight)
             loss, weights = loss + mean.detach() * weight, weights + weight
@@ -357,7 +357,7 @@ class Training:
         grads = [each.grad for each in task.parameters() if each.grad is not None]
         torch._foreach_mul_(grads, processes.count() / processes.summed(weights))
         task.take_parts()
-        # A process that only follows the others has no loss of its own.
+        # A process whose parts are all fillers has weight 0, and no loss of its own.
         return torch.where(weights > 0, loss / weights, 0.0)
 
     def _log_rates(self) -> None:
@@ -390,9 +390,10 @@ class Training:
 
 
 class RunningAverage:
-    """An exponential moving average that soon forgets its beginning: after n steps it reaches back about n / 10 steps.
+    """Exponential moving average of the parameters: after n updates, the decay is min(decay, n / (n + 9)).
 
-    Integer buffers, such as the batch counters of batch normalisation, are not averaged but those of the last update.
+    So it soon forgets its beginning; after the first update it equals the parameters. Integer buffers, such as the
+    batch counters of batch normalisation, are not averaged: they are those of the last update.
     """
 
     def __init__(self, task: nn.Module, decay: float) -> None:

@@ -142,7 +142,7 @@ def torchrun_command(devices: Devices) -> str:
 
 
 @contextmanager
-def first_process_first() -> Iterator[None]:
+def rank_zero_first() -> Iterator[None]:
     """Run the block in the first process and, when it is done there, in the others.
 
     Where the block fails in the first process, the others wait until they are ended.

@@ -15,7 +15,7 @@ Precision = Literal["auto", "32-true", "bf16-mixed", "16-mixed"]
 
 @dataclass(frozen=True)
 class TrainSettings(Checked):
-    """How to train."""
+    """Fields of [train] common to all systems; those of one system are in systems/NAME/config.py."""
 
     changeable: ClassVar[frozenset[str]] = frozenset(
         {
@@ -72,7 +72,7 @@ class TrainSettings(Checked):
     """Random seed."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Raise an OptionError where fields contradict each other."""
         if self.schedule == "inverse_sqrt" and not self.warmup:
             raise OptionError("schedule 'inverse_sqrt' needs a warmup above 0; got warmup 0.0.")
 

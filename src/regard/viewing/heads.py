@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from regard.errors import OptionError
 from regard.trace import Trace
-from regard.viewing.matrix import add_scale, axis_inches, draw, entitle
+from regard.viewing.matrix import add_scale, axis_inches, draw, set_title
 from regard.viewing.scale import largest_weight
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def figure(
         draw(axes, trace, numbers=False, max_side=_MAX_SIDE, largest=largest)
         if shared:
             axes.tick_params(labelleft=place % columns == 0, labeltop=place < columns)
-        entitle(axes, name)
+        set_title(axes, name)
     add_scale(drawn, *grid.flat[: len(traces)])
     add_title(drawn, title, fontsize=13)
     return drawn

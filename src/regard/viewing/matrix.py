@@ -72,7 +72,7 @@ def figure(trace: Trace, *, title: str | None = None) -> "InlineFigure":
     drawn = InlineFigure(figsize=(max(4.0, width), max(2.4, height)), layout="constrained")
     axes = drawn.subplots()
     note = draw(axes, trace, numbers=numbers, max_side=MAX_SIDE, largest=largest_weight(trace.weights))
-    entitle(axes, title)
+    set_title(axes, title)
     if note:
         axes.set_xlabel(note, fontsize=9)
     if not numbers:
@@ -234,7 +234,7 @@ def _write_numbers(axes: "Axes", weights: np.ndarray, largest: float, *, signed:
             axes.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=8, color=ink)
 
 
-def entitle(axes: "Axes", title: str | None) -> None:
+def set_title(axes: "Axes", title: str | None) -> None:
     """Give a map its title, if there is one."""
     if title:
         axes.set_title(printable(title), fontsize=11, fontweight="bold", pad=8, parse_math=False)

@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
 from regard.errors import OptionError
+from regard.extras import require
 from regard.files import write_text
 from regard.trace import Trace
 from regard.trace.subwords import plain_tokens
@@ -79,11 +80,11 @@ class View:
         return drawn if style == "heat_maps" else add_note(drawn, mean_note(selected))
 
     def drawn_style(self, trace: Trace, style: str) -> str:
-        """The style in which a trace is drawn where this one is asked for."""
+        """The style in which this trace is drawn when `style` is asked for."""
         return style
 
     def check_style(self, style: str) -> str:
-        """The name of a style, if there is such a one."""
+        """Return the name of a style; an OptionError lists those that exist if there is none of this name."""
         if style not in self.STYLES:
             raise OptionError(f"There is no style {style!r}; choose from {', '.join(self.STYLES)}.")
         return style
@@ -103,6 +104,7 @@ class View:
         check_options(self.options(path), options)
         if suffix == ".html":
             return write_text(path, self.page(**options))
+        require("A figure", "matplotlib", instead="Pages (.html) and the terminal do without.")
         from regard.viewing.figures import add_note, save
 
         return save(add_note(self.figure(**options), self.measured), path)

@@ -24,6 +24,7 @@ from torch.nn import functional
 from regard.data.batches import BatchLoader, CostBatches, Movable
 from regard.data.labelled_images import LabelledImages, read_mnist
 from regard.errors import DataError, OptionError
+from regard.extras import require
 from regard.layers.glimpse import crop
 
 DIGITS = tuple("0123456789")
@@ -94,7 +95,7 @@ def _faces(names: tuple[str, ...]) -> Glyphs:
 
 def _glyph(face: str, digit: str) -> UInt8[np.ndarray, "h w"]:
     """A digit, its ink centred and 20 pixels high."""
-    import matplotlib as mpl
+    mpl = require("The digits of fonts", "matplotlib")
 
     path = Path(mpl.get_data_path()) / "fonts" / "ttf" / f"{face}.ttf"
     if not path.is_file():

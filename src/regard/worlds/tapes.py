@@ -74,7 +74,7 @@ class Task(Checked):
     """Length of the longest sequences to train on."""
 
     def check(self) -> None:
-        """Rules between the fields."""
+        """Raise an OptionError where fields contradict each other."""
         if not self.shortest <= self.min_length <= self.max_length:
             raise OptionError(
                 f"{self.name}: min_length must be from {self.shortest} to max_length; got min_length "

@@ -10,7 +10,7 @@ from regard.errors import OptionError
 from regard.search.options import Search
 from regard.systems.translate.changes import Change, head_names, with_alignment, without_heads
 from regard.systems.translate.forced import SentenceDecoder
-from regard.systems.translate.inspection import decode_again, inspect
+from regard.systems.translate.inspection import inspect, translate_with_change
 
 TEXT = TEXTS[0]
 SHORT = Search(max_length=5)
@@ -85,7 +85,7 @@ def test_the_heads_are_named_as_in_a_trace(transformer):
 
 def test_a_change_of_heads_is_compared_with_the_original(transformer):
     change = Change(heads=("cross 1.1", "encoder 2.2"))
-    again = decode_again(transformer, TEXT, change, search=SHORT)
+    again = translate_with_change(transformer, TEXT, change, search=SHORT)
     changed = without_heads(transformer, change.heads)
     assert again.after.text == inspect(changed, TEXT, search=SHORT).text
     assert again.after.log_prob == pytest.approx(log_prob(changed, again.after.tokens), abs=1e-5)

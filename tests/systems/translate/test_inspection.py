@@ -24,12 +24,12 @@ from regard.systems.translate.inspection import (
     babel_example,
     compare_models,
     compare_with_gold,
-    decode_again,
     force_word,
     inspect,
     move_attention,
     search_tree,
     sentences,
+    translate_with_change,
 )
 
 KINDS = {
@@ -196,12 +196,12 @@ def test_the_search_of_a_prefix_is_recorded(tokenizer):
 def test_a_forced_word_is_followed_by_what_the_model_finds_likely(model):
     found = inspect(model, TEXT, search=SEARCH)
     word = next(each for each in found.words[2].likeliest if each.begins and each.tokens != found.words[2].tokens)
-    again = decode_again(model, TEXT, force_word(model, found, 2, word.tokens), search=SEARCH)
+    again = translate_with_change(model, TEXT, force_word(model, found, 2, word.tokens), search=SEARCH)
     assert again.after.tokens[: found.words[2].first] == found.tokens[: found.words[2].first]
     assert again.after.words[2].text.startswith(word.text)
     assert again.after.log_prob == pytest.approx(again.after_unchanged, abs=1e-4), "the model is the same"
     assert found.log_prob == pytest.approx(again.before_under_change, abs=1e-4)
-    by_text = decode_again(model, TEXT, force_word(model, found, 0, "dogs"), search=SEARCH).after
+    by_text = translate_with_change(model, TEXT, force_word(model, found, 0, "dogs"), search=SEARCH).after
     expected = model.translate(TEXT, prefix="dogs", **RAW, **LONG)
     assert (by_text.text, by_text.score) == (expected.text, pytest.approx(expected.score))
 
@@ -215,7 +215,7 @@ def test_moved_attention_changes_what_follows_and_nothing_before(model):
     owners = model.source_tokenizer.word_index(found.source_tokens)
     of_words = [sum(w for w, owner in zip(row.tolist(), owners, strict=True) if owner == word) for word in range(5)]
     assert of_words == pytest.approx([0, 0.75, 0.25, 0, 0])
-    again = decode_again(model, TEXT, change, search=Search(beam=1, max_length=6))
+    again = translate_with_change(model, TEXT, change, search=Search(beam=1, max_length=6))
     np.testing.assert_allclose(again.after.trace.maps[0].weights[step], row, atol=1e-6)
     np.testing.assert_allclose(again.after.trace.maps[0].weights[:step], found.trace.maps[0].weights[:step], atol=1e-6)
     # The same by hand: greedy steps, one of which attends elsewhere.
@@ -241,7 +241,7 @@ def test_moved_attention_changes_what_follows_and_nothing_before(model):
 def test_attention_that_stays_where_it_was_changes_nothing(model):
     found = inspect(model, TEXT, search=SEARCH)
     own = dict(enumerate(found.trace.maps[0].weights.tolist()))
-    again = decode_again(model, TEXT, Change(attention=own), search=SEARCH)
+    again = translate_with_change(model, TEXT, Change(attention=own), search=SEARCH)
     assert again.after.tokens == found.tokens
     assert again.after.log_prob == pytest.approx(found.log_prob, abs=1e-4)
     assert [edit.kind for edit in again.edits] == ["same"]
@@ -287,7 +287,7 @@ def test_what_cannot_be_inspected_is_explained(tokenizer):
         (lambda: inspect(model, TEXT, Change(attention={-1: [0.1] * len(found.source_tokens)})), "counted from 0"),
         (lambda: inspect(small_translator(architecture="plain"), TEXT, Change(attention={0: [1.0]})), "plain model"),
         (lambda: force_word(model, found, 99, "dog"), "counted from 0; got position 99"),
-        (lambda: force_word(model, found, 0, " "), "no word to force"),
+        (lambda: force_word(model, found, 0, " "), "word must be a non-empty text or tokens"),
         (lambda: move_attention(model, found, 99, {0: 1.0}), "counted from 0; got position 99"),
         (lambda: move_attention(model, found, 0, {0: -1.0}), "0 or more"),
         (lambda: move_attention(model, found, 0, {50: 1.0}), "got word 50"),

@@ -65,7 +65,7 @@ class Occlusion:
 
 
 @dataclass(frozen=True)
-class Looked:
+class CaptionInspection:
     """A caption with what each word attended to."""
 
     caption: Caption
@@ -133,7 +133,7 @@ def hide_boxes(
 @endpoint("look", input="image")
 def look(
     model: Captioner, image: ImageInput, *, text: str = "", seed: Seed | None = None, beam: Size = 5, example: str = ""
-) -> Looked:
+) -> CaptionInspection:
     """Caption an image, read a given caption, or draw the cells of hard attention by a seed.
 
     Parameters
@@ -153,7 +153,7 @@ def look(
         caption = resample(model, image, seed=seed)
     else:
         caption = caption_given(model, image, text) if text else model.caption(image, beam=beam)
-    return Looked(with_example(caption, example), unknown_words(model, text))
+    return CaptionInspection(with_example(caption, example), unknown_words(model, text))
 
 
 def unknown_words(model: Captioner, text: str) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         rows, device = encoded.states.shape[0], encoded.states.device
         prefixes = [self.tokenizer.encode(options.prefix)] * rows if options.prefix else None
         rules = options.rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=30, prefixes=prefixes)
-        return search(self.decoder, self.decoder.start(encoded), rules, options, rows=rows, device=device)
+        return search(self.decoder, self.decoder.start(encoded), rules, options, num_inputs=rows, device=device)
 
     caption = System.predict
 

@@ -69,9 +69,9 @@ class CaptionTask(Task):
         if self.critic is not None and self.fraction_done(self.step + 1) > 1 - settings.self_critical_fraction:
             return self._self_critical_loss(self.critic, batch)
         encoded, target = self.model.encode(batch.images), batch.target
-        is_soft = self._toss(len(batch))
+        is_soft = self._soft_rows(len(batch))
         if is_soft is not None and settings.attention_samples > 1:
-            # The coin is tossed once for all samples of a caption.
+            # All samples of a caption are read in the same way.
             times = settings.attention_samples
             encoded, target, is_soft = repeated(encoded, times), target.repeat(times, 1), is_soft.repeat(times)
         inputs, targets = target[:, :-1], target[:, 1:]
@@ -146,8 +146,8 @@ class CaptionTask(Task):
             loss = loss + settings.matching * (contrast + guidance_loss(weights, matches))
         return loss
 
-    def _toss(self, rows: int) -> Bool[Tensor, "b"] | None:
-        """Which captions are read with soft attention; None where all are."""
+    def _soft_rows(self, rows: int) -> Bool[Tensor, "b"] | None:
+        """Draw which captions are read with soft attention; None where all are."""
         if not self._is_hard or self.fraction_done(self.step + 1) < self.settings.soft_fraction:
             return None
         return torch.rand(rows, device=self.device) < self.settings.soft_probability

@@ -230,7 +230,7 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
         )
         # Like the limit, the minimum is one of new words.
         rules = replace(rules, min_length=length + max(rules.min_length, 0 if length else 1))
-        found = search(self.network, self.network.begin(), rules, options, rows=len(prompts), device=self.device)
+        found = search(self.network, self.network.begin(), rules, options, num_inputs=len(prompts), device=self.device)
         readings = []
         for prompt, hypotheses in zip(prompts, found, strict=True):
             best, *others = self._reread(prompt, hypotheses, options)

@@ -86,7 +86,9 @@ class SentenceDecoder:
             limits=[max(limit, len(prefix))],
         )
         state, whole_beam = self.decoder.start(self.encoded), replace(options, nbest=options.beam)
-        return beam(self.decoder, state, rules, whole_beam, rows=1, device=self.encoded.states.device, record=record)[0]
+        return beam(
+            self.decoder, state, rules, whole_beam, num_inputs=1, device=self.encoded.states.device, record=record
+        )[0]
 
     @torch.inference_mode()
     def steps(self, tokens: Sequence[int]) -> list[Step]:

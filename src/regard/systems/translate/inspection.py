@@ -1,8 +1,8 @@
 """Looking inside one translation, and changing it; two translators beside each other, or one beside known links.
 
-    found = inspect(model, "The agreement was signed.")       # its words, with the likeliest others at each step
-    change = force_word(model, found, 1, "traité")             # or move_attention, or Change(heads=("cross 2.1",))
-    again = decode_again(model, found.source, change)          # what follows from it
+    found = inspect(model, "The agreement was signed.")         # its words, with the likeliest others at each step
+    change = force_word(model, found, 1, "traité")              # or move_attention, or Change(heads=("cross 2.1",))
+    again = translate_with_change(model, found.source, change)  # what follows from it
 
 A sentence is read as the model reads it: `sentences` gives those of a text. Whole texts, names and capitals are the
 business of `Translator.translate`.
@@ -188,7 +188,7 @@ def inspect(
 
 
 @endpoint("change", input="sentence", example=SENTENCE | {"change": {"word": "Elle"}})
-def decode_again(
+def translate_with_change(
     model: Translator,
     sentence: str,
     change: Change,
@@ -228,13 +228,13 @@ def force_word(model: Translator, found: Inspection, position: int, word: str | 
     """The change by which a translation has another word at a position, and is decoded again from there.
 
     `position` counts `found.words` from 0; `word` is a text, or the tokens of a `NextWord`. A text begins a new word
-    unless it is a punctuation mark, or follows an elided article (l').
+    unless it is a punctuation mark, or follows an elided article (l'). This is for Python: the page sends a `Change`.
     """
     before = found.tokens[: _word_at(found, position).first]
     if isinstance(word, str) and word.strip():
         return Change(prefix=before, word=word)
     if isinstance(word, str) or not word or END in word[:-1]:
-        raise OptionError(f"There is no word to force in {word!r}.")
+        raise OptionError(f"word must be a non-empty text or tokens, with the end only as the last; got {word!r}.")
     return Change(prefix=(*before, *word))
 
 

@@ -151,7 +151,7 @@ class Translator(System[str, Translation, TranslationOptions]):
             limits=limits,
         )
         state = self.decoder.start(encoded)
-        return search(self.decoder, state, rules, options, rows=rows, device=encoded.states.device)
+        return search(self.decoder, state, rules, options, num_inputs=rows, device=encoded.states.device)
 
     def _decoded(self, hypothesis: Hypothesis) -> str:
         return self.target_tokenizer.decode(hypothesis.tokens)

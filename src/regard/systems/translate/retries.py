@@ -37,7 +37,7 @@ MIN_SCORE = -1.1
 PROBED = 64
 """How many words of the vocabulary are tried as names that a model copies."""
 NUMBERS = ("27", "38", "46")
-"""Numbers that stand for others: any model that has seen numbers copies short ones."""
+"""Numbers put in place of those that a model gets wrong: any model that has seen numbers copies short ones."""
 MIN_DIGITS = 3
 """Shorter numbers may be written as words, unless the sign of a currency stands before them."""
 _PLACEHOLDERS_OF: "WeakKeyDictionary[Translator, tuple[Any, list[str]]]" = WeakKeyDictionary()
@@ -169,7 +169,7 @@ def _follows_words(text: str, place: int) -> bool:
 def placeholders(model: "Translator") -> list[str]:
     """Names that a model copies, most frequent first: they stand for names that it does not know.
 
-    They are found by translating each candidate, and kept as long as the model lives and learns nothing.
+    They are found by translating each candidate, and cached until the parameters of the model change.
     """
     state = tuple((part.data_ptr(), 0 if part.is_inference() else part._version) for part in model.parameters())
     known = _PLACEHOLDERS_OF.get(model)

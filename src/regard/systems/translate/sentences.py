@@ -1,8 +1,8 @@
 """Texts as a translator reads them: sentence by sentence, without what it cannot spell, in a case that it knows.
 
-A model is good at what it was trained on, and answers anything else with fluent nonsense. So a text is split into
-sentences, addresses and what the vocabulary cannot spell are taken out, to be copied to the translation, and sentences
-in capitals and rare first words are tried in lower case.
+A model translates text unlike its training data into fluent nonsense. Therefore a text is split into sentences;
+addresses and whatever the vocabulary cannot spell are taken out, and copied to the translation; sentences in capitals
+and rare first words are tried in lower case.
 """
 
 import re

@@ -134,7 +134,10 @@ class TranslationExperiment(Experiment[Translator]):
         return Translator(self.recipe.model, *train_tokenizers(self.recipe.data, splits))
 
     def task(self, model: Translator, splits: TranslationSplits) -> tuple[Task, BatchLoader, BatchLoader]:
-        """The training pairs as ids in a store of the run folder; the store of an earlier run is used again."""
+        """The task, and the batches of training and validation.
+
+        The training pairs are stored as token ids in the run folder; a store of the same pairs is used again.
+        """
         data, settings = self.recipe.data, self.recipe.train
         tokenizers = model.source_tokenizer, model.target_tokenizer
         is_guided, split = settings.guidance > 0, data.alignment_words == "split"
