@@ -387,6 +387,17 @@ def test_values_out_of_range_are_refused_before_training(field, value, allowed, 
     assert not (tmp_path / "out").exists()
 
 
+def test_a_system_is_trained_without_a_recipe(tmp_path):
+    documents = write_lines(tmp_path / "d.tsv", ["label\ttext", *["positive\ta good film", "negative\ta bad film"] * 8])
+    sizes = ["--model.embedding", "4", "--model.hidden", "4", "--data.held_out", "4", "--train.epochs", "1"]
+    out = tmp_path / "run"
+    regard("train", "--system", "classify", "--data.train", documents, *sizes, "--out", out, check=True)
+    assert library.load(out).kind == "classify"
+    assert "of the system classify, not read" in refused("train", "--system", "read", "--resume", "--out", out)
+    assert "leave out --system" in refused("train", "reviews", "--system", "classify", "--out", tmp_path / "a")
+    assert "Did you mean 'classify'" in refused("train", "--system", "clasify", "--out", tmp_path / "a")
+
+
 def test_a_folder_of_the_user_is_refused_before_training(tmp_path, monkeypatch):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "thesis.py").write_text("years of work")

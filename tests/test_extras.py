@@ -1,11 +1,13 @@
 """Packages that come with an extra: the table agrees with pyproject.toml, and a missing one is named with its extra."""
 
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from helpers import only
 
 import regard
 from regard import demo
@@ -54,6 +56,41 @@ def test_what_needs_a_missing_package_names_its_extra(package, extra, call, monk
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(OptionError, match=rf"needs the package {package}: pip install 'regard\[{extra}\]'"):
         call(tmp_path)
+
+
+ALONE = {
+    "": """
+import torch, regard
+from regard.cli import main
+regard.attend(torch.randn(2, 3, 5), torch.randn(2, 7, 5))
+from PIL import Image
+Image.new("L", (28, 28), 200).save("a.png")
+for words in ("--help", "models", "translate hello --show -", "classify good", "read hello --json", "tape 01100110",
+              "glimpse a.png", "recognize a.png", "caption -m scenes a.png --show a.html"):
+    try:
+        main(words.split())
+    except SystemExit as ended:
+        assert not ended.code, words
+""",
+    "figures": "import regard; regard.view(regard.load('en-fr').translate('hello')).save('a.pdf')",
+    "train": """
+import regard
+data = {"world": "babel:en-fr", "examples": 30, "held_out": 3}
+sizes = {"embedding": 4, "hidden": 4}
+trained = regard.train(data=data, model=sizes, train={"epochs": 1}, progress=False)
+open("a", "w").write("hello\\n")
+regard.evaluate(trained.folder, source="a", reference="a", max_length=3)
+""",
+    "serve": "from regard.serving import create_app; create_app().openapi()",
+    "efficientnet": "import regard; regard.load('photo-en')",
+}
+
+
+@pytest.mark.parametrize("extra", ALONE, ids=lambda extra: extra or "none")
+def test_what_an_extra_promises_needs_no_other(extra, tmp_path):
+    command = [sys.executable, Path(only.__file__), extra, ALONE[extra]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
 
 
 def test_a_package_that_is_there_is_returned():

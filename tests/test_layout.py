@@ -14,7 +14,7 @@ ORDER = [
     "metrics", "data", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo", "cli",
     "__main__",
 ]  # fmt: skip
-COMMAND = "command.py"
+COMMANDS = "extra_commands.py"
 """The file of a system with commands of its own, which stands where all commands stand."""
 FILES = sorted(ROOT.rglob("*.py"))
 
@@ -43,7 +43,7 @@ def offences(place: str, source: str) -> set[str]:
     "file", [file for file in FILES if file != ROOT / "__init__.py"], ids=lambda f: str(f.relative_to(ROOT))
 )
 def test_a_folder_imports_only_what_stands_above_it(file):
-    place = "cli" if file.name == COMMAND else file.relative_to(ROOT).parts[0].removesuffix(".py")
+    place = "cli" if file.name == COMMANDS else file.relative_to(ROOT).parts[0].removesuffix(".py")
     assert place in ORDER, f"{file.name}: say in ORDER where {place!r} stands"
     wrong = offences(place, file.read_text())
     assert not wrong, f"{file.relative_to(ROOT)} imports {sorted(wrong)}, which do not stand above {place!r}"

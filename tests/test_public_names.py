@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-FOLDERS = ("attention", "layers", "encoders", "decoders", "metrics", "data", "training")
+FOLDERS = ("attention", "layers", "encoders", "decoders", "metrics", "data", "training", "serving")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

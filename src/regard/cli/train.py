@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def train(
     recipe: str | None = None,
     *,
+    system: str | None = None,
     source: Path | None = None,
     target: Path | None = None,
     out: Annotated[Path, Parameter(alias="-o")] = Path("regard-run"),
@@ -36,6 +37,8 @@ def train(
     ----------
     recipe
         A TOML file, or the name of a packaged recipe (`regard recipes` lists them).
+    system
+        Without a recipe: the system to train, such as classify, with the defaults of its fields; translate by default.
     source
         Source sentences, one per line (plain, .gz, .xz, .zip).
     target
@@ -49,7 +52,7 @@ def train(
     overwrite
         Replace the run in the folder.
     trust
-        Start --from a model that runs somebody's own code (package.module:Name).
+        Start --from a model with custom code (package.module:Name).
     overrides
         Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
     """
@@ -57,11 +60,16 @@ def train(
     from regard.systems import registry
     from regard.systems.run import train as run
     from regard.training.processes import check_devices, environment, is_first_process
-    from regard.training.recipes import TABLES, read_raw
+    from regard.training.recipes import TABLES, RawRecipe, read_raw
     from regard.training.run_folder import RunFolder
 
     stored = out / "recipe.toml"
-    raw = read_raw(Path(recipe) if recipe is not None else stored if resume and stored.is_file() else None)
+    if recipe is not None and system is not None:
+        raise OptionError(f"The recipe {recipe} says which system it trains: leave out --system {system}.")
+    named = Path(recipe) if recipe is not None else stored if resume and stored.is_file() else None
+    raw = RawRecipe(system) if named is None and system is not None else read_raw(named)
+    if system not in (None, raw.system):
+        raise OptionError(f"{out} holds a run of the system {raw.system}, not {system}. Leave out --system.")
     found = registry.entry(raw.system, raw.place)
     tables = found.tables
     fields: dict[str, dict[str, object]] = {table: {} for table in TABLES}
@@ -77,7 +85,8 @@ def train(
     if devices.devices > 1 and devices.nodes == 1 and environment(devices) is None:
         sys.exit(_launch(devices.devices, RunFolder(out)))
     options: dict[str, Any] = {"start_from": start_from, "resume": resume, "overwrite": overwrite, "trust": trust}
-    trained = run(raw if recipe is not None else None, out=out, devices=devices, **given, **options)
+    is_named = recipe is not None or (named is None and system is not None)
+    trained = run(raw if is_named else None, out=out, devices=devices, **given, **options)
     if not is_first_process():
         sys.exit(128 + trained.signum if trained.interrupted else 0)
     scores = found.declaration.scores(trained.metrics)

@@ -4,18 +4,18 @@ A new system is its own folder and its name in SYSTEMS; the folder, the name and
 parts are found by convention, a class as the only one of its base class that the file defines; all but the first are
 imported when they are asked for:
 
-    __init__.py      SYSTEM, a Declaration                                  required
-    model.py         a System                                               required
-    training.py      an Experiment                                          required
-    config.py        Checked classes named ...Options and ...Test           required
-                     Arguments named ...Arguments: further ones of its command
-    evaluation.py    evaluate(model, test_set, name=)                       required
-                     compare(reports): where models are compared in a way of their own
-    command.py       the functions of further commands, as declared
-    faithfulness.py  evidence(model, input, options, result)
-    inspection.py    functions marked with @endpoint: routes of the server
-    examples.py      examples(): inputs to try
-    page.js          its page in the workbench
+    __init__.py        SYSTEM, a Declaration                              required
+    model.py           a System                                           required
+    training.py        an Experiment                                      required
+    config.py          Checked classes named ...Options and ...Test       required
+                       Arguments named ...Arguments: further ones of its command
+    evaluation.py      evaluate(model, test_set, name=)                   required
+                       compare(reports): where models are compared in a way of their own
+    extra_commands.py  the functions of further commands, as declared
+    faithfulness.py    evidence(model, input, options, result)
+    inspection.py      functions marked with @endpoint: routes of the server
+    examples.py        examples(): inputs to try
+    page.js            its page in the workbench
 
 What is not marked is optional. Listing systems imports their declarations alone, and no torch.
 """
@@ -67,7 +67,7 @@ class Declaration:
     about: str = ""
     """What the help of the command says below the summary."""
     commands: tuple[str, ...] = ()
-    """Further commands than that of its verb: functions of `command.py`, named with "_" for "-"."""
+    """Further commands than that of its verb: functions of `extra_commands.py`, named with "_" for "-"."""
     example: str = ""
     """A command that tries a trained model; {model} stands for its folder."""
     headline: Mapping[str, str] = field(default_factory=dict)

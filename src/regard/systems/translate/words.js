@@ -4,9 +4,6 @@ import { roving } from "/web/controls.js";
 import { fill, html } from "/web/dom.js";
 import { button, END, ending, field, named, number, percent, textForm, track } from "/pages/parts.js";
 
-/** MAX_WORDS of inspection.py. */
-const MAX_WORDS = 64;
-
 /** A word for people: what continues a word shows that it does. */
 function shown({ text, begins }) {
   return begins || !/^[\p{L}\p{N}]/u.test(text) ? named(text) : `·${text}`;
@@ -81,7 +78,7 @@ function likeliest(page, at, word) {
   return html(
     "div.likeliest",
     html("h3", at ? ["Likeliest words after ", html("q", before)] : "Likeliest first words"),
-    items.length ? html("ol", items) : html("p.quiet", `Only computed for the first ${MAX_WORDS} words.`),
+    word.likeliest.length ? html("ol", items) : html("p.quiet", "Not computed this far into a long translation."),
     html("p.quiet", "Choose another word: everything after it is translated again."),
     form,
   );
