@@ -59,7 +59,8 @@ def build_part(path: str, sizes: Mapping[str, Any]) -> Any:
     if unknown:
         raise OptionError(
             f"{path!r} asks for {', '.join(unknown)}, which this model cannot give. It can give: {', '.join(sizes)}. "
-            "Name a class, or a function that returns the part, rather than the part itself."
+            "Name a class, or a function that returns the part, rather than the part itself: for a function "
+            "score(query, key), name one that returns it, def make(): return score."
         )
     return _built(path, factory, {each.name: sizes[each.name] for each in named if each.name in sizes})
 

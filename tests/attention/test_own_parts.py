@@ -113,8 +113,19 @@ def test_an_own_alignment_keeps_its_state():
 @pytest.mark.usefixtures("as_a_user")
 @pytest.mark.parametrize(
     "wrong",
-    ["softmax", None, 3, lambda logits: logits, torch.softmax, nn.Softmax(-1), nn.ReLU],
-    ids=["text", "none", "number", "one argument", "builtin", "module", "class"],
+    [
+        "softmax",
+        None,
+        3,
+        lambda logits: logits,
+        lambda logits, temperature=2.0: logits / temperature,
+        torch.softmax,
+        nn.functional.softmax,
+        nn.functional.gumbel_softmax,
+        nn.Softmax(-1),
+        nn.ReLU,
+    ],
+    ids=["text", "none", "number", "one argument", "option", "builtin", "axis", "torch", "module", "class"],
 )
 def test_what_cannot_be_an_alignment_is_refused_with_how_to_write_one(wrong):
     with pytest.raises(
@@ -145,7 +156,95 @@ def test_what_an_own_alignment_must_return_is_explained():
         attend(QUERY, KEY, align=lambda logits, allowed: None)
     with pytest.raises(ShapeError, match=r"returned torch\.float32 \(2, 3\) for logits \(2, 3, 7\)"):
         attend(QUERY, KEY, align=lambda logits, allowed: logits.sum(-1))
-    with pytest.raises(TypeError, match=r"must define weigh\(logits, allowed, state, window, \*, soft=False\)"):
+    with pytest.raises(OptionError, match=r"must define weigh\(logits, allowed, state, window, \*, soft=False\)"):
         attend(QUERY, KEY, align=align.Align())
     with pytest.raises(TypeError, match=r"must define reference\(query, key\)"):
         attend(QUERY, KEY, score=score.Score())
+
+
+class Careless(align.Align):
+    """Ignores the mask."""
+
+    def weigh(self, logits, allowed, state, window, *, soft=False):
+        return Focus(logits.softmax(-1))
+
+
+class CarelessChoice(align.Align):
+    """Chooses the first key, whether or not it is masked."""
+
+    def weigh(self, logits, allowed, state, window, *, soft=False):
+        return Focus(index=torch.zeros(logits.shape[:-1], dtype=torch.int64))
+
+
+class CarelessWindow(Careless):
+    def look(self, query, num_keys, mask, state):
+        return align.Window.around(torch.ones(query.shape[:-1]), 2, num_keys)
+
+
+@pytest.mark.parametrize("own", [Careless(), CarelessChoice(), CarelessWindow()], ids=lambda own: type(own).__name__)
+def test_an_own_alignment_never_gives_weight_to_a_masked_key(own):
+    hidden = ALLOWED.clone()
+    hidden[:, :, 0] = False
+    attended = attend(QUERY, KEY, VALUE, align=own, mask=hidden, weights=True)
+    assert attended.weights.masked_select(~hidden).eq(0).all()
+    torch.testing.assert_close(attended.context, attended.weights @ VALUE)
+    heads = MultiHead(6, 2, align=own)(torch.randn(2, 3, 6), causal=True, weights=True)
+    assert heads.weights.triu(1).eq(0).all()
+
+
+@pytest.mark.usefixtures("as_a_user")
+@pytest.mark.parametrize(
+    ("returned", "error", "says"),
+    [
+        (
+            lambda logits: logits.softmax(-1),
+            DtypeError,
+            r"Own returned a torch\.float32 tensor .*return Focus\(weights",
+        ),
+        (lambda logits: Focus(logits.sum(-1)), ShapeError, r"weights a torch\.float32 tensor \(2, 3\).*\(2, 3, 7\)"),
+        (lambda logits: Focus(), ShapeError, "without weights, and with the index NoneType"),
+        (lambda logits: Focus(index=logits), ShapeError, r"torch\.int64 tensor \(\.\.\., q\) = \(2, 3\)"),
+    ],
+    ids=["tensor", "shape", "nothing", "index"],
+)
+def test_what_an_own_class_must_return_is_explained(returned, error, says):
+    class Own(align.Align):
+        def weigh(self, logits, allowed, state, window, *, soft=False):
+            return returned(logits)
+
+    with pytest.raises(error, match=says):
+        attend(QUERY, KEY, align=Own())
+
+
+def test_a_signature_of_weigh_that_cannot_be_called_is_refused_with_the_right_one():
+    with pytest.raises(OptionError, match=r"Own\.weigh\(.*'soft'.* Define it as weigh\(self, logits, .*soft=False\)"):
+
+        class Own(align.Align):
+            def weigh(self, logits, allowed, state, window):
+                return Focus(logits.softmax(-1))
+
+
+@pytest.mark.parametrize("own", [align.uniform, align.Spatial(window=2)], ids=["uniform", "spatial"])
+def test_a_bias_of_minus_infinity_hides_keys_where_there_are_no_scores(own):
+    bias = torch.where(ALLOWED, 0.5, -torch.inf)
+    expected = attend(QUERY, KEY, VALUE, align=own, mask=ALLOWED, weights=True)
+    hidden = attend(QUERY, KEY, VALUE, align=own, bias=bias, weights=True)
+    torch.testing.assert_close(hidden.weights, expected.weights, rtol=0, atol=0)
+    earlier = mask.window(3, 7, before=2)
+    both = attend(QUERY, KEY, VALUE, align=own, mask=earlier, bias=bias, weights=True)
+    expected = attend(QUERY, KEY, VALUE, align=own, mask=earlier & ALLOWED, weights=True)
+    torch.testing.assert_close(both.weights, expected.weights, rtol=0, atol=0)
+
+
+@pytest.mark.usefixtures("as_a_user")
+def test_a_score_is_no_alignment_and_an_alignment_no_score():
+    with pytest.raises(OptionError, match="Softmax is an alignment, not a score"):
+        attend(QUERY, KEY, score=align.softmax)
+    with pytest.raises(OptionError, match="Dot is a score, not an alignment"):
+        attend(QUERY, KEY, align=score.dot)
+
+
+def test_the_sizes_of_a_score_of_heads_are_told():
+    with pytest.raises(OptionError, match=r"takes 16\. Create it with query_dim=8 and, if it is a score, key_dim=8"):
+        MultiHead(16, 2, score=score.Additive(16, 16, 8))
+    assert MultiHead(16, 2, score=score.Additive(8, 8, 8))(torch.randn(2, 3, 16)).context.shape == (2, 3, 16)

@@ -1,12 +1,14 @@
 """Every decoder: teacher forcing equals step by step, padding changes nothing, attention can be replaced."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from helpers.decoders import MAKE_DECODER, VOCABULARY, WITHOUT_ATTENTION, make, sources
 
-from regard.decoders.protocol import select
+from regard.decoders.protocol import join, select, sizes
 from regard.errors import OptionError
 
 every_decoder = pytest.mark.parametrize("name", MAKE_DECODER)
@@ -169,3 +171,26 @@ def test_threads_do_not_disturb_each_other(name):
             assert (ours is None) == (expected is None)
             if ours is not None:
                 torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-6)
+
+
+class Pair(NamedTuple):
+    one: torch.Tensor
+    other: torch.Tensor
+
+
+def test_rows_of_every_kind_of_state_are_selected_and_joined():
+    rows, order = torch.arange(6.0).view(3, 2), torch.tensor([2, 0])
+    state = {"list": [rows, 3], "pair": Pair(rows, -rows), "none": None}
+    selected = select(state, order)
+    assert selected["list"][0].tolist() == selected["pair"].one.tolist() == rows[order].tolist()
+    assert isinstance(selected["list"], list)
+    assert selected["list"][1] == 3
+    assert selected["none"] is None
+    assert sizes(selected) == sizes(state)
+    joined = join([selected, state])
+    torch.testing.assert_close(joined["pair"].other, torch.cat([-rows[order], -rows]))
+
+
+def test_a_state_whose_rows_cannot_be_selected_is_refused():
+    with pytest.raises(OptionError, match=r"holds a ndarray, whose rows .* tensors, batch first, in tuples, lists"):
+        select((torch.ones(2, 1), np.ones((2, 1))), torch.tensor([1, 0]))

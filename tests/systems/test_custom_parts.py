@@ -1,5 +1,6 @@
 """Custom scores, alignments, encoders, decoders and tasks, named by their import path, train without a fork."""
 
+import re
 import sys
 
 import numpy as np
@@ -31,7 +32,7 @@ from regard.encoders.readers import LSTMReader
 from regard.encoders.recurrent import RecurrentEncoder
 from regard.layers.controllers import FeedForwardController
 from regard.systems.tape.networks import LSTMNetwork
-from regard.worlds.tapes import Copy, Tapes
+from regard.worlds.tapes import Copy, Tapes, Task
 
 
 class Bilinear(Score):
@@ -129,6 +130,22 @@ class Sort(Copy):
         order = rows[..., 0].argsort(dim=1, stable=True).unsqueeze(-1).expand_as(rows)
         targets[:, rows.shape[1] + 1 :] = rows.gather(1, order)
         return Tapes(inputs, targets, scored)
+
+
+class Mute(Task):
+    """Defines nothing."""
+
+    name = "mute"
+
+
+class Short(Copy):
+    """Scores one step too few."""
+
+    name = "short"
+
+    def write(self, drawn):
+        inputs, targets, scored = super().write(drawn)
+        return Tapes(inputs, targets, scored[1:])
 
 
 def greedy_for_sizes(query_dim, colour):
@@ -310,6 +327,30 @@ def test_a_task_is_a_subclass_of_task(mine):
     ]:
         with pytest.raises(OptionError, match=message):
             TapeData(task=path)
+
+
+@pytest.mark.parametrize(
+    ("task", "says"),
+    [
+        ("Mute", "Mute must define write"),
+        ("Short", r"Short\.write returned scored \(\d+,\) for \d+ sequences; expected \(\d+,\)"),
+    ],
+)
+def test_what_a_custom_task_must_define_and_write_is_explained(mine, capsys, task, says):
+    recipe = f'system = "tape"\n[data]\ntask = "my_parts:{task}"\nbits = 3\nmax_length = 4\nvalid_tapes = 4\n'
+    (mine / "own.toml").write_text(recipe + "[model]\nhidden = 8\n", encoding="utf-8")
+    assert run("train", "own.toml", "--out", "run") == 2
+    assert re.search(says, capsys.readouterr().err)
+
+
+def test_a_score_in_the_place_of_an_alignment_is_refused_before_training(mine, capsys):
+    for option, path, says in [
+        ("align", "Bilinear", "'my_parts:Bilinear': Bilinear is a score, not an alignment: pass it as `score`."),
+        ("score", "Sharpened", "'my_parts:Sharpened': Sharpened is an alignment, not a score: pass it as `align`."),
+        ("score", "plain_score", "name one that returns it, def make(): return score"),
+    ]:
+        assert run("train", *SMALL, f"--model.{option}", f"my_parts:{path}", "--out", "run") == 2
+        assert says in capsys.readouterr().err
 
 
 def test_what_is_wrong_with_a_path_is_said(mine):

@@ -5,6 +5,7 @@ An alignment may first restrict each query to a window of keys, and then turns l
 differentiable), and the property tests read them.
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -125,6 +126,8 @@ class Align(nn.Module):
 
     is_shared: bool = False
     """Whether this object is one of the package's own, such as `align.softmax`, which models copy."""
+    is_built_in: bool = True
+    """Whether the class is one of the package's own; what `weigh` returns is checked and masked for all others."""
 
     normalised: bool = True
     """Weights are not negative and sum to 1, or to 0 where nothing may be attended to."""
@@ -137,16 +140,29 @@ class Align(nn.Module):
     query_dim: int | None = None
     """Number of query features; None accepts any number."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.is_built_in = cls.__module__ == __name__
+        if not cls.is_built_in and "weigh" in vars(cls):
+            _check_signature(cls)
+
     def look(self, query: Shaped[Tensor, "... q d"], num_keys: int, mask: Mask, state: Any) -> Window | None:
         """Return the window of keys that each query sees; None if it sees all keys."""
         return None
 
     def start_at(self, step: int) -> Any:
-        """Return the state after `step` queries, for an alignment that counts them; otherwise None."""
+        """Return the state after `step` queries, with which a causal call starts that has keys of the past.
+
+        For an alignment that counts its queries; otherwise None.
+        """
         return None
 
     def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
-        """Return the state after a focus with these weights; None for an alignment without a state."""
+        """Return the state after an `override` with these weights; None for an alignment without a state.
+
+        It is called only where `override` replaces the weights, in place of `weigh`, which returns the state in its
+        Focus.
+        """
         return None
 
     def weigh(
@@ -155,10 +171,25 @@ class Align(nn.Module):
         """Turn logits into a focus.
 
         `allowed` is the mask, if there is one; its True entries may be attended to. `state` is the state of the last
-        focus. With a window, each query has its own keys: logits are (..., q, 1, w). `soft` asks hard attention to
-        read softly in this call; other alignments ignore it.
+        focus, and the `state` of the Focus is passed to the next call. With a window, each query has its own keys:
+        logits are (..., q, 1, w). `soft` asks hard attention to read softly in this call; other alignments ignore it.
         """
-        raise TypeError(f"{type(self).__name__} must define weigh(logits, allowed, state, window, *, soft=False).")
+        raise OptionError(f"{type(self).__name__} must define weigh(logits, allowed, state, window, *, soft=False).")
+
+
+def _check_signature(cls: type[Align]) -> None:
+    """Check that the `weigh` of a user's class takes what it is called with."""
+    try:
+        signature = inspect.signature(cls.weigh)
+    except ValueError:
+        return
+    try:
+        signature.bind(None, None, None, None, None, soft=False)
+    except TypeError as error:
+        raise OptionError(
+            f"{cls.__name__}.weigh{signature} does not take what it is called with: {error}. Define it as "
+            "weigh(self, logits, allowed, state, window, *, soft=False) -> Focus."
+        ) from None
 
 
 class AlignFunction(Align):

@@ -7,6 +7,7 @@ read(weights, value) ->  context (..., q, v)    the weighted average, or the cho
 The function `read` below does all three, on keys that are projected already.
 """
 
+import math
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -52,7 +53,8 @@ def attend(
 
     `score` and `align` are parts of regard.score and regard.align, or plain functions (query, key) -> logits and
     (logits, mask) -> weights. `mask` is True where a query may attend, and broadcasts to (..., q, k); hidden keys and
-    values must be finite, but do not matter otherwise. `bias` is added to the logits and broadcasts as a mask does.
+    values must be finite, but do not matter otherwise. `bias` is added to the logits and broadcasts as a mask does;
+    minus infinity hides a key, and is all that an alignment without scores (`align.uniform`) takes of it.
     `dropout` is the share of the weights that are set to 0 at random, while the others grow by 1 / (1 - dropout).
     `grouped` lets each head of a key (b, g, k, p) serve several heads of the query (b, h, q, d), in their order.
 
@@ -246,7 +248,11 @@ def score_align_read(call: Call) -> Attended:
             logits = logits.to(values.dtype) if bias is None else logits.to(values.dtype) + bias.to(values.dtype)
         else:
             logits = values.new_zeros(*projected.shape[:-1], keys.shape[-2])
+            if bias is not None:  # minus infinity hides a key here too
+                mask = bias != -math.inf if mask is None else mask & (bias != -math.inf)
         focus = align.weigh(logits, mask, state, window, soft=call.soft)
+        if not align.is_built_in:
+            focus = checks.check_focus(focus, logits, mask, align)
         context = focus.read(values, call.dropout).to(dtype)
         weights = focus.all_weights(num_keys).to(dtype) if call.weights else None
         if window is not None:

@@ -1,11 +1,12 @@
 """Argument checks of the public attention functions: errors show what was given and say what to change."""
 
 import inspect
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from regard.attention.align import Align
+from regard.attention.align import Align, Focus
 from regard.attention.memory import Memory
 from regard.attention.score import Score
 from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
@@ -13,6 +14,7 @@ from regard.kernels.numerics import is_autocast
 
 AXES = {"query": "(..., q, d)", "key": "(..., k, d)", "value": "(..., k, v)"}
 KERNELS = ("auto", "reference", "fused")
+AXIS_NAMES = ("dim", "axis")
 
 
 def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
@@ -131,6 +133,8 @@ def check_score(score: object) -> None:
     """Check that something is a Score or a function (query, key) -> logits."""
     if isinstance(score, type) and issubclass(score, Score):
         raise OptionError(f"A score must be an instance, {score.__name__}(...), not the class {score.__name__}.")
+    if isinstance(score, Align):
+        raise OptionError(f"{type(score).__name__} is an alignment, not a score: pass it as `align`.")
     if not callable(score):
         raise OptionError(
             "A score comes from regard.score, e.g. score.dot or score.Additive(...), or is a function "
@@ -142,7 +146,9 @@ def check_align(align: object) -> None:
     """Check that something is an Align or a function (logits, mask) -> weights."""
     if isinstance(align, type) and issubclass(align, Align):
         raise OptionError(f"An alignment must be an instance, {align.__name__}(...), not the class {align.__name__}.")
-    if not isinstance(align, Align) and not _takes_two(align):
+    if isinstance(align, Score):
+        raise OptionError(f"{type(align).__name__} is a score, not an alignment: pass it as `score`.")
+    if not isinstance(align, Align) and not _takes_mask(align):
         raise OptionError(
             "An alignment comes from regard.align, e.g. align.softmax or align.Hard(), or is a function "
             "(logits, mask) -> weights, or an instance of your own subclass of regard.align.Align that defines "
@@ -150,14 +156,21 @@ def check_align(align: object) -> None:
         )
 
 
-def _takes_two(function: object) -> bool:
-    """Whether something has a signature that accepts two positional arguments."""
+def _takes_mask(function: object) -> bool:
+    """Whether something has a signature that accepts two positional arguments, of which the second may be a mask.
+
+    An axis, as in torch.nn.functional.softmax(input, dim), or an option with a default such as a temperature may not.
+    """
     if not callable(function) or isinstance(function, type):
         return False
     try:
-        inspect.signature(function.forward if isinstance(function, nn.Module) else function).bind(None, None)
+        signature = inspect.signature(function.forward if isinstance(function, nn.Module) else function)
+        signature.bind(None, None)
     except (TypeError, ValueError):
         return False
+    for second in list(signature.parameters.values())[1:2]:
+        has_default = second.default is not None and second.default is not inspect.Parameter.empty
+        return second.name not in AXIS_NAMES and not has_default
     return True
 
 
@@ -187,6 +200,28 @@ def check_logits(logits: Tensor, query: Tensor, keys: Tensor, score: Score) -> T
         f"The score {name} returned logits {tuple(logits.shape)} for queries {tuple(query.shape)} and keys "
         f"{tuple(keys.shape)}; {must}."
     )
+
+
+def check_focus(focus: object, logits: Tensor, mask: Tensor | None, align: Align) -> Focus:
+    """Return what a user's own alignment returned, without its masked keys, if it is a Focus that fits the logits."""
+    name, shape = type(align).__name__, tuple(logits.shape)
+    must = f"weigh must return Focus(weights), with floating weights of shape (..., q, k) = {shape}"
+    if not isinstance(focus, Focus):
+        raise DtypeError(f"The alignment {name} returned {_describe(focus)}; {must}.")
+    weights, index = focus.weights, focus.index
+    if weights is not None:
+        if not isinstance(weights, Tensor) or not weights.is_floating_point() or weights.shape != logits.shape:
+            raise ShapeError(f"The alignment {name} returned a Focus with weights {_describe(weights)}; {must}.")
+        return focus if mask is None else replace(focus, weights=weights.masked_fill(~mask, 0))
+    if not isinstance(index, Tensor) or index.dtype != torch.int64 or index.shape != logits.shape[:-1]:
+        raise ShapeError(
+            f"The alignment {name} returned a Focus without weights, and with the index {_describe(index)}; {must}, or "
+            f"Focus(index=index), with the chosen keys as a torch.int64 tensor (..., q) = {shape[:-1]}."
+        )
+    if mask is None:
+        return focus
+    chosen = index.clamp_min(0).unsqueeze(-1)
+    return replace(focus, index=index.masked_fill(~mask.expand(logits.shape).gather(-1, chosen).squeeze(-1), -1))
 
 
 def check_override(override: Tensor, expected: tuple[int, ...]) -> Tensor:

@@ -65,7 +65,10 @@ class MultiHead(nn.Module):
             )
         for size in (self.score.query_dim, self.score.key_dim, self.align.query_dim):
             if size not in (None, head_dim):
-                raise OptionError(f"Each head has {head_dim} features; this score or alignment takes {size}.")
+                raise OptionError(
+                    f"Each head has {head_dim} features; this score or alignment takes {size}. Create it with "
+                    f"query_dim={head_dim} and, if it is a score, key_dim={head_dim}."
+                )
         for layer in (self.query_layer, self.key_layer, self.value_layer, self.output_layer):
             nn.init.xavier_uniform_(layer.weight)
             if bias:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from regard.attention.align import Soft
 from regard.attention.memory import Attended
 from regard.encoders.encoded import Encoded
+from regard.errors import OptionError
 
 Override = Float[Tensor, "b 1 n"] | None
 Weights = bool | Literal["all"]
@@ -66,7 +67,7 @@ class Decoder(nn.Module):
     """The output layer, from features to logits; it is separate so that training can skip the padding."""
 
     def start(self, encoded: Encoded) -> Any:
-        """Return the state before the first token."""
+        """Return the state before the first token, made of what `select` can reorder."""
         raise TypeError(f"{type(self).__name__} must define start(encoded).")
 
     def step(self, token: Int[Tensor, "b"], state: Any, *, override: Override = None) -> Step:
@@ -97,6 +98,9 @@ class Decoder(nn.Module):
 def select(state: State, rows: Int[Tensor, "r"], *, same_inputs: bool = False) -> State:
     """Select rows of a state's batch, in this order; search drops, repeats and reorders hypotheses with it.
 
+    A state is a tensor, batch first, or a tuple, list, dict or dataclass of states; None, numbers and texts are the
+    same for all rows.
+
     With `same_inputs`, each selected row belongs to the same input as the row whose place it takes, so that fields
     marked OF_INPUT are kept.
     """
@@ -107,18 +111,36 @@ def select(state: State, rows: Int[Tensor, "r"], *, same_inputs: bool = False) -
 def _select(value: Any, rows: Tensor, same_inputs: bool) -> Any:
     if isinstance(value, Tensor):
         return value.index_select(0, rows)
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         parts = []
         for part in value:
             parts.append(_select(part, rows, same_inputs))
-        return tuple(parts)
+        return tuple(parts) if type(value) is tuple else _like(value, parts)
+    if isinstance(value, dict):
+        return {name: _select(part, rows, same_inputs) for name, part in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         moved = {}
         for part in fields(value):
             if not (same_inputs and part.metadata == OF_INPUT):
                 moved[part.name] = _select(getattr(value, part.name), rows, same_inputs)
         return replace(value, **moved)
-    return value
+    return None if value is None else _shared(value)
+
+
+def _like(value: Any, parts: list[Any]) -> Any:
+    """The parts as a list, a tuple or a named tuple, as the value is."""
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+
+
+def _shared(value: Any) -> Any:
+    """Return a part of a state that is the same for all rows; refuse what has rows that search could not reorder."""
+    if value is None or isinstance(value, (int, float, str)):
+        return value
+    raise OptionError(
+        f"The state of a decoder holds a {type(value).__name__}, whose rows cannot be selected. A state is made of "
+        "tensors, batch first, in tuples, lists, dicts or dataclasses; None, numbers and texts are the same for all "
+        "rows."
+    )
 
 
 def join(states: Sequence[Any]) -> Any:
@@ -126,21 +148,25 @@ def join(states: Sequence[Any]) -> Any:
     first = states[0]
     if isinstance(first, Tensor):
         return torch.cat(list(states))
-    if isinstance(first, tuple):
-        return tuple([join(parts) for parts in zip(*states, strict=True)])
+    if isinstance(first, (tuple, list)):
+        return _like(first, [join(parts) for parts in zip(*states, strict=True)])
+    if isinstance(first, dict):
+        return {name: join([each[name] for each in states]) for name in first}
     if is_dataclass(first) and not isinstance(first, type):
         return replace(
             first, **{part.name: join([getattr(each, part.name) for each in states]) for part in fields(first)}
         )
-    return first
+    return _shared(first)
 
 
 def sizes(state: Any) -> Any:
     """All sizes of a state but that of its batch; only states that are equal in them can be joined."""
     if isinstance(state, Tensor):
         return state.shape[1:]
-    if isinstance(state, tuple):
+    if isinstance(state, (tuple, list)):
         return [sizes(part) for part in state]
+    if isinstance(state, dict):
+        return {name: sizes(part) for name, part in state.items()}
     if is_dataclass(state) and not isinstance(state, type):
         return [sizes(getattr(state, part.name)) for part in fields(state)]
     return state

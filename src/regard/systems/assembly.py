@@ -1,15 +1,18 @@
 """What several systems build as their configs say: embeddings, and attention whose parts may be custom."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
 from regard.attention import align, score
-from regard.attention.attend import AlignLike, ScoreLike
+from regard.attention.attend import AlignLike, ScoreLike, as_align, as_score
 from regard.data.tokenizer import PAD
+from regard.errors import OptionError
 from regard.parts import build_part
+
+Part = TypeVar("Part")
 
 
 def build_embedding(size: int, dim: int) -> nn.Embedding:
@@ -33,8 +36,7 @@ def build_score(name: str, sizes: Mapping[str, Any]) -> ScoreLike:
         case "dot" | "scaled_dot":
             return score.SCORES[name]()
         case path:
-            built: ScoreLike = build_part(path, sizes)
-            return built
+            return _checked(path, build_part(path, sizes), as_score)
 
 
 def build_align(name: str, sizes: Mapping[str, Any]) -> AlignLike:
@@ -47,5 +49,12 @@ def build_align(name: str, sizes: Mapping[str, Any]) -> AlignLike:
         case _ if name in align.ALIGNMENTS:
             return align.ALIGNMENTS[name]()
         case path:
-            built: AlignLike = build_part(path, sizes)
-            return built
+            return _checked(path, build_part(path, sizes), as_align)
+
+
+def _checked(path: str, built: Any, check: Callable[[Any], Part]) -> Part:
+    """The part at an import path as a score or an alignment; the error of another part names the path."""
+    try:
+        return check(built)
+    except OptionError as error:
+        raise OptionError(f"{path!r}: {error}") from None

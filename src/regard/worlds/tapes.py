@@ -96,7 +96,9 @@ class Task(Checked):
     @property
     def input_size(self) -> int:
         """Numbers that the machine reads in a step."""
-        raise TypeError(f"{type(self).__name__} does not define input_size.")
+        raise OptionError(
+            f"{type(self).__name__} must define the property input_size, the numbers in a step of inputs."
+        )
 
     @property
     def output_size(self) -> int:
@@ -115,11 +117,15 @@ class Task(Checked):
 
     def write(self, drawn: Drawn) -> Tapes:
         """Write sequences on tapes, with the right answers."""
-        raise TypeError(f"{type(self).__name__} does not define write(drawn).")
+        raise OptionError(f"{type(self).__name__} must define write(drawn) -> Tapes(inputs, targets, scored).")
 
     def sample(self, count: int, length: int, generator: torch.Generator) -> Tapes:
         """Draw sequences of this length and write them on tapes."""
-        return self.write(self.draw(count, length, generator))
+        drawn = self.draw(count, length, generator)
+        tapes = self.write(drawn)
+        if type(self) not in TASKS.values():
+            check_tapes(self, tapes, len(drawn.rows))
+        return tapes
 
     def check_length(self, length: int) -> None:
         """Refuse a length that the task is not defined for, or above MAX_LENGTH."""
@@ -399,6 +405,28 @@ class NGrams(Task):
 
 TASKS: dict[str, type[Task]] = {task.name: task for task in (Copy, RepeatCopy, Recall, PrioritySort, NGrams)}
 """Every task by its name."""
+
+
+def check_tapes(task: Task, tapes: Any, count: int) -> None:
+    """Check the shapes of what the `write` of a custom task returned for so many sequences."""
+    name = type(task).__name__
+    if not isinstance(tapes, Tapes) or not all(isinstance(part, Tensor) for part in tapes):
+        raise OptionError(f"{name}.write must return Tapes(inputs, targets, scored) of tensors; got {tapes!r:.80}.")
+    steps = tapes.inputs.shape[1] if tapes.inputs.ndim > 1 else 0
+    expected = {
+        "inputs": (count, steps, task.input_size),
+        "targets": (count, steps, task.output_size),
+        "scored": (steps,),
+    }
+    for part, shape in expected.items():
+        given = tuple(getattr(tapes, part).shape)
+        if given != shape:
+            raise OptionError(
+                f"{name}.write returned {part} {given} for {count} sequences; expected {shape}: inputs "
+                "(b, t, input_size), targets (b, t, output_size) and scored (t,), with the same steps t."
+            )
+    if tapes.scored.dtype != torch.bool:
+        raise OptionError(f"{name}.write must return bools in scored; got {tapes.scored.dtype}.")
 
 
 def find_task(name: str) -> type[Task]:
