@@ -14,6 +14,7 @@ import argparse
 import ctypes
 import gc
 import json
+import re
 import resource
 import statistics
 import subprocess
@@ -76,10 +77,19 @@ def measure_memory(kind: str, step: str, sizes: argparse.Namespace) -> float:
         run()
         return (torch.cuda.max_memory_allocated() - before) / 2**20
     _reset_peak()
-    unit = 1 if sys.platform == "darwin" else 1024
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = _peak()
     run()
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit / 2**20
+    return _peak() - before
+
+
+def _peak() -> float:
+    """The most memory that this process has held, in MiB."""
+    if sys.platform == "linux":
+        # getrusage would give the peak of the process that started this one, where that is larger.
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(re.findall(r"VmHWM:\s*(\d+) kB", status)[0]) / 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
 
 
 def _reset_peak() -> None:
