@@ -83,6 +83,7 @@ def open_page(tab: tuple[Any, list[str]], tmp_path: Path) -> Iterator[Callable[.
     problems.clear()
 
     def open_html(html: str) -> Any:
+        page.bring_to_front()  # a page behind another one is drawn once a second, if at all
         page.set_viewport_size({"width": 1000, "height": 800})
         page.emulate_media(color_scheme="light")
         file = tmp_path / "page.html"
@@ -147,6 +148,7 @@ def visit(workbench_tab: tuple[Any, list[str]], workbench: str) -> Iterator[Call
 
     def go(path: str, *, width: int = 1200, scheme: str = "light", allow: str = "") -> Any:
         allowed.extend([allow] if allow else [])
+        page.bring_to_front()
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme=scheme)
         page.goto(workbench + path)
