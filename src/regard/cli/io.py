@@ -222,7 +222,7 @@ def check_outputs(
 def _identity(file: Any) -> object:
     """What tells a regular file from all others whatever its name, (device, inode); equal only to itself for the rest.
 
-    `file` is a path or a stream. A file that does not exist yet is told by its path.
+    `file` is a path or a stream. A file that does not exist yet is identified by its path.
     """
     try:
         status = Path(file).stat() if isinstance(file, str | os.PathLike) else os.fstat(file.fileno())

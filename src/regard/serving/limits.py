@@ -15,7 +15,7 @@ LONGEST = {
 }  # fmt: skip
 """The most characters of a text, and the most entries of a list."""
 NUMBER, ENTRIES, ROWS, COLUMNS = 1_000_000, 1000, 2000, 64
-"""The same for fields that have no line above; rows and columns are those of an input of numbers."""
+"""The limits of fields without a line above, numbers and lists; and of the rows and columns of an input of numbers."""
 
 
 def described(inputs: int, characters: int, megapixels: int) -> str:

@@ -10,7 +10,7 @@ const THEME = "regard-theme";
 const main = html("main", { id: "main", tabIndex: -1 });
 const tokenBox = html("div.token", { hidden: true });
 const navigation = html("nav", { "aria-label": "Pages" });
-/** The systems that have a page, and all models, once the server has told them. */
+/** The systems that have a page, and all models, as the server lists them. */
 let known = null;
 let leaving = new AbortController();
 

@@ -159,7 +159,7 @@ function reading() {
   return html(
     "ul.notes",
     line("Write and read", "where each head is, slot by slot. A diagonal means one slot further in each step."),
-    line("Gates", "near 1 the head searches the memory by content, near 0 it goes on from where it was."),
+    line("Gates", "near 1 the head searches the memory by content, near 0 it starts from its last position."),
     line("Memory over time", "how much each slot holds after each step."),
   );
 }

@@ -114,7 +114,7 @@ class SentenceDecoder:
 
 
 def encode_after(model: Translator, before: Sequence[int], text: str) -> tuple[int, ...]:
-    """The tokens of a text that goes on after others: without a space where it is a mark or follows an elision."""
+    """The tokens of a text that continues a sentence: without a space where it is a mark or follows an elision."""
     tokenizer = model.target_tokenizer
     tokens = tokenizer.encode(text)
     last = tokenizer.decode(before[-1:])
