@@ -1,4 +1,4 @@
-"""Train and measure the document classifiers of docs/results.md, some side by side.
+"""Train and measure the document classifiers of docs/measurements/results.md, some side by side.
 
     python benchmarks/document_gates.py DATA OUT imdb newsgroups rationales [--seeds 1 2 3] [--at-once 3]
 
