@@ -26,7 +26,7 @@ from rich.table import Table
 
 from regard.data.alignments import format_links, read_gold, read_links
 from regard.data.text import read_tsv
-from regard.metrics.alignment import GoldAlignment, Link, alignment_error_rate, join
+from regard.metrics.alignment import GoldAlignment, Link, alignment_error_rate, symmetrize
 from regard.systems.translate.alignment import WordPair, link_words
 from regard.systems.translate.corpus_alignment import align_corpus
 from regard.systems.translate.hidden_markov import align_by_agreement
@@ -115,7 +115,7 @@ def by_eflomal(out: Path, count: int, gold: Sequence[GoldAlignment]) -> list[tup
     return [
         ("forward", [one for one, _ in ends], seconds),
         ("backward", [other for _, other in ends], None),
-        *((how, [join(one, other, how) for one, other in ends], None) for how in JOINS),
+        *((how, [symmetrize(one, other, how) for one, other in ends], None) for how in JOINS),
     ]
 
 

@@ -9,9 +9,9 @@ from regard.errors import NonFiniteError, OptionError, ShapeError
 from regard.metrics.alignment import (
     alignment_error_rate,
     diagonal,
-    join,
     links_from_weights,
     merge_subwords,
+    symmetrize,
 )
 
 LINKS = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 4)))
@@ -90,7 +90,7 @@ def test_wrong_settings_of_links_are_explained():
     with pytest.raises(NonFiniteError, match="NaN"):
         links_from_weights(np.full((2, 3), np.nan))
     with pytest.raises(OptionError, match="grow-diag-final-and; got 'grow'"):
-        join({(0, 0)}, {(0, 0)}, "grow")
+        symmetrize({(0, 0)}, {(0, 0)}, "grow")
 
 
 @pytest.mark.usefixtures("as_a_user")
@@ -102,13 +102,13 @@ def test_lists_and_tuples_serve_as_maps_and_other_shapes_are_refused():
 
 def test_growing_adds_neighbours_of_words_without_a_link():
     forward, backward = {(0, 0), (1, 1), (2, 1), (4, 4), (6, 0)}, {(0, 0), (1, 1), (3, 2), (1, 0), (4, 5)}
-    assert join(forward, backward, "intersection") == {(0, 0), (1, 1)}
-    assert join(forward, backward, "union") == forward | backward
+    assert symmetrize(forward, backward, "intersection") == {(0, 0), (1, 1)}
+    assert symmetrize(forward, backward, "union") == forward | backward
     # (2, 1) is next to (1, 1) and source 2 is free; then (3, 2) is next to (2, 1). (1, 0): both words are taken.
     # (4, 4), (4, 5) and (6, 0) touch nothing.
-    assert join(forward, backward) == {(0, 0), (1, 1), (2, 1), (3, 2)}
+    assert symmetrize(forward, backward) == {(0, 0), (1, 1), (2, 1), (3, 2)}
     # Then (4, 4), whose words are both free; after it (4, 5) and (6, 0) have a word that is taken.
-    assert join(forward, backward, "grow-diag-final-and") == join(forward, backward) | {(4, 4)}
+    assert symmetrize(forward, backward, "grow-diag-final-and") == symmetrize(forward, backward) | {(4, 4)}
 
 
 @given(LINKS, LINKS)
@@ -129,14 +129,14 @@ def test_growing_scans_word_by_word_until_nothing_is_added(forward, backward):
                     if (e_new not in aligned_e or f_new not in aligned_f) and (f_new, e_new) in union:
                         alignment.add((f_new, e_new))
                         added = True
-    assert join(forward, backward) == alignment
+    assert symmetrize(forward, backward) == alignment
 
 
 @given(LINKS, LINKS)
 def test_growing_stays_between_intersection_and_union(forward, backward):
-    grown = join(forward, backward)
+    grown = symmetrize(forward, backward)
     assert forward & backward <= grown <= forward | backward
-    assert grown == join(backward, forward)
+    assert grown == symmetrize(backward, forward)
 
 
 def test_the_diagonal_links_each_target_word_once():

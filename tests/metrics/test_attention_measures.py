@@ -8,12 +8,8 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy as scipy_entropy
 
 from regard.errors import NonFiniteError, OptionError, ShapeError
-from regard.metrics.attention import (
-    attention_correctness,
-    entropy,
-    map_variation,
-    pointing_game,
-)
+from regard.metrics.attention import entropy, map_variation
+from regard.metrics.regions import attention_correctness, pointing_game
 
 
 def test_entropy_is_0_for_one_key_and_the_logarithm_for_a_uniform_row():

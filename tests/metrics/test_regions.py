@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from regard.errors import OptionError
-from regard.metrics.attention import attention_correctness, pointing_game
-from regard.metrics.regions import PhraseMaps, distinct_cells, map_scores, phrase_scores, region_scores, shuffled
+from regard.metrics.regions import (
+    PhraseMaps,
+    attention_correctness,
+    distinct_cells,
+    map_scores,
+    phrase_scores,
+    pointing_game,
+    region_scores,
+    shuffled,
+)
 
 # Five words over seven cells; the first word, an article, has no gold, and the last two share a region.
 GOLD = np.zeros((5, 7), dtype=bool)

@@ -8,19 +8,13 @@ from .alignment import (
     alignment_error_rate as alignment_error_rate,
 )
 from .alignment import (
-    join as join,
-)
-from .alignment import (
     links_from_weights as links_from_weights,
 )
-from .attention import (
-    attention_correctness as attention_correctness,
+from .alignment import (
+    symmetrize as symmetrize,
 )
 from .attention import (
     entropy as entropy,
-)
-from .attention import (
-    pointing_game as pointing_game,
 )
 from .captions import CaptionScores as CaptionScores
 from .captions import caption_scores as caption_scores
@@ -36,6 +30,12 @@ from .faithfulness import (
 )
 from .faithfulness import (
     permutation_test as permutation_test,
+)
+from .regions import (
+    attention_correctness as attention_correctness,
+)
+from .regions import (
+    pointing_game as pointing_game,
 )
 from .translation import (
     TranslationScores as TranslationScores,

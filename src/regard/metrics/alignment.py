@@ -18,7 +18,7 @@ Link = tuple[int, int]
 Links = AbstractSet[Link]
 
 METHODS = ("argmax", "threshold", "both")
-JOINS = ("intersection", "union", "grow-diag", "grow-diag-final-and")
+HEURISTICS = ("intersection", "union", "grow-diag", "grow-diag-final-and")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def links_from_weights(
     return {(int(source), int(target)) for target, source in np.argwhere(chosen)}
 
 
-def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
+def symmetrize(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
     """Combine the links of two models, one for each direction; both are given as (source, target).
 
     "grow-diag" starts from the intersection and adds neighbouring links (diagonal ones included) of the union whose
@@ -128,33 +128,33 @@ def join(forward: Links, backward: Links, how: str = "grow-diag") -> set[Link]:
     (Koehn et al. 2003, section 4.5, in the order of Moses). "grow-diag-final-and" then adds links, first of `forward`,
     then of `backward`, of which neither word has a link yet.
     """
-    if how not in JOINS:
-        raise OptionError(f"how must be one of {', '.join(JOINS)}; got {how!r}.")
+    if how not in HEURISTICS:
+        raise OptionError(f"how must be one of {', '.join(HEURISTICS)}; got {how!r}.")
     if how == "union":
         return set(forward | backward)
-    joined = set(forward & backward)
+    links = set(forward & backward)
     if how == "intersection":
-        return joined
+        return links
     union = forward | backward
-    sources, targets = {i for i, _ in joined}, {j for _, j in joined}
+    sources, targets = {i for i, _ in links}, {j for _, j in links}
 
     def add(link: Link) -> None:
-        joined.add(link)
+        links.add(link)
         sources.add(link[0])
         targets.add(link[1])
 
     before = -1
-    while len(joined) > before:
-        before = len(joined)
+    while len(links) > before:
+        before = len(links)
         for i, j in _by_target(union):
-            for link in _neighbours(i, j) if (i, j) in joined else ():
-                if link in union and link not in joined and (link[0] not in sources or link[1] not in targets):
+            for link in _neighbours(i, j) if (i, j) in links else ():
+                if link in union and link not in links and (link[0] not in sources or link[1] not in targets):
                     add(link)
     if how == "grow-diag-final-and":
         for link in (*_by_target(forward), *_by_target(backward)):
             if link[0] not in sources and link[1] not in targets:
                 add(link)
-    return joined
+    return links
 
 
 def diagonal(n: int, m: int) -> set[Link]:

@@ -1,16 +1,11 @@
-"""Attention metrics: entropy, variation between queries, and agreement with gold masks."""
+"""Attention metrics that need no gold: entropy, and how much attention moves from query to query."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from regard.errors import NonFiniteError, OptionError, ShapeError
-
-# One map, or the maps of a corpus, which may differ in size.
-Maps = Float[np.ndarray, "_ _"] | Sequence[Float[np.ndarray, "_ _"]]
-Masks = Bool[np.ndarray, "_ _"] | Sequence[Bool[np.ndarray, "_ _"]]
 
 
 def entropy(weights: Float[np.ndarray, "*rows k"]) -> Float[np.ndarray, "*rows"]:
@@ -40,42 +35,6 @@ def map_variation(weights: Float[np.ndarray, "q k"]) -> float:
     return float(np.clip(divergence.sum(-1) / np.log(2), 0, 1).mean())
 
 
-def pointing_game(weights: Maps, gold: Masks) -> float:
-    """Fraction of rows whose largest weight lies inside the gold mask (Zhang et al. 2018, section 4.2).
-
-    Rows without gold are left out; a row of zeros counts as a miss. Several maps are scored as one corpus.
-    """
-    return float(np.mean([row.any() and mask[row.argmax()] for row, mask in _rows_with_gold(weights, gold)]))
-
-
-def attention_correctness(weights: Maps, gold: Masks) -> float:
-    """Mean weight inside the gold mask, over the rows that have gold (Liu et al. 2017, section 4.1).
-
-    Weights are not normalized: a row that sums to less than 1 scores less. Several maps are scored as one corpus.
-    """
-    return float(np.mean([row[mask].sum() for row, mask in _rows_with_gold(weights, gold)]))
-
-
-def _rows_with_gold(weights: Maps, gold: Masks) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows that have gold, each with its mask."""
-    maps = [weights] if isinstance(weights, np.ndarray) else list(weights)
-    masks = [gold] if isinstance(gold, np.ndarray) else list(gold)
-    if [np.shape(table) for table in maps] != [np.shape(mask) for mask in masks]:
-        raise ShapeError(
-            f"Each map needs a gold mask of its own shape; got maps {[np.shape(table) for table in maps][:5]} and "
-            f"masks {[np.shape(mask) for mask in masks][:5]}."
-        )
-    rows = [
-        (row, inside)
-        for table, mask in zip(maps, masks, strict=True)
-        for row, inside in zip(_array(table), np.asarray(mask, dtype=bool), strict=True)
-        if inside.any()
-    ]
-    if not rows:
-        raise OptionError("No row has gold, so there is nothing to score: the masks are False everywhere.")
-    return rows
-
-
 def finite_array(
     values: Any, what: str, *, axes: int | None = None, length: int | None = None
 ) -> Float[np.ndarray, "..."]:
@@ -88,7 +47,8 @@ def finite_array(
     return array
 
 
-def _array(weights: Any) -> Float[np.ndarray, "*rows k"]:
+def nonnegative_array(weights: Any) -> Float[np.ndarray, "*rows k"]:
+    """The attention weights in float64, refused unless they are finite and not negative."""
     array = finite_array(weights, "attention weights")
     if (array < 0).any():
         raise OptionError(f"Attention weights must not be negative; the smallest weight is {array.min():g}.")
@@ -96,7 +56,7 @@ def _array(weights: Any) -> Float[np.ndarray, "*rows k"]:
 
 
 def _normalized(weights: Any) -> Float[np.ndarray, "*rows k"]:
-    array = _array(weights)
+    array = nonnegative_array(weights)
     total = array.sum(-1, keepdims=True)
     return np.asarray(np.divide(array, total, out=np.zeros_like(array), where=total > 0))
 

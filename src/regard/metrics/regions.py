@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from regard.errors import OptionError
-from regard.metrics.attention import attention_correctness, entropy, map_variation, pointing_game
+from regard.errors import OptionError, ShapeError
+from regard.metrics.attention import entropy, map_variation, nonnegative_array
 from regard.metrics.intervals import Interval, bootstrap
 
 Map = Float[np.ndarray, "_ _"]
 Mask = Bool[np.ndarray, "_ _"]
+Maps = Map | Sequence[Map]
+"""One map, or the maps of a corpus, which may differ in size."""
+Masks = Mask | Sequence[Mask]
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,42 @@ def map_scores(weights: Sequence[Map]) -> MapScores:
         distinct_cells=float(np.mean([distinct_cells(table) for table in weights])),
         captions=len(weights),
     )
+
+
+def pointing_game(weights: Maps, gold: Masks) -> float:
+    """Fraction of rows whose largest weight lies inside the gold mask (Zhang et al. 2018, section 4.2).
+
+    Rows without gold are left out; a row of zeros counts as a miss. Several maps are scored as one corpus.
+    """
+    return float(np.mean([row.any() and mask[row.argmax()] for row, mask in _rows_with_gold(weights, gold)]))
+
+
+def attention_correctness(weights: Maps, gold: Masks) -> float:
+    """Mean weight inside the gold mask, over the rows that have gold (Liu et al. 2017, section 4.1).
+
+    Weights are not normalized: a row that sums to less than 1 scores less. Several maps are scored as one corpus.
+    """
+    return float(np.mean([row[mask].sum() for row, mask in _rows_with_gold(weights, gold)]))
+
+
+def _rows_with_gold(weights: Maps, gold: Masks) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the rows that have gold, each with its mask."""
+    maps = [weights] if isinstance(weights, np.ndarray) else list(weights)
+    masks = [gold] if isinstance(gold, np.ndarray) else list(gold)
+    if [np.shape(table) for table in maps] != [np.shape(mask) for mask in masks]:
+        raise ShapeError(
+            f"Each map needs a gold mask of its own shape; got maps {[np.shape(table) for table in maps][:5]} and "
+            f"masks {[np.shape(mask) for mask in masks][:5]}."
+        )
+    rows = [
+        (row, inside)
+        for table, mask in zip(maps, masks, strict=True)
+        for row, inside in zip(nonnegative_array(table), np.asarray(mask, dtype=bool), strict=True)
+        if inside.any()
+    ]
+    if not rows:
+        raise OptionError("No row has gold, so there is nothing to score: the masks are False everywhere.")
+    return rows
 
 
 def region_scores(weights: Sequence[Map], gold: Sequence[Mask]) -> RegionScores:

@@ -10,7 +10,7 @@ from helpers.models import TRANSFORMER, small_translator
 
 from regard.data.tokenizer import Tokenizer
 from regard.errors import OptionError
-from regard.metrics.alignment import GoldAlignment, join, links_from_weights, merge_subwords
+from regard.metrics.alignment import GoldAlignment, links_from_weights, merge_subwords, symmetrize
 from regard.systems.translate import alignment
 from regard.systems.translate.alignment import (
     align_pairs,
@@ -79,7 +79,7 @@ def test_merging_a_batch_is_merging_each_pair():
 def test_the_links_of_two_directions_are_combined(model, how):
     maps = zip(align_words(model, PAIRS), align_words(model, TURNED), strict=True)
     expected = [
-        join(links_from_weights(one), {(i, j) for j, i in links_from_weights(other)}, how) for one, other in maps
+        symmetrize(links_from_weights(one), {(i, j) for j, i in links_from_weights(other)}, how) for one, other in maps
     ]
     assert link_words(model, PAIRS, model, symmetrize=how) == expected
 

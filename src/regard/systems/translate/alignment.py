@@ -21,8 +21,8 @@ from regard.metrics.alignment import (
     GoldAlignment,
     Link,
     alignment_error_rate,
-    join,
     links_from_weights,
+    symmetrize,
 )
 from regard.systems.system import batches_by_cost, in_groups
 from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize
@@ -146,8 +146,8 @@ def align_pairs(
     """Align (source words, target words): each target word is linked with the source word that it attends to most.
 
     With `reverse`, a model of the other direction, "mutual" links words that choose each other in the geometric mean of
-    both maps; the other ways combine the links of the two directions (see `join`). Links with a weight below
-    `threshold` are left out.
+    both maps; the other ways combine the links of the two directions (see `metrics.symmetrize`). Links with a weight
+    below `threshold` are left out.
     """
     maps, too_long = _align_words(model, pairs)
     if reverse is None:
@@ -199,7 +199,8 @@ def link_words(
 def _joined(forward: WordMap, backward: WordMap, how: str, threshold: float) -> set[Link]:
     """Combine the links of the maps of both directions, both (target, source)."""
     turned = links_from_weights(backward.T, threshold=threshold)
-    return join(links_from_weights(forward, threshold=threshold), {(source, target) for target, source in turned}, how)
+    links = {(source, target) for target, source in turned}
+    return symmetrize(links_from_weights(forward, threshold=threshold), links, how)
 
 
 def alignment_error(
