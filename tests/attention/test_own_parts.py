@@ -177,7 +177,7 @@ class CarelessChoice(align.Align):
 
 
 class CarelessWindow(Careless):
-    def look(self, query, num_keys, mask, state):
+    def choose_window(self, query, num_keys, mask, state):
         return align.Window.around(torch.ones(query.shape[:-1]), 2, num_keys)
 
 

@@ -146,7 +146,7 @@ class Align(nn.Module):
         if not cls.is_built_in and "weigh" in vars(cls):
             _check_signature(cls)
 
-    def look(self, query: Shaped[Tensor, "... q d"], num_keys: int, mask: Mask, state: Any) -> Window | None:
+    def choose_window(self, query: Shaped[Tensor, "... q d"], num_keys: int, mask: Mask, state: Any) -> Window | None:
         """Return the window of keys that each query sees; None if it sees all keys."""
         return None
 
@@ -402,7 +402,7 @@ class Local(Align):
         """Standard deviation of the Gaussian that damps weights away from the centre; None for no Gaussian."""
         return None
 
-    def look(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
+    def choose_window(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
         """Return the window around the centre."""
         return Window.around(self.centre(query, num_keys, mask, state), self.window, num_keys)
 
@@ -416,7 +416,7 @@ class Local(Align):
 
     def weigh(self, logits: Logits, allowed: Mask, state: Any, window: Window | None, *, soft: Soft = False) -> Focus:
         """Compute the softmax inside the window, times the Gaussian around its centre if there is one."""
-        assert window is not None  # noqa: S101 - `look` returns one
+        assert window is not None  # noqa: S101 - `choose_window` returns one
         weights = masked_softmax(logits, allowed)
         if self.sigma is not None:
             gaussian = torch.exp(-window.offset.square() / (2 * self.sigma**2)).unsqueeze(-2)

@@ -231,7 +231,7 @@ def score_align_read(call: Call) -> Attended:
     score, align, projected, keys, values = call.score, call.align, call.projected, call.keys, call.values
     mask, state = (call.visible(), call.first_state()) if call.causal else (call.mask, call.state)
     num_keys, dtype = keys.shape[-2], values.dtype
-    window = align.look(call.query, num_keys, mask, state)
+    window = align.choose_window(call.query, num_keys, mask, state)
     with without_autocast(values.device):
         bias = call.bias
         if window is not None:

@@ -95,7 +95,7 @@ def fit(
             bar.begin(training.epoch)
             for batch in training.waiting.through(batches):
                 loss = training.update(batch)
-                training.divergence.look(loss, task.step)
+                training.divergence.update(loss, task.step)
                 bar.advance(batches.done)
                 if task.step % LOG_STEPS == 0:
                     training.log(logs)
@@ -435,7 +435,7 @@ class Divergence:
         self.task, self.patience, self._batches = task, patience, batches
         self._streak = torch.zeros((), dtype=torch.long, device=task.device)
 
-    def look(self, loss: Tensor, step: int) -> None:
+    def update(self, loss: Tensor, step: int) -> None:
         """Look at the loss of an update, on a GPU only now and then."""
         self._streak = torch.where(loss.isfinite(), 0, self._streak + 1)
         if not loss.is_cuda or step % READ_STEPS == 0:
