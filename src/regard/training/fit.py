@@ -436,7 +436,7 @@ class Divergence:
         self._streak = torch.zeros((), dtype=torch.long, device=task.device)
 
     def update(self, loss: Tensor, step: int) -> None:
-        """Look at the loss of an update, on a GPU only now and then."""
+        """Take the loss of an update into account; on a GPU it is read only now and then."""
         self._streak = torch.where(loss.isfinite(), 0, self._streak + 1)
         if not loss.is_cuda or step % READ_STEPS == 0:
             self._read()
