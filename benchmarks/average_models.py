@@ -2,8 +2,8 @@
 
     python benchmarks/average_models.py MODEL MODEL ... --out FOLDER
 
-The last step of the shipped en-fr (docs/results.md). The models must have the same sizes and the same vocabulary;
-the rest of FOLDER is taken from the first.
+The last step of the shipped en-fr (docs/measurements/results.md). The models must have the same sizes and the same
+vocabulary; the rest of FOLDER is taken from the first.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Train and measure the document classifiers of docs/results.md, some side by side.
+"""Train and measure the document classifiers of docs/measurements/results.md, some side by side.
 
     python benchmarks/document_gates.py DATA OUT imdb newsgroups rationales [--seeds 1 2 3] [--at-once 3]
 
@@ -121,8 +121,8 @@ def tweets(path: Path) -> Iterator[dict[str, Any]]:
             label, start, end, _, text = line.rstrip("\n").split("\t", 4)
             if label == "neutral":
                 continue
-            places = [found.span() for found in re.finditer(r"\S+", text)]
-            marked = [place for place, (left, right) in enumerate(places) if left < int(end) and right > int(start)]
+            indices = [found.span() for found in re.finditer(r"\S+", text)]
+            marked = [index for index, (left, right) in enumerate(indices) if left < int(end) and right > int(start)]
             if marked:
                 spans = [[marked[0], marked[-1] + 1]]
                 yield {"label": label, "sentences": [" ".join(text.split())], "rationale_token_spans": spans}

@@ -106,20 +106,20 @@ def write_rare(arguments: argparse.Namespace) -> None:
     out: Path = arguments.out
     files = (read_lines(out / f"train.{name}") for name in ("en", "fr", "links"))
     pairs = [line for line in dict.fromkeys(zip(*files, strict=True)) if len(line[0].split()) <= RARE_MAX_WORDS]
-    pairs = [pairs[place] for place in np.random.default_rng(1).permutation(len(pairs))]
+    pairs = [pairs[index] for index in np.random.default_rng(1).permutation(len(pairs))]
     words = [{word.lower() for word in split_words(english) if word.isalpha()} for english, _, _ in pairs]
     known = Counter(chain.from_iterable(words))
     shown: Counter[str] = Counter()
     chosen: list[int] = []
     # Short pairs first: a word is a larger part of them.
-    for place in sorted(range(len(pairs)), key=lambda place: len(pairs[place][0].split()) // 8):
-        sought = any(known[word] >= RARE_MINIMUM and shown[word] < RARE_COUNT for word in words[place])
-        if sought or '"' in pairs[place][0]:
-            chosen.append(place)
-            shown.update(words[place])
+    for index in sorted(range(len(pairs)), key=lambda index: len(pairs[index][0].split()) // 8):
+        sought = any(known[word] >= RARE_MINIMUM and shown[word] < RARE_COUNT for word in words[index])
+        if sought or '"' in pairs[index][0]:
+            chosen.append(index)
+            shown.update(words[index])
     folder = out / "rare"
     folder.mkdir(exist_ok=True)
-    lines = [_quotation(*pairs[place], add=number % QUOTE_EVERY == 0) for number, place in enumerate(sorted(chosen))]
+    lines = [_quotation(*pairs[index], add=number % QUOTE_EVERY == 0) for number, index in enumerate(sorted(chosen))]
     for name, column in zip(("en", "fr", "links"), zip(*lines, strict=True), strict=True):
         (folder / f"train.{name}").write_text("".join(f"{line}\n" for line in column), encoding="utf-8")
     for name in ("valid.en", "valid.fr", "test.en", "test.fr"):

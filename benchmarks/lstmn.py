@@ -154,7 +154,7 @@ def main() -> None:
     reader = LSTMNReader(options.features, options.units, num_layers=options.layers).to(device).train()
     lengths = sentence_lengths(options.text)
     sampler = CostBatches(lengths[:, None], max_cost=options.max_tokens, shuffle=True, seed=1)
-    sizes = [(len(places), int(lengths[places].max())) for places in list(sampler)[: options.batches]]
+    sizes = [(len(indices), int(lengths[indices].max())) for indices in list(sampler)[: options.batches]]
     scale = len(sampler) / len(sizes)
     batches = [torch.randn(rows, width, options.features, device=device) for rows, width in sizes]
     difference = largest_difference(deepcopy(reader), batches[0])

@@ -55,9 +55,9 @@ def measure(row: str, folder: str) -> dict[str, Any]:
             speeds = [float(line["tokens/s"]) for line in csv.DictReader(log) if line.get("tokens/s")]
         test = read_splits(chosen.data).test
         files = {}
-        for place, name in enumerate(("source", "reference")):
+        for index, name in enumerate(("source", "reference")):
             files[name] = Path(run) / f"{name}.txt"
-            files[name].write_text("".join(pair[place] + "\n" for pair in test), encoding="utf-8")
+            files[name].write_text("".join(pair[index] + "\n" for pair in test), encoding="utf-8")
         report = regard.evaluate(trained.model, **files, beam=5, lowercase=True)
     return {
         "row": row,

@@ -160,7 +160,7 @@ def ratio_table(measured: dict[str, list[dict[str, Any]]], clock: str) -> Table:
         "", "old", "new", "new / old", "min - max", title=f"milliseconds of {clock} time", title_justify="left"
     )
     for name, pairs in measured.items():
-        for place, row in enumerate(pairs[0]["old"]["times"]):
+        for index, row in enumerate(pairs[0]["old"]["times"]):
             old, new = ([pair[tree]["times"][row][clock] for pair in pairs] for tree in TREES)
             ratios = [after / before for before, after in zip(old, new, strict=True)]
             table.add_row(
@@ -168,7 +168,7 @@ def ratio_table(measured: dict[str, list[dict[str, Any]]], clock: str) -> Table:
                 *(f"{1e3 * statistics.median(times):,.1f}" for times in (old, new)),
                 f"{statistics.median(ratios):.2f}",
                 f"{min(ratios):.2f} - {max(ratios):.2f}",
-                end_section=place == len(pairs[0]["old"]["times"]) - 1,
+                end_section=index == len(pairs[0]["old"]["times"]) - 1,
             )
     return table
 

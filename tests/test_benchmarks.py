@@ -87,8 +87,8 @@ def test_rare_words_and_quotations_are_selected(tmp_path, monkeypatch):
     rare = [(f"a heron {number}", f"un héron {number}", "0-0 1-1") for number in range(5)]
     quoted = [("“Yes,” said the old man", 'dit "Oui" vieil', "")]
     once = [("one gnu", "seul gnou", "")]
-    for place, name in enumerate(("en", "fr", "links")):
-        write_lines(tmp_path / f"train.{name}", [pair[place] for pair in common + 2 * rare + quoted + once])
+    for index, name in enumerate(("en", "fr", "links")):
+        write_lines(tmp_path / f"train.{name}", [pair[index] for pair in common + 2 * rare + quoted + once])
     for name in ("valid.en", "valid.fr", "test.en", "test.fr"):
         write_lines(tmp_path / name, [name])
     script["write_rare"](Namespace(out=tmp_path))

@@ -21,7 +21,8 @@ from regard.viewing.view import OWN_VIEWS
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CARDS = sorted((ROOT / "src/regard/pretrained").glob("*/MODEL_CARD.md"))
-TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *CARDS]
+NOTES = sorted((ROOT / "benchmarks/notes").glob("*.md"))
+TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *CARDS, *NOTES]
 RECIPES = sorted((ROOT / "src/regard/recipes").glob("*.toml"))
 
 
@@ -75,7 +76,7 @@ def test_the_page_runs(page, as_a_user, tmp_path, monkeypatch):
 
 
 def test_every_page_for_users_shows_python_that_runs():
-    assert [page.name for page in PAGES if page.parent.name != "lab" and not any(map(is_run, blocks_of(page)))] == []
+    assert [page.name for page in PAGES if not any(map(is_run, blocks_of(page)))] == []
 
 
 def test_the_readme_loads_a_model_and_attends_in_five_lines_each():
@@ -106,7 +107,7 @@ def test_the_links_of_a_page_lead_somewhere(page):
 def test_the_files_that_a_page_mentions_exist(page):
     text = "".join(part for part in re.split(r"```.*?```", page.read_text(encoding="utf-8"), flags=re.DOTALL))
     for mentioned in re.findall(r"(?:[\w*{},-]+/)+[\w*-]+\.(?:py|md|toml|png)", text):
-        places = (ROOT, ROOT / "src/regard", page.parent)
+        places = (ROOT, ROOT / "docs", ROOT / "src/regard", page.parent)
         assert any(next(place.glob(mentioned), None) for place in places), f"{name_of(page)} mentions {mentioned}"
 
 
@@ -194,15 +195,15 @@ def test_the_fields_that_inline_options_name_exist():
 def test_the_api_page_lists_the_public_names():
     import regard
 
-    listed = set(re.findall(r"`(?:regard\.)?(\w+)", (ROOT / "docs/api.md").read_text(encoding="utf-8")))
+    listed = set(re.findall(r"`(?:regard\.)?(\w+)", (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")))
     assert set(regard.__all__) - {"__version__"} <= listed
     assert not inspect.ismodule(regard.load)
 
 
 def section_of_api(heading: str) -> str:
-    """One section of docs/api.md, up to the next heading."""
+    """One section of docs/reference/api.md, up to the next heading."""
     return re.split(
-        r"^## ", (ROOT / "docs/api.md").read_text(encoding="utf-8").split(f"## {heading}\n")[1], flags=re.M
+        r"^## ", (ROOT / "docs/reference/api.md").read_text(encoding="utf-8").split(f"## {heading}\n")[1], flags=re.M
     )[0]
 
 
@@ -229,7 +230,7 @@ def test_the_api_page_lists_every_kind_of_trace():
 
 def test_the_recipes_page_says_where_the_fields_of_every_system_are_defined():
     rows = re.findall(
-        r"^\| ([a-z-]+) (\| `\w+` in `.*)$", (ROOT / "docs/recipes.md").read_text(encoding="utf-8"), flags=re.M
+        r"^\| ([a-z-]+) (\| `\w+` in `.*)$", (ROOT / "docs/howto/recipes.md").read_text(encoding="utf-8"), flags=re.M
     )
     for kind, row in rows:
         tables = registry.entry(kind).tables.values()

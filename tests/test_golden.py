@@ -219,7 +219,7 @@ def test_an_evaluation_gives_the_recorded_scores(name, tmp_path):
 
 def test_the_scenes_captioner_says_what_was_recorded():
     rows = sample(recorded("captions")["models"]["scenes"], 5)
-    drawn = {str(place): scene for place, scene in enumerate(islice(scenes(split="test"), 20))}
+    drawn = {str(index): scene for index, scene in enumerate(islice(scenes(split="test"), 20))}
     for row in rows:
         assert drawn[row["image"]].caption == row["reference"]
         assert_captions(load("scenes"), drawn[row["image"]].image, row)
@@ -257,8 +257,8 @@ def test_digits_are_recognized_as_recorded():
         predictions = recognition.predictions
         np.testing.assert_allclose([one.probability for one in predictions], row["probabilities"], atol=PROBABILITY)
         # Labels that are hardly ever right may tie.
-        likely = [place for place, probability in enumerate(row["probabilities"]) if EXACT or probability > 1e-4]
-        assert [predictions[place].label for place in likely] == [row["labels"][place] for place in likely]
+        likely = [index for index, probability in enumerate(row["probabilities"]) if EXACT or probability > 1e-4]
+        assert [predictions[index].label for index in likely] == [row["labels"][index] for index in likely]
     digits = (str(row["digit"]) for row in golden["images"])
     assert sum(one.label == digit for one, digit in zip(found, digits, strict=True)) == golden["right"]
 
@@ -385,9 +385,9 @@ def write_files(folder: Path, run: Mapping[str, Any]) -> None:
         return
     (folder / "images").mkdir()
     lines = ["image\tcaption\n"]
-    for place, scene in enumerate(islice(scenes(split="train", seed=seed), count)):
-        Image.fromarray(scene.image).save(folder / "images" / f"{place:03}.png")
-        lines += [f"{place:03}.png\t{scene.caption}\n", f"{place:03}.png\tThere is {scene.caption} .\n"]
+    for index, scene in enumerate(islice(scenes(split="train", seed=seed), count)):
+        Image.fromarray(scene.image).save(folder / "images" / f"{index:03}.png")
+        lines += [f"{index:03}.png\t{scene.caption}\n", f"{index:03}.png\tThere is {scene.caption} .\n"]
     (folder / "captions.tsv").write_text("".join(lines), encoding="utf-8")
 
 

@@ -71,8 +71,8 @@ def prepare(folder: Path, work: Path) -> PreparedData:
     (work / "vocabulary.txt").write_text("".join(subwords), encoding="utf-8")
     train = list(splits.train)
     for name, pairs in {"train": train, "valid": splits.valid, "test": splits.test}.items():
-        for place, language in enumerate(LANGUAGES):
-            (work / f"{name}.{language}").write_text(_numbered(tokenizer, [pair[place] for pair in pairs]), "utf-8")
+        for index, language in enumerate(LANGUAGES):
+            (work / f"{name}.{language}").write_text(_numbered(tokenizer, [pair[index] for pair in pairs]), "utf-8")
     (work / "test.txt").write_text("".join(f"{source}\n" for source, _ in splits.test), encoding="utf-8")
     lengths = TextPairs(train, tokenizer, tokenizer).lengths
     return PreparedData(folder, work, _max_tokens(lengths))

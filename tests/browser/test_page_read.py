@@ -16,13 +16,13 @@ def test_words_are_stepped_through_with_their_surprisal_and_what_was_expected(vi
     reading = page.request.post(f"{workbench}/v1/read", data=asked).json()["results"][0]
     expected = page.request.post(f"{workbench}/v1/read/expected", data=asked).json()["expected"]
 
-    def check(place):
+    def check(index):
         about = page.locator(".about-word")
-        assert about.locator("b").text_content() == reading["words"][place]
+        assert about.locator("b").text_content() == reading["words"][index]
         numbers = about.locator("data").evaluate_all("(all) => all.map((each) => Number(each.value))")
-        assert numbers[0] == pytest.approx(reading["surprisals"][place], rel=1e-6)
-        assert numbers[1:] == pytest.approx([each["probability"] for each in expected[place]], rel=1e-6)
-        assert page.locator("attention-reading .detail b").first.text_content() == reading["words"][place]
+        assert numbers[0] == pytest.approx(reading["surprisals"][index], rel=1e-6)
+        assert numbers[1:] == pytest.approx([each["probability"] for each in expected[index]], rel=1e-6)
+        assert page.locator("attention-reading .detail b").first.text_content() == reading["words"][index]
 
     check(3)
     # Neither the word itself nor words that are yet to be read are counted among what it attends to.

@@ -155,7 +155,7 @@ def test_the_search_is_a_tree_with_attention_for_each_branch(visit, api):
     page.locator(".tree").press("ArrowLeft")
     parent = nodes[best["parent"]]
     assert numbers(page, ".branch") == pytest.approx([parent["total"]])
-    pruned = next(place for place, each in enumerate(nodes) if each["fate"] == "pruned" and each["depth"] == 3)
+    pruned = next(index for index, each in enumerate(nodes) if each["fate"] == "pruned" and each["depth"] == 3)
     page.locator(f".tree [data-node='{pruned}']").click()
     assert "pruned" in page.locator(".branch").text_content()
     settle(page)

@@ -38,8 +38,8 @@ def test_an_image_classifier_is_evaluated(tmp_path):
     small_classifier(labels).save(tmp_path / "model")
     for number, label in enumerate(labels):
         (tmp_path / "test" / label).mkdir(parents=True)
-        for place in range(2):
-            photograph(28, 28, seed=10 * number + place).save(tmp_path / "test" / label / f"{place}.png")
+        for index in range(2):
+            photograph(28, 28, seed=10 * number + index).save(tmp_path / "test" / label / f"{index}.png")
     command = ["evaluate", tmp_path / "model", "--folder", tmp_path / "test", "--format", "folders"]
     said = regard(*command, "--output", tmp_path / "out.jsonl", check=True).stdout
     for part in ("4 images", "accuracy", "top-5 accuracy", "log-likelihood", "By class", "bird", "cat"):

@@ -51,9 +51,9 @@ def test_links_between_words_guide_all_their_pieces(tmp_path, dropout, split):
     corpus = Corpus.build(
         [(source, target, links)], tokenizer, tokenizer, tmp_path, linked=True, split=split, progress=False
     )
-    place = (3, 0) if dropout else 0
+    index = (3, 0) if dropout else 0
     examples = CorpusPairs(corpus, tokenizer, tokenizer, dropout=dropout, linked=True, split=split)
-    sources, targets, right = examples[place]
+    sources, targets, right = examples[index]
     pieces = [tokenizer.word_index(side, split=split) for side in (sources, targets)]
     linked = {(pieces[0][j], pieces[1][i]) for i, j in np.argwhere(right)}
     assert linked == {tuple(link) for link in links.tolist()}

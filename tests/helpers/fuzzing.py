@@ -139,8 +139,8 @@ def changed_json(draw: st.DrawFn, valid: Any) -> Any:
 @st.composite
 def _changed_lines(draw: st.DrawFn, valid: bytes) -> bytes:
     lines = [json.loads(line) for line in valid.splitlines()]
-    place = draw(st.integers(0, len(lines) - 1))
-    lines[place] = draw(changed_json(lines[place]))
+    index = draw(st.integers(0, len(lines) - 1))
+    lines[index] = draw(changed_json(lines[index]))
     return b"".join(_dump(line) + b"\n" for line in lines)
 
 

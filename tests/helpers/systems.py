@@ -61,7 +61,7 @@ def fresh_image(number: int) -> Any:
 
 
 def fresh_text(number: int) -> str:
-    words = [WORDS[number // len(WORDS) ** place % len(WORDS)] for place in range(4)]
+    words = [WORDS[number // len(WORDS) ** index % len(WORDS)] for index in range(4)]
     return " ".join([*words, *words[: number % 3], "."])
 
 

@@ -37,9 +37,9 @@ def test_context_and_gradients_equal_the_reference(size, additive, sigma, masked
     context, exact = local_attention(*inputs, window), local_attention_reference(*exact_inputs, window)
     assert_near(context, exact, 2e-6)
     upstream = torch.randn_like(context)
-    wanted = [place for place in range(5) if (place != 3 or sigma) and (place != 4 or additive)]
-    ours = torch.autograd.grad(context, [inputs[place] for place in wanted], upstream)
-    exact_wanted = [exact_inputs[place] for place in wanted]
+    wanted = [index for index in range(5) if (index != 3 or sigma) and (index != 4 or additive)]
+    ours = torch.autograd.grad(context, [inputs[index] for index in wanted], upstream)
+    exact_wanted = [exact_inputs[index] for index in wanted]
     assert_all_near(ours, torch.autograd.grad(exact, exact_wanted, upstream.double(), materialize_grads=True), 1e-5)
 
 

@@ -103,7 +103,7 @@ def test_captions_equal_to_their_references_score_the_maximum(captions):
     assert scores.exact_match == 1
     # Unless all of its n-grams are in every reference, and so weigh nothing.
     assert scores.cider_d <= 10 + 1e-9
-    apart = [f"w{place} x{place} y{place} z{place}" for place in range(3)]
+    apart = [f"w{index} x{index} y{index} z{index}" for index in range(3)]
     assert caption_scores(apart, [[one] for one in apart], meteor=False).cider_d == pytest.approx(10)
 
 

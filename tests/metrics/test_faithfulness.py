@@ -70,7 +70,7 @@ def test_the_top_is_rounded_up_and_ties_go_to_the_earlier_word():
 
 
 def test_leaving_out_one_word_at_a_time():
-    assert leave_one_out(decided_by_third, TOKENS).tolist() == [0.5 if place == 2 else 0 for place in range(10)]
+    assert leave_one_out(decided_by_third, TOKENS).tolist() == [0.5 if index == 2 else 0 for index in range(10)]
     assert leave_one_out(additive, TOKENS) == pytest.approx(np.full(10, 0.05))
     assert leave_one_out(additive, ["one"]).tolist() == [0.0]
 

@@ -139,7 +139,7 @@ def test_the_effect_of_a_word_that_was_read_is_the_drop_of_the_next_word():
     words = ["the", "old", "man", "reads", "a", "book"]
     found = word_effects(model, words)
     whole, without = (model.read(" ".join(each)).surprisals for each in (words, words[:1] + words[2:]))
-    drops = [math.log(2) * (without[place - 1] - whole[place]) for place in range(3, 6)]
+    drops = [math.log(2) * (without[index - 1] - whole[index]) for index in range(3, 6)]
     np.testing.assert_allclose(found[2:5, 1], drops, atol=1e-4)
     assert np.isnan(found[np.triu_indices(6)]).all(), "a word has no effect on what was read before it"
 

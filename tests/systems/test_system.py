@@ -148,8 +148,8 @@ def test_eight_threads_get_what_one_gets(case):
     expected = [shipped.ask(inputs, **options) for inputs, options in jobs]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda job: shipped.ask(job[0], **job[1]), jobs * 3))
-    for place, one in enumerate(found):
-        assert one == expected[place % len(expected)], "exactly, not to rounding"
+    for index, one in enumerate(found):
+        assert one == expected[index % len(expected)], "exactly, not to rounding"
 
 
 def test_an_unknown_option_is_named_with_the_nearest(case):
@@ -217,8 +217,8 @@ def test_one_long_text_among_short_ones_is_decoded_in_a_small_batch(monkeypatch)
     assert sizes[0][0] <= 4
     assert sum(rows for rows, _ in sizes) == 64
     assert len(sizes) == 2, "the short ones go together"
-    for place in (*range(0, 64, 9), 20):
-        assert close(found[place], model.translate(texts[place], beam=2, max_length=4))
+    for index in (*range(0, 64, 9), 20):
+        assert close(found[index], model.translate(texts[index], beam=2, max_length=4))
 
 
 def test_batches_hold_inputs_of_like_cost_up_to_the_limit():

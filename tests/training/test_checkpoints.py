@@ -81,9 +81,9 @@ def test_a_flipped_bit_changes_nothing_or_is_noticed(two):
     path, random = two / "step-12.ckpt", np.random.default_rng(1)
     whole = path.read_bytes()
     noticed = 0
-    for place in random.integers(0, len(whole), 300):
+    for index in random.integers(0, len(whole), 300):
         content = bytearray(whole)
-        content[place] ^= 1 << int(random.integers(8))
+        content[index] ^= 1 << int(random.integers(8))
         path.write_bytes(bytes(content))
         try:
             found = read_checkpoint(path)

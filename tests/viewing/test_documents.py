@@ -23,7 +23,7 @@ def trace_of(sentences: list[list[tuple[str, float]]], weights: list[float]) -> 
             Axis("words", "words", tuple(word for word, _ in words)),
         ),
         (Map("sentences", "label", "sentences", [weights]), Map("words", "label", "words", [[w for _, w in words]])),
-        (Series("sentence", "words", [place for place, each in enumerate(sentences) for _ in each]),),
+        (Series("sentence", "words", [index for index, each in enumerate(sentences) for _ in each]),),
         extras={"probability": 0.75},
     )
 

@@ -12,14 +12,14 @@ SIDES = {word: side for words in (ADJECTIVES, VERBS) for side in (0, 1) for word
 
 def test_the_marked_words_alone_give_the_label():
     for review in islice(reviews("train"), 300):
-        for place in review.decisive:
-            marked = [review.sentences[sentence][word] for sentence, word in review.words if sentence == place]
+        for index in review.decisive:
+            marked = [review.sentences[sentence][word] for sentence, word in review.words if sentence == index]
             opinion = [SIDES[word] for word in marked if word in SIDES]
             assert len(opinion) == 1
             assert set(marked) <= {*SIDES, "not"}
             side = 1 - opinion[0] if "not" in marked else opinion[0]
             assert LABELS[side] == review.label
-            assert review.sentences[place][0] in ("i", "for", "in")
+            assert review.sentences[index][0] in ("i", "for", "in")
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -31,28 +31,28 @@ def test_a_noun_has_one_kind_and_a_predicate_says_which():
 
 def test_only_the_antecedent_fits_at_the_place_where_it_is_known(sample):
     for story in sample:
-        link, nouns = story.link, [place for place, word in enumerate(story.words) if is_noun(word)]
+        link, nouns = story.link, [index for index, word in enumerate(story.words) if is_noun(word)]
         assert link.antecedent in nouns
         assert link.antecedent < link.word <= link.known_at
         if link.kind == "pronoun":
             pronoun, predicate = story.words[link.word], story.words[link.word + 3]
-            by_number = [place for place in nouns if FORMS[story.words[place]].pronoun == pronoun]
-            fitting = [place for place in by_number if FORMS[story.words[place]].fits(predicate)]
+            by_number = [index for index in nouns if FORMS[story.words[index]].pronoun == pronoun]
+            fitting = [index for index in by_number if FORMS[story.words[index]].fits(predicate)]
             assert fitting == [link.antecedent]
             assert (link.known_at == link.word) == (len(by_number) == 1)
             assert link.known_at in (link.word, link.word + 3)
         else:
             plural = story.words[link.word] == "are"
-            assert [place for place in nouns if FORMS[story.words[place]].plural == plural] == [link.antecedent]
+            assert [index for index in nouns if FORMS[story.words[index]].plural == plural] == [link.antecedent]
 
 
 def test_tags_name_the_antecedent_once_where_the_direction_allows(sample):
     for story in sample:
         for direction in ("forward", "both"):
             tags = story.tags(direction)
-            place = story.link.place(direction)
-            assert tags[place] == story.words[story.link.antecedent]
-            assert set(tags[:place] + tags[place + 1 :]) == {NONE}
+            index = story.link.place(direction)
+            assert tags[index] == story.words[story.link.antecedent]
+            assert set(tags[:index] + tags[index + 1 :]) == {NONE}
 
 
 def test_the_example_of_the_lecture_is_of_this_world():

@@ -76,10 +76,10 @@ def test_the_best_predictor_of_ngrams_counts():
     for bits, found in zip(rows.squeeze(-1).int().tolist(), task.best_bits(rows).tolist(), strict=True):
         counts: dict[tuple[int, ...], list[float]] = {}
         expected = 0.0
-        for place in range(2, 9):
-            seen = counts.setdefault(tuple(bits[place - 2 : place]), [0.5, 0.5])
-            expected -= math.log2(seen[bits[place]] / sum(seen))
-            seen[bits[place]] += 1
+        for index in range(2, 9):
+            seen = counts.setdefault(tuple(bits[index - 2 : index]), [0.5, 0.5])
+            expected -= math.log2(seen[bits[index]] / sum(seen))
+            seen[bits[index]] += 1
         assert found == pytest.approx(expected)
 
 

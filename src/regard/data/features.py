@@ -268,16 +268,16 @@ class _Encoding:
 def _fill(folder: Path, plan: StorePlan, names: Sequence[str], encoding: _Encoding, progress: bool) -> None:
     rows = _Rows.open(folder, plan, "r+")
     rows.state[rows.damaged()] = PENDING
-    place = {name: row for row, name in enumerate(names)}
-    pending = [name for name in names if rows.state[place[name]] != DONE]
+    row_of = {name: row for row, name in enumerate(names)}
+    pending = [name for name in names if rows.state[row_of[name]] != DONE]
     report = ImageReport()
     done = plan.count - len(pending)
     with progress_bar("encoding", plan.count, "images", completed=done, enabled=progress and bool(pending)) as advance:
         for batch, encoded in encoding.batches(pending, report):
-            good = [place[name] for name in batch if name not in report.bad]
+            good = [row_of[name] for name in batch if name not in report.bad]
             if good and encoded.shape[1:] != (size := rows.features.shape[1:]):
                 raise ShapeError(f"The encoder returned {encoded.shape[1:]} for {batch[0]}, but {size} before.")
-            rows.write(good, encoded, [place[name] for name in batch if name in report.bad])
+            rows.write(good, encoded, [row_of[name] for name in batch if name in report.bad])
             advance(len(batch))
     write_json(folder / "failed.json", report.bad)
 

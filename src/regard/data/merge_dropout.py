@@ -49,8 +49,8 @@ class MergeDropout:
     def following(self, ids: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         """The pieces after each merge that is possible, that of the first rank first."""
         merges = self._merges
-        possible = sorted((*merges[pair], place) for place, pair in enumerate(pairwise(ids)) if pair in merges)
-        return ((*ids[:place], merged, *ids[place + 2 :]) for _, merged, place in possible)
+        possible = sorted((*merges[pair], index) for index, pair in enumerate(pairwise(ids)) if pair in merges)
+        return ((*ids[:index], merged, *ids[index + 2 :]) for _, merged, index in possible)
 
 
 class ManyWords:
@@ -104,11 +104,11 @@ class ManyWords:
             skipped = _failures(keys, dropout)
             goes = np.flatnonzero(skipped < self._num_following.array[now])
             active, keys, now, skipped = active[goes], keys[goes], now[goes], skipped[goes]
-            places = self._first_following.array[now] + skipped
-            after = self._following.array[places]
+            indices = self._first_following.array[now] + skipped
+            after = self._following.array[indices]
             if len(new := np.flatnonzero(after < 0)):
                 after[new] = [self._after(*each) for each in zip(now[new].tolist(), skipped[new].tolist(), strict=True)]
-                self._following.array[places] = after
+                self._following.array[indices] = after
             ends[active] = after
 
     def _after(self, state: int, skipped: int) -> int:

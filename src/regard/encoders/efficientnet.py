@@ -128,6 +128,6 @@ def renamed(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
         match = re.fullmatch(r"(?:_blocks\.(\d+)\.)?(\w+)\.(\w+)", name)
         if match is None or match[2] not in (_ENDS if match[1] is None else _PARTS):
             raise ShapeError(f"These are not parameters of EfficientNet-Lite0, which has no {name!r}.")
-        place = _ENDS[match[2]] if match[1] is None else f"features.{int(match[1]) + 1}.{_PARTS[match[2]]}"
-        names[f"{place}.{match[3]}"] = tensor
+        module = _ENDS[match[2]] if match[1] is None else f"features.{int(match[1]) + 1}.{_PARTS[match[2]]}"
+        names[f"{module}.{match[3]}"] = tensor
     return names

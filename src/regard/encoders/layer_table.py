@@ -63,7 +63,7 @@ class LayerTable:
         first = ["image", "", "", "", "", _times(self.size), "1", "", "", ""]
         total = ["total", "", "", "", "", "", "", f"{self.parameters:,}", f"{self.multiply_adds:,}", ""]
         lines = [list(aligns), first, *map(_cells, self.rows), total]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(aligns))]
+        widths = [max(len(line[index]) for line in lines) for index in range(len(aligns))]
         columns = [f"{{:{align}{width}}}" for align, width in zip(aligns.values(), widths, strict=True)]
         return "\n".join("  ".join(columns).format(*line).rstrip() for line in lines)
 
@@ -184,16 +184,16 @@ def _windowed(
         padding = (kernel[0] // 2, kernel[1] // 2)
     dilation = _pair(getattr(layer, "dilation", 1))
     notes = []
-    for side, place in (("rows at the bottom", 0), ("columns on the right", 1)):
-        line = {"stride": stride[place], "padding": padding[place], "dilation": dilation[place]}
-        length = given.shape[2 + place]
+    for side, index in (("rows at the bottom", 0), ("columns on the right", 1)):
+        line = {"stride": stride[index], "padding": padding[index], "dilation": dilation[index]}
+        length = given.shape[2 + index]
         # Where there is one window more than the formula says, the last window extends beyond the image.
-        left = uncovered(length, kernel[place], **line)
-        if left and output.shape[2 + place] == output_size(length, kernel[place], **line):
+        left = uncovered(length, kernel[index], **line)
+        if left and output.shape[2 + index] == output_size(length, kernel[index], **line):
             notes.append(f"{left} of {length} {side}")
-        if stride[place] > kernel[place]:
-            gap = stride[place] - kernel[place]
-            notes.append(f"{gap} of {stride[place]} {side.split()[0]} between windows")
+        if stride[index] > kernel[index]:
+            gap = stride[index] - kernel[index]
+            notes.append(f"{gap} of {stride[index]} {side.split()[0]} between windows")
     span = (kernel[1] - 1) * dilation[1]
     field = None if before.field is None else before.field + span * before.jump
     note = "skips " + ", ".join(notes) if notes else ""

@@ -70,7 +70,7 @@ def find_files(pattern: str) -> Iterator[tuple[Path, PurePath]]:
         yield path, PurePath(path.name)
         return
     parts = Path(pattern).parts
-    fixed = Path(*parts[: next(place for place, part in enumerate(parts) if glob.has_magic(part))])
+    fixed = Path(*parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))])
     # Path.glob would also find hidden files.
     paths = sorted(Path(match) for match in glob.iglob(pattern, recursive=True))  # noqa: PTH207
     files = [path for path in paths if path.is_file()]

@@ -48,9 +48,9 @@ def run_processes(job: Job, chunks: Iterable[Chunk], workers: int) -> Generator[
                     yield process.take()
                 except _DiedError as died:
                     crew.remove(process)
-                    reason, place = _reason(died.status), (died.chunk.name, died.chunk.index)
-                    attempts[place] = attempts.get(place, 0) + 1
-                    if attempts[place] == MAX_ATTEMPTS:
+                    reason, key = _reason(died.status), (died.chunk.name, died.chunk.index)
+                    attempts[key] = attempts.get(key, 0) + 1
+                    if attempts[key] == MAX_ATTEMPTS:
                         yield gave_up(died.chunk, reason)
                     sys.stderr.write(f"regard: a worker died: {reason}. Another takes {printable(died.chunk.name)}.\n")
                     waiting.append(died.chunk)

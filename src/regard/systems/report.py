@@ -139,8 +139,8 @@ def table_of(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> Table:
     """Rows of plain values as a table that fits the terminal."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     table = Table(title=title or None, title_justify="left")
-    for place, name in enumerate(columns):
-        table.add_column(name, justify="left" if place == 0 else "right", overflow="fold")
+    for index, name in enumerate(columns):
+        table.add_column(name, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*(_cell(row.get(name)) for name in columns))
     return table

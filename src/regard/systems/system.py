@@ -166,11 +166,11 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
         results: dict[int, Output] = {}
         multiplications = self.parameter_uses * sum(map(torch.numel, self.parameters()))
         multiplications *= getattr(options, "num_hypotheses", 1)
-        for places in batches_by_cost(self.costs(inputs), max_batch=self.max_batch):
-            with threads_for(len(places) * multiplications):
-                batch = self.predict_batch([inputs[place] for place in places], options)
-            results.update(zip(places, batch, strict=True))
-        return [results[place] for place in range(len(inputs))]
+        for indices in batches_by_cost(self.costs(inputs), max_batch=self.max_batch):
+            with threads_for(len(indices) * multiplications):
+                batch = self.predict_batch([inputs[index] for index in indices], options)
+            results.update(zip(indices, batch, strict=True))
+        return [results[index] for index in range(len(inputs))]
 
     def predict_batch(self, inputs: Sequence[Input], options: Chosen) -> list[Output]:
         """The results for one batch of inputs, in order."""
@@ -324,7 +324,7 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
 
 def batches_by_cost(costs: Sequence[int], *, max_batch: int, max_cost: int = MAX_BATCH_COST) -> Iterator[list[int]]:
     """The places of inputs of like cost, the most costly first: rows x largest cost <= max_cost, or a single row."""
-    order = sorted(range(len(costs)), key=lambda place: costs[place], reverse=True)
+    order = sorted(range(len(costs)), key=lambda index: costs[index], reverse=True)
     while order:
         rows = max(1, min(max_batch, max_cost // max(1, costs[order[0]])))
         yield order[:rows]

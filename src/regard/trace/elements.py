@@ -83,7 +83,7 @@ class Axis:
     @property
     def special(self) -> tuple[int, ...]:
         """The positions of tokens that do not occur in the text, such as the end mark."""
-        return tuple(place for place, label in enumerate(self.labels) if is_mark(label))
+        return tuple(index for index, label in enumerate(self.labels) if is_mark(label))
 
     @property
     def direction(self) -> Literal["ltr", "rtl"]:

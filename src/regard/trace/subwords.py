@@ -65,7 +65,7 @@ def words_of(labels: Sequence[str], text: str | None) -> Words | None:
 def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     """Whether each token begins a word, found by looking it up in the text, where white space separates words."""
     # Case is folded first, and every place below is one in the folded text: folding changes the length of "İ".
-    text, place, is_after_special = text.casefold(), 0, True
+    text, index, is_after_special = text.casefold(), 0, True
     starts = []
     for label in labels:
         if is_mark(label):
@@ -74,12 +74,12 @@ def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
             continue
         token = _MARKS.sub("", label).strip().casefold()
         is_unknown = _UNKNOWN.fullmatch(label) is not None
-        found = len(text) - len(text[place:].lstrip()) if is_unknown else text.find(token, place)
-        is_found = 0 <= found - place < MAX_GAP
-        starts.append(is_after_special or not is_found or any(map(str.isspace, text[place:found])))
+        found = len(text) - len(text[index:].lstrip()) if is_unknown else text.find(token, index)
+        is_found = 0 <= found - index < MAX_GAP
+        starts.append(is_after_special or not is_found or any(map(str.isspace, text[index:found])))
         if is_found:
             rest = text[found:]
-            place = found + (len(rest.split(maxsplit=1)[0]) if is_unknown and rest.strip() else len(token))
+            index = found + (len(rest.split(maxsplit=1)[0]) if is_unknown and rest.strip() else len(token))
         is_after_special = False
     return starts
 
@@ -112,7 +112,7 @@ def _byte_letters() -> dict[str, int]:
     """The letters of GPT-2 for bytes: printable ones stand for themselves, the others for letters from 256 on."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
+    return {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}
 
 
 _BYTES = _byte_letters()

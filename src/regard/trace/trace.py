@@ -280,7 +280,7 @@ class Trace:
                 rows = fields.get(name, [])
                 if not isinstance(rows, list):
                     raise DataError(f"Not a trace: {name!r} must be a list; got {rows!r:.60}.")
-                arguments[name] = tuple(element(row, f"{name}[{place}]") for place, row in enumerate(rows))
+                arguments[name] = tuple(element(row, f"{name}[{index}]") for index, row in enumerate(rows))
             return construct(cls, arguments, "it")
         except RegardError:
             raise

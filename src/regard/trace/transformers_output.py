@@ -33,9 +33,9 @@ def axes_and_maps(
             )
         count = found["self"][0].shape[1]
         tokens = _fitting(tokens, count, "inputs")
-        places = [place for place in kept if place < count]
-        axis = _axis("tokens", [tokens[place] for place in places])
-        return (axis,), tuple(_maps("self", axis.name, axis.name, _cut(found["self"], places, places)))
+        indices = [index for index in kept if index < count]
+        axis = _axis("tokens", [tokens[index] for index in indices])
+        return (axis,), tuple(_maps("self", axis.name, axis.name, _cut(found["self"], indices, indices)))
     name = "cross" if "cross" in found else "decoder"
     if name not in found:
         raise OptionError("target= is for models with an encoder and a decoder; this output has self-attention only.")
@@ -44,7 +44,7 @@ def axes_and_maps(
     # `generate` returns what the decoder starts with, too; labels are without it.
     start, outputs = (given[0], given[1:]) if len(given) == count + 1 else ("<s>", _fitting(given, count, "target"))
     axes = {
-        "source": _axis("source", [tokens[place] for place in kept]),
+        "source": _axis("source", [tokens[index] for index in kept]),
         "target": _axis("target", outputs),
         "history": _axis("history", [start, *outputs[:-1]]),
     }
@@ -124,7 +124,7 @@ def _tokens(given: Any, tokenizer: Any, example: int) -> tuple[list[str], list[i
     kept = list(range(len(ids)))
     if mask is not None:
         row = _example(mask, example)
-        kept = [place for place in kept if row[place]]
+        kept = [index for index in kept if row[index]]
     return [str(token) for token in ids], kept
 
 

@@ -154,12 +154,12 @@ def shaded_sentences(trace: Trace, *, raw: bool = False) -> list[ShadedSentence]
     hardly count stay pale (Yang et al. 2016, section 3.6). With `raw`, by its weight within the sentence alone. The
     strongest word of the document is shaded fully.
     """
-    places = trace.values("sentence")
-    if trace.kind != "document" or places is None:
+    indices = trace.values("sentence")
+    if trace.kind != "document" or indices is None:
         raise OptionError(f"Only a trace of kind 'document' has sentences and words; this one is {trace.kind!r}.")
     weights = trace.map("sentences").weights[0].astype(np.float64)
     words = trace.map("words").weights[0].astype(np.float64)
-    owners = np.asarray(places, dtype=int)
+    owners = np.asarray(indices, dtype=int)
     shades = words if raw else words * np.sqrt(weights[owners].clip(0))
     shades = shades / max(float(shades.max(initial=0.0)), 1e-12)
     labels = trace.axis("words").labels
@@ -168,7 +168,7 @@ def shaded_sentences(trace: Trace, *, raw: bool = False) -> list[ShadedSentence]
         ShadedSentence(
             number + 1,
             float(weight),
-            tuple((labels[place], float(shades[place])) for place in range(bounds[number], bounds[number + 1])),
+            tuple((labels[index], float(shades[index])) for index in range(bounds[number], bounds[number + 1])),
         )
         for number, weight in enumerate(weights)
     ]

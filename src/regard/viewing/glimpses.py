@@ -209,7 +209,7 @@ def _draw_belief(axes: "Axes", belief: Any, classes: list[int], labels: list[str
 
     values = [float(belief[each]) for each in classes]
     best = int(np.argmax(values))
-    colours = [_BAR if place == best else "#b8c9d6" for place in range(len(values))]
+    colours = [_BAR if index == best else "#b8c9d6" for index in range(len(values))]
     axes.barh(range(len(values)), values, color=colours, height=0.8)
     axes.set_xlim(0, 1)
     axes.set_ylim(len(values) - 0.5, -0.5)

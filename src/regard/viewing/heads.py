@@ -50,12 +50,12 @@ def figure(
     grid = drawn.subplots(rows, columns, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
-    for place, (axes, (name, trace)) in enumerate(zip(grid.flat, traces, strict=False)):
+    for index, (axes, (name, trace)) in enumerate(zip(grid.flat, traces, strict=False)):
         check_drawable(trace)
         axes.set_axis_on()
         draw(axes, trace, numbers=False, max_side=_MAX_SIDE, largest=largest)
         if shared:
-            axes.tick_params(labelleft=place % columns == 0, labeltop=place < columns)
+            axes.tick_params(labelleft=index % columns == 0, labeltop=index < columns)
         set_title(axes, name)
     add_scale(drawn, *grid.flat[: len(traces)])
     add_title(drawn, title, fontsize=13)

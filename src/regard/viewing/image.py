@@ -107,13 +107,13 @@ class ImageView(View):
         top, bottom = 0.42 if title else 0.06, 0.12 + _PRINT_LINE * len(small_print)
         size = width, rows * step_y + top + bottom
         figure = InlineFigure(figsize=size)
-        for place in range(len(trace.target) + 1):
-            row, column = divmod(place, columns)
+        for index in range(len(trace.target) + 1):
+            row, column = divmod(index, columns)
             if right_to_left(trace.target):
                 column = columns - 1 - column
             left, above = _SPACE + column * step_x, size[1] - top - row * step_y - _WORD - high
             axes = figure.add_axes((left / size[0], above / size[1], wide / size[0], high / size[1]))
-            word = place - 1 if place else None
+            word = index - 1 if index else None
             _draw_tile(axes, trace, word, pixels, cells=cells, overlay=overlay)
             if word is not None:
                 _name_tile(axes, trace, word)
@@ -414,12 +414,12 @@ def _frame(trace: Trace, word: int | None, pixels: Pixels, *, cells: bool, overl
     backwards = right_to_left(trace.target)
     for number, line in enumerate(lines):
         pen, y = (width - 8 if backwards else 8), below - 10 - 18 * number
-        for place in line:
-            now = place == word
+        for index in line:
+            now = index == word
             drawn = text.text(
-                pen, y, printable(trace.target[place]), fontsize=9.5, va="center", ha="right" if backwards else "left",
+                pen, y, printable(trace.target[index]), fontsize=9.5, va="center", ha="right" if backwards else "left",
                 fontweight="bold" if now else "normal", parse_math=False,
-                color=_INK if now else "#8a8a8a" if word is None or place > word else "#5a5a5a",
+                color=_INK if now else "#8a8a8a" if word is None or index > word else "#5a5a5a",
             )  # fmt: skip
             room = drawn.get_window_extent(canvas.get_renderer()).width + 5
             pen += -room if backwards else room
@@ -434,11 +434,11 @@ def _wrapped(words: Sequence[str], letters: int) -> list[list[int]]:
     """The numbers of the words, line by line, with at most so many letters in each."""
     lines: list[list[int]] = [[]]
     used = 0
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if lines[-1] and used + len(word) > letters:
             lines.append([])
             used = 0
-        lines[-1].append(place)
+        lines[-1].append(index)
         used += len(word) + 1
     return lines
 

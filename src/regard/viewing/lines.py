@@ -77,8 +77,8 @@ def terminal(
     """
     times = Counter(trace.source)
     names = [
-        isolated(shortened(word, width // 4, cell_len)) + (f"({place})" if times[word] > 1 else "")
-        for place, word in enumerate(trace.source, 1)
+        isolated(shortened(word, width // 4, cell_len)) + (f"({index})" if times[word] > 1 else "")
+        for index, word in enumerate(trace.source, 1)
     ]
     log_probs = trace.values("log_prob")
     table = Table(title=heading(title), title_justify="left", box=None, padding=(0, 1, 0, 0), show_header=False)

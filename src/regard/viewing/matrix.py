@@ -125,13 +125,13 @@ def html_table(trace: Trace) -> str:
     order = range(columns)
     if right_to_left(trace.source):
         order = order[::-1]
-    head = "".join(f"<th>{html_label(trace.source[place])}</th>" for place in order)
+    head = "".join(f"<th>{html_label(trace.source[index])}</th>" for index in order)
     largest = largest_weight(trace.weights)
     lines = []
     for label, weights in zip(trace.target, trace.weights.tolist(), strict=True):
-        shares = (abs(weights[place]) / largest for place in order)
+        shares = (abs(weights[index]) / largest for index in order)
         cells = (
-            f"<td{html_shade(share)}>{weights[place]:.2f}</td>" for share, place in zip(shares, order, strict=True)
+            f"<td{html_shade(share)}>{weights[index]:.2f}</td>" for share, index in zip(shares, order, strict=True)
         )
         lines.append(f"<tr><th>{html_label(label)}</th>{''.join(cells)}</tr>")
     return f"<table>{_html_caption(trace.main)}<tr><th></th>{head}</tr>{''.join(lines)}</table>"
@@ -153,7 +153,7 @@ def _strongest_table(trace: Trace) -> str:
     lines = []
     for label, weights in list(zip(trace.target, trace.weights, strict=True))[:MAX_ROWS]:
         best = np.argsort(-weights, kind="stable")[:_STRONGEST]
-        inputs = ", ".join(f"{html_label(trace.source[place])} {weights[place]:.3f}" for place in best)
+        inputs = ", ".join(f"{html_label(trace.source[index])} {weights[index]:.3f}" for index in best)
         lines.append(f"<tr><th>{html_label(label)}</th><td>{inputs}</td></tr>")
     if len(trace.target) > MAX_ROWS:
         lines.append(f"<tr><th>...</th><td>{len(trace.target) - MAX_ROWS:,} more rows</td></tr>")
@@ -195,8 +195,8 @@ def _label(axes: "Axes", trace: Trace, steps: tuple[int, int], font_size: int) -
     from regard.viewing.figures import labels, set_literal
 
     source, target = (_labelled(len(words)) for words in (trace.source, trace.target))
-    names = labels([trace.source[place] for place in source]), labels([trace.target[place] for place in target])
-    across, down = ([place / step for place in places] for places, step in ((source, steps[1]), (target, steps[0])))
+    names = labels([trace.source[index] for index in source]), labels([trace.target[index] for index in target])
+    across, down = ([index / step for index in indices] for indices, step in ((source, steps[1]), (target, steps[0])))
     axes.set_xticks(across, names[0], rotation=60, ha="left", rotation_mode="anchor", fontsize=font_size)
     axes.set_yticks(down, names[1], fontsize=font_size)
     axes.xaxis.tick_top()
@@ -276,11 +276,11 @@ def _ruler(start: int, end: int, step: int = 1) -> str:
     `step` is how many inputs a column stands for.
     """
     if step > 1:
-        return "".join(f"{place * step + 1:<10}" for place in range(start, end, 10)).rstrip()
+        return "".join(f"{index * step + 1:<10}" for index in range(start, end, 10)).rstrip()
     ruler = ""
-    for place in range(start, end):
-        if (place == start or (place + 1) % 5 == 0) and len(ruler) <= place - start:
-            ruler = f"{ruler:<{place - start}}{place + 1} "
+    for index in range(start, end):
+        if (index == start or (index + 1) % 5 == 0) and len(ruler) <= index - start:
+            ruler = f"{ruler:<{index - start}}{index + 1} "
     return ruler.rstrip()
 
 

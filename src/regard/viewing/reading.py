@@ -82,9 +82,9 @@ def terminal(trace: Trace, *, width: int = 80, colour: bool = True) -> Table:
     table.add_column(max_width=width, overflow="fold")
     for line in lines:
         text = Text()
-        for place, word in enumerate(line.words):
-            text.append_text(Text(" ") if place else Text(""))
-            text.append_text(_terminal_word(line, place, isolated(shortened(word, width // 2, cell_len)), colour))
+        for index, word in enumerate(line.words):
+            text.append_text(Text(" ") if index else Text(""))
+            text.append_text(_terminal_word(line, index, isolated(shortened(word, width // 2, cell_len)), colour))
         bits = [] if line.surprisal is None else [f"{line.surprisal:.1f}"]
         table.add_row(*bits, text)
     return table
@@ -116,15 +116,15 @@ def figure(trace: Trace, *, title: str | None = None) -> "InlineFigure":
         y = line.current + 0.5
         if line.surprisal is not None:
             axes.text(margin - 1.5, y, f"{line.surprisal:.1f}", ha="right", color="0.5", **{**style, "fontsize": 7})
-        for place in range(len(line.words)):
-            x, letters = margin + starts[place], len(words[place])
-            ground = _ground(line, place)
+        for index in range(len(line.words)):
+            x, letters = margin + starts[index], len(words[index])
+            ground = _ground(line, index)
             if ground is not None:
                 box = Rectangle((x - 0.35, y - 0.42), letters + 0.7, 0.84, color=fractions(ground), linewidth=0)
                 axes.add_patch(box)
-            ink = _RED if place == line.current else _INK if ground is None else ink_on(ground)
-            weight = "bold" if place == line.current else "normal"
-            axes.text(x, y, words[place], ha="left", color=fractions(ink), fontweight=weight, **style)
+            ink = _RED if index == line.current else _INK if ground is None else ink_on(ground)
+            weight = "bold" if index == line.current else "normal"
+            axes.text(x, y, words[index], ha="left", color=fractions(ink), fontweight=weight, **style)
     legend = "Red: the current word. Shade: how much it attends to each other word."
     if lines[0].surprisal is not None:
         legend += " Number: its surprisal in bits."
@@ -133,19 +133,19 @@ def figure(trace: Trace, *, title: str | None = None) -> "InlineFigure":
     return drawn
 
 
-def _terminal_word(line: Line, place: int, word: str, colour: bool) -> Text:
-    ground = _ground(line, place)
-    if place == line.current:
+def _terminal_word(line: Line, index: int, word: str, colour: bool) -> Text:
+    ground = _ground(line, index)
+    if index == line.current:
         return Text(word, style=f"bold {rgb(_RED)}") if colour else Text(f"[{word}]")
     if ground is None:
         return Text(word)
-    return Text(word, style=inked(ground)) if colour else Text(f"{word}({100 * line.weights[place]:.0f})")
+    return Text(word, style=inked(ground)) if colour else Text(f"{word}({100 * line.weights[index]:.0f})")
 
 
-def _ground(line: Line, place: int) -> Colour | None:
+def _ground(line: Line, index: int) -> Colour | None:
     """The colour behind a word; none behind the current word, and behind one that is hardly attended to."""
-    shade = line.shades[place]
-    return None if place == line.current or shade < _MIN_SHARE else blend(_LIGHT, DARK, shade)
+    shade = line.shades[index]
+    return None if index == line.current or shade < _MIN_SHARE else blend(_LIGHT, DARK, shade)
 
 
 def _is_one_sentence(trace: Trace) -> bool:

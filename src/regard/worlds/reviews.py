@@ -170,7 +170,7 @@ def _opinion(random: Random, templates: tuple[str, ...], thing: str, side: int) 
     values = {"opinion": _pick(random, ADJECTIVES[said]), "verb": _pick(random, VERBS[said])}
     sentence = _filled(random, template, thing, values)
     marked = {values["opinion"], values["verb"], "not"}
-    return sentence, [place for place, word in enumerate(sentence) if word in marked]
+    return sentence, [index for index, word in enumerate(sentence) if word in marked]
 
 
 def _filled(random: Random, template: str, thing: str, values: dict[str, str]) -> list[str]:

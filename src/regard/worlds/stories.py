@@ -179,17 +179,17 @@ def statistics(*, count: int = 2000, seed: int = 0) -> Statistics:
     sample = list(islice(stories(seed=seed), count))
     pronouns = [story for story in sample if story.link.kind == "pronoun"]
     texts = {story.text for story in sample}
-    nouns = [[place for place, word in enumerate(story.words) if is_noun(word)] for story in sample]
+    nouns = [[index for index, word in enumerate(story.words) if is_noun(word)] for story in sample]
     nearest = [
-        max(place for place in places if place < story.link.word) for story, places in zip(sample, nouns, strict=True)
+        max(index for index in indices if index < story.link.word) for story, indices in zip(sample, nouns, strict=True)
     ]
     return Statistics(
         vocabulary=len({word for story in sample for word in story.words}),
         mean_length=sum(len(story.words) for story in sample) / count,
         mean_distance=sum(story.link.word - story.link.antecedent for story in sample) / count,
         known_later=sum(story.link.known_at > story.link.word for story in pronouns) / max(1, len(pronouns)),
-        nearest_noun=sum(s.link.antecedent == place for s, place in zip(sample, nearest, strict=True)) / count,
-        first_noun=sum(s.link.antecedent == places[0] for s, places in zip(sample, nouns, strict=True)) / count,
+        nearest_noun=sum(s.link.antecedent == index for s, index in zip(sample, nearest, strict=True)) / count,
+        first_noun=sum(s.link.antecedent == indices[0] for s, indices in zip(sample, nouns, strict=True)) / count,
         test_overlap=sum(story.text in texts for story in islice(stories(split="test", seed=seed), count)),
     )
 

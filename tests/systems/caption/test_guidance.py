@@ -73,15 +73,15 @@ def test_words_match_the_cells_that_only_their_images_have():
     matching = WordCells(8, 6, dim=16)
     optimizer = torch.optim.Adam(matching.parameters(), 0.02)
     for _ in range(60):
-        kinds, places = random.integers(0, 4, 12), random.integers(0, 5, 12)
+        kinds, indices = random.integers(0, 4, 12), random.integers(0, 5, 12)
         cells = 0.1 * torch.randn(12, 5, 6)
-        cells[torch.arange(12), torch.from_numpy(places), torch.from_numpy(kinds)] += 1
+        cells[torch.arange(12), torch.from_numpy(indices), torch.from_numpy(kinds)] += 1
         words = torch.stack([torch.from_numpy(kinds) + 3, torch.full((12,), 7), torch.zeros(12).long()], dim=1)
         loss, matches = matching(words, cells, torch.arange(12))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert matches[:, 0].argmax(-1).tolist() == places.tolist()
+    assert matches[:, 0].argmax(-1).tolist() == indices.tolist()
     assert matches[:, 0].sum(-1).mean() < 1.5 < 3 < matches[:, 1].sum(-1).mean()
     assert (matches[:, :2].amax(-1) == 1).all()
     assert not matches[:, 2].any()
@@ -126,8 +126,8 @@ def test_matching_is_trained_and_is_no_part_of_the_model(tmp_path, monkeypatch):
 
 def read_column(path, name):
     header, *rows = [line.split(",") for line in path.read_text().splitlines()]
-    place = header.index(name)
-    return [float(row[place]) for row in rows if row[place]]
+    index = header.index(name)
+    return [float(row[index]) for row in rows if row[index]]
 
 
 def test_settings_of_guidance_that_would_have_no_effect_are_refused(tmp_path):

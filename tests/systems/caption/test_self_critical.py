@@ -20,9 +20,9 @@ def test_rewards_are_cider_d_among_all_captions():
     critic = Critic(REFERENCES)
     texts = ["a red dog", "two birds", "the dog runs"]
     corpus = [[caption_words(text) for text in each] for each in REFERENCES]
-    for place, each in enumerate(corpus):
+    for index, each in enumerate(corpus):
         alone = [cider_d([caption_words(text)], [each], corpus)[0] for text in texts]
-        assert critic(place, texts) == pytest.approx(alone)
+        assert critic(index, texts) == pytest.approx(alone)
     first, second = critic(0, ["the dog runs", "two birds"])
     assert first > second == 0
 

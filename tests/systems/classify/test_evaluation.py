@@ -101,18 +101,18 @@ def test_gradients_are_those_of_finite_differences(tokens):
     vectors = model.embedding(batch.words).detach()
     label = list(model.labels).index(model.classify(TEXTS[0]).label)
     differences = torch.zeros_like(vectors)
-    for place in range(len(vectors)):
+    for index in range(len(vectors)):
         for number in range(vectors.shape[1]):
             step = torch.zeros_like(vectors)
-            step[place, number] = size
-            differences[place, number] = (probability(vectors + step, label) - probability(vectors - step, label)) / (
+            step[index, number] = size
+            differences[index, number] = (probability(vectors + step, label) - probability(vectors - step, label)) / (
                 2 * size
             )
     # Packed, the ids of both sentences alternate; a word of several ids has the sum of their norms.
     norms = batch.by_sentence.restored(differences.norm(dim=-1)).tolist()
     owners = [(number, owner) for number, row in enumerate(explained.text.owners) for owner in row]
     expected = [
-        sum(norm for norm, place in zip(norms, owners, strict=True) if place == word) for word in words_of(owners)
+        sum(norm for norm, index in zip(norms, owners, strict=True) if index == word) for word in words_of(owners)
     ]
     assert slopes == pytest.approx(expected, rel=0.02, abs=1e-5)
     assert slopes.min() > 1e-4

@@ -24,18 +24,18 @@ def test_nothing_removed_is_the_classification_itself(model):
 
 
 def test_a_removed_sentence_is_as_if_it_was_never_written(model):
-    places = [place for place, owner in enumerate(without_words(model, TEXT).sentences) if owner == 1]
-    found, rest = without_words(model, TEXT, places), model.classify("I loved this film. A wonderful story.")
+    indices = [index for index, owner in enumerate(without_words(model, TEXT).sentences) if owner == 1]
+    found, rest = without_words(model, TEXT, indices), model.classify("I loved this film. A wonderful story.")
     assert found.after == pytest.approx(rest.probabilities, abs=1e-5)
     assert found.sentence_weights[1] == 0
     assert found.sentence_weights[::2] == pytest.approx([each.weight for each in rest.sentences], abs=1e-5)
-    assert sum(found.word_weights[place] for place in places) == 0
+    assert sum(found.word_weights[index] for index in indices) == 0
 
 
 def test_the_drop_of_a_sentence_is_what_removing_it_costs(model):
     whole = without_words(model, TEXT, [1])
-    places = [place for place, owner in enumerate(whole.sentences) if owner == 2]
-    less = without_words(model, TEXT, [1, *places])
+    indices = [index for index, owner in enumerate(whole.sentences) if owner == 2]
+    less = without_words(model, TEXT, [1, *indices])
     assert whole.sentence_drops[2] == pytest.approx(whole.after[whole.label] - less.after[whole.label], abs=1e-6)
     assert less.sentence_drops[2] == 0
 

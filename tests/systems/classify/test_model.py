@@ -106,7 +106,7 @@ def test_long_sentences_go_on_in_the_next_and_nothing_is_lost():
 def test_cuts_are_between_words(sizes, limit):
     owners = [number for number, size in enumerate(sizes) for _ in range(size)]
     cuts = cut_points(owners, limit)
-    assert [place for first, last in cuts for place in range(first, last)] == list(range(len(owners)))
+    assert [index for first, last in cuts for index in range(first, last)] == list(range(len(owners)))
     assert all(0 < last - first <= limit for first, last in cuts)
     for _, last in cuts[:-1]:
         assert owners[last] != owners[last - 1] or sizes[owners[last]] > limit

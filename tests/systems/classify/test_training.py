@@ -119,7 +119,7 @@ def test_a_batch_holds_these_documents_and_the_order_is_kept():
     encoded = encode_documents(model, documents)
     assert encoded.sizes.tolist() == [sum(map(len, model.encode(document).ids)) for document in documents]
     batch = encoded.batch([7, 3])
-    words = [number for place in (7, 3) for ids in model.encode(documents[place]).ids for number in ids]
+    words = [number for index in (7, 3) for ids in model.encode(documents[index]).ids for number in ids]
     assert batch.by_sentence.restored(batch.words).tolist() == words
     assert batch.labels.tolist() == [encoded.labels[7], encoded.labels[3]]
     expected = [result.probabilities["positive"] for result in model.classify(documents)]
@@ -148,12 +148,12 @@ def test_word_vectors_are_copied_and_missing_ones_counted(tmp_path):
     path.write_text("film 1 2 3 4 5 6 7\nfine 7 6 5 4 3 2 1\n")
     metrics = {}
     start_from_vectors(model, path, metrics)
-    places = [
+    indices = [
         number for number, word in enumerate(model.tokenizer.pieces(range(len(model.tokenizer)))) if word == "film"
     ]
-    assert places
-    for place in places:
-        assert model.embedding.weight[place].tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert indices
+    for index in indices:
+        assert model.embedding.weight[index].tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert 0 < metrics["vocabulary_without_vector_percent"] < 100
     assert model.embedding.weight[0].tolist() == [0] * 7
     with pytest.raises(OptionError, match=r"--model\.embedding 7"):

@@ -24,7 +24,7 @@ def test_posteriors_and_jumps_are_those_of_all_alignments(n, m):
     jumps = torch.rand(2 * MAX_JUMP + 3)
 
     def move(before, after):
-        weights = [jumps[place - before + MAX_JUMP + 1] for place in range(n)]
+        weights = [jumps[index - before + MAX_JUMP + 1] for index in range(n)]
         return weights[after] / sum(weights)
 
     found, counts = markov_posteriors(translations, null, jumps)

@@ -136,12 +136,12 @@ def test_the_likeliest_words_are_those_of_a_full_enumeration(model):
 def test_pieces_are_joined_to_readable_words(tokenizer):
     french = Tokenizer.train(["l'homme a signé l'accord, aujourd'hui : « oui » !", "un accord"] * 3, size=80)
     ids = french.encode("l'accord, signé aujourd'hui !")
-    words = [french.decode([ids[place] for place in span]) for span in split_tokens(french, ids)]
+    words = [french.decode([ids[index] for index in span]) for span in split_tokens(french, ids)]
     assert words == ["l'", "accord", ",", "signé", "aujourd'", "hui", "!"]
     assert split_tokens(tokenizer, []) == []
     # A space that is a piece of its own belongs to the unknown piece after it.
     ids = french.encode("un 😀 accord")
-    words = [french.decode([ids[place] for place in span]) for span in split_tokens(french, ids)]
+    words = [french.decode([ids[index] for index in span]) for span in split_tokens(french, ids)]
     assert words == ["un", "⁇", "accord"]
 
 
@@ -152,25 +152,25 @@ def test_the_tree_holds_the_search(model):
     search = Search(beam=size, max_length=5)
     found = search_tree(model, TEXT, search=search)
     outputs = SentenceDecoder(model, TEXT).search(search)
-    assert [found.text(place) for place in found.outputs()] == [
+    assert [found.text(index) for index in found.outputs()] == [
         model.target_tokenizer.decode(one.tokens) for one in outputs
     ]
-    assert [found.nodes[place].score for place in found.outputs()] == pytest.approx([one.score for one in outputs])
+    assert [found.nodes[index].score for index in found.outputs()] == pytest.approx([one.score for one in outputs])
     decoder = SentenceDecoder(model, TEXT)
     kept = [0]
     for depth in range(1, max(node.depth for node in found.nodes)):
         extensions = []
-        for place in kept:
-            tokens = found.tree.tokens(place)
+        for index in kept:
+            tokens = found.tree.tokens(index)
             after = decoder.steps(tokens)[-1].logits[0].log_softmax(-1)
             total = decoder.log_prob(tokens)
-            extensions += [(total + after[token].item(), place, token) for token in range(START + 1, len(after))]
+            extensions += [(total + after[token].item(), index, token) for token in range(START + 1, len(after))]
         best = sorted(extensions, reverse=True)[: 2 * size]
-        here = [place for place, node in enumerate(found.nodes) if node.depth == depth]
-        assert [(found.nodes[place].parent, found.nodes[place].token) for place in here] == [each[1:] for each in best]
-        assert [found.nodes[place].total for place in here] == pytest.approx([each[0] for each in best], abs=1e-4)
-        open_ones = [place for place in here if found.nodes[place].token != END]
-        kept = [place for place in here if found.nodes[place].fate in ("kept", "cut")]
+        here = [index for index, node in enumerate(found.nodes) if node.depth == depth]
+        assert [(found.nodes[index].parent, found.nodes[index].token) for index in here] == [each[1:] for each in best]
+        assert [found.nodes[index].total for index in here] == pytest.approx([each[0] for each in best], abs=1e-4)
+        open_ones = [index for index in here if found.nodes[index].token != END]
+        kept = [index for index in here if found.nodes[index].fate in ("kept", "cut")]
         assert kept == open_ones[:size]
 
 
@@ -178,7 +178,7 @@ def test_the_tree_holds_the_search(model):
 def test_a_branch_of_the_tree_has_its_own_attention(model):
     found = search_tree(model, TEXT, search=SEARCH)
     assert found.trace(found.outputs()[0]).maps[0] == inspect(model, TEXT, search=SEARCH).trace.maps[0]
-    pruned = next(place for place, node in enumerate(found.nodes) if node.fate == "pruned" and node.depth == 4)
+    pruned = next(index for index, node in enumerate(found.nodes) if node.fate == "pruned" and node.depth == 4)
     steps = SentenceDecoder(model, TEXT).steps(found.tree.tokens(pruned)[:-1])
     expected = torch.cat([step.attended.weights[0] for step in steps])
     np.testing.assert_allclose(found.trace(pruned).maps[0].weights, expected.numpy(), atol=1e-5)
@@ -221,12 +221,12 @@ def test_moved_attention_changes_what_follows_and_nothing_before(model):
     # The same by hand: greedy steps, one of which attends elsewhere.
     decoder, tokens, log_prob = SentenceDecoder(model, TEXT), [], 0.0
     state = model.decoder.start(decoder.encoded)
-    for place in range(7):
-        given = row.view(1, 1, -1) if place == step else None
+    for index in range(7):
+        given = row.view(1, 1, -1) if index == step else None
         made = model.decoder.step(torch.tensor([tokens[-1] if tokens else START]), state, override=given)
         state, after = made.state, next_log_probs(made)[0]
-        token = found.tokens[place] if place < step else int(after.argmax())
-        if place == 6 and token != END:
+        token = found.tokens[index] if index < step else int(after.argmax())
+        if index == 6 and token != END:
             break
         tokens.append(token)
         log_prob += after[token].item()

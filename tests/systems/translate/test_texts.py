@@ -102,7 +102,7 @@ def test_copied_parts_have_a_place_in_the_trace(tokenizer, config):
     trace = result.trace
     for copied in result.copied:
         row, column = trace.target.index(copied), trace.source.index(copied)
-        assert trace.weights[row].tolist() == [float(place == column) for place in range(len(trace.source))]
+        assert trace.weights[row].tolist() == [float(index == column) for index in range(len(trace.source))]
         assert trace.weights[:, column].sum() == 1
         assert trace.values("log_prob")[row] == 0
     assert trace.axis("target").text == result.text
@@ -111,8 +111,8 @@ def test_copied_parts_have_a_place_in_the_trace(tokenizer, config):
         (first, *_), (before, *_) = (
             [each.weights for each in one.maps if each.columns == "history"] for one in (trace, plain.trace)
         )
-        own = [place for place, label in enumerate(trace.target) if label not in result.copied]
-        seen = [0, *(place + 1 for place in own[:-1])]
+        own = [index for index, label in enumerate(trace.target) if label not in result.copied]
+        seen = [0, *(index + 1 for index in own[:-1])]
         np.testing.assert_array_equal(first[np.ix_(own, seen)], before)
     assert [each.name for each in trace.maps] == [each.name for each in plain.trace.maps]
     assert regard.Trace.from_json(trace.to_json()) == trace

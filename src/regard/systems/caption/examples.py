@@ -83,6 +83,6 @@ def _photograph(name: str) -> CaptionExample:
     caption, regions = _PHOTOGRAPHS[name]
     image = open_image(getattr(import_module("skimage.data"), name)())
     image.thumbnail((MAX_SIDE, MAX_SIDE))
-    by_word = {place: boxes for places, boxes in regions.items() for place in places}
-    gold = tuple(by_word.get(place) for place in range(len(caption.split())))
+    by_word = {index: boxes for indices, boxes in regions.items() for index in indices}
+    gold = tuple(by_word.get(index) for index in range(len(caption.split())))
     return CaptionExample(name, image, caption, gold, "photo-en")

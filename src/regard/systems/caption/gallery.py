@@ -60,7 +60,7 @@ class GradedCaptions:
             return all_of_grade[:count]
         if name == GRADES[-1]:
             return all_of_grade[-count:]
-        return [all_of_grade[place] for place in np.linspace(0, len(all_of_grade) - 1, count).round().astype(int)]
+        return [all_of_grade[index] for index in np.linspace(0, len(all_of_grade) - 1, count).round().astype(int)]
 
 
 def grade_captions(

@@ -252,10 +252,10 @@ def with_gold(trace: Trace, words: Sequence[str], gold: Gold) -> Trace:
         raise OptionError(f"Each word of a reference has boxes or None; got {len(words)} words and {len(gold)} boxes.")
     matcher = SequenceMatcher(None, list(words), list(trace.target), autojunk=False)
     boxes = [
-        TraceBox("target", there + place, *box)
+        TraceBox("target", there + index, *box)
         for here, there, length in matcher.get_matching_blocks()
-        for place in range(length)
-        for box in gold[here + place] or ()
+        for index in range(length)
+        for box in gold[here + index] or ()
     ]
     return replace(trace, boxes=(*trace.boxes, *boxes))
 

@@ -169,16 +169,16 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
             raise TypeError("Weights that were asked for are given.")
         maps = unrolled.weights if unrolled.distribution is None else unrolled.distribution
         traces: list[Trace | None] = []
-        for place, (row, hypothesis) in enumerate(zip(rows, found, strict=True)):
+        for index, (row, hypothesis) in enumerate(zip(rows, found, strict=True)):
             words = len(hypothesis.tokens)
-            choices = None if unrolled.distribution is None else unrolled.weights[place, :words].argmax(-1).cpu()
+            choices = None if unrolled.distribution is None else unrolled.weights[index, :words].argmax(-1).cpu()
             traces.append(
                 Trace.from_image(
                     seen[row],
                     self.tokenizer.pieces(hypothesis.tokens),
-                    maps[place, :words].float().cpu(),
+                    maps[index, :words].float().cpu(),
                     grid=self.config.grid,
-                    gates=unrolled.gates[place, :words].float().cpu(),
+                    gates=unrolled.gates[index, :words].float().cpu(),
                     choices=choices,
                     log_probs=hypothesis.log_probs[:words],
                     text=self.tokenizer.decode(hypothesis.tokens),

@@ -98,15 +98,15 @@ class CaptionTask(Task):
         nll, _ = self._cross_entropy(unrolled, targets)
         self.log("valid_loss", nll[targets != PAD].mean(), batch_size=len(batch))
         options = CaptionOptions(beam=self.settings.valid_beam, max_length=self.settings.max_output_length)
-        for place, best in zip(batch.indices.tolist(), self.model.search(batch.images, options), strict=True):
-            self._predictions[place] = self.model.tokenizer.decode(best[0].tokens)
+        for index, best in zip(batch.indices.tolist(), self.model.search(batch.images, options), strict=True):
+            self._predictions[index] = self.model.tokenizer.decode(best[0].tokens)
 
     def validated(self) -> None:
         """BLEU-4, CIDEr-D and exact match of the decoded captions, each against all references of its image."""
-        found = {place: text for part in gathered(self._predictions) for place, text in part.items()}
-        places = sorted(found)
-        predictions = [found[place] for place in places]
-        scores = caption_scores(predictions, [self.references[place] for place in places], meteor=False)
+        found = {index: text for part in gathered(self._predictions) for index, text in part.items()}
+        indices = sorted(found)
+        predictions = [found[index] for index in indices]
+        scores = caption_scores(predictions, [self.references[index] for index in indices], meteor=False)
         self.log("valid_bleu", scores.bleu[3])
         self.log("valid_bleu1", scores.bleu[0])
         self.log("valid_cider", scores.cider_d)

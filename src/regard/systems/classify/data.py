@@ -59,9 +59,9 @@ class Packing(Movable):
         steps = np.arange(int(lengths.sum())) - starts[owners]
         ranks = np.empty(len(lengths), dtype=np.int64)
         ranks[order] = np.arange(len(lengths))
-        places = np.lexsort((ranks[owners], steps))
+        indices = np.lexsort((ranks[owners], steps))
         rows = np.bincount(steps)
-        return cls(torch.from_numpy(places), torch.from_numpy(owners[places]), torch.from_numpy(rows), len(lengths))
+        return cls(torch.from_numpy(indices), torch.from_numpy(owners[indices]), torch.from_numpy(rows), len(lengths))
 
     def restored(self, packed: Tensor) -> Tensor:
         """Packed numbers in the plain order."""
@@ -251,12 +251,12 @@ class DocumentIds:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def batch(self, places: Sequence[int]) -> DocumentBatch:
+    def batch(self, indices: Sequence[int]) -> DocumentBatch:
         """These documents as a batch."""
         bounds, starts = self._sentences, self._starts  # type: ignore[attr-defined]
-        rows = [self.sentence_lengths[bounds[place] : bounds[place + 1]] for place in places]
-        words = [self.words[starts[bounds[place]] : starts[bounds[place + 1]]] for place in places]
-        chosen = np.asarray(places)
+        rows = [self.sentence_lengths[bounds[index] : bounds[index + 1]] for index in indices]
+        words = [self.words[starts[bounds[index]] : starts[bounds[index + 1]]] for index in indices]
+        chosen = np.asarray(indices)
         return DocumentBatch.from_flat(
             np.concatenate(words), np.concatenate(rows), self.document_lengths[chosen], self.labels[chosen]
         )

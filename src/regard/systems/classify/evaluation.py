@@ -88,9 +88,9 @@ def decisive_scores(model: DocumentClassifier, count: int, split: str = "test") 
         _strongest(result.sentences) in review.decisive for result, review in zip(results, sample, strict=True)
     ]
     words = [
-        (place, _strongest(result.sentences[place].words)) in review.words
+        (index, _strongest(result.sentences[index].words)) in review.words
         for result, review in zip(results, sample, strict=True)
-        for place in review.decisive
+        for index in review.decisive
     ]
     return {
         "decisive sentence": Measure(
@@ -150,8 +150,8 @@ def _word_table(
 
 def _spaced(documents: list[Document], count: int) -> list[Document]:
     """So many documents at equal distances: the classes of a file often stand one after the other."""
-    places = np.linspace(0, len(documents) - 1, min(count, len(documents))).round().astype(int)
-    return [documents[place] for place in places]
+    indices = np.linspace(0, len(documents) - 1, min(count, len(documents))).round().astype(int)
+    return [documents[index] for index in indices]
 
 
 def _strongest(parts: Sequence[Any]) -> int:

@@ -55,11 +55,11 @@ def without_words(model: DocumentClassifier, text: str | Document, removed: Iter
     """
     explained = Explained(model, text)
     count = len(explained.tokens)
-    places = sorted(set(removed))
-    if wrong := [place for place in places if not 0 <= place < count]:
+    indices = sorted(set(removed))
+    if wrong := [index for index in indices if not 0 <= index < count]:
         raise OptionError(f"The words of this document are numbered 0 to {count - 1}; there is no word {wrong[0]}.")
     kept = np.ones(count, dtype=bool)
-    kept[places] = False
+    kept[indices] = False
     owners = explained.sentences
     alone = [kept & (owners != sentence) for sentence in range(int(owners.max()) + 1)]
     rows = explained.predict(explained.tokens, np.stack([np.ones(count, dtype=bool), kept, *alone]))
@@ -68,9 +68,9 @@ def without_words(model: DocumentClassifier, text: str | Document, removed: Iter
     left = np.bincount(owners[kept], minlength=len(alone)) > 0
     weighted = [
         SentenceWeight(
-            " ".join(explained.tokens[place] for place in own),
+            " ".join(explained.tokens[index] for index in own),
             float(sentences[number]),
-            tuple(WordWeight(explained.tokens[place], float(words[place])) for place in own),
+            tuple(WordWeight(explained.tokens[index], float(words[index])) for index in own),
         )
         for number, own in ((number, np.flatnonzero(kept & (owners == number))) for number in np.flatnonzero(left))
     ]
@@ -78,7 +78,7 @@ def without_words(model: DocumentClassifier, text: str | Document, removed: Iter
     return Removal(
         words=tuple(explained.tokens),
         sentences=tuple(owners.tolist()),
-        removed=tuple(places),
+        removed=tuple(indices),
         label=model.labels[best],
         before=_named(model, rows[0]),
         after=after,
@@ -103,4 +103,4 @@ def _weights(model: DocumentClassifier, explained: Explained, kept: np.ndarray) 
 
 def _named(model: DocumentClassifier, row: np.ndarray) -> dict[str, float]:
     order = np.argsort(-row, kind="stable")
-    return {model.labels[place]: float(row[place]) for place in order}
+    return {model.labels[index]: float(row[index]) for index in order}

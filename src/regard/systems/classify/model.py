@@ -192,7 +192,7 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
         results, word, sentence = [], 0, 0
         for text, row in zip(texts, rows, strict=True):
             order = row.argsort(descending=True, stable=True).tolist()
-            probabilities = {self.labels[place]: float(row[place]) for place in order}
+            probabilities = {self.labels[index]: float(row[index]) for index in order}
             best = self.labels[order[0]]
             parts: tuple[SentenceWeight, ...] = ()
             trace = None

@@ -82,8 +82,8 @@ class Examples:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def __getitem__(self, place: int) -> tuple[tuple[np.ndarray, ...], list[int]]:
-        return self._ids[place], self._targets[place]
+    def __getitem__(self, index: int) -> tuple[tuple[np.ndarray, ...], list[int]]:
+        return self._ids[index], self._targets[index]
 
     def collate(self, examples: Sequence[tuple[tuple[np.ndarray, ...], list[int]]]) -> ReadingBatch:
         """Pad examples to a batch."""

@@ -70,9 +70,9 @@ def model_perplexity(model: Reader, examples: Sequence[Example]) -> float:
     """2 to the mean surprisal of all words and ends of sentences, sentence by sentence."""
     total, count = 0.0, 0
     lengths = [len(example.sentences[0]) for example in examples]
-    for places in batches_by_cost(lengths, max_batch=BATCH):
+    for indices in batches_by_cost(lengths, max_batch=BATCH):
         with torch.inference_mode():
-            ids, sizes = model.padded([examples[place].sentences[0] for place in places])
+            ids, sizes = model.padded([examples[index].sentences[0] for index in indices])
             bits, _ = model.surprisals(ids, sizes, weights=False)
             exists = torch.arange(bits.shape[1]) <= sizes.unsqueeze(1)
             total += float(bits.double().cpu()[exists].sum())
@@ -96,10 +96,10 @@ def antecedent_scores(model: Reader, count: int) -> AntecedentScores:
     for story, reading in zip(tested, readings, strict=True):
         if reading.trace is None or not reading.trace.maps:
             raise OptionError(f"A reader with cell {model.config.cell!r} attends to nothing.")
-        place = story.link.place(direction)
-        is_first = int(reading.trace.weights[place].argmax()) == story.link.antecedent
+        index = story.link.place(direction)
+        is_first = int(reading.trace.weights[index].argmax()) == story.link.antecedent
         attended[_kind(story)].append(is_first)
-        named.append(bool(reading.tags) and reading.tags[place] == story.words[story.link.antecedent])
+        named.append(bool(reading.tags) and reading.tags[index] == story.words[story.link.antecedent])
     every = [each for part in attended.values() for each in part]
     return AntecedentScores(
         _percent(every), _percent(named), _percent(attended["later"]), _percent(attended["agreement"])

@@ -45,7 +45,7 @@ def evidence(model: Reader, text: Any, options: Any, result: Reading) -> Evidenc
 @torch.inference_mode()
 def word_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
     """How much the log-probability of the word after each word falls without each word before it; NaN for others."""
-    variants = [words, *(words[:place] + words[place + 1 :] for place in range(len(words) - 1))]
+    variants = [words, *(words[:index] + words[index + 1 :] for index in range(len(words) - 1))]
     scores = []
     for start in range(0, len(variants), ROWS):
         ids, lengths = model.padded(variants[start : start + ROWS])
@@ -54,7 +54,7 @@ def word_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
             -math.log(2) * row[: length + 1].double().cpu().numpy() for row, length in zip(bits, lengths, strict=True)
         ]
     effects = np.full((len(words), len(words)), np.nan)
-    for place, without in enumerate(scores[1:]):
+    for index, without in enumerate(scores[1:]):
         # Row t is about the word after word t, which stands one place earlier without the erased word.
-        effects[place + 1 :, place] = scores[0][place + 2 :] - without[place + 1 :]
+        effects[index + 1 :, index] = scores[0][index + 2 :] - without[index + 1 :]
     return effects

@@ -44,8 +44,8 @@ def expected_words(
     probabilities = logits.softmax(-1)
     # Padding and unknown words are not reported; the probabilities of the others stay as they are.
     probabilities[:, [PAD, UNKNOWN]] = 0
-    values, places = probabilities.topk(min(top, probabilities.shape[-1]), -1)
+    values, indices = probabilities.topk(min(top, probabilities.shape[-1]), -1)
     return [
-        tuple(Expected(model.vocabulary.words[place], value) for place, value in zip(row, chances, strict=True))
-        for row, chances in zip(places.tolist(), values.tolist(), strict=True)
+        tuple(Expected(model.vocabulary.words[index], value) for index, value in zip(row, chances, strict=True))
+        for row, chances in zip(indices.tolist(), values.tolist(), strict=True)
     ]

@@ -164,11 +164,11 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
         self.check_mode()
         options = ReadingOptions(traces="none")
         tags: list[tuple[str, ...]] = [()] * len(sentences)
-        for places in batches_by_cost(list(map(len, sentences)), max_batch=self.max_batch):
-            words = [sentences[place] for place in places if sentences[place]]
+        for indices in batches_by_cost(list(map(len, sentences)), max_batch=self.max_batch):
+            words = [sentences[index] for index in indices if sentences[index]]
             readings = iter(self._label(list(map(" ".join, words)), words, options) if words else ())
-            for place in places:
-                tags[place] = next(readings).tags if sentences[place] else ()
+            for index in indices:
+                tags[index] = next(readings).tags if sentences[index] else ()
         return tags
 
     def split(self, text: str) -> list[str]:
@@ -210,14 +210,14 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
     def _generated(self, texts: Sequence[str], options: ReadingOptions) -> list[Reading]:
         """Continue texts; those with equally many words together, since all of a search stop at one length."""
         prompts = [self.vocabulary.split(text) for text in texts]
-        places = sorted(range(len(texts)), key=lambda place: len(prompts[place]))
+        indices = sorted(range(len(texts)), key=lambda index: len(prompts[index]))
         found: dict[int, Reading] = {}
-        for length, group in groupby(places, key=lambda place: len(prompts[place])):
+        for length, group in groupby(indices, key=lambda index: len(prompts[index])):
             together = list(group)
             found |= zip(
-                together, self._continued([prompts[place] for place in together], length, options), strict=True
+                together, self._continued([prompts[index] for index in together], length, options), strict=True
             )
-        return [found[place] for place in range(len(texts))]
+        return [found[index] for index in range(len(texts))]
 
     def _continued(self, prompts: Sequence[list[str]], length: int, options: ReadingOptions) -> list[Reading]:
         limit = length + (DEFAULT_LENGTH if options.max_length is None else options.max_length)

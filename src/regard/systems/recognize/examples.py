@@ -26,6 +26,6 @@ def examples() -> tuple[RecognitionExample, ...]:
     """The digits 0 to 9 of one font."""
     glyphs = font_glyphs()[2]
     return tuple(
-        RecognitionExample(f"digit-{label}", Image.fromarray(glyphs.images[place].numpy()), label, f"the digit {label}")
-        for place, label in enumerate(DIGITS[int(each)] for each in glyphs.labels[: len(DIGITS)])
+        RecognitionExample(f"digit-{label}", Image.fromarray(glyphs.images[index].numpy()), label, f"the digit {label}")
+        for index, label in enumerate(DIGITS[int(each)] for each in glyphs.labels[: len(DIGITS)])
     )

@@ -122,9 +122,9 @@ class ImageClassifier(System[ImageInput, Recognition, RecognitionOptions]):
         pixels = torch.from_numpy(np.stack([self.pixels(image) for image in inputs]))
         results = []
         for row in self.probabilities(pixels):
-            values, places = row.topk(min(options.top, len(self.labels)))
-            best = zip(places.tolist(), values.tolist(), strict=True)
-            results.append(Recognition(tuple(Prediction(self.labels[place], value) for place, value in best)))
+            values, indices = row.topk(min(options.top, len(self.labels)))
+            best = zip(indices.tolist(), values.tolist(), strict=True)
+            results.append(Recognition(tuple(Prediction(self.labels[index], value) for index, value in best)))
         return results
 
     def pixels(self, image: ImageInput) -> UInt8[np.ndarray, "c h w"]:

@@ -133,12 +133,12 @@ class TuringMachine(System[TapeInput, Tape, TapeOptions]):
         tapes = [self._write(each, options) for each in rows]
         results: dict[int, Tape] = {}
         for steps in sorted({tape.inputs.shape[1] for tape in tapes}):
-            places = [place for place, tape in enumerate(tapes) if tape.inputs.shape[1] == steps]
-            together = torch.cat([tapes[place].inputs for place in places])
+            indices = [index for index, tape in enumerate(tapes) if tape.inputs.shape[1] == steps]
+            together = torch.cat([tapes[index].inputs for index in indices])
             answered = self.network.answer(together.to(self.device), slots=options.slots or None)
-            for row, place in enumerate(places):
-                results[place] = _result(rows[place], tapes[place], answered.row(row), traces=options.traces != "none")
-        return [results[place] for place in range(len(tapes))]
+            for row, index in enumerate(indices):
+                results[index] = _result(rows[index], tapes[index], answered.row(row), traces=options.traces != "none")
+        return [results[index] for index in range(len(tapes))]
 
     def tape_of(self, sequence: Any, options: TapeOptions) -> Tapes:
         """The tape on which a sequence is written, as a batch of one."""

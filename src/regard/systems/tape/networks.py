@@ -123,9 +123,9 @@ class TuringNetwork(TapeNetwork):
         vectors |= {f"adds {head + 1}": add[:, :, head] for head in range(sizes.writes)}
         by_head = {name: weights[:, :, head] for head, name in enumerate(names)}
         by_control = {
-            f"{name} {control}": controls[:, :, head, place]
+            f"{name} {control}": controls[:, :, head, index]
             for head, name in enumerate(names)
-            for place, control in enumerate(CONTROLS)
+            for index, control in enumerate(CONTROLS)
         }
         return Answered(logits, by_head, vectors, memory.slots, slot_sizes, by_control)
 

@@ -60,13 +60,13 @@ def _align_words(model: Translator, pairs: Sequence[WordPair]) -> tuple[list[Wor
     )
     costs = [max(len(source), len(target)) + 2 for source, target in zip(sources, targets, strict=True)]
     too_long = [cost > MAX_ALIGNED_TOKENS + 2 for cost in costs]
-    usable = [place for place, pair in enumerate(pairs) if all(pair) and not too_long[place]]
+    usable = [index for index, pair in enumerate(pairs) if all(pair) and not too_long[index]]
     rows = MAX_BATCH_ON_GPU if model.device.type == "cuda" else MAX_BATCH
-    for batch in batches_by_cost([costs[place] for place in usable], max_batch=rows, max_cost=MAX_BATCH_TOKENS):
-        places = [usable[number] for number in batch]
-        found = _word_maps(model, [sources[place] for place in places], [targets[place] for place in places])
-        for place, table in zip(places, found, strict=True):
-            maps[place] = table[: len(pairs[place][1]), : len(pairs[place][0])]
+    for batch in batches_by_cost([costs[index] for index in usable], max_batch=rows, max_cost=MAX_BATCH_TOKENS):
+        indices = [usable[number] for number in batch]
+        found = _word_maps(model, [sources[index] for index in indices], [targets[index] for index in indices])
+        for index, table in zip(indices, found, strict=True):
+            maps[index] = table[: len(pairs[index][1]), : len(pairs[index][0])]
     return maps, too_long
 
 

@@ -50,7 +50,7 @@ def word_effects(model: Translator, source: list[str], target: list[str]) -> Flo
     """How much the log-probability of each target word falls without each source word; NaN for a single source word."""
     if len(source) < 2:
         return np.full((len(target), len(source)), np.nan)
-    without = [" ".join(source[:place] + source[place + 1 :]) for place in range(len(source))]
+    without = [" ".join(source[:index] + source[index + 1 :]) for index in range(len(source))]
     ids = model.source_tokenizer.encode_batch([" ".join(source), *without])
     tokens = model.target_tokenizer.encode(" ".join(target))
     sources, lengths = pad(ids, after=(END,))

@@ -193,24 +193,24 @@ def likeliest_words(
         return found
     log_probs, state = torch.cat([next_log_probs(step) for step in steps]), join([step.state for step in steps])
     device, inner = log_probs.device, pieces.inner.to(log_probs.device)
-    rows: list[_Unfinished] = [(place, (), 0.0) for place in range(len(steps))]
+    rows: list[_Unfinished] = [(index, (), 0.0) for index in range(len(steps))]
     for length in range(1, MAX_PIECES + 1):
         longer: list[_Unfinished] = []
         ended: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in steps]
         parents: list[int] = []
-        for place, first, begun in _by_place(rows, log_probs):
+        for index, first, begun in _by_place(rows, log_probs):
             best, chosen = begun.flatten().topk(min(width, begun.numel()))
-            least = found[place][count - 1].probability if len(found[place]) >= count else 0.0
+            least = found[index][count - 1].probability if len(found[index]) >= count else 0.0
             for score, at in zip(best.tolist(), chosen.tolist(), strict=True):
                 row, token = divmod(at, begun.shape[1])
                 if score == -torch.inf or math.exp(score) <= least:
                     break
                 tokens = (*rows[first + row][1], token)
                 if pieces.open[token] and length < MAX_PIECES:
-                    longer.append((place, tokens, score))
+                    longer.append((index, tokens, score))
                     parents.append(first + row)
                 else:
-                    ended[place].append((score, tokens))
+                    ended[index].append((score, tokens))
         if not longer:
             return [_ranked(*words, pieces, count) for words in zip(found, ended, strict=True)]
         # The step after a piece says how likely the word ends with it.
@@ -221,18 +221,18 @@ def likeliest_words(
         log_probs = next_log_probs(after) + torch.tensor([[score] for _, _, score in rows], device=device)
         ends = log_probs.masked_fill(inner, -torch.inf).logsumexp(1).tolist()
         log_probs = log_probs.masked_fill(~inner, -torch.inf)
-        for (place, tokens, _), score in zip(rows, ends, strict=True):
-            ended[place].append((score, tokens))
+        for (index, tokens, _), score in zip(rows, ends, strict=True):
+            ended[index].append((score, tokens))
         found = [_ranked(*words, pieces, count) for words in zip(found, ended, strict=True)]
     return found
 
 
 def _by_place(rows: Sequence[_Unfinished], log_probs: Tensor) -> list[tuple[int, int, Tensor]]:
     """For each place its first row, and the log-probabilities of its rows, which stand together."""
-    places = [place for place, _, _ in rows]
-    firsts = [row for row, place in enumerate(places) if not row or places[row - 1] != place]
+    indices = [index for index, _, _ in rows]
+    firsts = [row for row, index in enumerate(indices) if not row or indices[row - 1] != index]
     blocks = log_probs.tensor_split(firsts[1:])
-    return [(places[first], first, block) for first, block in zip(firsts, blocks, strict=True)]
+    return [(indices[first], first, block) for first, block in zip(firsts, blocks, strict=True)]
 
 
 def _ranked(
@@ -265,12 +265,12 @@ def split_tokens(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[range]:
     """The places of the tokens of each word, where marks and elided articles are words of their own."""
     pieces = pieces_of(tokenizer)
     words: list[range] = []
-    for place, token in enumerate(tokens):
-        before = tokens[place - 1]
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1]
         # After a space that is a piece of its own, a word may also begin with a mark or an unknown piece.
         is_inner = pieces.inner[token] or (not pieces.texts[before] and token > END and not pieces.begin[token])
         if words and is_inner and pieces.open[before]:
-            words[-1] = range(words[-1].start, place + 1)
+            words[-1] = range(words[-1].start, index + 1)
         else:
-            words.append(range(place, place + 1))
+            words.append(range(index, index + 1))
     return words

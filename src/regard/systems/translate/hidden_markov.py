@@ -78,8 +78,8 @@ def align_by_agreement(
         for group in corpus.groups:
             forward, backward = state.posteriors(corpus, group, None, uses_positions=True)
             chosen = (forward * backward).sqrt() >= threshold
-            for place, source, target in chosen.nonzero().tolist():
-                found[group.places[place]].add((source, target))
+            for index, source, target in chosen.nonzero().tolist():
+                found[group.places[index]].add((source, target))
             advance(1)
     return found
 
@@ -154,16 +154,16 @@ class _Corpus:
     ) -> "_Corpus":
         numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
         by_length: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for place, (source, target) in enumerate(pairs):
+        for index, (source, target) in enumerate(pairs):
             if 0 < len(source) <= MAX_WORDS and 0 < len(target) <= MAX_WORDS:
-                by_length[len(source), len(target)].append(place)
+                by_length[len(source), len(target)].append(index)
         encoded: list[tuple[list[int], np.ndarray, np.ndarray]] = []
-        for (n, m), places in sorted(by_length.items()):
+        for (n, m), indices in sorted(by_length.items()):
             rows = max(1, MAX_CELLS // (n * m))
-            for start in range(0, len(places), rows):
-                chosen = places[start : start + rows]
-                source_ids = _number([pairs[place][0] for place in chosen], numbers[0])
-                encoded.append((chosen, source_ids, _number([pairs[place][1] for place in chosen], numbers[1])))
+            for start in range(0, len(indices), rows):
+                chosen = indices[start : start + rows]
+                source_ids = _number([pairs[index][0] for index in chosen], numbers[0])
+                encoded.append((chosen, source_ids, _number([pairs[index][1] for index in chosen], numbers[1])))
         if not encoded:
             empty = torch.zeros(0, dtype=torch.int64)
             return cls([], empty, empty, empty.float(), empty.float())
@@ -268,13 +268,13 @@ def _check_links(pairs: Sequence[WordPair], links: Sequence[Collection[Link]]) -
 
 
 def _linked_cells(
-    places: Sequence[int], links: Sequence[Collection[Link]] | None, shape: tuple[int, ...]
+    indices: Sequence[int], links: Sequence[Collection[Link]] | None, shape: tuple[int, ...]
 ) -> Int[np.ndarray, "l"]:
     """The numbers of the linked cells in an array (pair, source word, target word)."""
     if links is None:
         return np.zeros(0, np.int64)
     _, n, m = shape
-    cells = {(row * n + i) * m + j for row, place in enumerate(places) for i, j in links[place]}
+    cells = {(row * n + i) * m + j for row, index in enumerate(indices) for i, j in links[index]}
     return np.array(sorted(cells), np.int64)
 
 

@@ -269,8 +269,8 @@ def _inspection(decoder: SentenceDecoder, hypothesis: Hypothesis, count: int) ->
     with torch.inference_mode():
         (trace,) = traces_of(decoder.model, [decoder.sentence], [decoder.ids], [hypothesis], which)
     owners = tokenizer.word_index(decoder.ids)
-    places = [tuple(place for place, owner in enumerate(owners) if owner == word) for word in range(max(owners) + 1)]
-    source = [SourceWord(*each) for each in zip(decoder.sentence.split(), places, strict=False) if each[1]]
+    indices = [tuple(index for index, owner in enumerate(owners) if owner == word) for word in range(max(owners) + 1)]
+    source = [SourceWord(*each) for each in zip(decoder.sentence.split(), indices, strict=False) if each[1]]
     return Inspection(
         decoder.sentence,
         tuple(decoder.ids),
@@ -301,11 +301,11 @@ def _words(decoder: SentenceDecoder, hypothesis: Hypothesis, count: int) -> tupl
     # The step whose attention is shown for a token predicts it, or is the one after, which reads it.
     later = decoder.model.config.alignment_step == "input"
     words: list[InspectedWord] = []
-    for place, span in enumerate(spans):
+    for index, span in enumerate(spans):
         pieces = tuple(tokens[span.start : span.stop])
         log_prob = sum(of_tokens[span.start : span.stop]) + (ends[span.stop] if known.open[pieces[-1]] else 0.0)
         step = min(span.start + 1, last) if later else span.start
-        others = tuple(likeliest[place]) if place < len(likeliest) else ()
+        others = tuple(likeliest[index]) if index < len(likeliest) else ()
         begins = known.begin[pieces[0]]
         words.append(InspectedWord(known.text(pieces), pieces, span.start, step, begins, math.exp(log_prob), others))
     return tuple(words)
@@ -347,7 +347,7 @@ class SearchTree:
 
     def outputs(self) -> list[int]:
         """The places of the hypotheses that became outputs, best first."""
-        ranks = {node.rank: place for place, node in enumerate(self.nodes) if node.rank is not None}
+        ranks = {node.rank: index for index, node in enumerate(self.nodes) if node.rank is not None}
         return [ranks[rank] for rank in sorted(ranks)]
 
     def trace(self, place: int) -> Trace | None:

@@ -213,10 +213,10 @@ def _all_maps(model: Translator, sources: Sequence[list[int]], found: Sequence[H
     maps: list[list[Map]] = [[] for _ in found]
     for kind, (rows, columns, layers) in kinds.items():
         for layer, tensor in enumerate(layers, 1):
-            for place, heads in enumerate(tensor.float().cpu().numpy()):
-                length = len(found[place].log_probs)
-                sizes = {"source": len(sources[place]), "target": length, "history": length}
-                maps[place] += [
+            for index, heads in enumerate(tensor.float().cpu().numpy()):
+                length = len(found[index].log_probs)
+                sizes = {"source": len(sources[index]), "target": length, "history": length}
+                maps[index] += [
                     Map(f"{kind} {layer}.{head}", rows, columns, table[: sizes[rows], : sizes[columns]], layer, head)
                     for head, table in enumerate(heads, 1)
                 ]

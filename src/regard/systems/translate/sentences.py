@@ -83,9 +83,9 @@ class Sentence:
         stand_for = {word: self.given[slice(*span)] for span, word in names.items()}
         return Piece(read if any(map(str.isalpha, read)) else "", tuple(copied), stand_for)
 
-    def words_before(self, place: int) -> int:
+    def words_before(self, index: int) -> int:
         """How many words of what is read stand before a place of the sentence."""
-        return len(Sentence(self.given[:place], "", self.copied).piece().read.split())
+        return len(Sentence(self.given[:index], "", self.copied).piece().read.split())
 
 
 def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool, copy: bool) -> list[Sentence]:

@@ -15,7 +15,7 @@ Each image has exactly one correct caption, by these rules:
   of groups of equal size the left or upper one comes first. The groups are separated along one axis, overlap across it,
   and their centres are clearly farther apart along it than across it: that axis is the one mentioned.
 - No object lies inside another: a small network learns to attend to neither, and hardly learns to recognize the inner
-  one (see docs/results.md).
+  one (see docs/measurements/results.md).
 - Of three objects in a row the middle one comes first, then the left or upper one: "a star between a square and a
   ring".
 
