@@ -102,7 +102,7 @@ def test_the_numbers_of_a_heat_map_fit_its_cells():
     drawn.draw_without_rendering()
     cell = axes.transData.transform((1, 0))[0] - axes.transData.transform((0, 0))[0]
     assert max(number.get_window_extent().width for number in axes.texts) < cell
-    assert {label.get_fontsize() for label in axes.get_xticklabels()} == {12.0}
+    assert [label.get_fontsize() for label in axes.get_xticklabels()] == pytest.approx([12, 12])
 
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), 1e9, "wide", True])
