@@ -138,11 +138,11 @@ def _fit_numbers(figure: Figure) -> None:
 
 
 def _label_size(figure: Figure) -> float:
-    """The size of most texts of a figure, weighted by their letters."""
+    """The size of most words of a figure, numbers aside, weighted by their letters."""
     letters: Counter[float] = Counter()
     for text in figure.findobj(Text):
         if text.get_visible():
-            letters[float(text.get_fontsize())] += len(text.get_text())
+            letters[float(text.get_fontsize())] += sum(map(str.isalpha, text.get_text()))
     return letters.most_common(1)[0][0] if letters else 10.0
 
 
