@@ -2,10 +2,12 @@
 
 import base64
 import copy
+import csv
 import io
 import json
 import pickle
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from PIL import Image
 from regard import RegardError, Trace
 from regard.errors import DataError, DtypeError, OptionError, ShapeError
 from regard.trace import Axis, Box, Map, Series
+from regard.trace.trace import COLUMNS
 
 RNG = np.random.default_rng(20150519)
 
@@ -221,6 +224,29 @@ def test_rounding_again_changes_nothing():
     written = [len(number.lstrip("-").replace(".", "").split("e")[0].strip("0")) for number in
                once.to_json().partition('"weights":[[')[2].partition("]")[0].split(",")]  # fmt: skip
     assert max(written) <= 6
+
+
+def test_every_weight_is_written_to_a_table(tmp_path):
+    trace = Trace.from_weights(["a, b", 'say "c"'], ["x"], [[[0.25, 0.75]], [[1 / 3, 2 / 3]]])
+    frame = trace.to_dataframe()
+    assert list(frame.columns) == list(COLUMNS)
+    assert list(frame["map"]) == ["mean", "mean", "head 1", "head 1", "head 2", "head 2"]
+    assert list(frame["weight"][2:]) == [0.25, 0.75, 0.333333, 0.666667]
+    assert list(frame["column_label"][:2]) == ["a, b", 'say "c"']
+    path = trace.to_csv(tmp_path / "weights.csv")
+    with path.open(encoding="utf-8", newline="") as stream:
+        lines = list(csv.reader(stream))
+    assert lines[0] == list(COLUMNS)
+    values = [["" if value is None else str(value) for value in row] for row in trace._rows()]
+    assert lines[1:] == values
+    assert lines[4] == ["head 1", "", "1", "0", "x", "1", 'say "c"', "0.75"]
+
+
+def test_without_pandas_a_data_frame_is_explained(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    message = r"needs the package pandas: pip install 'regard\[pandas\]'. Trace.to_csv writes"
+    with pytest.raises(OptionError, match=message):
+        Trace.from_weights(["a"], ["x"], [[1.0]]).to_dataframe()
 
 
 def test_a_plain_trace_is_written_without_empty_fields():

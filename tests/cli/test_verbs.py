@@ -112,6 +112,8 @@ def test_show_saves_the_one_input_of_a_pipe(verb, models, tmp_path):
         ("classify", ["--raw", "--title", "Why"], ".html"),
         ("translate", ["--style", "lines", "--pieces"], ".png"),
         ("read", ["--style", "heat_map"], ".png"),
+        ("translate", ["--width", 3.3, "--height", 3, "--font-size", 7, "--dpi", 300], ".png"),
+        ("caption", ["--width", 5], ".pdf"),
     ],
 )
 def test_show_takes_the_options_of_the_view(verb, options, suffix, models, tmp_path):
@@ -128,6 +130,8 @@ def test_show_takes_the_options_of_the_view(verb, options, suffix, models, tmp_p
     [
         ("translate", ["--cells", "--show", "x.png"], "--cells is not for this trace of kind 'translation'"),
         ("translate", ["--style", "lines", "--show", "-"], "--style is for figures and pages"),
+        ("translate", ["--font-size", "7", "--show", "-"], "--font-size is for figures: save one as FILE.pdf"),
+        ("translate", ["--font-size", "7", "--show", "x.html"], "--font-size is not for this trace"),
         ("caption", ["--overlay", "red", "--show", "x.png"], "overlay"),
         ("glimpse", ["--policy", "left"], 'Invalid value "left" for --policy'),
         ("recognize", ["--top", "0"], "1 or more; got 0"),

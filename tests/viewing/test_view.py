@@ -72,6 +72,46 @@ def test_options_reach_the_drawing(tmp_path):
         assert opened.n_frames == 3
 
 
+def test_a_pdf_embeds_fonts_that_publishers_take(tmp_path):
+    content = view(TEXT).save(tmp_path / "a.pdf", width=3.3, font_size=7).read_bytes()
+    assert b"/FontFile2" in content, "TrueType"
+    assert b"/Type3" not in content
+    assert re.search(rb"/MediaBox \[ 0 0 237\.6 ", content), "3.3 inches of 72 points"
+
+
+def test_the_size_of_a_figure_is_chosen(tmp_path):
+    def size(trace, **options):
+        with Image.open(view(trace).save(tmp_path / "a.png", **options)) as opened:
+            return opened.size
+
+    wide, high = size(TEXT)
+    assert size(TEXT, dpi=75) == (wide // 2, high // 2)
+    assert size(TEXT, width=2, dpi=100) == (200, round(200 * high / wide))
+    assert size(TEXT, width=2, height=3, font_size=6, dpi=100) == (200, 300)
+    wide, high = size(CAPTION)
+    assert size(CAPTION, height=1, dpi=100) == pytest.approx((100 * wide / high, 100), abs=1)
+    with pytest.raises(OptionError, match="scaled as a whole: give its width, its height or its font size"):
+        size(CAPTION, width=3, font_size=7)
+
+
+def test_the_numbers_of_a_heat_map_fit_its_cells():
+    from regard.viewing.figures import resize
+
+    drawn = resize(view(TEXT).figure(), width=1.6, font_size=12.0)
+    axes = drawn.axes[0]
+    drawn.draw_without_rendering()
+    cell = axes.transData.transform((1, 0))[0] - axes.transData.transform((0, 0))[0]
+    assert max(number.get_window_extent().width for number in axes.texts) < cell
+    assert [label.get_fontsize() for label in axes.get_xticklabels()] == pytest.approx([12, 12])
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), 1e9, "wide", True])
+def test_a_size_that_is_none_is_refused_before_anything_is_written(value, tmp_path):
+    with pytest.raises(OptionError, match="The width of a figure is a number of inches above 0, up to 100"):
+        view(TEXT).save(tmp_path / "a.png", width=value)
+    assert not list(tmp_path.iterdir())
+
+
 def test_options_of_another_view_are_explained(tmp_path):
     with pytest.raises(OptionError, match="no option 'cells'; choose from layer, head, name, pieces, style, title"):
         view(TEXT).save(tmp_path / "a.png", cells=True)
@@ -83,6 +123,8 @@ def test_options_of_another_view_are_explained(tmp_path):
         OptionError, match="no option 'columns'; choose from layer, head, name, cells, overlay, seconds"
     ):
         view(CAPTION).save(tmp_path / "a.gif", columns=3)
+    with pytest.raises(OptionError, match="no option 'width'"):
+        view(TEXT).save(tmp_path / "a.html", width=3)
     for trace in (CAPTION, tape()):
         with pytest.raises(OptionError, match="no option 'style'"):
             view(trace).show(Console(), style="lines")

@@ -131,6 +131,14 @@ class Drawing(Checked):
     """How long a .gif shows each word."""
     raw: Flag = False
     """Shade the words of a document by their weight within the sentence alone."""
+    width: float | None = None
+    """Width of a .png, .svg or .pdf in inches; the figure is scaled, texts included."""
+    height: float | None = None
+    """Height of the figure in inches, instead of its width; heat maps take both, and make room for their texts."""
+    font_size: float | None = None
+    """Size of the labels in points, instead of the width; heat maps take both."""
+    dpi: float | None = None
+    """Pixels of an inch: of a .png, and of images inside an .svg or .pdf."""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -139,16 +147,27 @@ class Drawing(Checked):
 
     def options(self, shown: "View", path: str | None) -> dict[str, Any]:
         """The options for a view, drawn in the terminal or saved to a path; those that it does not have are refused."""
+        from regard.viewing.view import SIZES
+
         if self.style is not None and "style" in shown.options("figure.png"):
             shown.check_style(self.style)
         known = shown.options(path)
         for name in self.given:
             if name not in known and path is None and name in shown.options("figure.png"):
-                raise OptionError(f"--{name} is for figures and pages: save one as FILE.png or FILE.html.")
+                kinds = "figures: save one as FILE.pdf or FILE.png"
+                pages = "figures and pages: save one as FILE.png or FILE.html"
+                raise OptionError(f"{_option(name)} is for {kinds if name in SIZES else pages}.")
             if name not in known:
-                taken = ", ".join(f"--{each}" for each in vars(self) if each in known) or "no options"
-                raise OptionError(f"--{name} is not for this trace of kind {shown.trace.kind!r}, which takes {taken}.")
+                taken = ", ".join(map(_option, (each for each in vars(self) if each in known))) or "no options"
+                raise OptionError(
+                    f"{_option(name)} is not for this trace of kind {shown.trace.kind!r}, which takes {taken}."
+                )
         return self.given
+
+
+def _option(name: str) -> str:
+    """A field as people type it."""
+    return f"--{name.replace('_', '-')}"
 
 
 @runtime_checkable

@@ -1,29 +1,37 @@
 """Trace: the attention of a result, which every view draws."""
 
+import csv
+import io
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float32
 
 from regard.errors import DataError, OptionError, RegardError, ShapeError
+from regard.extras import require
 from regard.files import write_text
 from regard.trace.data_uri import check_data_uri, to_data_uri
 from regard.trace.elements import Axis, Box, Map, Series, construct, to_array
 from regard.trace.transformers_output import axes_and_maps
 from regard.trace.words import join_subwords
 
+if TYPE_CHECKING:
+    import pandas
+
 VERSION = 3
 """The version of the JSON form."""
 MIN_USED = 0.05
 """Smallest weight at which a slot counts as used by a head."""
+COLUMNS = ("map", "layer", "head", "row", "row_label", "column", "column_label", "weight")
+"""The columns of a table of all weights; layer and head are empty for maps that have none."""
 Element = TypeVar("Element", Axis, Map)
 _ELEMENTS: dict[str, Callable[[Any, str], Any]] = {
     "axes": Axis.from_dict,
@@ -307,6 +315,26 @@ class Trace:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the JSON to a file, whole or not at all."""
         return write_text(path, self.to_json())
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        """Every weight of every map, one at a time: the values of COLUMNS."""
+        for each in self.maps:
+            down, across = self.axis(each.rows).labels, self.axis(each.columns).labels
+            for (row, column), weight in np.ndenumerate(each.weights):
+                yield each.name, each.layer, each.head, row, down[row], column, across[column], float(f"{weight:.6g}")
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Write every weight to a CSV file, a line for each, under the names of COLUMNS; positions count from 0."""
+        stream = io.StringIO()
+        lines = csv.writer(stream, lineterminator="\n")
+        lines.writerow(COLUMNS)
+        lines.writerows(self._rows())
+        return write_text(path, stream.getvalue())
+
+    def to_dataframe(self) -> "pandas.DataFrame":
+        """Every weight as a row of a pandas data frame with the columns COLUMNS; positions count from 0."""
+        pandas = require("A data frame", "pandas", instead="Trace.to_csv writes the same rows without it.")
+        return pandas.DataFrame(self._rows(), columns=list(COLUMNS))
 
     def __eq__(self, other: object) -> bool:
         return self.to_dict() == other.to_dict() if isinstance(other, Trace) else NotImplemented

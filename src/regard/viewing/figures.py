@@ -7,24 +7,29 @@ import re
 import textwrap
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib
+import numpy as np
 from matplotlib import ft2font
+from matplotlib.collections import Collection
 from matplotlib.figure import Figure
-from matplotlib.text import Text
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Annotation, Text
 
 from regard.errors import OptionError, RegardError, counted
 from regard.files import replacing, write_bytes
 from regard.trace import Trace
 from regard.trace.elements import right_to_left
 from regard.viewing.tokens import printable, shortened
+from regard.viewing.view import FIGURES
 
-FORMATS = (".png", ".svg", ".pdf")
 MAX_LETTERS = 28
 """Maximum number of letters of a label."""
 NOTE_INCHES = 0.22
@@ -33,12 +38,15 @@ _LEGEND_FONTSIZE = 7.5
 _POINTS_PER_INCH = 72
 _LETTER_WIDTH = 0.64
 """Width of a letter of matplotlib's font, on average, as a fraction of its size."""
-_DPI = 150
+DPI = 150.0
+"""Pixels of an inch, unless another number is asked for."""
 _INCHES_PER_LETTER = 0.085
-# The same figure gives the same bytes: ids from a fixed salt, no date. Text in SVG stays text.
-_SETTINGS: dict[Any, str] = {"svg.hashsalt": "regard", "svg.fonttype": "none"}
+# The same figure gives the same bytes: ids from a fixed salt, no date. Text in SVG stays text, and PDF files embed
+# their fonts as TrueType (Type 42), since publishers refuse Type 3.
+_SETTINGS: dict[Any, Any] = {"svg.hashsalt": "regard", "svg.fonttype": "none", "pdf.fonttype": 42}
 _METADATA: dict[str, dict[str, str | None]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 _MISSING = re.compile(r"Glyph (\d+) .* missing from font")
+Drawn = TypeVar("Drawn", bound=Figure)
 # matplotlib's settings are global: one figure is saved at a time.
 _SETTINGS_LOCK = threading.Lock()
 
@@ -67,22 +75,91 @@ class Animation:
         return f"Animation({self.frames} frames, {len(self.gif):,} bytes)"
 
 
-def save(figure: Figure | Animation, path: str | os.PathLike[str]) -> Path:
+def save(figure: Figure | Animation, path: str | os.PathLike[str], *, dpi: float = DPI) -> Path:
     """Write a figure as PNG, SVG or PDF, or an animation as GIF, by the suffix of the path.
 
-    The same figure always gives the same bytes, and the text of an SVG stays text.
+    The same figure always gives the same bytes, the text of an SVG stays text, and a PDF embeds its fonts as TrueType.
+    `dpi` are the pixels of an inch: of a PNG, and of the images inside an SVG or a PDF.
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    allowed = FORMATS if isinstance(figure, Figure) else (".gif",)
+    allowed = FIGURES if isinstance(figure, Figure) else (".gif",)
     if suffix not in allowed:
         kind = "A figure" if isinstance(figure, Figure) else "An animation"
         raise OptionError(f"{kind} is saved as {', '.join(allowed)}; got {path.name!r}.")
     if not isinstance(figure, Figure):
         return write_bytes(path, figure.gif)
     with replacing(path) as draft, _SETTINGS_LOCK, matplotlib.rc_context(_SETTINGS), _one_warning(path):
-        figure.savefig(draft, format=suffix[1:], dpi=_DPI, metadata=_METADATA[suffix])
+        figure.savefig(draft, format=suffix[1:], dpi=dpi, metadata=_METADATA[suffix])
     return path
+
+
+def resize(
+    figure: Drawn, *, width: float | None = None, height: float | None = None, font_size: float | None = None
+) -> Drawn:
+    """Give a figure a width and a height in inches, and its labels a size in points; returns the figure.
+
+    With one of the three the figure is scaled as a whole, texts and lines included. Heat maps and curves, whose parts
+    make room for each other, take any of them together: texts then keep their size, or get that of `font_size`. In
+    other figures the texts are part of the drawing, so that one number decides.
+    """
+    wide, high = figure.get_size_inches()
+    labels = _label_size(figure)
+    factors = [new / old for new, old in ((width, wide), (height, high), (font_size, labels)) if new is not None]
+    if not factors:
+        return figure
+    if len(factors) == 1:
+        figure.set_size_inches(factors[0] * wide, factors[0] * high)
+        _scale(figure, factors[0])
+        return figure
+    if figure.get_layout_engine() is None:
+        raise OptionError(
+            "The texts of this figure are part of its drawing, which is scaled as a whole: give its width, its height "
+            "or its font size, and not several of them."
+        )
+    across = width or (wide if height is None else wide * height / high)
+    figure.set_size_inches(across, height or high * across / wide)
+    if font_size is not None:
+        for text in figure.findobj(Text):
+            text.set_fontsize(float(text.get_fontsize()) * font_size / labels)
+    _fit_numbers(figure)
+    return figure
+
+
+def _fit_numbers(figure: Figure) -> None:
+    """Make the numbers of a heat map small enough for its cells."""
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        cell = abs(axes.transData.transform((1, 0))[0] - axes.transData.transform((0, 0))[0])
+        widest = max((text.get_window_extent().width for text in axes.texts), default=0.0)
+        if axes.images and widest > 0.9 * cell:
+            for text in axes.texts:
+                text.set_fontsize(float(text.get_fontsize()) * 0.9 * cell / widest)
+
+
+def _label_size(figure: Figure) -> float:
+    """The size of most words of a figure, numbers aside, weighted by their letters."""
+    letters: Counter[float] = Counter()
+    for text in figure.findobj(Text):
+        if text.get_visible():
+            letters[float(text.get_fontsize())] += sum(map(str.isalpha, text.get_text()))
+    return letters.most_common(1)[0][0] if letters else 10.0
+
+
+def _scale(figure: Figure, factor: float) -> None:
+    """Scale what a figure measures in points and not in inches: texts, lines, and distances from them."""
+    for artist in figure.findobj():
+        if isinstance(artist, Text):
+            artist.set_fontsize(float(artist.get_fontsize()) * factor)
+        if isinstance(artist, Annotation) and artist.anncoords == "offset points":
+            across, up = artist.xyann
+            artist.xyann = (factor * across, factor * up)
+        if isinstance(artist, Line2D):
+            artist.set_markersize(artist.get_markersize() * factor)
+        if isinstance(artist, Line2D | Patch):
+            artist.set_linewidth(artist.get_linewidth() * factor)
+        if isinstance(artist, Collection):
+            artist.set_linewidth([width * factor for width in np.atleast_1d(artist.get_linewidth())])
 
 
 @contextmanager
@@ -136,7 +213,7 @@ def add_title(figure: Figure, title: str | None, *, fontsize: float | int = 12, 
     figure.suptitle("\n".join(lines), fontsize=fontsize, fontweight="bold", parse_math=False, **place)
 
 
-def add_note(figure: InlineFigure, note: str | None) -> InlineFigure:
+def add_note(figure: Drawn, note: str | None) -> Drawn:
     """Write a note in small letters below the figure and its other notes, in as many lines as its width needs."""
     if note:
         above, lines = figure.get_supxlabel(), _wrapped(figure, printable(note), _NOTE_FONTSIZE)

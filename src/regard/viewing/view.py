@@ -27,6 +27,10 @@ _MAX_TITLE = 160
 MEASURED = "attention_measured"
 """Key, in metrics.json and in the extras of a trace, of a line that says how accurate such attention is."""
 
+FIGURES = (".png", ".svg", ".pdf")
+"""The files that hold a figure."""
+SIZES = {"width": ("inches", 100), "height": ("inches", 100), "font_size": ("points", 200), "dpi": ("pixels", 2400)}
+"""The options of a figure's file, each with its unit and its maximum."""
 OWN_VIEWS = {
     "caption": "image:ImageView",
     "document": "document:DocumentView",
@@ -48,7 +52,7 @@ class View:
     """The styles of a figure, and the web component that corresponds to each: `<attention-NAME>` of viewing/web."""
     ELEMENTS: ClassVar[tuple[str, ...]] = ("matrix", "lines", "heads")
     """The web components that show this kind of trace, the main one first."""
-    SUFFIXES: ClassVar[tuple[str, ...]] = (".png", ".svg", ".pdf", ".html")
+    SUFFIXES: ClassVar[tuple[str, ...]] = (*FIGURES, ".html")
     """The files that a view can be saved as."""
 
     def __init__(self, trace: Trace) -> None:
@@ -91,23 +95,29 @@ class View:
 
     def options(self, path: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
         """The names of the options that `save` to this path takes, or without one `terminal` and `show`."""
-        parameters = signature(self.terminal if path is None else self.figure).parameters
-        return tuple(name for name in parameters if name not in ("width", "colour"))
+        if path is None:
+            return tuple(name for name in signature(self.terminal).parameters if name not in ("width", "colour"))
+        sizes = SIZES if Path(path).suffix.lower() in FIGURES else {}
+        return (*signature(self.figure).parameters, *sizes)
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the view to a file; its suffix decides the format. `options` are those of `figure`.
 
-        PNG, SVG and PDF are figures. HTML is a page in one file that needs no network: it shows the numbers behind
-        the picture, every layer and head, and saves what is selected.
+        PNG, SVG and PDF are figures; for these there are also `width` and `height` in inches, `font_size`, the size of
+        the labels in points, and `dpi`, the pixels of an inch. One of the first three scales the figure as a whole;
+        heat maps take several. HTML is a page in one file that needs no network: it shows the numbers behind the
+        picture, every layer and head, and saves what is selected.
         """
         suffix = check_suffix(path, self.SUFFIXES)
         check_options(self.options(path), options)
         if suffix == ".html":
             return write_text(path, self.page(**options))
+        size = check_size({name: options.pop(name) for name in SIZES if name in options})
         require("A figure", "matplotlib", instead="Pages (.html) and the terminal do without.")
-        from regard.viewing.figures import add_note, save
+        from regard.viewing.figures import DPI, add_note, resize, save
 
-        return save(add_note(self.figure(**options), self.measured), path)
+        dpi = size.pop("dpi", DPI)
+        return save(add_note(resize(self.figure(**options), **size), self.measured), path, dpi=dpi)
 
     def page(self, **options: Any) -> str:
         """A complete HTML page; `options` are those of `figure`."""
@@ -233,6 +243,17 @@ def check_options(known: Sequence[str], options: Mapping[str, Any]) -> None:
     """Refuse options that this view does not have, as `cells` for a trace of text."""
     if unknown := [name for name in options if name not in known]:
         raise OptionError(f"This view has no option {unknown[0]!r}; choose from {', '.join(known)}.")
+
+
+def check_size(given: Mapping[str, Any]) -> dict[str, float]:
+    """The sizes of a figure that are given, which must be numbers above 0 and up to the maximum of each."""
+    for name, value in given.items():
+        unit, most = SIZES[name]
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most
+        ):
+            raise OptionError(f"The {name} of a figure is a number of {unit} above 0, up to {most}; got {value!r}.")
+    return {name: float(value) for name, value in given.items() if value is not None}
 
 
 def mean_note(trace: Trace) -> str | None:
