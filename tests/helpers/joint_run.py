@@ -17,7 +17,7 @@ def watch(examples: Path, losses: Path, kill_at: int) -> None:
     from regard.training import processes
     from regard.training.fit import Divergence
 
-    run, look = CostBatches._run, Divergence.look
+    run, update = CostBatches._run, Divergence.update
 
     def watched_run(self: Any, batches: Any, start: int) -> Any:
         for number, batch in enumerate(run(self, batches, start), start):
@@ -26,15 +26,15 @@ def watch(examples: Path, losses: Path, kill_at: int) -> None:
                     file.write(f"{self._epoch} {number} {' '.join(map(str, batch))}\n")
             yield batch
 
-    def watched_look(self: Any, loss: Any, step: int) -> None:
+    def watched_update(self: Any, loss: Any, step: int) -> None:
         if processes.is_first_process():
             with losses.open("a") as file:
                 file.write(f"{step} {float(self.task.metrics['loss'])}\n")
         if step == kill_at and processes.rank() == processes.count() - 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        look(self, loss, step)
+        update(self, loss, step)
 
-    CostBatches._run, Divergence.look = watched_run, watched_look
+    CostBatches._run, Divergence.update = watched_run, watched_update
 
 
 def main(recipe: str, out: str, devices: str, nodes: str, kill_at: str) -> None:

@@ -28,7 +28,7 @@ def train_small(kind: str, data: Path, out: Path, losses: Path, slow: float = 0.
         flush = regard.files._flush
         regard.files._flush = lambda path: (time.sleep(slow), flush(path))[1]
     with losses.open("a") as stream:
-        Divergence.look = watch_losses(_Lines(stream))
+        Divergence.update = watch_losses(_Lines(stream))
         train(small_recipe(kind, data, epochs=3), out=out, resume=True, progress=False)
 
 

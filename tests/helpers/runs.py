@@ -105,13 +105,13 @@ def _write(path: Path, text: str) -> None:
 
 
 def watch_losses(seen: dict[int, float], stop_at: int | None = None) -> Any:
-    """A replacement of `Divergence.look` that notes the loss of every update.
+    """A replacement of `Divergence.update` that notes the loss of every update.
 
     It also raises a MemoryError, as if the process had died, in the update after `stop_at` of them.
     """
     from regard.training.fit import Divergence
 
-    original = Divergence.__dict__["look"]
+    original = Divergence.__dict__["update"]
 
     def watched(self, loss, step):
         if step - 1 == stop_at:

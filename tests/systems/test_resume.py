@@ -130,7 +130,7 @@ def test_an_overwritten_run_leaves_nothing_to_resume_from(run, monkeypatch):
 
     recipe = read_recipe(run / "recipe.toml", {"train": {"seed": 7}})
     with monkeypatch.context() as patch:
-        patch.setattr(Divergence, "look", killed)
+        patch.setattr(Divergence, "update", killed)
         with pytest.raises(MemoryError):
             train(recipe, out=run, overwrite=True, progress=False)
     assert [path.name for path in step_files(run / "checkpoints")] == ["step-0.ckpt"]
@@ -179,7 +179,7 @@ def test_a_run_from_a_trained_model_goes_on_without_it(tmp_path, monkeypatch):
     recipe = small_recipe("translate", tmp_path / "data")
     options = {"data": recipe.data.to_dict(), "train": recipe.train.to_dict(), "progress": False}
     whole = train(out=tmp_path / "whole", start_from=tmp_path / "base", **options)
-    original = Divergence.look
+    original = Divergence.update
 
     def killed(self, loss, step):
         if step == 3:
@@ -187,7 +187,7 @@ def test_a_run_from_a_trained_model_goes_on_without_it(tmp_path, monkeypatch):
         original(self, loss, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Divergence, "look", killed)
+        patch.setattr(Divergence, "update", killed)
         with pytest.raises(MemoryError):
             train(out=tmp_path / "run", start_from=tmp_path / "base", **options)
     shutil.rmtree(tmp_path / "base")
@@ -283,13 +283,13 @@ def test_the_command_line_goes_on_and_refuses(run):
 
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_status_of_a_command_says_that_it_was_interrupted(run, signum, status, monkeypatch):
-    original = Divergence.look
+    original = Divergence.update
 
     def interrupted(self, *given):
         signal.raise_signal(signum)
         original(self, *given)
 
-    monkeypatch.setattr(Divergence, "look", interrupted)
+    monkeypatch.setattr(Divergence, "update", interrupted)
     ended = regard("train", "--resume", "--out", run, "--train.epochs", 9)
     assert ended.returncode == status
     said = f"Interrupted. The best model so far is in {run / 'model'}. To continue: regard train --resume"

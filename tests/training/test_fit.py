@@ -166,7 +166,7 @@ def test_gradients_that_spoil_the_parameters_are_noticed_before_a_checkpoint_is_
 def test_a_training_that_leaves_out_such_updates_goes_on(tmp_path, monkeypatch):
     diverging(TapeTask, 3, "loss", monkeypatch)
     losses: dict[int, float] = {}
-    monkeypatch.setattr(Divergence, "look", watch_losses(losses))
+    monkeypatch.setattr(Divergence, "update", watch_losses(losses))
     trained = train(small_recipe("tape", tmp_path / "data"), out=tmp_path / "run", progress=False)
     assert [step for step, loss in losses.items() if loss != loss] == [4]
     assert all(bool(part.isfinite().all()) for part in trained.model.parameters())
@@ -214,7 +214,7 @@ def test_a_batch_in_parts_gives_the_same_training(tmp_path):
         changed = replace(recipe, train=replace(recipe.train, accumulate=parts))
         losses.append({})
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Divergence, "look", watch_losses(losses[-1]))
+            patch.setattr(Divergence, "update", watch_losses(losses[-1]))
             trained.append(train(changed, out=tmp_path / str(parts), progress=False))
     states = [each.model.state_dict() for each in trained]
     assert trained[0].metrics["steps"] == trained[1].metrics["steps"] == len(losses[0])

@@ -124,14 +124,14 @@ def alone(tmp_path_factory):
     (folder / "recipe.toml").write_text(recipe_toml(recipe))
     losses: dict[int, float] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Divergence, "look", logged_losses(losses))
+        patch.setattr(Divergence, "update", logged_losses(losses))
         trained = train(folder / "recipe.toml", out=folder / "run", progress=False)
     assert trained.metrics["steps"] == STEPS
     return folder, trained, losses
 
 
 def logged_losses(seen):
-    original = Divergence.__dict__["look"]
+    original = Divergence.__dict__["update"]
 
     def watched(self, loss, step):
         seen[step] = float(self.task.metrics["loss"])
@@ -207,7 +207,7 @@ def test_a_killed_process_ends_the_training_and_one_process_goes_on_with_it(alon
     lines = Path(f"{tmp_path / 'run'}.losses").read_text().splitlines()
     again = {int(step): float(loss) for step, loss in map(str.split, lines)}
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
-    monkeypatch.setattr(Divergence, "look", logged_losses(again))
+    monkeypatch.setattr(Divergence, "update", logged_losses(again))
     train(out=tmp_path / "run", resume=True, progress=False)
     assert again == pytest.approx(losses, abs=1e-4)
     assert sorted(again) == list(range(1, STEPS + 1))
@@ -218,7 +218,7 @@ def test_a_killed_process_ends_the_training_and_one_process_goes_on_with_it(alon
 def test_two_processes_go_on_with_the_run_of_one(alone, tmp_path, monkeypatch):
     folder, whole, _ = alone
     with monkeypatch.context() as patch:
-        patch.setattr(Divergence, "look", watch_losses({}, stop_at=3))
+        patch.setattr(Divergence, "update", watch_losses({}, stop_at=3))
         with pytest.raises(MemoryError, match="killed"):
             train(folder / "recipe.toml", out=tmp_path / "run", progress=False)
     command = [sys.executable, "-m", "regard", "train", "--resume", "--out", tmp_path / "run", "--devices", "2"]

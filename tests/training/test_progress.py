@@ -134,7 +134,7 @@ def test_a_run_that_is_resumed_within_an_epoch_has_a_bar_and_its_best_score(tmp_
     recipe = small_recipe("tape", tmp_path / "data")
     losses: dict[int, float] = {}
     with monkeypatch.context() as patch:
-        patch.setattr(Divergence, "look", watch_losses(losses, stop_at=6))
+        patch.setattr(Divergence, "update", watch_losses(losses, stop_at=6))
         with pytest.raises(MemoryError):
             train(recipe, out=tmp_path / "run", progress=True)
     begun, begin = [], TrainingBar.begin

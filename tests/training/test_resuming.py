@@ -28,7 +28,7 @@ def whole_run(tmp_path_factory):
     def run(kind: str):
         folder, losses = tmp_path_factory.mktemp(kind.replace(" ", "-")), {}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Divergence, "look", watch_losses(losses))
+            patch.setattr(Divergence, "update", watch_losses(losses))
             trained = train(small_recipe(kind, folder / "data"), out=folder / "run", progress=False)
         return trained, losses, folder
 
@@ -42,14 +42,14 @@ def newest(run):
 def kill_and_resume(kind, steps, data, out, monkeypatch):
     """Train, die after these numbers of updates, and go on each time: the result and all losses."""
     losses: dict[int, float] = {}
-    original = Divergence.look
+    original = Divergence.update
     for step in steps:
-        monkeypatch.setattr(Divergence, "look", watch_losses(losses, stop_at=step))
+        monkeypatch.setattr(Divergence, "update", watch_losses(losses, stop_at=step))
         with pytest.raises(MemoryError, match="killed"):
             train(small_recipe(kind, data), out=out, resume=True, progress=False)
-        monkeypatch.setattr(Divergence, "look", original)
+        monkeypatch.setattr(Divergence, "update", original)
         assert sorted(losses) == list(range(1, step + 1))
-    monkeypatch.setattr(Divergence, "look", watch_losses(losses))
+    monkeypatch.setattr(Divergence, "update", watch_losses(losses))
     return train(out=out, resume=True, progress=False), losses
 
 
@@ -131,14 +131,14 @@ def test_a_run_that_stopped_early_and_was_killed_before_it_was_saved_stays_stopp
 def test_a_signal_saves_the_run_and_it_goes_on(signum, at_end, whole_run, tmp_path, monkeypatch, capsys):
     whole, _, folder = whole_run("translate")
     step = whole.metrics["steps"] // 2 - (0 if at_end else 1)
-    out, original = tmp_path / "run", Divergence.look
+    out, original = tmp_path / "run", Divergence.update
 
     def interrupted(self, loss, done):
         if done == step:
             signal.raise_signal(signum)
         original(self, loss, done)
 
-    monkeypatch.setattr(Divergence, "look", interrupted)
+    monkeypatch.setattr(Divergence, "update", interrupted)
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     stopped = train(small_recipe("translate", folder / "data"), out=out, progress=False)
     assert handlers == [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
@@ -155,7 +155,7 @@ def test_a_signal_saves_the_run_and_it_goes_on(signum, at_end, whole_run, tmp_pa
 @pytest.mark.parametrize(("signum", "ends"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
 def test_a_second_signal_ends_everything_at_once(signum, ends, whole_run, tmp_path, monkeypatch, capsys):
     whole, _, folder = whole_run("translate")
-    original = Divergence.look
+    original = Divergence.update
 
     def interrupted(self, loss, step):
         if step == 3:
@@ -164,7 +164,7 @@ def test_a_second_signal_ends_everything_at_once(signum, ends, whole_run, tmp_pa
         original(self, loss, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Divergence, "look", interrupted)
+        patch.setattr(Divergence, "update", interrupted)
         with pytest.raises(ends) as ended:
             train(small_recipe("translate", folder / "data"), out=tmp_path / "run", progress=False)
     assert ends is KeyboardInterrupt or ended.value.code == 143
