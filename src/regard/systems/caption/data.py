@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from glob import glob
 from itertools import islice
 from pathlib import Path
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 PCA_IMAGES = 1000
 """Images from whose cells the principal components are taken."""
+NOVELTY_IMAGES = 3000
+"""Images from which it is found out, about, which others are foreign."""
 REDUCTION = "reduction.safetensors"
 BATCH = 100
 """Images that are captioned together."""
@@ -83,6 +85,8 @@ class CaptionSplits(Splits[CaptionedImages, CaptionedImages]):
 
     reduction: PCA | None = None
     """How the features of the images were reduced."""
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The names of the photographs of each split."""
 
 
 def read_splits(data: CaptionData, config: CaptionConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
@@ -108,9 +112,23 @@ def train_tokenizer(data: CaptionData, train: CaptionedImages) -> Tokenizer:
     return Tokenizer.train(texts, size=data.vocabulary, kind="word", minimum_count=data.minimum_count)
 
 
-def mean_features(images: ImageTensors) -> Float[Tensor, "n d"]:
-    """The mean features of the cells of each image, from stored features."""
-    return torch.cat([images.take(rows).float().mean(1) for rows in torch.arange(len(images)).split(BATCH)])
+def fit_novelty(model: Captioner, data: CaptionData, splits: CaptionSplits) -> None:
+    """Find out which images are foreign to a model, from the images that it learns from and those held out."""
+    if model.novelty is None:
+        raise OptionError("A model without a domain does not say which images are foreign to it: set model.domain.")
+    if not data.images:
+        raise OptionError("A model with a domain has to see the images: set data.images, or remove model.domain.")
+    images = _images(data)
+
+    @torch.no_grad()
+    def means(names: Sequence[str]) -> Tensor:
+        """The mean features of some of these images, evenly spread."""
+        sample = names[:: max(1, len(names) // NOVELTY_IMAGES)]
+        parts = (sample[first : first + 32] for first in range(0, len(sample), 32))
+        pixels = (model.prepare([images.open(name) for name in part]) for part in parts)
+        return torch.cat([model.features(batch.to(choose_device())).mean(1).cpu() for batch in pixels])
+
+    model.novelty.fit(means(splits.names["train"]), means(splits.names["valid"]))
 
 
 def check_reduction(model: Captioner, reduction: PCA | None) -> None:
@@ -175,7 +193,8 @@ def _photographs(data: CaptionData, config: CaptionConfig, *, guided: bool, prog
     if progress:
         missing = sum(map(len, splits.values())) - sum(len(part) for part in (train, valid, test) if part)
         sys.stderr.write(f"{opened}; {missing} captioned images are not in it.\n")
-    return CaptionSplits(train, valid, test, _read_reduction(opened.folder, config))
+    stored = {split: [name for name in listed if name in opened] for split, listed in names.items()}
+    return CaptionSplits(train, valid, test, _read_reduction(opened.folder, config), stored)
 
 
 def _open_store(

@@ -52,7 +52,7 @@ def evaluate(model: Captioner, test_set: CaptionTest, *, name: str = "model") ->
 def decode(model: Captioner, images: Iterable[Tensor], options: Search) -> tuple[list[str], list[Map], list[float]]:
     """The captions of batches of pixels or features, the maps of those that have words, and the novelty of each image.
 
-    A model that does not say how unlike its training images an image is has no novelty.
+    There is no novelty for stored features, and for a model that does not say what is foreign to it.
     """
     captions: list[str] = []
     maps: list[Map] = []
@@ -60,10 +60,9 @@ def decode(model: Captioner, images: Iterable[Tensor], options: Search) -> tuple
     for batch in images:
         with torch.inference_mode():
             given = batch.to(model.device)
-            cells = model.cells(given) if given.ndim == 4 else given
-            found = model.search(cells, options)
-            if model.novelty is not None:
-                novelty += model.novelty(cells.float().mean(1)).tolist()
+            found = model.search(given, options)
+            if model.novelty is not None and given.ndim == 4:
+                novelty += model.novelty(model.features(given).mean(1)).tolist()
         for best, *_ in found:
             captions.append(model.tokenizer.decode(best.tokens))
             if best.weights is not None and best.tokens:

@@ -71,7 +71,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         else:
             self._frozen = frozen_encoder(config)
             self.reduction = PCA(config.feature_dim, config.pca_dim) if config.pca_dim else None
-        self.novelty = Novelty(features) if config.domain else None
+        self.novelty = Novelty(config.feature_dim) if config.domain else None
         self.annotations = Annotations(
             features,
             config.grid,
@@ -87,7 +87,12 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         return encoded
 
     def cells(self, pixels: Shaped[Tensor, "b 3 h w"]) -> Float[Tensor, "b n d"]:
-        """The features of each cell, from pixels from 0 to 255."""
+        """The features of each cell, from pixels from 0 to 255: what a store keeps."""
+        features = self.features(pixels)
+        return features if self.reduction is None else self.reduction(features)
+
+    def features(self, pixels: Shaped[Tensor, "b 3 h w"]) -> Float[Tensor, "b n d"]:
+        """The features of each cell as the encoder computes them."""
         if self.network is not None:
             images = self.encoder(pixels)[1].contiguous(memory_format=torch.channels_last)
             encoded: Encoded = self.network(images)
@@ -98,7 +103,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
                 f"{self.config.encoder} gives {features.shape[-1]} features per cell; the model takes "
                 f"{self.config.feature_dim}. Set model.feature_dim."
             )
-        return features if self.reduction is None else self.reduction(features)
+        return features
 
     def encoder(self, pixels: Shaped[Tensor, "b 3 h w"]) -> tuple[nn.Module, Float[Tensor, "b 3 h w"]]:
         """The convolutional network, and pixels from 0 to 255 as it takes them."""
@@ -122,14 +127,14 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
     def predict_batch(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
         """The captions of one batch of images."""
         seen = [self.seen(image) for image in inputs]
-        cells = self.cells(self.prepare(seen).to(self.device))
-        encoded = self.encode(cells)
+        features = self.features(self.prepare(seen).to(self.device))
+        encoded = self.encode(features if self.reduction is None else self.reduction(features))
         captions = self.report(encoded, self.search_encoded(encoded, options), seen, options)
         if self.novelty is None:
             return captions
         return [
             replace(caption, novelty=distance, caution=self.caution(distance))
-            for caption, distance in zip(captions, self.novelty(cells.mean(1)).tolist(), strict=True)
+            for caption, distance in zip(captions, self.novelty(features.mean(1)).tolist(), strict=True)
         ]
 
     def caution(self, novelty: float) -> str:

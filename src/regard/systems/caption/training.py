@@ -21,7 +21,7 @@ from regard.errors import OptionError
 from regard.files import checksum, write_text
 from regard.metrics.captions import caption_scores
 from regard.systems.caption.config import CaptionData, CaptionOptions, CaptionTrain
-from regard.systems.caption.data import CaptionSplits, check_reduction, mean_features, read_splits, train_tokenizer
+from regard.systems.caption.data import CaptionSplits, check_reduction, fit_novelty, read_splits, train_tokenizer
 from regard.systems.caption.guidance import WordCells
 from regard.systems.caption.model import Captioner
 from regard.systems.caption.self_critical import Critic, repeated, self_critical_loss
@@ -214,7 +214,7 @@ class CaptionExperiment(Experiment[Captioner]):
         if model.reduction is not None and splits.reduction is not None:
             model.reduction.load_state_dict(splits.reduction.state_dict())
         if model.novelty is not None:
-            model.novelty.fit(mean_features(splits.train.images), mean_features(splits.valid.images))
+            fit_novelty(model, self.recipe.data, splits)
         return model
 
     def check_model(self, model: Captioner, splits: CaptionSplits) -> None:
