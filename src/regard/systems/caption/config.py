@@ -161,6 +161,9 @@ class CaptionData(CaptionFiles):
     """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
     store: str = ""
     """Folder for the features of the images under a frozen encoder; created if it does not exist."""
+    views: Count = 0
+    """Random views of each training image, that is parts of it, mirrored or not, in other colours, whose features are
+    stored too; a batch takes one of them, or the image itself."""
     examples: PositiveInt = 20_000
     """Number of images of the world to generate."""
     held_out: PositiveInt = 1000
@@ -180,6 +183,8 @@ class CaptionData(CaptionFiles):
             raise OptionError("Give captions or a world, not both.")
         if self.regions and self.world:
             raise OptionError("A world knows its regions: give regions for captions only.")
+        if self.views and self.world:
+            raise OptionError("views are stored features of photographs; a world has none. Remove views.")
         if self.regions and not self.images:
             raise OptionError("regions need the images, whose shapes the boxes refer to: set data.images.")
 

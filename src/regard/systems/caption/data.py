@@ -1,7 +1,8 @@
 """What a captioner learns from: captions as ids, beside the pixels of a world or the features of photographs."""
 
+import os
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import glob
 from itertools import islice
@@ -31,6 +32,7 @@ from regard.systems.caption.assembly import frozen_encoder
 from regard.systems.caption.config import CaptionConfig, CaptionData, CaptionTest
 from regard.systems.caption.guidance import right_cells
 from regard.systems.caption.model import Captioner
+from regard.systems.caption.views import View, ViewedImages, Views, names_of_views
 from regard.systems.system import choose_device
 
 if TYPE_CHECKING:
@@ -87,6 +89,8 @@ class CaptionSplits(Splits[CaptionedImages, CaptionedImages]):
     """How the features of the images were reduced."""
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The names of the photographs of each split."""
+    views: Views | None = None
+    """Random views of the training images."""
 
 
 def read_splits(data: CaptionData, config: CaptionConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
@@ -194,7 +198,27 @@ def _photographs(data: CaptionData, config: CaptionConfig, *, guided: bool, prog
         missing = sum(map(len, splits.values())) - sum(len(part) for part in (train, valid, test) if part)
         sys.stderr.write(f"{opened}; {missing} captioned images are not in it.\n")
     stored = {split: [name for name in listed if name in opened] for split, listed in names.items()}
-    return CaptionSplits(train, valid, test, _read_reduction(opened.folder, config), stored)
+    reduction = _read_reduction(opened.folder, config)
+    views = _views(data, config, reduction, stored["train"], progress=progress) if data.views else None
+    return CaptionSplits(train, valid, test, reduction, stored, views)
+
+
+def _views(
+    data: CaptionData, config: CaptionConfig, reduction: PCA | None, train: list[str], *, progress: bool
+) -> Views:
+    """The features of random views of the training images, which are computed where they are not stored yet."""
+    if config.resize != "stretch":
+        raise OptionError(f"views show parts of whole images: set model.resize 'stretch'; got {config.resize!r}.")
+    if not data.images:
+        raise OptionError("views need the images: set data.images, or data.views 0.")
+    places = _image_locations(data)
+    names = names_of_views(train, data.views)
+    folder = Path(data.folder) / f"{data.store}-views-{data.views}"
+    store = _encoded(folder, ViewedImages(*places), names, config, reduction, progress=progress)
+    if failed := list(store.failed)[:3]:
+        raise DataError(f"{folder} lacks views, such as {', '.join(failed)}: {store.failed[failed[0]]}")
+    drawn = (View.draw(image, number).cells(config.grid) for image in train for number in range(data.views))
+    return Views(store.tensors(names), torch.from_numpy(np.stack([*drawn])), data.views)
 
 
 def _open_store(
@@ -219,19 +243,12 @@ def build_store(
     """
     images = _images(data)
     present = [name for split in names.values() for name in split if name in images]
-    network = frozen_encoder(config)
-    device = choose_device()
-    prepare = PREPARATIONS[config.resize](config.image_size)
-
-    def encode(pixels: np.ndarray) -> Tensor:
-        return network.cells(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device))
-
-    options: dict[str, Any] = {"encoder": config.describe_features(), "prepare": prepare, "progress": progress}
     if not config.pca_dim:
-        return FeatureStore.build(store, images, present, encode, **options)
+        return _encoded(store, images, present, config, None, progress=progress)
     if (store / REDUCTION).is_file():
         reduction = _read_reduction(store, config)
     else:
+        encode, prepare = _encoder(config), PREPARATIONS[config.resize](config.image_size)
         training = [name for name in names["train"] if name in images]
         sample = training[:: max(1, len(training) // PCA_IMAGES)][:PCA_IMAGES]
         pixels = (
@@ -239,19 +256,50 @@ def build_store(
         )
         reduction = PCA.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.pca_dim)
         write_reduction(store, reduction)
+    return _encoded(store, images, present, config, reduction, progress=progress)
+
+
+def _encoder(config: CaptionConfig) -> Callable[[np.ndarray], Tensor]:
+    """From pixels (b, h, w, 3) to the features of cells."""
+    network, device = frozen_encoder(config), choose_device()
+    return lambda pixels: network.cells(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device))
+
+
+def _encoded(
+    folder: Path,
+    images: Images,
+    names: Sequence[str],
+    config: CaptionConfig,
+    reduction: PCA | None,
+    *,
+    progress: bool,
+) -> FeatureStore:
+    """The features of images, as float16, or as int8 of their principal components."""
+    encode, workers = _encoder(config), max(2, len(os.sched_getaffinity(0)))
+    options: dict[str, Any] = {
+        "encoder": config.describe_features(),
+        "prepare": PREPARATIONS[config.resize](config.image_size),
+        "workers": workers,
+        "batch": max(32, 8 * workers),
+        "progress": progress,
+    }
     if reduction is None:
-        raise TypeError("A model with pca_dim has a reduction.")
-    moved = reduction.to(device)
+        return FeatureStore.build(folder, images, names, encode, **options)
+    moved = reduction.to(choose_device())
     return FeatureStore.build(
-        store, images, present, lambda pixels: moved(encode(pixels)), steps=reduction.steps(), **options
+        folder, images, names, lambda pixels: moved(encode(pixels)), steps=reduction.steps(), **options
     )
 
 
 def _images(data: CaptionData) -> Images:
+    return Images(*_image_locations(data))
+
+
+def _image_locations(data: CaptionData) -> list[Path]:
     folder = Path(data.folder)
     # A pattern may also be a complete path, or ".", which Path.glob does not take.
     found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
-    return Images(*(folder / name for matches in found for name in matches))
+    return [folder / name for matches in found for name in matches]
 
 
 def write_reduction(store: Path, reduction: PCA) -> None:
