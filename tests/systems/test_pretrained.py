@@ -72,7 +72,7 @@ def test_listing_imports_no_torch():
     [
         ("en-frr", "Did you mean 'en-fr'"),
         ("digit", "Did you mean 'digits'"),
-        ("nowhere", "no folder and no shipped model named 'nowhere'. Shipped models: digits, en-de"),
+        ("nowhere", "no folder and no shipped model named 'nowhere'. Shipped models: babel, digits, en-de"),
         ("a\0b", "no folder and no shipped model"),
         ("../recipes", "no folder and no shipped model"),
     ],
