@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from glob import glob
 from itertools import islice
@@ -123,16 +124,21 @@ def fit_novelty(model: Captioner, data: CaptionData, splits: CaptionSplits) -> N
     if not data.images:
         raise OptionError("A model with a domain has to see the images: set data.images, or remove model.domain.")
     images = _images(data)
+    prepare = PREPARATIONS[model.config.resize](model.config.image_size)
 
     @torch.no_grad()
-    def means(names: Sequence[str]) -> Tensor:
+    def means(names: Sequence[str], pool: ThreadPoolExecutor) -> Tensor:
         """The mean features of some of these images, evenly spread."""
         sample = names[:: max(1, len(names) // NOVELTY_IMAGES)]
-        parts = (sample[first : first + 32] for first in range(0, len(sample), 32))
-        pixels = (model.prepare([images.open(name) for name in part]) for part in parts)
-        return torch.cat([model.features(batch.to(choose_device())).mean(1).cpu() for batch in pixels])
+        found = []
+        for first in range(0, len(sample), 64):
+            pixels = np.stack([*pool.map(lambda name: prepare(images.open(name)), sample[first : first + 64])])
+            batch = torch.from_numpy(pixels).permute(0, 3, 1, 2).to(choose_device())
+            found.append(model.features(batch).mean(1).cpu())
+        return torch.cat(found)
 
-    model.novelty.fit(means(splits.names["train"]), means(splits.names["valid"]))
+    with ThreadPoolExecutor(_num_workers()) as pool:
+        model.novelty.fit(means(splits.names["train"], pool), means(splits.names["valid"], pool))
 
 
 def check_reduction(model: Captioner, reduction: PCA | None) -> None:
@@ -265,6 +271,11 @@ def _encoder(config: CaptionConfig) -> Callable[[np.ndarray], Tensor]:
     return lambda pixels: network.cells(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device))
 
 
+def _num_workers() -> int:
+    """Threads that open images."""
+    return max(2, len(os.sched_getaffinity(0)))
+
+
 def _encoded(
     folder: Path,
     images: Images,
@@ -275,7 +286,7 @@ def _encoded(
     progress: bool,
 ) -> FeatureStore:
     """The features of images, as float16, or as int8 of their principal components."""
-    encode, workers = _encoder(config), max(2, len(os.sched_getaffinity(0)))
+    encode, workers = _encoder(config), _num_workers()
     options: dict[str, Any] = {
         "encoder": config.describe_features(),
         "prepare": PREPARATIONS[config.resize](config.image_size),
