@@ -52,6 +52,8 @@ export default class ReadPage extends TextPage {
   #draw() {
     const { words, unknown, perplexity, trace, label, tags } = this.reading;
     this.about = html("div.about-word", { role: "status" });
+    // Only what a language model expected takes much place.
+    this.about.classList.toggle("short", !this.reading.surprisals.length);
     const changed = ({ layout }) => this.set({ layout });
     this.view = view("attention-reading", trace, { layout: this.state.layout }, changed);
     this.view.addEventListener("attention-place", ({ detail }) => detail && this.#go(detail.row, { fromView: true }));
