@@ -16,10 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.batches import BatchLoader
-from regard.decoders.transformer import TransformerDecoderLayer
 from regard.errors import OptionError, RegardWarning, TrainingError, counted
 from regard.kernels.dot_product import disable_cudnn_attention
-from regard.layers.transformer import SelfAttentionBlock
 from regard.training import processes
 from regard.training.average import RunningAverage
 from regard.training.checkpoints import (
@@ -168,7 +166,6 @@ class Training:
             task.sums_parts = True
         # Fabric's own wrapper of a model would also round the numbers in a batch to the precision of its products.
         self.wrapped_task = self.fabric.strategy.setup_module(task)
-        self._compiled = compiled_layers(task) if settings.compile and on_gpu else []
         self.optimizer = task.make_optimizer()
         for group in self.optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
@@ -224,18 +221,14 @@ class Training:
         self.precision.optimizer_step(self.optimizer)
 
     def close(self) -> None:
-        """Free what the updates have recorded and compiled."""
+        """Free what the updates have recorded."""
         if self._recorded is not None:
             self._recorded.close()
-        for layer in self._compiled:
-            del layer.forward
 
     def validate(self, logs: Logs, best: Path) -> None:
         """Validate, and keep the parameters if they are the best so far."""
         task = self.task
-        # Decoding has other shapes in every step: compiling for them would take longer than it saves.
-        uncompiled = torch.compiler.set_stance("force_eager")
-        with self._average_in_place(), _evaluating(task), torch.inference_mode(), uncompiled:
+        with self._average_in_place(), _evaluating(task), torch.inference_mode():
             for batch in self.valid_batches:
                 batch = self._placed(batch)
                 with self._autocast():
@@ -447,15 +440,6 @@ class Training:
         finally:
             if self.average is not None:
                 self.average.swap()
-
-
-def compiled_layers(task: nn.Module) -> list[nn.Module]:
-    """Compile the layers of the Transformers in a task, all of one kind together; `del layer.forward` undoes it."""
-    kinds = SelfAttentionBlock, TransformerDecoderLayer
-    layers: list[nn.Module] = [module for module in task.modules() if isinstance(module, kinds)]
-    for layer in layers:
-        layer.forward = torch.compile(layer.forward, dynamic=True)  # type: ignore[method-assign]
-    return layers
 
 
 class Waiting:

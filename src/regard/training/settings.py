@@ -68,9 +68,6 @@ class TrainSettings(Checked):
     or MLflow."""
     precision: Precision = "auto"
     """Precision of the arithmetic; auto chooses bfloat16 on a GPU for the systems that tolerate it."""
-    compile: bool = False
-    """Whether the layers of Transformers are compiled on a GPU (torch.compile): their updates take half as long, after
-    the first minute."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 1
     """Random seed."""
 
