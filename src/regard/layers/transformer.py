@@ -11,6 +11,7 @@ from regard.attention.attend import Attention
 from regard.attention.heads import MultiHead
 from regard.attention.memory import Attended, Memory
 from regard.kernels.layer_norm import layer_norm
+from regard.kernels.linear import Linear
 from regard.layers.cells import uniform_
 
 
@@ -19,7 +20,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, dim: int, inner: int, dropout: float) -> None:
         super().__init__()
-        self.first, self.second = uniform_(nn.Linear(dim, inner)), uniform_(nn.Linear(inner, dim))
+        self.first, self.second = uniform_(Linear(dim, inner)), uniform_(Linear(inner, dim))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, states: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
