@@ -51,7 +51,9 @@ def test_how_right_attention_is_can_be_understood_without_a_paper():
 
 @pytest.mark.parametrize(("ending", "noun"), [("tired", "animal"), ("wide", "street")])
 def test_one_word_decides_what_it_refers_to(ending, noun):
-    reading = load("stories-both", device="cpu").read(f"The animal didn't cross the street because it was too {ending}.")
+    reading = load("stories-both", device="cpu").read(
+        f"The animal didn't cross the street because it was too {ending}."
+    )
     it = reading.words.index("it")
     assert reading.tags[it] == noun
     assert set(reading.tags) == {"-", noun}

@@ -50,4 +50,5 @@ class Novelty(nn.Module):
     def forward(self, features: Float[Tensor, "b d"]) -> Float[Tensor, "b"]:
         """Compute how unlike the training images each image is; above 1 it is foreign."""
         centred = features.float() - self.mean
-        return (centred - centred @ self.components @ self.components.T).norm(dim=-1) / self.threshold
+        left_out: Tensor = (centred - centred @ self.components @ self.components.T).norm(dim=-1)
+        return left_out / self.threshold

@@ -46,8 +46,8 @@ class View:
     def __call__(self, image: Image.Image) -> Image.Image:
         """The view of an image."""
         left, top, right, bottom = self.box
-        corners = (left * image.width, top * image.height, right * image.width, bottom * image.height)
-        seen = image.crop(tuple(map(round, corners)))
+        width, height = image.size
+        seen = image.crop((round(left * width), round(top * height), round(right * width), round(bottom * height)))
         for enhance, factor in (
             (ImageEnhance.Brightness, self.brightness),
             (ImageEnhance.Contrast, self.contrast),
