@@ -134,7 +134,7 @@ def test_all_that_a_recipe_lacks_is_said_at_once(album):
         recipe = read_recipe("flickr8k-soft", {"data": {"folder": str(album), **changed}})
         with pytest.raises(OptionError, match=missing):
             train(recipe, out=album / "run", progress=False)
-    with pytest.raises(OptionError, match=r"Set model\.encoder with published parameters, such as efficientnet_lite2"):
+    with pytest.raises(OptionError, match=r"Set model\.encoder with published parameters, such as efficientnet_lite0"):
         train(photographs_recipe(album, encoder="strided", stride=8, pca_dim=0), out=album / "run", progress=False)
 
 

@@ -102,7 +102,7 @@ def read_splits(data: CaptionData, config: CaptionConfig, *, guided: bool = Fals
     if not data.images and not (data.store and (Path(data.folder) / data.store / META).is_file()):
         missing.append("data.images")
     if config.is_learned:
-        missing.append("model.encoder with published parameters, such as efficientnet_lite2")
+        missing.append("model.encoder with published parameters, such as efficientnet_lite0")
     if missing:
         raise OptionError(
             "To learn from photographs, a recipe needs captions, and a store of features or images to build it from. "

@@ -1,6 +1,6 @@
-"""Collect the captions and boxes that the recipe photo-en learns from: Flickr8k, and photographs of COCO.
+"""Collect the captions and boxes that the recipe photographs-adaptive learns from: Flickr8k, and photographs of COCO.
 
-    python benchmarks/photo_en_data.py OUT --flickr captions.tsv.gz --regions regions.tsv.xz ... --coco captions.tsv.xz
+    python benchmarks/photographs_data.py OUT --flickr captions.tsv.gz --regions regions.tsv.xz --coco captions.tsv.xz
 
 Each file of captions is a table: image, split, number, caption. The images of both go into OUT too, as folders or
 archives whose names begin with "images".
