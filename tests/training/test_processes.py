@@ -46,6 +46,19 @@ def test_processes_are_told_who_they_are(tmp_path):
     assert len({tuple(each[3:]) for each in found}) == 1
 
 
+def test_the_port_at_which_processes_meet_is_taken_before_they_start():
+    """Another training that starts at the same time cannot be given it."""
+    assert (
+        launch(
+            python(
+                "import socket; sys.exit(socket.socket().connect_ex(('127.0.0.1', int(os.environ['MASTER_PORT']))))"
+            ),
+            1,
+        )
+        == 0
+    )
+
+
 def test_the_status_of_a_failed_process_is_that_of_the_command(monkeypatch):
     monkeypatch.setattr("regard.training.processes.GRACE_SECONDS", 0.2)
     assert launch(python("time.sleep(600 * (rank != 1)); sys.exit(3)"), 2) == 3

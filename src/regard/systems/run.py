@@ -145,7 +145,7 @@ def _explaining(recipe: Named | Recipe, data: Mapping[str, Any] | None) -> Itera
     try:
         yield
     except (DataError, OptionError) as error:
-        named = recipe.place if isinstance(recipe, RawRecipe) else recipe
+        named = recipe.path if isinstance(recipe, RawRecipe) else recipe
         usage = "" if data or named is None or isinstance(named, Recipe) else recipe_usage(named)
         if not usage:
             raise
