@@ -34,7 +34,8 @@ from regard.training.processes import agreed, connected, is_first_process
 from regard.training.progress import Logs, TrainingBar
 from regard.training.run_folder import RunFolder
 from regard.training.settings import Devices
-from regard.training.task import Plateau, Task
+from regard.training.schedules import Plateau
+from regard.training.task import Task
 
 LOG_STEPS = 20
 """Updates between two lines of the logs, and between two measurements of the throughput."""
