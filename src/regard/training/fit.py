@@ -33,8 +33,8 @@ from regard.training.interruption import Interruption
 from regard.training.processes import agreed, connected, is_first_process
 from regard.training.progress import Logs, TrainingBar
 from regard.training.run_folder import RunFolder
-from regard.training.settings import Devices
 from regard.training.schedules import Plateau
+from regard.training.settings import Devices
 from regard.training.task import Task
 
 LOG_STEPS = 20
