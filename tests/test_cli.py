@@ -126,13 +126,13 @@ def test_ctrl_c_saves_the_model_and_resume_continues(trained, tmp_path):
     options = ["train", *texts, "--out", out, *SMALL, "--train.epochs", 100000]
     command = [sys.executable, "-m", "regard", *map(str, options)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not (out / "checkpoints" / "best.ckpt").exists():
         assert running.poll() is None, running.stderr.read()
         assert time.monotonic() < deadline, "training did not begin"
         time.sleep(0.2)
     running.send_signal(signal.SIGINT)
-    said, warned = running.communicate(timeout=120)
+    said, warned = running.communicate(timeout=600)
     assert running.returncode == 130, warned
     assert "Ctrl-C: stopping after this batch, to save the run" in warned
     assert "Interrupted" in said
