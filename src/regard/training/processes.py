@@ -206,7 +206,7 @@ def launch(command: Sequence[str], count: int) -> int:
     """Run a command in `count` processes that find each other by the variables of torchrun; give its exit status.
 
     Ctrl-C reaches the processes themselves, and SIGTERM is passed on, so that they can save the training. When one
-    fails, the others cannot go on and are ended; a TrainingError says which one was killed.
+    fails, the others are ended; a TrainingError says which one was killed.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     common = {"OMP_NUM_THREADS": str(max(1, cores // count))} | os.environ

@@ -202,7 +202,7 @@ class CaptionExperiment(Experiment[Captioner]):
         paths = {"captions": data.captions, "regions": data.regions, "store": data.store and f"{data.store}/{SUMS}"}
         return {name: checksum(Path(data.folder) / path) for name, path in paths.items() if path}
 
-    def read(self) -> CaptionSplits:
+    def read_data(self) -> CaptionSplits:
         """The images and captions of the recipe."""
         self._check_guidance()
         is_guided = self.recipe.train.guidance > 0

@@ -77,7 +77,7 @@ class ClassificationExperiment(Experiment[DocumentClassifier]):
     file_fields = ("folder", "train", "valid", "test", "vectors")
     score = "valid_accuracy"
 
-    def read(self) -> DocumentSplits:
+    def read_data(self) -> DocumentSplits:
         """The documents of the recipe."""
         return read_splits(self.recipe.data)
 

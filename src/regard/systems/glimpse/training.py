@@ -136,7 +136,7 @@ class GlimpsesExperiment(Experiment[Glimpser]):
     file_fields = ("folder",)
     score = "valid_accuracy"
 
-    def read(self) -> DigitSplits:
+    def read_data(self) -> DigitSplits:
         """The digits to train with, and the images to validate and test with, which are always the same."""
         return read_splits(self.recipe.data, self.recipe.model, choose_device())
 

@@ -134,7 +134,7 @@ class ReadingExperiment(Experiment[Reader]):
         """The validation metric: the mean log-probability of a word, or the accuracy."""
         return "valid_log_prob" if self.recipe.model.task == "language-model" else "valid_accuracy"
 
-    def read(self) -> ReadingSplits:
+    def read_data(self) -> ReadingSplits:
         """The sentences of the recipe."""
         return read_splits(self.recipe.data, self.recipe.model.task, self.recipe.model.direction)
 

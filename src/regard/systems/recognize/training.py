@@ -83,7 +83,7 @@ class RecognitionExperiment(Experiment[ImageClassifier]):
         """Convolutional networks train in bfloat16."""
         return True
 
-    def read(self) -> ImageSplits:
+    def read_data(self) -> ImageSplits:
         """The images of the recipe."""
         return read_splits(self.recipe.data, self.recipe.model, progress=self.progress)
 

@@ -125,7 +125,7 @@ class TranslationExperiment(Experiment[Translator]):
         """Transformers train in bfloat16."""
         return bool(self.recipe.model.architecture == "transformer")
 
-    def read(self) -> TranslationSplits:
+    def read_data(self) -> TranslationSplits:
         """The sentence pairs."""
         return read_splits(self.recipe.data)
 
