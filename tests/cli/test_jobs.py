@@ -7,16 +7,6 @@ import pytest
 from helpers.command_line import refused, regard, write_lines
 from helpers.models import TEXTS
 
-from regard.jobs import job
-from regard.jobs.worker import Worker
-
-
-@pytest.fixture
-def one_process(monkeypatch):
-    """Workers in this process: starting others, which import torch, takes seconds."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # else a worker takes all cores, and this process would keep them
-    monkeypatch.setattr(job, "run_processes", lambda job, parts, workers: (Worker(job)(part) for part in parts))
-
 
 def commands(models):
     """Each command with its model, lines of inputs, and how many lines it writes for each input."""
