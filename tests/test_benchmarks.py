@@ -48,9 +48,12 @@ def test_every_script_explains_itself(script, monkeypatch, capsys):
     assert f"python benchmarks/{script.name}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", load(BENCHMARKS / "flow_calls.py")["FLOWS"])
+FLOWS = load(BENCHMARKS / "flow_calls.py")["FLOWS"]
+
+
+@pytest.mark.parametrize("name", FLOWS)
 def test_everyday_flows_stay_straight(name):
-    flow, calls, files = load(BENCHMARKS / "flow_calls.py")["FLOWS"][name]
+    flow, calls, files = FLOWS[name]
     found = flow()
     assert len(found.files) <= calls
     assert found.num_files <= files
