@@ -21,6 +21,7 @@ class TrainSettings(Checked):
         {
             "epochs",
             "minutes",
+            "schedule_by",
             "learning_rate",
             "patience",
             "checkpoint_minutes",
@@ -34,14 +35,16 @@ class TrainSettings(Checked):
     epochs: PositiveInt = 20
     """Maximum number of epochs."""
     minutes: NonNegativeFloat = 0.0
-    """Maximum training time in minutes, 0 for no limit; the learning rate then follows the clock, so that it has fallen
-    when the time is up."""
+    """Maximum training time in minutes, 0 for no limit; the best model so far is kept."""
     learning_rate: PositiveFloat = 1e-3
     """The highest learning rate."""
     schedule: Schedule = "one_cycle"
     """How the learning rate changes: one_cycle (rises, then falls along a cosine), inverse_sqrt (rises, then falls with
     the square root of the steps), constant (rises, then stays), plateau (halved after each validation that is not
     better than the best before it, down to 1 %)."""
+    schedule_by: Literal["updates", "clock"] = "updates"
+    """What the schedule follows: updates, of which epochs decide the number, on fast and slow machines alike; or the
+    clock, so that the learning rate has fallen when the minutes are up, however few updates there were."""
     warmup: Fraction = 0.1
     """Fraction of the steps in which the learning rate rises."""
     label_smoothing: Fraction = 0.0
@@ -73,6 +76,8 @@ class TrainSettings(Checked):
 
     def check(self) -> None:
         """Raise an OptionError where fields contradict each other."""
+        if self.schedule_by == "clock" and not self.minutes:
+            raise OptionError("schedule_by 'clock' needs minutes above 0, in which the schedule ends; got minutes 0.")
         if self.schedule == "inverse_sqrt" and not self.warmup:
             raise OptionError("schedule 'inverse_sqrt' needs a warmup above 0; got warmup 0.0.")
 
