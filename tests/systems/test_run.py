@@ -126,8 +126,8 @@ SMALL = {"embedding": 8, "hidden": 8}
     [
         (
             {"minutes": 1e-5, "epochs": 3},
-            "Stopped by train.minutes = 1e-05 in epoch 1 of 3. Its schedule had not ended: choose fewer --train.epochs, "
-            "or --train.schedule_by clock.\n",
+            "Stopped by train.minutes = 1e-05 in epoch 1 of 3. Its schedule had not ended: choose fewer "
+            "--train.epochs, or --train.schedule_by clock.\n",
         ),
         (
             {"minutes": 1e-5, "schedule_by": "clock", "epochs": 3},

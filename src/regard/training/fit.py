@@ -20,6 +20,7 @@ from regard.data.batches import BatchLoader
 from regard.errors import OptionError, RegardWarning, TrainingError, counted
 from regard.kernels.dot_product import disable_cudnn_attention
 from regard.training import processes
+from regard.training.batch_sizes import few_updates
 from regard.training.checkpoints import (
     BEST,
     FORMAT,
@@ -40,10 +41,6 @@ LOG_STEPS = 20
 """Updates between two lines of the logs, and between two measurements of the throughput."""
 MUCH_WAITING = 0.2
 """The fraction of a training on a GPU that may be spent waiting for data before a warning."""
-FEW_UPDATES = 20
-"""Updates in an epoch below which a short training learns little."""
-ENOUGH_UPDATES = 1000
-"""Updates in a training that suffice even where its epochs have few."""
 READ_STEPS = 50
 """Updates between two readings of the losses of a GPU: each reading waits for it."""
 HALF = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
@@ -503,21 +500,6 @@ class Waiting:
             f"The GPU waited for data during {self.fraction:.0%} of the training. Prepare batches in more processes "
             "(--train.workers, where the system has it), make them larger, or leave out data.bpe_dropout."
         )
-
-
-def few_updates(task: Task, batches: int) -> str:
-    """Advice where a short training has few updates in an epoch, or nothing."""
-    if batches >= FEW_UPDATES or task.total_steps >= ENOUGH_UPDATES:
-        return ""
-    advice = ""
-    for name in ("batch_size", "max_tokens"):
-        if size := getattr(task.settings, name, 0):
-            advice = f", such as --train.{name} {max(1, size * batches // FEW_UPDATES)}"
-            break
-    return (
-        f"An epoch has only {counted(batches, 'update')}, the training {task.total_steps}, and may learn little: "
-        f"choose smaller batches{advice}, or more --train.epochs.\n"
-    )
 
 
 def _take_best(task: Task, checkpoints: Path, score: str) -> dict[str, float]:

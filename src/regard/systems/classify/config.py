@@ -138,8 +138,8 @@ class ClassificationTrain(TrainSettings):
 
     max_words: PositiveInt = 16_384
     """Words in a batch, at most; documents of similar length go together."""
-    batch_size: PositiveInt = 64
-    """Documents in a batch, at most."""
+    batch_size: Count = 0
+    """Documents in a batch, at most; 0 chooses 64, or fewer where an epoch would have fewer than 20 batches."""
     class_weights: str = ""
     """Weights of classes in the loss, such as positive=3,negative=0.5; other classes weigh 1."""
     balance_classes: bool = False

@@ -245,7 +245,8 @@ class TranslationTrain(TrainSettings):
     changeable: ClassVar[frozenset[str]] = TrainSettings.changeable | {"workers"}
     label_smoothing: Fraction = 0.1
     max_tokens: Count = 0
-    """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches."""
+    """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches, and
+    fewer where it would have fewer than 20."""
     valid_beam: PositiveInt = 1
     """Beam size of the validations."""
     max_output_length: Count = 0
