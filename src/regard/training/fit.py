@@ -31,6 +31,7 @@ from regard.training.checkpoints import (
     write_checkpoint,
 )
 from regard.training.interruption import Interruption
+from regard.training.learning_rates import scale_rates
 from regard.training.processes import agreed, connected, is_first_process
 from regard.training.progress import Logs, TrainingBar
 from regard.training.run_folder import RunFolder
@@ -163,6 +164,7 @@ class Training:
         # Fabric's own wrapper of a model would also round the numbers in a batch to the precision of its products.
         self.wrapped_task = self.fabric.strategy.setup_module(task)
         self.optimizer = task.make_optimizer()
+        scale_rates(self.optimizer, task)
         for group in self.optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         self.average = RunningAverage(task, settings.average_decay) if settings.average_decay else None

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from regard.config import parse_numbers
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.word_vectors import read_vectors
 from regard.errors import DataError, OptionError
-from regard.systems.classify.config import ClassificationData, ClassificationTrain, parse_class_weights
+from regard.systems.classify.config import ClassificationData, ClassificationTrain
 from regard.systems.classify.data import (
     DocumentBatch,
     DocumentIds,
@@ -166,7 +167,7 @@ def class_weights(settings: ClassificationTrain, labels: np.ndarray, names: Sequ
     if settings.balance_classes:
         counts = np.maximum(np.bincount(labels, minlength=len(names)), 1)
         return torch.from_numpy(len(labels) / (len(names) * counts)).float()
-    given = parse_class_weights(settings.class_weights)
+    given = parse_numbers("class_weights", settings.class_weights)
     if unknown := [name for name in given if name not in names]:
         raise OptionError(f"class_weights names the class {unknown[0]!r}; the documents have {list(names)}.")
     return torch.tensor([given.get(name, 1.0) for name in names]) if given else None
