@@ -78,7 +78,7 @@ def fit(
         sys.stderr.write(advice)
     newest = KeepNewest(folder.checkpoints, training.content, settings, writes=is_first_process())
     with ExitStack() as stack:
-        stack.enter_context(_matmul_precision())
+        stack.enter_context(matmul_precision())
         stack.enter_context(interruption.deferred())
         logs = stack.enter_context(Logs(folder.logs, settings.logger, hyperparameters, writes=is_first_process()))
         bar = stack.enter_context(TrainingBar(score, task, settings.epochs, len(batches), shown=progress))
@@ -532,7 +532,7 @@ def _evaluating(task: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _matmul_precision() -> Iterator[None]:
+def matmul_precision() -> Iterator[None]:
     """On a GPU, let float32 matrix products round their factors to TF32 while training, which is much faster."""
     before = torch.get_float32_matmul_precision()
     if torch.cuda.is_available():
