@@ -65,7 +65,6 @@ class Layer(Task):
         self.layer = nn.Linear(3, 5)
 
     def loss(self, batch):
-        self.count(len(batch))
         return self.layer(batch).sum()
 
 
@@ -77,7 +76,6 @@ class Recurrent(Layer):
         self.layer = nn.LSTM(3, 4, batch_first=True)
 
     def loss(self, batch):
-        self.count(len(batch))
         return self.layer(batch)[0].sum()
 
 

@@ -79,6 +79,7 @@ def measure(recipe: Recipe, name: str, *, seconds: float, given: bool = False) -
         waiting, updates, took = _train(training, batches, seconds)
         rate, memory = task.processed / took, _peak_mebibytes()
         batches.close()
+        training.close()
         peak = peak_flops(task.device, HALF.get(training.precision.precision, torch.float32))
     return Speed(name, task.unit, rate, updates / took, waiting, flops, rate * flops / peak, memory)
 
@@ -89,12 +90,12 @@ def flops_of(task: Task, batches: BatchLoader) -> float:
     They are counted on the CPU, where no kernel of ours hides a product, and without the fused networks of oneDNN.
     """
     task.to("cpu")
-    batch = _on_cpu(next(iter(batches)))
+    batch = _on_cpu(task.prepared(next(iter(batches))))
     with FlopCounterMode(display=False) as counter, _without_onednn():
         task.loss(batch).backward()
-    counted: float = counter.get_total_flops() / task.processed
     task.zero_grad(set_to_none=True)
-    return counted
+    operations: float = counter.get_total_flops() / task.amount(batch)
+    return operations
 
 
 def peak_flops(where: torch.device, kind: torch.dtype) -> float:
@@ -157,7 +158,7 @@ def _endless(batches: BatchLoader) -> Generator[Any]:
 
 
 def _train(training: Training, batches: Iterator[Any], seconds: float) -> tuple[float, int, float]:
-    """Train for so long: the share of waiting, the number of updates, and the seconds they took."""
+    """Train for so long: the share of waiting, the number of updates, and the seconds that they took."""
     training.task.processed, updates = 0, 0
     waiting = Waiting(training.task.device)
     _synchronize()
@@ -184,7 +185,10 @@ def _without_onednn() -> Iterator[None]:
 def _on_cpu(batch: Any) -> Any:
     if isinstance(batch, Movable | torch.Tensor):
         return batch.to("cpu")
-    return tuple(map(_on_cpu, batch)) if isinstance(batch, tuple) else batch
+    if isinstance(batch, tuple):
+        parts = map(_on_cpu, batch)
+        return batch._make(parts) if hasattr(batch, "_make") else tuple(parts)
+    return batch
 
 
 def _synchronize() -> None:
