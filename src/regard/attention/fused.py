@@ -25,6 +25,9 @@ from regard.kernels.steps import MAX_KEYS, Steps
 
 Kernel = Literal["auto", "reference", "fused"]
 
+StepReader = Callable[..., tuple[Tensor, Tensor]]
+"""A function from a query (b, d), and inputs (b, v) or None to add, to the context (b, v) and the weights (b, k)."""
+
 
 @dataclass(slots=True)
 class Call:
@@ -159,8 +162,8 @@ def _direction(score: Score) -> Tensor:
     return score.direction
 
 
-def in_steps(score: Score, align: Align, memory: Memory) -> Callable[[Tensor], Tensor] | None:
-    """Return a function from a query (b, d) to its context (b, v), for a recurrence that asks one query a step.
+def in_steps(score: Score, align: Align, memory: Memory) -> StepReader | None:
+    """Return a function for a recurrence that asks one query a step.
 
     It runs one kernel per step, on a GPU, for the softmax of additive scores and of products and up to MAX_KEYS keys;
     None where that does not apply.
@@ -180,8 +183,8 @@ def in_steps(score: Score, align: Align, memory: Memory) -> Callable[[Tensor], T
     else:
         return None
 
-    def read(query: Tensor) -> Tensor:
-        return steps(score.project_query(query.unsqueeze(1)).squeeze(1))
+    def read(query: Tensor, inputs: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        return steps(score.project_query(query), inputs)
 
     return read
 

@@ -9,7 +9,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.kernels.numerics import ceil_div, has_gpu_kernels, next_power_of_2, triton_kernels
+from regard.kernels.numerics import (
+    ceil_div,
+    has_gpu_kernels,
+    next_power_of_2,
+    triton_kernels,
+    with_contiguous_rows,
+)
 
 MAX_UNITS_PER_PROGRAM = 1024
 """Number of units that one program of a kernel computes."""
@@ -45,9 +51,9 @@ def lstm(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]
 class _GRUGates(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        inputs, product, hidden = _with_contiguous_rows(inputs), product.contiguous(), hidden.contiguous()
+        inputs, product, hidden = with_contiguous_rows(inputs), with_contiguous_rows(product), hidden.contiguous()
         update, reset, kept = (torch.empty_like(hidden) for _ in range(3))
-        _launch("gru_gates", hidden, inputs, inputs.stride(0), product, hidden, update, reset, kept)
+        _launch("gru_gates", hidden, inputs, inputs.stride(0), product, product.stride(0), hidden, update, reset, kept)
         ctx.save_for_backward(update, reset, hidden)
         ctx.dtypes = inputs.dtype, product.dtype
         return update, kept
@@ -66,9 +72,11 @@ class _GRUGates(torch.autograd.Function):
 class _GRUBlend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
-        inputs, product, hidden = _with_contiguous_rows(inputs), product.contiguous(), hidden.contiguous()
+        inputs, product, hidden = with_contiguous_rows(inputs), with_contiguous_rows(product), hidden.contiguous()
         candidate, output = torch.empty_like(hidden), torch.empty_like(hidden)
-        _launch("gru_blend", hidden, inputs, inputs.stride(0), product, hidden, update, candidate, output)
+        _launch(
+            "gru_blend", hidden, inputs, inputs.stride(0), product, product.stride(0), hidden, update, candidate, output
+        )
         ctx.save_for_backward(candidate, hidden, update)
         ctx.dtypes = inputs.dtype, product.dtype
         return output
@@ -87,10 +95,10 @@ class _GRUBlend(torch.autograd.Function):
 class _LSTM(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        inputs, product, cell = _with_contiguous_rows(inputs), product.contiguous(), cell.contiguous()
+        inputs, product, cell = with_contiguous_rows(inputs), with_contiguous_rows(product), cell.contiguous()
         gates = cell.new_empty(len(cell), 4 * cell.shape[1])
         new_cell, output = torch.empty_like(cell), torch.empty_like(cell)
-        _launch("lstm", cell, inputs, inputs.stride(0), product, cell, gates, new_cell, output)
+        _launch("lstm", cell, inputs, inputs.stride(0), product, product.stride(0), cell, gates, new_cell, output)
         ctx.save_for_backward(gates, cell, new_cell)
         ctx.dtypes = inputs.dtype, product.dtype
         return output, new_cell
@@ -109,8 +117,3 @@ def _launch(name: str, hidden: Tensor, *arguments: Any) -> None:
     batch, size = hidden.shape
     block = min(MAX_UNITS_PER_PROGRAM, next_power_of_2(size))
     getattr(triton_kernels("cells"), name)[batch, ceil_div(size, block)](*arguments, size, BLOCK=block)
-
-
-def _with_contiguous_rows(tensor: Tensor) -> Tensor:
-    """Return a tensor with contiguous rows; a step of a longer tensor, or a part of its gates, is not copied."""
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()

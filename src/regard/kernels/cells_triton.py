@@ -12,13 +12,14 @@ from regard.kernels.numerics_triton import load, sigmoid, tanh
 
 
 @triton.jit
-def gru_gates(inputs, inputs_stride, product, hidden, update, reset, kept, size, BLOCK: tl.constexpr):
+def gru_gates(inputs, inputs_stride, product, product_stride, hidden, update, reset, kept, size, BLOCK: tl.constexpr):
     """Compute z and r from inputs + product (z, then r, in each row), and r h."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
     own = inputs + row * inputs_stride + units
-    z = sigmoid(load(own, inside) + load(product + 2 * row * size + units, inside))
-    r = sigmoid(load(own + size, inside) + load(product + 2 * row * size + size + units, inside))
+    other = product + row * product_stride + units
+    z = sigmoid(load(own, inside) + load(other, inside))
+    r = sigmoid(load(own + size, inside) + load(other + size, inside))
     tl.store(update + at, z, mask=inside)
     tl.store(reset + at, r, mask=inside)
     tl.store(kept + at, r * load(hidden + at, inside), mask=inside)
@@ -38,11 +39,15 @@ def gru_gates_back(update, reset, hidden, grad_update, grad_kept, grad_gates, gr
 
 
 @triton.jit
-def gru_blend(inputs, inputs_stride, product, hidden, update, candidate, output, size, BLOCK: tl.constexpr):
+def gru_blend(
+    inputs, inputs_stride, product, product_stride, hidden, update, candidate, output, size, BLOCK: tl.constexpr
+):
     """Compute h + z (tanh(inputs + product) - h)."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
-    new = tanh(load(inputs + row * inputs_stride + units, inside) + load(product + at, inside))
+    new = tanh(
+        load(inputs + row * inputs_stride + units, inside) + load(product + row * product_stride + units, inside)
+    )
     h = load(hidden + at, inside)
     tl.store(candidate + at, new, mask=inside)
     tl.store(output + at, h + load(update + at, inside) * (new - h), mask=inside)
@@ -60,11 +65,11 @@ def gru_blend_back(candidate, hidden, update, grad, grad_sum, grad_hidden, grad_
 
 
 @triton.jit
-def lstm(inputs, inputs_stride, product, cell, gates, new_cell, output, size, BLOCK: tl.constexpr):
+def lstm(inputs, inputs_stride, product, product_stride, cell, gates, new_cell, output, size, BLOCK: tl.constexpr):
     """Compute the new cell and the hidden vector; also store the activated gates for the backward pass."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at, four = units < size, row * size + units, 4 * row * size + units
-    own, other = inputs + row * inputs_stride + units, product + four
+    own, other = inputs + row * inputs_stride + units, product + row * product_stride + units
     entry = sigmoid(load(own, inside) + load(other, inside))
     forget = sigmoid(load(own + size, inside) + load(other + size, inside) + 1.0)
     new = tanh(load(own + 2 * size, inside) + load(other + 2 * size, inside))

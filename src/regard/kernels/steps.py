@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.kernels.additive import AdditiveInputs, in_groups
 from regard.kernels.hoisted import StepRecords
-from regard.kernels.numerics import masked_softmax, next_power_of_2, triton_kernels
+from regard.kernels.numerics import masked_softmax, next_power_of_2, triton_kernels, with_contiguous_rows
 
 MAX_KEYS = 1024
 """The largest number of keys that the kernels support."""
@@ -46,10 +46,12 @@ class Steps:
             keys.contiguous(), values.contiguous(), direction, self.options.records
         )
 
-    def __call__(self, query: Tensor) -> Tensor:
-        """Return the context (b, v) of a query (b, d)."""
-        context: Tensor = _Look.apply(query.contiguous(), *self.memory, self.options)  # type: ignore[no-untyped-call]
-        return context
+    def __call__(self, query: Tensor, inputs: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the context (b, v) of a query (b, d), to which `inputs` are added, and the weights (b, k)."""
+        looked: tuple[Tensor, Tensor] = _Look.apply(  # type: ignore[no-untyped-call]
+            with_contiguous_rows(query), inputs, *self.memory, self.options
+        )
+        return looked
 
 
 def steps_reference(
@@ -96,11 +98,18 @@ class _Gather(torch.autograd.Function):
 class _Look(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, keys: Tensor, values: Tensor, direction: Tensor | None, options: _Options
-    ) -> Tensor:
+        ctx: Any,
+        query: Tensor,
+        inputs: Tensor | None,
+        keys: Tensor,
+        values: Tensor,
+        direction: Tensor | None,
+        options: _Options,
+    ) -> tuple[Tensor, Tensor]:
         mask = options.mask
         (batch, num_keys, dim), value_dim = keys.shape, values.shape[-1]
-        context = values.new_empty(batch, value_dim)
+        added = query if inputs is None else with_contiguous_rows(inputs)
+        context = values.new_empty(batch, value_dim, dtype=(values if inputs is None else inputs).dtype)
         weights = values.new_empty(batch, num_keys, dtype=torch.float32)
         triton_kernels("steps").look[(batch, SPLITS)](
             query,
@@ -108,8 +117,11 @@ class _Look(torch.autograd.Function):
             values,
             query if direction is None else direction,
             query if mask is None else mask,
+            added,
             context,
             weights,
+            query.stride(0),
+            added.stride(0),
             num_keys,
             dim,
             value_dim,
@@ -117,19 +129,22 @@ class _Look(torch.autograd.Function):
             *((0, 0) if mask is None else mask.stride()),
             ADDITIVE=direction is not None,
             HAS_MASK=mask is not None,
+            HAS_INPUTS=inputs is not None,
             **_blocks(num_keys),
         )
         ctx.save_for_backward(query, keys, values, direction, weights)
         ctx.options = options
-        return context
+        ctx.set_materialize_grads(False)
+        return context, weights
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, upstream: Tensor | None, grad_weights: Tensor | None) -> tuple[Tensor | None, ...]:
         query, keys, values, direction, weights = ctx.saved_tensors
         batch, num_keys, dim = keys.shape
-        upstream = upstream.contiguous()
-        slopes, grad_query = torch.empty_like(weights), torch.empty_like(query)
+        upstream = values.new_zeros(batch, values.shape[-1]) if upstream is None else upstream.contiguous()
+        of_weights = weights if grad_weights is None else with_contiguous_rows(grad_weights)
+        slopes, grad_query = torch.empty_like(weights), query.new_empty(query.shape)
         triton_kernels("steps").look_back[(batch, SPLITS)](
             query,
             keys,
@@ -137,17 +152,21 @@ class _Look(torch.autograd.Function):
             query if direction is None else direction,
             weights,
             upstream,
+            of_weights,
             slopes,
             grad_query,
+            query.stride(0),
+            of_weights.stride(0),
             num_keys,
             dim,
             values.shape[-1],
             ctx.options.scale,
             ADDITIVE=direction is not None,
+            HAS_GRAD_WEIGHTS=grad_weights is not None,
             **_blocks(num_keys),
         )
         ctx.options.records.add(query, weights, slopes, upstream)
-        return grad_query, None, None, None, None
+        return grad_query, upstream if ctx.needs_input_grad[1] else None, None, None, None, None
 
 
 def _blocks(num_keys: int) -> dict[str, int]:

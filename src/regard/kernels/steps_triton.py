@@ -19,8 +19,11 @@ def look(
     values,
     direction,
     mask,
+    inputs,
     context,
     weights,
+    query_stride,
+    inputs_stride,
     num_keys,
     dim,
     value_dim,
@@ -29,10 +32,11 @@ def look(
     mask_k,
     ADDITIVE: tl.constexpr,
     HAS_MASK: tl.constexpr,
+    HAS_INPUTS: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """Compute softmax(v' tanh(query + key)), or softmax(scale query' key), and the context."""
+    """Compute softmax(v' tanh(query + key)), or softmax(scale query' key), and inputs + the context."""
     batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
@@ -40,7 +44,7 @@ def look(
     for first in range(0, dim, BLOCK_DIM):
         dims = first + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
-        q = load(query + batch * dim + dims, is_dim)
+        q = load(query + batch * query_stride + dims, is_dim)
         at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
         k = load(keys + at, is_key[:, None] & is_dim[None, :])
         if ADDITIVE:
@@ -60,6 +64,8 @@ def look(
         at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
         tile = load(values + at, is_key[:, None] & is_feature[None, :])
         read = tl.sum(own_weights[:, None] * tile, 0)
+        if HAS_INPUTS:
+            read += load(inputs + batch * inputs_stride + features, is_feature)
         tl.store(context + batch * value_dim + features, read, mask=is_feature)
 
 
@@ -71,13 +77,17 @@ def look_back(
     direction,
     weights,
     upstream,
+    grad_weights,
     grad_logits,
     grad_query,
+    query_stride,
+    grad_weights_stride,
     num_keys,
     dim,
     value_dim,
     scale,
     ADDITIVE: tl.constexpr,
+    HAS_GRAD_WEIGHTS: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
@@ -94,6 +104,8 @@ def look_back(
         incoming = load(upstream + batch * value_dim + features, is_feature)
         products += tile * incoming[None, :]
     through_weights = tl.sum(products, 1)
+    if HAS_GRAD_WEIGHTS:
+        through_weights += load(grad_weights + batch * grad_weights_stride + columns, is_key)
     weight = tl.load(weights + batch * num_keys + columns, mask=is_key, other=0.0)
     slope = weight * (through_weights - tl.sum(weight * through_weights, 0)) * scale
     tl.store(grad_logits + batch * num_keys + columns, slope, mask=is_key & (part == 0))
@@ -103,7 +115,7 @@ def look_back(
         at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
         k = load(keys + at, is_key[:, None] & is_dim[None, :])
         if ADDITIVE:
-            q = load(query + batch * dim + dims, is_dim)
+            q = load(query + batch * query_stride + dims, is_dim)
             v = load(direction + dims, is_dim)
             u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
             total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
