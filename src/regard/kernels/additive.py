@@ -211,6 +211,10 @@ def has_compiler() -> bool:
     return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++"))
 
 
+MAX_FEW_KEYS, MAX_FEW_FEATURES = 128, 400_000_000
+"""Keys and pair features up to which one launch computes the whole attention, since it takes less time than several."""
+FEW_ROWS, FEW_TILE, FEW_PROGRAMS = 4, 2048, 264
+"""Queries of a program of that kernel, its elements of the memory at a time, and the programs that keep a GPU busy."""
 MAX_PAIRS_IN_MEMORY = 1 << 24
 """Number of pairs whose weights exist at a time on a GPU: 64 MiB."""
 TARGET_PROGRAMS = 4096
@@ -284,6 +288,33 @@ class AdditiveInputs:
             num_warps=1,
         )
         return output
+
+    def attend_few(self, values: Tensor, *, keep: bool) -> tuple[Tensor, Tensor | None]:
+        """Compute the context in one launch, and the weights if they are to be kept; for at most MAX_FEW_KEYS keys."""
+        context = values.new_empty(self.batch, self.num_queries, values.shape[-1])
+        shape = self.batch, self.num_queries, self.num_keys
+        weights = torch.empty(shape, device=values.device, dtype=torch.float32) if keep else None
+        block = max(16, next_power_of_2(self.num_keys))
+        rows = FEW_ROWS if self.batch * self.num_queries >= FEW_PROGRAMS * FEW_ROWS else 1
+        self.kernels.attend_few[(ceil_div(self.num_queries, rows), self.batch)](
+            self.query,
+            self.key,
+            values,
+            self.direction,
+            self.mask,
+            context,
+            context if weights is None else weights,
+            *self.sizes,
+            values.shape[-1],
+            *self.mask_strides,
+            HAS_MASK=self.has_mask,
+            KEEP=keep,
+            FAST=self.fast,
+            ROWS=rows,
+            BLOCK_K=block,
+            BLOCK_DIM=max(16, FEW_TILE // block),
+        )
+        return context, weights
 
     def _exponentials(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Compute exp(2x) of queries and keys in the layout of `score`, and the largest |x| of each tile of rows."""
@@ -391,7 +422,12 @@ class _AttentionOnGPU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
         chunks = _chunks(len(query), query.shape[1], key.shape[1])
-        if len(chunks) == 1:
+        normalisers: Tensor | None
+        if key.shape[1] <= MAX_FEW_KEYS and query.numel() * key.shape[1] <= MAX_FEW_FEATURES and len(chunks) == 1:
+            inputs = AdditiveInputs(query, key, direction, mask)
+            context, kept = inputs.attend_few(values, keep=any(ctx.needs_input_grad))
+            normalisers = None
+        elif len(chunks) == 1:
             context, normalisers, kept = _attended(query, key, values, direction, mask)
         else:
             context = values.new_empty(*query.shape[:2], values.shape[-1])

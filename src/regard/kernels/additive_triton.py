@@ -24,6 +24,8 @@ registers, as one vector of features each, and goes through the keys. The gradie
 import triton
 import triton.language as tl
 
+from regard.kernels.numerics_triton import load, softmax
+
 LIMIT = tl.constexpr(10.9)
 """Largest |a| + |b| for shared reciprocals: 1 / (1 + exp(21.8))^4 is still a normal float32."""
 QUERIES = tl.constexpr(8)
@@ -198,6 +200,77 @@ def score(
             is_open = tl.load(mask + n * mask_q + columns * mask_k, mask=inside, other=0) != 0
             logits = tl.where(is_open, logits, float("-inf"))
         tl.store(output + n * num_keys + columns, logits, mask=inside)
+
+
+@triton.jit
+def attend_few(
+    query,
+    key,
+    values,
+    direction,
+    mask,
+    context,
+    weights,
+    num_queries,
+    num_keys,
+    dim,
+    value_dim,
+    mask_b,
+    mask_q,
+    mask_k,
+    HAS_MASK: tl.constexpr,
+    KEEP: tl.constexpr,
+    FAST: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """Compute the whole attention of ROWS queries to at most BLOCK_K keys, and with KEEP also the weights.
+
+    Where there are few pairs, launches take longer than tanh, so nothing is shared among the programs.
+    """
+    first, batch = tl.program_id(0) * ROWS, tl.program_id(1).to(tl.int64)
+    columns = tl.arange(0, BLOCK_K)
+    is_key = columns < num_keys
+    key_rows = (batch * num_keys + columns)[:, None]
+    fractions = ()
+    for _ in tl.static_range(ROWS):
+        fractions = fractions + (tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32),)
+    totals = tl.zeros([BLOCK_DIM], tl.float32)
+    for start in range(0, dim, BLOCK_DIM):
+        dims = start + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < dim
+        k = load(key + key_rows * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
+        v = load(direction + dims, is_dim)
+        totals += v
+        longer = ()
+        for n in tl.static_range(ROWS):
+            row = batch * num_queries + tl.minimum(first + n, num_queries - 1)
+            q = load(query + row * dim + dims, is_dim)
+            u = reciprocal(1.0 + tl.exp(2.0 * (q[None, :] + k)), FAST)
+            longer = longer + (fractions[n] + v[None, :] * u,)
+        fractions = longer
+    total = tl.sum(totals, 0)
+    found = ()
+    for n in tl.static_range(ROWS):
+        row = first + n
+        allowed = is_key
+        if HAS_MASK:
+            own_mask = mask + batch * mask_b + tl.minimum(row, num_queries - 1).to(tl.int64) * mask_q
+            allowed = is_key & (tl.load(own_mask + columns * mask_k, mask=is_key, other=0) != 0)
+        own_weights = softmax(total - 2.0 * tl.sum(fractions[n], 1), allowed)
+        if KEEP:
+            at = (batch * num_queries + row) * num_keys + columns
+            tl.store(weights + at, own_weights, mask=is_key & (row < num_queries))
+        found = found + (own_weights,)
+    for start in range(0, value_dim, BLOCK_DIM):
+        features = start + tl.arange(0, BLOCK_DIM)
+        is_feature = features < value_dim
+        tile = load(values + key_rows * value_dim + features[None, :], is_key[:, None] & is_feature[None, :])
+        for n in tl.static_range(ROWS):
+            read = tl.sum(found[n][:, None] * tile, 0)
+            place = context + (batch * num_queries + first + n) * value_dim + features
+            tl.store(place, read, mask=is_feature & (first + n < num_queries))
 
 
 @triton.jit

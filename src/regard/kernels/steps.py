@@ -1,4 +1,4 @@
-"""Attention with one query per step of a recurrence, on a GPU: one kernel per step in the forward and backward pass.
+"""Attention with one query per step of a recurrence, on a GPU: two kernels per step in the forward and backward pass.
 
 The backward pass of a step computes the gradient of its query alone, and records the rest. After all steps, the
 gradients of keys and values are products over all steps. With weights w_t, gradients g_t of the logits and c_t of the
@@ -21,10 +21,10 @@ from regard.kernels.numerics import masked_softmax, next_power_of_2, triton_kern
 
 MAX_KEYS = 1024
 """The largest number of keys that the kernels support."""
-TILE = 8192
+TILE = 4096
 """Number of elements of the memory that a program loads at a time."""
-SPLITS = 2
-"""Number of programs that share the features of one example."""
+PROGRAMS, MAX_SPLITS = 500, 16
+"""Programs that run at a time, and how many of them share the features of one example at most."""
 
 
 class _Options(NamedTuple):
@@ -111,26 +111,35 @@ class _Look(torch.autograd.Function):
         added = query if inputs is None else with_contiguous_rows(inputs)
         context = values.new_empty(batch, value_dim, dtype=(values if inputs is None else inputs).dtype)
         weights = values.new_empty(batch, num_keys, dtype=torch.float32)
-        triton_kernels("steps").look[(batch, SPLITS)](
+        blocks, kernels = _blocks(batch, num_keys), triton_kernels("steps")
+        splits = blocks["SPLITS"]
+        parts = weights.new_empty(batch, splits, num_keys)
+        kernels.compare[(batch, splits)](
             query,
             keys,
-            values,
             query if direction is None else direction,
+            parts,
+            query.stride(0),
+            num_keys,
+            DIM=dim,
+            ADDITIVE=direction is not None,
+            **blocks,
+        )
+        kernels.read[(batch, splits)](
+            parts,
             query if mask is None else mask,
+            values,
             added,
             context,
             weights,
-            query.stride(0),
             added.stride(0),
             num_keys,
-            dim,
-            value_dim,
             options.scale,
             *((0, 0) if mask is None else mask.stride()),
-            ADDITIVE=direction is not None,
+            VALUE_DIM=value_dim,
             HAS_MASK=mask is not None,
             HAS_INPUTS=inputs is not None,
-            **_blocks(num_keys),
+            **blocks,
         )
         ctx.save_for_backward(query, keys, values, direction, weights)
         ctx.options = options
@@ -145,30 +154,35 @@ class _Look(torch.autograd.Function):
         upstream = values.new_zeros(batch, values.shape[-1]) if upstream is None else upstream.contiguous()
         of_weights = weights if grad_weights is None else with_contiguous_rows(grad_weights)
         slopes, grad_query = torch.empty_like(weights), query.new_empty(query.shape)
-        triton_kernels("steps").look_back[(batch, SPLITS)](
+        blocks, kernels = _blocks(batch, num_keys), triton_kernels("steps")
+        splits = blocks["SPLITS"]
+        parts = weights.new_empty(batch, splits, num_keys)
+        kernels.read_back[(batch, splits)](values, upstream, parts, num_keys, VALUE_DIM=values.shape[-1], **blocks)
+        kernels.compare_back[(batch, splits)](
             query,
             keys,
-            values,
             query if direction is None else direction,
             weights,
-            upstream,
+            parts,
             of_weights,
             slopes,
             grad_query,
             query.stride(0),
             of_weights.stride(0),
             num_keys,
-            dim,
-            values.shape[-1],
             ctx.options.scale,
+            DIM=dim,
             ADDITIVE=direction is not None,
             HAS_GRAD_WEIGHTS=grad_weights is not None,
-            **_blocks(num_keys),
+            **blocks,
         )
         ctx.options.records.add(query, weights, slopes, upstream)
         return grad_query, upstream if ctx.needs_input_grad[1] else None, None, None, None, None
 
 
-def _blocks(num_keys: int) -> dict[str, int]:
+def _blocks(batch: int, num_keys: int) -> dict[str, int]:
+    """Return how many programs share an example, a power of 2, and what each of them takes at a time."""
     block = next_power_of_2(num_keys)
-    return {"BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": 4 if num_keys <= 256 else 8}
+    splits = 1 << max(1, min(MAX_SPLITS, PROGRAMS // batch)).bit_length() - 1
+    warps = 4 if num_keys <= 256 else 8
+    return {"SPLITS": splits, "BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": warps}
