@@ -19,6 +19,7 @@ from torch import Tensor
 from regard import attend, score
 from regard.attention.attend import Kernel
 from regard.bench.contest import Contest, device, run_contests
+from regard.kernels.additive import prefers_attention_kernels
 
 SIZES = [
     (1, 1, 20, 512), (1, 2, 8, 64), (8, 8, 8, 64), (16, 16, 16, 128), (64, 1, 20, 512),
@@ -68,7 +69,7 @@ def contest(size: tuple[int, int, int, int], where: torch.device, calls: int, *,
 
     kernels: list[Kernel] = ["reference", "fused", "auto"] if where.type == "cuda" else ["reference", "auto"]
     with torch.set_grad_enabled(both):
-        alternative = "fused" if where.type == "cuda" and not projected.prefers_read(query, key) else "reference"
+        alternative = "fused" if where.type == "cuda" and not prefers_attention_kernels(query, key) else "reference"
     name = f"{' '.join(map(str, size))} {'both' if both else 'forward'}"
     return Contest(name, {kernel: run(kernel) for kernel in kernels}), alternative
 

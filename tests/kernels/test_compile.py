@@ -67,7 +67,8 @@ def test_every_kernel_compiles_for_a_hopper_gpu(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     compiled = {line.split()[0]: int(line.split()[1]) for line in done.stdout.splitlines()}
     expected = {
-        "additive_triton": "prepare score attend_few normalise normalise_back slopes gather",
+        "additive_triton": "prepare score attend_few few_back_to_queries few_back_to_keys normalise normalise_back "
+        "slopes gather",
         "cells_triton": "gru_gates gru_gates_back gru_blend gru_blend_back lstm lstm_back",
         "local_triton": "focus focus_back",
         "lstmn_triton": "look look_back write write_back",

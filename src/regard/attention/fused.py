@@ -17,7 +17,7 @@ from regard.attention.mask import causal as causal_mask
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import Product, Score, TanhSum
 from regard.errors import KernelError
-from regard.kernels.additive import additive_attention, prefers_gpu_kernels
+from regard.kernels.additive import additive_attention, prefers_attention_kernels
 from regard.kernels.dot_product import dot_product_attention
 from regard.kernels.local import MAX_WINDOW, Window, local_attention
 from regard.kernels.numerics import has_gpu_kernels
@@ -80,7 +80,8 @@ def fused(call: Call) -> Attended | None:
             return _dot_product(call)
         is_plain = call.bias is None and not call.dropout and not call.grouped
         if is_plain and has_gpu_kernels(call.projected) and has_gpu_kernels(call.values):
-            if form == "additive" and align is Softmax and (is_asked or prefers_gpu_kernels(call.projected, call.keys)):
+            is_additive = form == "additive" and align is Softmax
+            if is_additive and (is_asked or prefers_attention_kernels(call.projected, call.keys)):
                 return _additive_on_gpu(call)
             if form in ("product", "additive") and align in (LocalMonotonic, LocalPredictive) and _fits_windows(call):
                 return _local_on_gpu(call)

@@ -86,11 +86,33 @@ Below, the plain formula is faster, since its launches cost less. `benchmarks/ad
 """
 
 
+def has_few(query: Tensor, key: Tensor, *, gradients: bool = False) -> bool:
+    """Whether there are so few queries, keys and features that whole attention, or its gradients, need few launches."""
+    if key.shape[-2] > MAX_FEW_KEYS or (gradients and query.shape[-2] > MAX_FEW_KEYS):
+        return False
+    most = MAX_FEW_FEATURES_WITH_GRADIENTS if gradients else MAX_FEW_FEATURES
+    return query.numel() * key.shape[-2] <= most
+
+
+def prefers_attention_kernels(query: Tensor, key: Tensor) -> bool:
+    """Whether the kernels of whole attention are faster than the formula for queries and keys that they support.
+
+    Few keys need few launches; but torch.compile and the transforms of torch.func take the formula.
+    """
+    if not has_few(query, key, gradients=_has_gradients(query, key)):
+        return prefers_gpu_kernels(query, key)
+    return not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
+
+
 def prefers_gpu_kernels(query: Tensor, key: Tensor) -> bool:
     """Whether the kernels of additive scores support these queries and keys and are faster than the formula."""
-    has_gradients = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
+    has_gradients = _has_gradients(query, key)
     least = MIN_FEATURES_FOR_KERNEL_WITH_GRADIENTS if has_gradients else MIN_FEATURES_FOR_KERNEL
     return query.numel() * key.shape[-2] >= least and has_gpu_kernels(query) and has_gpu_kernels(key)
+
+
+def _has_gradients(query: Tensor, key: Tensor) -> bool:
+    return torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
 
 
 class _LogitsOnCPU(torch.autograd.Function):
@@ -211,10 +233,13 @@ def has_compiler() -> bool:
     return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++"))
 
 
-MAX_FEW_KEYS, MAX_FEW_FEATURES = 128, 400_000_000
-"""Keys and pair features up to which one launch computes the whole attention, since it takes less time than several."""
-FEW_ROWS, FEW_TILE, FEW_PROGRAMS = 4, 2048, 264
-"""Queries of a program of that kernel, its elements of the memory at a time, and the programs that keep a GPU busy."""
+MAX_FEW_KEYS, MAX_FEW_FEATURES, MAX_FEW_FEATURES_WITH_GRADIENTS = 128, 400_000_000, 100_000_000
+"""Queries, keys and pair features up to which one launch computes the whole attention, and two its gradients.
+
+Launches then take longer than tanh.
+"""
+FEW_ROWS, FEW_TILE, FEW_WARPS, FEW_PROGRAMS = 4, 2048, 4, 264
+"""Of those kernels: queries of a program, elements of the memory at a time, warps; programs that keep a GPU busy."""
 MAX_PAIRS_IN_MEMORY = 1 << 24
 """Number of pairs whose weights exist at a time on a GPU: 64 MiB."""
 TARGET_PROGRAMS = 4096
@@ -290,13 +315,12 @@ class AdditiveInputs:
         return output
 
     def attend_few(self, values: Tensor, *, keep: bool) -> tuple[Tensor, Tensor | None]:
-        """Compute the context in one launch, and the weights if they are to be kept; for at most MAX_FEW_KEYS keys."""
+        """Compute the context in one launch, and the weights if they are to be kept."""
         context = values.new_empty(self.batch, self.num_queries, values.shape[-1])
         shape = self.batch, self.num_queries, self.num_keys
         weights = torch.empty(shape, device=values.device, dtype=torch.float32) if keep else None
-        block = max(16, next_power_of_2(self.num_keys))
-        rows = FEW_ROWS if self.batch * self.num_queries >= FEW_PROGRAMS * FEW_ROWS else 1
-        self.kernels.attend_few[(ceil_div(self.num_queries, rows), self.batch)](
+        rows = self._few_rows()
+        self.kernels.attend_few[(ceil_div(self.num_queries, rows) * self.batch,)](
             self.query,
             self.key,
             values,
@@ -309,12 +333,54 @@ class AdditiveInputs:
             *self.mask_strides,
             HAS_MASK=self.has_mask,
             KEEP=keep,
-            FAST=self.fast,
             ROWS=rows,
-            BLOCK_K=block,
-            BLOCK_DIM=max(16, FEW_TILE // block),
+            **self._few_blocks(),
         )
         return context, weights
+
+    def attend_few_back(self, values: Tensor, weights: Tensor, grad: Tensor) -> tuple[Tensor, ...]:
+        """Compute the gradients of queries, keys and values, and of the direction in float32, in two launches."""
+        grad = grad.contiguous()
+        slopes, value_dim = torch.empty_like(weights), values.shape[-1]
+        grads = tuple(torch.empty_like(part) for part in (self.query, self.key, values))
+        fractions = slopes.new_empty(self.batch, self.dim)
+        rows, blocks = self._few_rows(), self._few_blocks()
+        self.kernels.few_back_to_queries[(ceil_div(self.num_queries, rows) * self.batch,)](
+            self.query,
+            self.key,
+            values,
+            self.direction,
+            weights,
+            grad,
+            slopes,
+            grads[0],
+            *self.sizes,
+            value_dim,
+            ROWS=rows,
+            **blocks,
+        )
+        self.kernels.few_back_to_keys[(ceil_div(max(self.dim, value_dim), blocks["BLOCK_DIM"]) * self.batch,)](
+            self.query,
+            self.key,
+            self.direction,
+            weights,
+            grad,
+            slopes,
+            *grads[1:],
+            fractions,
+            *self.sizes,
+            value_dim,
+            **blocks,
+        )
+        return *grads, fractions.sum(0)
+
+    def _few_rows(self) -> int:
+        """Number of queries of a program: one, unless there are enough programs to keep a GPU busy."""
+        return FEW_ROWS if self.batch * self.num_queries >= FEW_PROGRAMS * FEW_ROWS else 1
+
+    def _few_blocks(self) -> dict[str, Any]:
+        block = max(16, next_power_of_2(self.num_keys))
+        return {"FAST": self.fast, "BLOCK_K": block, "BLOCK_DIM": max(16, FEW_TILE // block), "num_warps": FEW_WARPS}
 
     def _exponentials(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Compute exp(2x) of queries and keys in the layout of `score`, and the largest |x| of each tile of rows."""
@@ -423,7 +489,7 @@ class _AttentionOnGPU(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
         chunks = _chunks(len(query), query.shape[1], key.shape[1])
         normalisers: Tensor | None
-        if key.shape[1] <= MAX_FEW_KEYS and query.numel() * key.shape[1] <= MAX_FEW_FEATURES and len(chunks) == 1:
+        if has_few(query, key) and len(chunks) == 1:
             inputs = AdditiveInputs(query, key, direction, mask)
             context, kept = inputs.attend_few(values, keep=any(ctx.needs_input_grad))
             normalisers = None
@@ -445,7 +511,9 @@ class _AttentionOnGPU(torch.autograd.Function):
         if torch.is_grad_enabled():
             # The gradient will be differentiated again, which the plain formula supports.
             return plain_gradients(additive_attention_reference, (*inputs, mask), ctx.needs_input_grad, grad)
-        if kept is not None:
+        if kept is not None and has_few(query, key, gradients=True):
+            grads = AdditiveInputs(query, key, direction, mask).attend_few_back(values, kept, grad)
+        elif kept is not None:
             grads = _gradients(AdditiveInputs(query, key, direction, mask), values, kept, grad)
         else:
             grads = tuple(torch.zeros_like(side, dtype=torch.float32) for side in inputs)

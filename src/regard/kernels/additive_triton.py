@@ -229,7 +229,8 @@ def attend_few(
 
     Where there are few pairs, launches take longer than tanh, so nothing is shared among the programs.
     """
-    first, batch = tl.program_id(0) * ROWS, tl.program_id(1).to(tl.int64)
+    groups = tl.cdiv(num_queries, ROWS)
+    first, batch = tl.program_id(0) % groups * ROWS, (tl.program_id(0) // groups).to(tl.int64)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
     key_rows = (batch * num_keys + columns)[:, None]
@@ -271,6 +272,108 @@ def attend_few(
             read = tl.sum(found[n][:, None] * tile, 0)
             place = context + (batch * num_queries + first + n) * value_dim + features
             tl.store(place, read, mask=is_feature & (first + n < num_queries))
+
+
+@triton.jit
+def few_back_to_queries(
+    query,
+    key,
+    values,
+    direction,
+    weights,
+    upstream,
+    slopes_of_logits,
+    grad_query,
+    num_queries,
+    num_keys,
+    dim,
+    value_dim,
+    FAST: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """Compute the gradients of the logits (b, q, k) of ROWS queries, and of the queries, from those of the contexts."""
+    groups = tl.cdiv(num_queries, ROWS)
+    first, batch = tl.program_id(0) % groups * ROWS, (tl.program_id(0) // groups).to(tl.int64)
+    columns = tl.arange(0, BLOCK_K)
+    is_key = columns < num_keys
+    key_rows = (batch * num_keys + columns)[:, None]
+    products = ()
+    for _ in tl.static_range(ROWS):
+        products = products + (tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32),)
+    for start in range(0, value_dim, BLOCK_DIM):
+        features = start + tl.arange(0, BLOCK_DIM)
+        is_feature = features < value_dim
+        tile = load(values + key_rows * value_dim + features[None, :], is_key[:, None] & is_feature[None, :])
+        longer = ()
+        for n in tl.static_range(ROWS):
+            row = batch * num_queries + tl.minimum(first + n, num_queries - 1)
+            longer = longer + (products[n] + tile * load(upstream + row * value_dim + features, is_feature)[None, :],)
+        products = longer
+    slopes_of_rows = ()
+    for n in tl.static_range(ROWS):
+        is_own = is_key & (first + n < num_queries)
+        at = (batch * num_queries + first + n) * num_keys + columns
+        weight, through = load(weights + at, is_own), tl.sum(products[n], 1)
+        slope = weight * (through - tl.sum(weight * through, 0))
+        tl.store(slopes_of_logits + at, slope, mask=is_own)
+        slopes_of_rows = slopes_of_rows + (slope,)
+    for start in range(0, dim, BLOCK_DIM):
+        dims = start + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < dim
+        k = load(key + key_rows * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
+        v = load(direction + dims, is_dim)
+        for n in tl.static_range(ROWS):
+            row = batch * num_queries + tl.minimum(first + n, num_queries - 1)
+            q = load(query + row * dim + dims, is_dim)
+            u = reciprocal(1.0 + tl.exp(2.0 * (q[None, :] + k)), FAST)
+            total = 4.0 * v * tl.sum(slopes_of_rows[n][:, None] * (u - u * u), 0)
+            tl.store(grad_query + row * dim + dims, total, mask=is_dim & (first + n < num_queries))
+
+
+@triton.jit
+def few_back_to_keys(
+    query,
+    key,
+    direction,
+    weights,
+    upstream,
+    slopes_of_logits,
+    grad_key,
+    grad_values,
+    fractions,
+    num_queries,
+    num_keys,
+    dim,
+    value_dim,
+    FAST: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """Compute BLOCK_DIM features of the gradients of all keys and values, and of v for each row of the batch."""
+    blocks = tl.cdiv(tl.maximum(dim, value_dim), BLOCK_DIM)
+    batch = (tl.program_id(0) // blocks).to(tl.int64)
+    dims = tl.program_id(0) % blocks * BLOCK_DIM + tl.arange(0, BLOCK_DIM)
+    columns = tl.arange(0, BLOCK_K)
+    is_key, is_dim, is_feature = columns < num_keys, dims < dim, dims < value_dim
+    rows = (batch * num_keys + columns)[:, None]
+    k = load(key + rows * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
+    of_keys, of_values = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32), tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
+    taken = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
+    for i in range(num_queries):
+        row = batch * num_queries + i
+        slope = load(slopes_of_logits + row * num_keys + columns, is_key)[:, None]
+        u = reciprocal(1.0 + tl.exp(2.0 * (load(query + row * dim + dims, is_dim)[None, :] + k)), FAST)
+        of_keys += slope * (u - u * u)
+        taken += slope * u
+        weight = load(weights + row * num_keys + columns, is_key)[:, None]
+        of_values += weight * load(upstream + row * value_dim + dims, is_feature)[None, :]
+    v = load(direction + dims, is_dim)
+    tl.store(grad_key + rows * dim + dims[None, :], 4.0 * v[None, :] * of_keys, mask=is_key[:, None] & is_dim[None, :])
+    place = grad_values + rows * value_dim + dims[None, :]
+    tl.store(place, of_values, mask=is_key[:, None] & is_feature[None, :])
+    tl.store(fractions + batch * dim + dims, -2.0 * tl.sum(taken, 0), mask=is_dim)
 
 
 @triton.jit

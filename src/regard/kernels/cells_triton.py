@@ -12,7 +12,9 @@ from regard.kernels.numerics_triton import load, sigmoid, tanh
 
 
 @triton.jit
-def gru_gates(inputs, inputs_stride, product, product_stride, hidden, update, reset, kept, size: tl.constexpr, BLOCK: tl.constexpr):
+def gru_gates(
+    inputs, inputs_stride, product, product_stride, hidden, update, reset, kept, size: tl.constexpr, BLOCK: tl.constexpr
+):
     """Compute z and r from inputs + product (z, then r, in each row), and r h."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
@@ -65,7 +67,9 @@ def gru_blend(
 
 
 @triton.jit
-def gru_blend_back(candidate, hidden, update, grad, grad_sum, grad_hidden, grad_update, size: tl.constexpr, BLOCK: tl.constexpr):
+def gru_blend_back(
+    candidate, hidden, update, grad, grad_sum, grad_hidden, grad_update, size: tl.constexpr, BLOCK: tl.constexpr
+):
     """Compute the gradients of inputs and product, which are equal, of h and of z."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at = units < size, row * size + units
@@ -76,7 +80,18 @@ def gru_blend_back(candidate, hidden, update, grad, grad_sum, grad_hidden, grad_
 
 
 @triton.jit
-def lstm(inputs, inputs_stride, product, product_stride, cell, gates, new_cell, output, size: tl.constexpr, BLOCK: tl.constexpr):
+def lstm(
+    inputs,
+    inputs_stride,
+    product,
+    product_stride,
+    cell,
+    gates,
+    new_cell,
+    output,
+    size: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     """Compute the new cell and the hidden vector; also store the activated gates for the backward pass."""
     row, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, at, four = units < size, row * size + units, 4 * row * size + units

@@ -83,6 +83,7 @@ def with_contiguous_rows(tensor: Tensor) -> Tensor:
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
+@functools.cache
 def triton_kernels(name: str) -> ModuleType:
     """Import the Triton kernels of a module here, which takes a moment and works on Linux only."""
     return import_module(f"regard.kernels.{name}_triton")

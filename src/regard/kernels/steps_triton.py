@@ -103,7 +103,7 @@ def read_back(
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """Compute this program's part of the gradients of the weights, those of values and inputs follow after all steps."""
+    """Compute this program's part of the gradients of the weights; those of the values follow after all steps."""
     batch, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
