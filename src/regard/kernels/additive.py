@@ -233,13 +233,13 @@ def has_compiler() -> bool:
     return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++"))
 
 
-MAX_FEW_KEYS, MAX_FEW_FEATURES, MAX_FEW_FEATURES_WITH_GRADIENTS = 128, 400_000_000, 100_000_000
+MAX_FEW_KEYS, MAX_FEW_FEATURES, MAX_FEW_FEATURES_WITH_GRADIENTS = 128, 200_000_000, 300_000_000
 """Queries, keys and pair features up to which one launch computes the whole attention, and two its gradients.
 
 Launches then take longer than tanh.
 """
-FEW_ROWS, FEW_TILE, FEW_WARPS, FEW_PROGRAMS = 4, 2048, 4, 264
-"""Of those kernels: queries of a program, elements of the memory at a time, warps; programs that keep a GPU busy."""
+FEW_TILE, FEW_KEY_TILE = 2048, 1024
+"""Elements of the memory that a program of those kernels takes at a time: for a query, or for all queries."""
 MAX_PAIRS_IN_MEMORY = 1 << 24
 """Number of pairs whose weights exist at a time on a GPU: 64 MiB."""
 TARGET_PROGRAMS = 4096
@@ -258,6 +258,8 @@ def additive_attention(
     if mask is not None:
         mask = mask.expand(query.shape[0], query.shape[1], key.shape[1])
     query, key, values = query.contiguous(), key.contiguous(), values.contiguous()
+    if not torch.is_grad_enabled() and has_few(query, key):
+        return AdditiveInputs(query, key, direction, mask).attend_few(values, keep=False)[0]
     context: Tensor = _AttentionOnGPU.apply(query, key, values, direction, mask)  # type: ignore[no-untyped-call]
     return context
 
@@ -273,7 +275,7 @@ class AdditiveInputs:
     """Queries and keys, as the kernels take them."""
 
     def __init__(self, query: Tensor, key: Tensor, direction: Tensor, mask: Tensor | None) -> None:
-        self.query, self.key, self.direction = query, key, direction.float()
+        self.query, self.key, self.direction = query, key, direction
         self.batch, self.num_queries, self.dim = query.shape
         self.num_keys = key.shape[1]
         self.sizes = self.num_queries, self.num_keys, self.dim
@@ -288,7 +290,8 @@ class AdditiveInputs:
         exp_query, exp_key, query_peaks, key_peaks = self._exponentials()
         padded_dim = exp_query.shape[2]
         fill = padded_dim - self.dim
-        direction = functional.pad(self.direction, (0, fill)) if fill else self.direction
+        direction = self.direction.float()
+        direction = functional.pad(direction, (0, fill)) if fill else direction
         output = torch.empty(self.batch, self.num_queries, self.num_keys, device=self.query.device, dtype=torch.float32)
         block = 64 if self.num_keys > 32 else 32
         rows = ceil_div(self.num_queries, self.kernels.QUERIES.value)
@@ -319,8 +322,7 @@ class AdditiveInputs:
         context = values.new_empty(self.batch, self.num_queries, values.shape[-1])
         shape = self.batch, self.num_queries, self.num_keys
         weights = torch.empty(shape, device=values.device, dtype=torch.float32) if keep else None
-        rows = self._few_rows()
-        self.kernels.attend_few[(ceil_div(self.num_queries, rows) * self.batch,)](
+        self.kernels.attend_few[(self.batch * self.num_queries,)](
             self.query,
             self.key,
             values,
@@ -333,8 +335,7 @@ class AdditiveInputs:
             *self.mask_strides,
             HAS_MASK=self.has_mask,
             KEEP=keep,
-            ROWS=rows,
-            **self._few_blocks(),
+            **self._few_blocks(FEW_TILE),
         )
         return context, weights
 
@@ -344,8 +345,7 @@ class AdditiveInputs:
         slopes, value_dim = torch.empty_like(weights), values.shape[-1]
         grads = tuple(torch.empty_like(part) for part in (self.query, self.key, values))
         fractions = slopes.new_empty(self.batch, self.dim)
-        rows, blocks = self._few_rows(), self._few_blocks()
-        self.kernels.few_back_to_queries[(ceil_div(self.num_queries, rows) * self.batch,)](
+        self.kernels.few_back_to_queries[(self.batch * self.num_queries,)](
             self.query,
             self.key,
             values,
@@ -356,9 +356,9 @@ class AdditiveInputs:
             grads[0],
             *self.sizes,
             value_dim,
-            ROWS=rows,
-            **blocks,
+            **self._few_blocks(FEW_TILE),
         )
+        blocks = self._few_blocks(FEW_KEY_TILE)
         self.kernels.few_back_to_keys[(ceil_div(max(self.dim, value_dim), blocks["BLOCK_DIM"]) * self.batch,)](
             self.query,
             self.key,
@@ -374,13 +374,9 @@ class AdditiveInputs:
         )
         return *grads, fractions.sum(0)
 
-    def _few_rows(self) -> int:
-        """Number of queries of a program: one, unless there are enough programs to keep a GPU busy."""
-        return FEW_ROWS if self.batch * self.num_queries >= FEW_PROGRAMS * FEW_ROWS else 1
-
-    def _few_blocks(self) -> dict[str, Any]:
+    def _few_blocks(self, tile: int) -> dict[str, Any]:
         block = max(16, next_power_of_2(self.num_keys))
-        return {"FAST": self.fast, "BLOCK_K": block, "BLOCK_DIM": max(16, FEW_TILE // block), "num_warps": FEW_WARPS}
+        return {"FAST": self.fast, "BLOCK_K": block, "BLOCK_DIM": max(16, tile // block)}
 
     def _exponentials(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Compute exp(2x) of queries and keys in the layout of `score`, and the largest |x| of each tile of rows."""
@@ -434,7 +430,7 @@ class AdditiveInputs:
         sizes = self.query.numel(), self.key.numel()
         self.kernels.gather[(ceil_div(sizes[0], 1024) + ceil_div(sizes[1], 1024) + ceil_div(self.dim, 32),)](
             *parts,
-            self.direction,
+            self.direction.float(),
             *sums,
             *sizes,
             query_shares,

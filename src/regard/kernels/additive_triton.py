@@ -221,57 +221,36 @@ def attend_few(
     HAS_MASK: tl.constexpr,
     KEEP: tl.constexpr,
     FAST: tl.constexpr,
-    ROWS: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """Compute the whole attention of ROWS queries to at most BLOCK_K keys, and with KEEP also the weights.
+    """Compute the whole attention of one query to at most BLOCK_K keys, and with KEEP also the weights.
 
-    Where there are few pairs, launches take longer than tanh, so nothing is shared among the programs.
+    Where there are few pairs, launches take longer than tanh, so programs share nothing.
     """
-    groups = tl.cdiv(num_queries, ROWS)
-    first, batch = tl.program_id(0) % groups * ROWS, (tl.program_id(0) // groups).to(tl.int64)
-    columns = tl.arange(0, BLOCK_K)
+    row = tl.program_id(0).to(tl.int64)
+    batch, columns = row // num_queries, tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
     key_rows = (batch * num_keys + columns)[:, None]
-    fractions = ()
-    for _ in tl.static_range(ROWS):
-        fractions = fractions + (tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32),)
-    totals = tl.zeros([BLOCK_DIM], tl.float32)
+    matches = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
     for start in range(0, dim, BLOCK_DIM):
         dims = start + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
         k = load(key + key_rows * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
-        v = load(direction + dims, is_dim)
-        totals += v
-        longer = ()
-        for n in tl.static_range(ROWS):
-            row = batch * num_queries + tl.minimum(first + n, num_queries - 1)
-            q = load(query + row * dim + dims, is_dim)
-            u = reciprocal(1.0 + tl.exp(2.0 * (q[None, :] + k)), FAST)
-            longer = longer + (fractions[n] + v[None, :] * u,)
-        fractions = longer
-    total = tl.sum(totals, 0)
-    found = ()
-    for n in tl.static_range(ROWS):
-        row = first + n
-        allowed = is_key
-        if HAS_MASK:
-            own_mask = mask + batch * mask_b + tl.minimum(row, num_queries - 1).to(tl.int64) * mask_q
-            allowed = is_key & (tl.load(own_mask + columns * mask_k, mask=is_key, other=0) != 0)
-        own_weights = softmax(total - 2.0 * tl.sum(fractions[n], 1), allowed)
-        if KEEP:
-            at = (batch * num_queries + row) * num_keys + columns
-            tl.store(weights + at, own_weights, mask=is_key & (row < num_queries))
-        found = found + (own_weights,)
+        q, v = load(query + row * dim + dims, is_dim), load(direction + dims, is_dim)
+        matches += v[None, :] * (1.0 - 2.0 * reciprocal(1.0 + tl.exp(2.0 * (q[None, :] + k)), FAST))
+    allowed = is_key
+    if HAS_MASK:
+        own_mask = mask + batch * mask_b + row % num_queries * mask_q
+        allowed = is_key & (tl.load(own_mask + columns * mask_k, mask=is_key, other=0) != 0)
+    own_weights = softmax(tl.sum(matches, 1), allowed)
+    if KEEP:
+        tl.store(weights + row * num_keys + columns, own_weights, mask=is_key)
     for start in range(0, value_dim, BLOCK_DIM):
         features = start + tl.arange(0, BLOCK_DIM)
         is_feature = features < value_dim
         tile = load(values + key_rows * value_dim + features[None, :], is_key[:, None] & is_feature[None, :])
-        for n in tl.static_range(ROWS):
-            read = tl.sum(found[n][:, None] * tile, 0)
-            place = context + (batch * num_queries + first + n) * value_dim + features
-            tl.store(place, read, mask=is_feature & (first + n < num_queries))
+        tl.store(context + row * value_dim + features, tl.sum(own_weights[:, None] * tile, 0), mask=is_feature)
 
 
 @triton.jit
@@ -289,47 +268,31 @@ def few_back_to_queries(
     dim,
     value_dim,
     FAST: tl.constexpr,
-    ROWS: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """Compute the gradients of the logits (b, q, k) of ROWS queries, and of the queries, from those of the contexts."""
-    groups = tl.cdiv(num_queries, ROWS)
-    first, batch = tl.program_id(0) % groups * ROWS, (tl.program_id(0) // groups).to(tl.int64)
+    """Compute the gradients of the logits (b, q, k) of one query, and of the query, from that of its context."""
+    row = tl.program_id(0).to(tl.int64)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
-    key_rows = (batch * num_keys + columns)[:, None]
-    products = ()
-    for _ in tl.static_range(ROWS):
-        products = products + (tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32),)
+    key_rows = (row // num_queries * num_keys + columns)[:, None]
+    products = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
     for start in range(0, value_dim, BLOCK_DIM):
         features = start + tl.arange(0, BLOCK_DIM)
         is_feature = features < value_dim
         tile = load(values + key_rows * value_dim + features[None, :], is_key[:, None] & is_feature[None, :])
-        longer = ()
-        for n in tl.static_range(ROWS):
-            row = batch * num_queries + tl.minimum(first + n, num_queries - 1)
-            longer = longer + (products[n] + tile * load(upstream + row * value_dim + features, is_feature)[None, :],)
-        products = longer
-    slopes_of_rows = ()
-    for n in tl.static_range(ROWS):
-        is_own = is_key & (first + n < num_queries)
-        at = (batch * num_queries + first + n) * num_keys + columns
-        weight, through = load(weights + at, is_own), tl.sum(products[n], 1)
-        slope = weight * (through - tl.sum(weight * through, 0))
-        tl.store(slopes_of_logits + at, slope, mask=is_own)
-        slopes_of_rows = slopes_of_rows + (slope,)
+        products += tile * load(upstream + row * value_dim + features, is_feature)[None, :]
+    weight, through = load(weights + row * num_keys + columns, is_key), tl.sum(products, 1)
+    slope = weight * (through - tl.sum(weight * through, 0))
+    tl.store(slopes_of_logits + row * num_keys + columns, slope, mask=is_key)
     for start in range(0, dim, BLOCK_DIM):
         dims = start + tl.arange(0, BLOCK_DIM)
         is_dim = dims < dim
         k = load(key + key_rows * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
-        v = load(direction + dims, is_dim)
-        for n in tl.static_range(ROWS):
-            row = batch * num_queries + tl.minimum(first + n, num_queries - 1)
-            q = load(query + row * dim + dims, is_dim)
-            u = reciprocal(1.0 + tl.exp(2.0 * (q[None, :] + k)), FAST)
-            total = 4.0 * v * tl.sum(slopes_of_rows[n][:, None] * (u - u * u), 0)
-            tl.store(grad_query + row * dim + dims, total, mask=is_dim & (first + n < num_queries))
+        q, v = load(query + row * dim + dims, is_dim), load(direction + dims, is_dim)
+        u = reciprocal(1.0 + tl.exp(2.0 * (q[None, :] + k)), FAST)
+        total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
+        tl.store(grad_query + row * dim + dims, total, mask=is_dim)
 
 
 @triton.jit

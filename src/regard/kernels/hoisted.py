@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.kernels.numerics import is_autocast
+from regard.kernels.products import FewRows, prefers_few_rows
 
 
 @dataclass
@@ -57,6 +58,7 @@ class _Shared:
         self.weight, self.bias = _Collect.apply(  # type: ignore[no-untyped-call]
             _as_computed(weight), _as_computed(bias), self.records
         )
+        self._few = FewRows(self.weight)
         self._joint: tuple[Tensor, tuple[Tensor, ...]] | None = None
 
     def product(self, inputs: Tensor, index: int) -> Tensor:
@@ -69,7 +71,7 @@ class _Shared:
 
     def _step(self, inputs: Tensor) -> Tensor:
         output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
-            inputs.to(self.weight.dtype), self.weight, self.bias, self.records
+            inputs.to(self.weight.dtype), self.weight, self.bias, self.records, self._few
         )
         return output
 
@@ -168,9 +170,13 @@ class _Collect(torch.autograd.Function):
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, records: StepRecords) -> Tensor:
+    def forward(
+        ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, records: StepRecords, few: FewRows
+    ) -> Tensor:
         ctx.save_for_backward(inputs, weight)
-        ctx.records = records
+        ctx.records, ctx.few = records, few
+        if prefers_few_rows(inputs, weight):
+            return few.forward(inputs, bias)
         return nn.functional.linear(inputs, weight, bias)
 
     @staticmethod
@@ -180,7 +186,8 @@ class _Step(torch.autograd.Function):
             # The gradient will be differentiated again, so every step computes its own.
             flat = grad.reshape(-1, grad.shape[-1])
             grad_weight = flat.mT @ inputs.reshape(-1, inputs.shape[-1])
-            return grad @ weight, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None, None
+            return grad @ weight, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None, None, None
         if ctx.needs_input_grad[1]:
             ctx.records.add(inputs, grad)
-        return grad @ weight, None, None, None
+        through = ctx.few.backward(grad) if prefers_few_rows(grad, weight) else grad @ weight
+        return through, None, None, None, None
