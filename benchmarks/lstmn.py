@@ -53,7 +53,7 @@ def plain_loop(reader: LSTMNReader) -> Run:
 
     def run(words: Tensor) -> Tensor:
         states = words
-        for layer in reader._layers():
+        for layer in reader.layers:
             states = plain_states(layer, states)
         return states
 
@@ -70,7 +70,7 @@ def cached_loop(reader: LSTMNReader) -> Run:
         return tape.hidden
 
     def run(words: Tensor) -> Tensor:
-        for layer in reader._layers():
+        for layer in reader.layers:
             words = read(layer, words)
         return words
 
@@ -81,7 +81,7 @@ def kernels(reader: LSTMNReader) -> Run:
     """One recurrence with its own backward pass; on a GPU with Triton kernels, without graphs."""
 
     def run(words: Tensor) -> Tensor:
-        for layer in reader._layers():
+        for layer in reader.layers:
             words = layer(words).hidden
         return words
 
