@@ -46,7 +46,7 @@ def test_every_system_makes_small_batches_of_small_data_by_default(system, tmp_p
     assert getattr(type(recipe.train)(), name) == 0
     recipe = replace(recipe, train=replace(recipe.train, **{name: 0}))
     experiment = registry.entry(system).experiment(recipe, tmp_path, progress=False)
-    splits = experiment.read()
+    splits = experiment.read_data()
     _, batches, _ = experiment.task(experiment.build(splits), splits)
     assert 20 < batches.num_examples < 80
     assert len(batches) >= batches.num_examples / 8
