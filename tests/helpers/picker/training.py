@@ -24,7 +24,6 @@ class PickerTask(Task):
     def loss(self, batch: Tensor) -> Tensor:
         loss = self._error(batch)
         self.log("loss", loss, batch_size=len(batch))
-        self.count(len(batch))
         return loss
 
     def validate(self, batch: Tensor) -> None:
@@ -41,7 +40,7 @@ class PickerExperiment(Experiment[Picker]):
     Train = PickerTrain
     score = "valid_closeness"
 
-    def read(self) -> Splits[Tensor, Tensor]:
+    def read_data(self) -> Splits[Tensor, Tensor]:
         numbers = torch.randn(self.recipe.data.examples, 5)
         return Splits(numbers[32:], numbers[:16], numbers[16:32])
 
