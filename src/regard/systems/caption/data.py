@@ -47,6 +47,7 @@ REDUCTION = "reduction.safetensors"
 BATCH = 100
 """Images that are captioned together."""
 Map = Float[np.ndarray, "_ _"]
+Encode = Callable[[np.ndarray], Tensor]
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ def _views(
     places = _image_locations(data)
     names = names_of_views(train, data.views)
     folder = Path(data.folder) / f"{data.store}-views-{data.views}"
-    store = _encoded(folder, ViewedImages(*places), names, config, reduction, progress=progress)
+    store = _encoded(folder, ViewedImages(*places), names, _encoder(config), config, reduction, progress=progress)
     if failed := list(store.failed)[:3]:
         raise DataError(f"{folder} lacks views, such as {', '.join(failed)}: {store.failed[failed[0]]}")
     drawn = (View.draw(image, number).cells(config.grid) for image in train for number in range(data.views))
@@ -249,12 +250,13 @@ def build_store(
     """
     images = _images(data)
     present = [name for split in names.values() for name in split if name in images]
+    encode = _encoder(config)
     if not config.pca_dim:
-        return _encoded(store, images, present, config, None, progress=progress)
+        return _encoded(store, images, present, encode, config, None, progress=progress)
     if (store / REDUCTION).is_file():
         reduction = _read_reduction(store, config)
     else:
-        encode, prepare = _encoder(config), PREPARATIONS[config.resize](config.image_size)
+        prepare = PREPARATIONS[config.resize](config.image_size)
         training = [name for name in names["train"] if name in images]
         sample = training[:: max(1, len(training) // PCA_IMAGES)][:PCA_IMAGES]
         pixels = (
@@ -262,10 +264,10 @@ def build_store(
         )
         reduction = PCA.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.pca_dim)
         write_reduction(store, reduction)
-    return _encoded(store, images, present, config, reduction, progress=progress)
+    return _encoded(store, images, present, encode, config, reduction, progress=progress)
 
 
-def _encoder(config: CaptionConfig) -> Callable[[np.ndarray], Tensor]:
+def _encoder(config: CaptionConfig) -> Encode:
     """From pixels (b, h, w, 3) to the features of cells."""
     network, device = frozen_encoder(config), choose_device()
     return lambda pixels: network.cells(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device))
@@ -280,13 +282,14 @@ def _encoded(
     folder: Path,
     images: Images,
     names: Sequence[str],
+    encode: Encode,
     config: CaptionConfig,
     reduction: PCA | None,
     *,
     progress: bool,
 ) -> FeatureStore:
     """The features of images, as float16, or as int8 of their principal components."""
-    encode, workers = _encoder(config), _num_workers()
+    workers = _num_workers()
     options: dict[str, Any] = {
         "encoder": config.describe_features(),
         "prepare": PREPARATIONS[config.resize](config.image_size),
