@@ -129,7 +129,9 @@ def test_models_are_averaged(tmp_path, monkeypatch):
 
 def test_the_recipes_of_the_benchmarks_are_valid():
     gates = load(BENCHMARKS / "babel_gates.py")
-    assert all(gates["recipe"](row).train.epochs == 50 for row in gates["GATES"])
+    assert all(gates["recipe"](row).train.epochs == gate.epochs for row, gate in gates["GATES"].items())
+    glimpses = load(BENCHMARKS / "glimpse_gates.py")
+    assert {glimpses["recipe"](row, "mnist").train.epochs for row in glimpses["ROWS"]} == {60}
     variants = load(BENCHMARKS / "luong_variants.py")
     assert len([variants["recipe"](row, "multi30k") for row in variants["ROWS"]]) == 23
     context = load(BENCHMARKS / "context_vector.py")
@@ -139,8 +141,6 @@ def test_the_recipes_of_the_benchmarks_are_valid():
         256,
         1024,
     ]
-    recorded = load(BENCHMARKS / "recorded_training.py")
-    assert [recorded["recipe"](mode, "multi30k").train.minutes for mode in recorded["SECONDS"]] == [0.5, 1.0]
 
 
 @pytest.mark.parametrize("name", ["additive", "concat", "mlp"])

@@ -23,10 +23,10 @@ def test_adam_is_fused_on_a_gpu_unless_gradients_are_scaled(monkeypatch, precisi
     assert task.make_optimizer().defaults["fused"] == (fused or None)
 
 
-def test_with_a_time_limit_the_clock_decides_how_much_is_done(monkeypatch):
+def test_only_by_the_clock_time_decides_how_much_of_the_schedule_is_done(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("regard.training.task.time.perf_counter", lambda: now[0])
-    by_steps, by_time = Falling(TrainSettings()), Falling(TrainSettings(minutes=2.0))
+    by_steps, by_time = Falling(TrainSettings(minutes=2.0)), Falling(TrainSettings(minutes=2.0, schedule_by="clock"))
     now[0] += 90.0
     assert by_steps.fraction_done(1) == 0.5
     assert by_time.fraction_done(1) == 0.75, "90 of 120 seconds"

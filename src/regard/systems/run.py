@@ -29,7 +29,7 @@ from regard.training.interruption import Interrupted, Interruption
 from regard.training.processes import from_first, is_first_process, rank_zero_first
 from regard.training.recipes import RawRecipe, Recipe, recipe_toml, recipe_usage
 from regard.training.run_folder import RunFolder, changed_data, describe_run
-from regard.training.settings import Devices
+from regard.training.settings import Devices, TrainSettings
 
 if TYPE_CHECKING:
     from regard.training.experiment import Experiment, Trained
@@ -128,7 +128,7 @@ def train(
                     hyperparameters=_flat(plan.recipe.to_dict()),
                 )
                 if progress and "stopped" in metrics:
-                    sys.stderr.write(f"Stopped {metrics['stopped']}.\n")
+                    sys.stderr.write(f"Stopped {metrics['stopped']}.{_unfinished(plan.recipe.train, metrics)}\n")
                 built.to(processes.device()).eval()
                 if is_first_process():
                     metrics |= _tested(experiment, built, splits, interruption) | {"run": record}
@@ -173,6 +173,13 @@ def _advising(folder: RunFolder) -> Iterator[None]:
         if not processes.is_loss_of_process(error):
             raise
         raise TrainingError(f"Another process of the training has ended. {_resume_hint(folder)}") from error
+
+
+def _unfinished(settings: TrainSettings, metrics: Mapping[str, Any]) -> str:
+    """How to end the schedule in the time that there is, where time ended the training."""
+    if settings.schedule_by == "clock" or not metrics["stopped"].startswith("by train.minutes"):
+        return ""
+    return " Its schedule had not ended: choose fewer --train.epochs, or --train.schedule_by clock."
 
 
 def _resume_hint(folder: RunFolder) -> str:

@@ -145,9 +145,9 @@ class Task(nn.Module):
         return rate * self.plateau.factor if settings.schedule == "plateau" else rate
 
     def fraction_done(self, step: int) -> float:
-        """The fraction of the training that is done: of the steps or, with a time limit, of the time if it is more."""
+        """The fraction of the schedule that is done: of the steps or, by the clock, of the minutes if it is more."""
         done = step / self.total_steps
-        if self.settings.minutes:
+        if self.settings.schedule_by == "clock":
             done = max(done, self.seconds() / (60 * self.settings.minutes))
         return min(1.0, done)
 
@@ -156,6 +156,6 @@ class Task(nn.Module):
         return time.perf_counter() - self.began if self._first_clock is None else self._first_clock
 
     def follow_clock(self) -> None:
-        """With a time limit, follow the clock of the first process: the learning rate must be the same in all."""
+        """With a time limit, follow the clock of the first process: all must stop, and learn, alike."""
         if self.settings.minutes and processes.count() > 1:
             self._first_clock = processes.from_first(lambda: time.perf_counter() - self.began)
