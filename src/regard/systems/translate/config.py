@@ -31,7 +31,7 @@ _USED_BY: dict[str, tuple[str, ...]] = {
     "conditional": ("rnnsearch",),
     "input_feeding": ("luong", "plain"),
     **dict.fromkeys(("score", "align", "window", "coverage", "max_positions"), ("rnnsearch", "luong")),
-    **dict.fromkeys(("heads", "feedforward_dim", "prenorm"), ("transformer",)),
+    **dict.fromkeys(("decoder_layers", "heads", "feedforward_dim", "prenorm"), ("transformer",)),
     **dict.fromkeys(("alignment_layer", "alignment_head", "alignment_step"), ("transformer",)),
 }
 
@@ -51,6 +51,9 @@ class TranslationConfig(Checked):
     where the encoder is bidirectional."""
     layers: PositiveInt = 1
     """Layers of encoder and decoder (rnnsearch has one)."""
+    decoder_layers: Count = 0
+    """transformer: layers of the decoder; 0 for as many as the encoder has. A deep encoder with a shallow decoder
+    translates faster (Kasai et al. 2021)."""
     cell: Literal["gru", "lstm"] = "gru"
     """Recurrent cell."""
     bidirectional: bool = True
@@ -127,9 +130,10 @@ class TranslationConfig(Checked):
             raise OptionError(
                 f"embedding must be a multiple of heads; got embedding {self.embedding} and heads {self.heads}."
             )
-        if self.alignment_layer > self.layers or self.alignment_head > self.heads:
+        if self.alignment_layer > (self.decoder_layers or self.layers) or self.alignment_head > self.heads:
             raise OptionError(
-                f"alignment_layer and alignment_head choose one of {self.layers} layers and {self.heads} heads; got "
+                "alignment_layer and alignment_head choose one of the decoder's "
+                f"{self.decoder_layers or self.layers} layers and {self.heads} heads; got "
                 f"{self.alignment_layer} and {self.alignment_head}."
             )
         states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
@@ -212,6 +216,16 @@ class TranslationData(Checked):
     """Convert all text to lower case."""
     bpe_dropout: Fraction = 0.0
     """Probability that a merge is left out in training (Provilkov et al. 2020)."""
+    byte_fallback: bool = False
+    """Spell rare characters in bytes, so that nothing is unknown, not even emoji."""
+    split_digits: bool = False
+    """Spell numbers digit by digit, so that any number can be copied."""
+    copied: Fraction = 0.0
+    """Share of the training pairs in which names and numbers that both sides have are replaced by random ones of the
+    same shape, which teaches to copy; drawn anew in each epoch."""
+    cased: Fraction = 0.0
+    """Share of the training pairs that are read in capitals, and then translated in capitals, or in lower case; drawn
+    anew in each epoch."""
     max_length: PositiveInt = 200
     """Longest sentence in tokens; longer pairs are left out and counted."""
     alignments: str = ""
@@ -232,6 +246,14 @@ class TranslationData(Checked):
         for first, second in (("source", "target"), ("valid_source", "valid_target"), ("test_source", "test_target")):
             if bool(getattr(self, first)) != bool(getattr(self, second)):
                 raise OptionError(f"{first} and {second} are two parallel files; give both.")
+        if self.copied + self.cased > 1:
+            raise OptionError(f"copied and cased are shares of all pairs; got {self.copied} and {self.cased}.")
+        if self.tokens != "bpe" and (self.byte_fallback or self.split_digits or self.copied):
+            raise OptionError(
+                "byte_fallback, split_digits and copied spell words in pieces; got tokens 'word'. Use tokens 'bpe'."
+            )
+        if self.lowercase and self.cased:
+            raise OptionError(f"cased has no effect with lowercase; got cased {self.cased}. Set one of them.")
         if self.world:
             parse_world(self.world)
         if self.alignments and (self.world or self.dataset):

@@ -156,15 +156,15 @@ class TranslationExperiment(Experiment[Translator]):
             held_out = f" Held out: {count:,}." if (count := splits.given - corpus.report.read) else ""
             sys.stderr.write(f"Training pairs: {corpus.report}.{held_out}\n")
         self._report = corpus.report
-        dropout = data.bpe_dropout
+        changes = {"dropout": data.bpe_dropout, "copied": data.copied, "cased": data.cased}
+        is_drawn = any(changes.values())
         examples: Any = corpus
-        if dropout or is_guided:
-            options = {"dropout": dropout, "seed": settings.seed, "linked": is_guided, "split": split}
-            examples = CorpusPairs(corpus, *tokenizers, **options)
+        if is_drawn or is_guided:
+            examples = CorpusPairs(corpus, *tokenizers, **changes, seed=settings.seed, linked=is_guided, split=split)
         valid = TextPairs(splits.valid, *tokenizers)
         sizes, valid_sizes = padded_sizes(examples.lengths), padded_sizes(valid.lengths)
         max_tokens = settings.max_tokens or choose_max_tokens(sizes)
-        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=bool(dropout))
+        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=is_drawn)
         valid_batches = CostBatches(valid_sizes, max_cost=max_tokens, shuffle=False, seed=0)
         train_loader = BatchLoader(examples, batches, collate_fn=collate, **self._workers())
         task = TranslationTask(model, settings, total_steps=settings.epochs * len(train_loader))
@@ -204,7 +204,8 @@ class TranslationExperiment(Experiment[Translator]):
         """How many processes prepare batches beside this one."""
         count = self.recipe.train.workers
         if count < 0:
-            is_slow = self.recipe.data.bpe_dropout > 0 or self.recipe.train.guidance > 0
+            data = self.recipe.data
+            is_slow = data.bpe_dropout + data.copied + data.cased + self.recipe.train.guidance > 0
             count = 2 if is_slow and torch.cuda.is_available() else 0
         return {"num_workers": count, "persistent_workers": True} if count else {}
 
