@@ -6,7 +6,8 @@
 
 DATA is a folder with the files that SETS names. The first command writes {train,valid,test}.{en,fr}, and those training
 pairs that are to be aligned, with punctuation and l' apart, as split.{en,fr}. The second links their words; the third
-writes the links of all training pairs as train.links, with an empty line for a pair that was not aligned.
+writes the links of all training pairs as train.links, with an empty line for a pair that was not aligned. The source
+language comes first: for fa-en, align split.fa and split.en.
 
 Sentences of Tatoeba are held out for validation and for the test by a hash of the English sentence (1,000 and 2,000,
 as by the recipes tatoeba-en-fr and tatoeba-en-de; of the few Persian ones 300 and 500); no pair that contains one of
@@ -181,7 +182,7 @@ def write_texts(arguments: argparse.Namespace) -> None:
 def write_links(arguments: argparse.Namespace) -> None:
     """train.links: the links of the pairs that were aligned and of their repetitions, and empty lines."""
     recipe, out = arguments.recipe, arguments.out
-    languages = _languages(recipe)
+    languages = recipe.split("-")
     pairs = list(read_pairs(out / f"train.{languages[0]}", out / f"train.{languages[1]}"))
     known = dict(zip(pairs, read_lines(out / "aligned/round-0/forward.links"), strict=False))
     opening, closing = (tuple(QUOTES[language][end] for language in languages) for end in (0, 1))

@@ -32,7 +32,7 @@ UNKNOWN_MARK = "⁇"
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 BYTES = tuple(f"<0x{number:02X}>" for number in range(256))
 """With byte fallback, the pieces after the special ones."""
-ALPHABET = 256
+ALPHABET = 160
 """With byte fallback, how many characters have a piece of their own: the most frequent ones."""
 FORMAT = 1
 
@@ -88,7 +88,7 @@ class Tokenizer:
         """Learn a vocabulary of at most `size` pieces; those seen fewer than `minimum_count` times are left out.
 
         With "bpe", every character of the texts is a piece, so that only other characters are unknown. With
-        `byte_fallback`, only the 256 most frequent ones are, 256 further pieces stand for bytes, and all other
+        `byte_fallback`, only the 160 most frequent ones are, 256 further pieces stand for bytes, and all other
         characters are spelled in the bytes of UTF-8: nothing is unknown. With `split_digits`, each digit is a piece of
         its own. The same texts always give the same vocabulary. The texts are read once and not kept in memory.
         """
