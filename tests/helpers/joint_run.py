@@ -15,7 +15,7 @@ def watch(examples: Path, losses: Path, kill_at: int) -> None:
     """Write down what this process does, and have it killed."""
     from regard.data.batches import CostBatches
     from regard.training import processes
-    from regard.training.fit import Divergence
+    from regard.training.divergence import Divergence
 
     run, update = CostBatches._run, Divergence.update
 

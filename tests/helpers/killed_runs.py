@@ -21,7 +21,7 @@ def train_small(kind: str, data: Path, out: Path, losses: Path, slow: float = 0.
     import regard.files
     from helpers.runs import small_recipe, watch_losses
     from regard.systems.run import train
-    from regard.training.fit import Divergence
+    from regard.training.divergence import Divergence
 
     torch.set_num_threads(1)
     if slow:

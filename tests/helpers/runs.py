@@ -109,7 +109,7 @@ def watch_losses(seen: dict[int, float], stop_at: int | None = None) -> Any:
 
     It also raises a MemoryError, as if the process had died, in the update after `stop_at` of them.
     """
-    from regard.training.fit import Divergence
+    from regard.training.divergence import Divergence
 
     original = Divergence.__dict__["update"]
 

@@ -20,7 +20,7 @@ from regard.systems.plan import read_recipe
 from regard.systems.run import train
 from regard.systems.translate.model import Translator
 from regard.training.checkpoints import read_checkpoint, step_files
-from regard.training.fit import Divergence
+from regard.training.divergence import Divergence
 from regard.training.run_folder import RunFolder
 
 

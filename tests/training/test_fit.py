@@ -20,8 +20,10 @@ from regard.systems.classify.config import ClassificationTrain
 from regard.systems.classify.training import ClassificationTask
 from regard.systems.run import train
 from regard.systems.tape.training import TapeTask
+from regard.training.average import RunningAverage
 from regard.training.checkpoints import newest_checkpoint
-from regard.training.fit import Divergence, RunningAverage, Training, Waiting, few_updates
+from regard.training.divergence import Divergence
+from regard.training.fit import Training, Waiting, few_updates
 from regard.training.progress import Logs
 from regard.training.recipes import recipe_toml
 from regard.training.settings import Devices, TrainSettings

@@ -22,7 +22,7 @@ from helpers.runs import small_recipe, watch_losses
 from regard.errors import OptionError, TrainingError
 from regard.systems.run import train
 from regard.training.checkpoints import read_checkpoint, step_files
-from regard.training.fit import Divergence
+from regard.training.divergence import Divergence
 from regard.training.processes import environment, fabric, joined, launch
 from regard.training.recipes import recipe_toml
 from regard.training.settings import Devices

@@ -13,7 +13,7 @@ from rich.console import Console
 from regard.errors import OptionError
 from regard.systems.run import train
 from regard.training import progress
-from regard.training.fit import Divergence
+from regard.training.divergence import Divergence
 from regard.training.progress import Logs, TrainingBar
 from regard.training.settings import TrainSettings
 from regard.training.task import Task

@@ -17,7 +17,7 @@ from regard.files import checksum
 from regard.systems.run import train
 from regard.training import checkpoints
 from regard.training.checkpoints import read_checkpoint, step_files
-from regard.training.fit import Divergence
+from regard.training.divergence import Divergence
 
 
 @pytest.fixture(scope="module")

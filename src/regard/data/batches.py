@@ -1,5 +1,6 @@
 """Batches of bounded cost, in an order that a seed decides and that can be resumed, and padding."""
 
+import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,17 +40,17 @@ class Movable:
 
     def pin_memory(self: AnyMovable) -> AnyMovable:
         """Copy all tensors to page-locked memory, from where they can be moved to a GPU while it computes."""
-        return self._with_each(Tensor.pin_memory)
+        return self._with_each(Tensor.pin_memory, also_on_cpu=True)
 
-    def _with_each(self: AnyMovable, change: Callable[[Tensor], Tensor]) -> AnyMovable:
+    def _with_each(self: AnyMovable, change: Callable[[Tensor], Tensor], *, also_on_cpu: bool = False) -> AnyMovable:
         def changed(value: Any) -> Any:
             if isinstance(value, Tensor):
                 return change(value)
             if isinstance(value, Movable):
-                return value._with_each(change)
+                return value._with_each(change, also_on_cpu=also_on_cpu)
             return tuple(map(changed, value)) if isinstance(value, tuple) else value
 
-        moved = [each.name for each in fields(self) if each.metadata != ON_CPU]
+        moved = [each.name for each in fields(self) if also_on_cpu or each.metadata != ON_CPU]
         return replace(self, **{name: changed(getattr(self, name)) for name in moved})
 
 
@@ -207,7 +208,14 @@ class BatchLoader(DataLoader[Any]):
         divisible: bool = True,
         **options: Any,
     ) -> None:
-        super().__init__(examples, batch_sampler=batches, collate_fn=collate_fn, generator=torch.Generator(), **options)
+        super().__init__(
+            examples,
+            batch_sampler=batches,
+            collate_fn=collate_fn,
+            generator=torch.Generator(),
+            worker_init_fn=_keep_objects,
+            **options,
+        )
         self._batches, self._divisible = batches, divisible
         self.done = 0
         """How many batches of the epoch have been handed out."""
@@ -315,6 +323,11 @@ def _share(bounds: list[int], num_ranks: int) -> list[int]:
     return bounds
 
 
+def _keep_objects(worker: int) -> None:
+    """Let a forked worker free no object of the process that it came from, such as memory of a GPU."""
+    gc.freeze()
+
+
 @contextmanager
 def _single_threaded_tokenizers() -> Iterator[None]:
     """Turn off threads of the tokenizers library while workers are forked: a fork would wait for them forever."""
@@ -329,18 +342,29 @@ def _single_threaded_tokenizers() -> Iterator[None]:
             os.environ["TOKENIZERS_PARALLELISM"] = before
 
 
+def round_up(size: Any, multiple: int) -> Any:
+    """The next multiple of a number, for a size or an array of sizes."""
+    return -(-size // multiple) * multiple
+
+
 def pad(
-    rows: Sequence[Any], *, before: Sequence[int] = (), after: Sequence[int] = (), value: int = PAD
+    rows: Sequence[Any],
+    *,
+    before: Sequence[int] = (),
+    after: Sequence[int] = (),
+    value: int = PAD,
+    multiple: int = 1,
 ) -> tuple[Int[Tensor, "b n"], Int[Tensor, "b"]]:
     """Pad rows of ids (lists, arrays or tensors) on the right, and return them with their lengths.
 
     `before` and `after` are ids placed in front of and behind every row, such as START and END; the lengths count
-    them. Both tensors are int64 and on the CPU.
+    them. Behind `before`, the padded rows have a multiple of `multiple` ids. Both tensors are int64 and on the CPU.
     """
     if not len(rows):
         raise DataError("There are no rows to pad: a batch needs at least one.")
     lengths = [len(before) + len(row) + len(after) for row in rows]
-    padded = np.full((len(rows), max(lengths)), value, dtype=np.int64)
+    width = len(before) + round_up(max(lengths) - len(before), multiple)
+    padded = np.full((len(rows), width), value, dtype=np.int64)
     for line, row, length in zip(padded, rows, lengths, strict=True):
         line[: len(before)] = before
         line[len(before) : length - len(after)] = row

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.data.alignments import LinkArray
 from regard.data.augmentation import in_another_case, with_other_names
-from regard.data.batches import ON_CPU, Movable, pad
+from regard.data.batches import ON_CPU, Movable, pad, round_up
 from regard.data.corpus import Corpus
 from regard.data.merge_dropout import Column, ManyWords, combined, mixed, ranges
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
@@ -47,15 +47,20 @@ class Batch(Movable):
         return len(self.source)
 
 
-def collate(pairs: Sequence[tuple[Any, ...]]) -> Batch:
+def collate(pairs: Sequence[tuple[Any, ...]], *, multiple: int = 1) -> Batch:
     """Pad pairs of ids, given as lists or arrays, to a batch: the collate_fn of a DataLoader.
+
+    Sources, and targets without START, are padded to a multiple of `multiple` ids.
 
     A third part, if there is one, says which source ids each target id should attend to, (target, source).
     """
     if not pairs:
         raise DataError("A batch needs at least one pair; got none.")
     sources, targets, *tables = zip(*pairs, strict=True)
-    batch = Batch(*pad(sources, after=(END,)), *pad(targets, before=(START,), after=(END,)))
+    batch = Batch(
+        *pad(sources, after=(END,), multiple=multiple),
+        *pad(targets, before=(START,), after=(END,), multiple=multiple),
+    )
     if not tables:
         return batch
     right = np.zeros((len(pairs), batch.target.shape[1] - 1, batch.source.shape[1]), dtype=bool)
@@ -64,9 +69,10 @@ def collate(pairs: Sequence[tuple[Any, ...]]) -> Batch:
     return replace(batch, right=torch.from_numpy(right))
 
 
-def padded_sizes(lengths: Int[np.ndarray, "n 2"]) -> Int[np.ndarray, "n 2"]:
+def padded_sizes(lengths: Int[np.ndarray, "n 2"], *, multiple: int = 1) -> Int[np.ndarray, "n 2"]:
     """Sizes of pairs in a Batch, for CostBatches: one more than the source length (END), two more than the target's."""
-    return np.asarray(np.asarray(lengths, dtype=np.int64) + np.array([1, 2]))
+    ends = np.asarray(lengths, dtype=np.int64) + 1
+    return np.asarray(round_up(ends, multiple) + np.array([0, 1]))
 
 
 class TextPairs:

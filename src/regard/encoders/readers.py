@@ -66,12 +66,12 @@ class Bidirectional(nn.Module):
         weights: bool = False,
     ) -> Sentences:
         """Read whole sentences; the maps of a layer have two heads, the forward and the backward reader."""
-        order = _reversed_order(words, lengths)
+        order = reversed_order(words, lengths)
         ahead = self.forward_reader(words, lengths, weights=weights)
-        back = self.backward_reader(_take(words, order), lengths, weights=weights)
-        behind = (_take(_take(each[:, 0], order), order, axis=2).unsqueeze(1) for each in back.maps)
+        back = self.backward_reader(take_words(words, order), lengths, weights=weights)
+        behind = (take_words(take_words(each[:, 0], order), order, axis=2).unsqueeze(1) for each in back.maps)
         maps = tuple(torch.cat(pair, dim=1) for pair in zip(ahead.maps, behind, strict=True))
-        states = torch.cat([ahead.states, _take(back.states, order)], dim=-1)
+        states = torch.cat([ahead.states, take_words(back.states, order)], dim=-1)
         return Sentences(states, maps, exists=ahead.exists)
 
     def step(self, words: Tensor, state: Any) -> Any:
@@ -83,17 +83,18 @@ def existing_words(words: Float[Tensor, "b n e"], lengths: Int[Tensor, "b"] | No
     """Return which words of padded sentences exist; None where all do."""
     if lengths is None:
         return None
-    return mask.padding(lengths.cpu(), words.shape[1]).to(words.device, non_blocking=words.is_cuda)
+    return mask.padding(lengths, words.shape[1]).to(words.device, non_blocking=words.is_cuda)
 
 
-def _reversed_order(words: Tensor, lengths: Tensor | None) -> Int[Tensor, "b n"]:
+def reversed_order(words: Tensor, lengths: Tensor | None) -> Int[Tensor, "b n"]:
     """The places of the words in reversed sentences; padding stays where it is."""
     places = torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])
     ends = words.shape[1] if lengths is None else lengths.to(words.device).unsqueeze(1)
     return torch.where(places < ends, ends - 1 - places, places)
 
 
-def _take(tensor: Tensor, order: Int[Tensor, "b n"], axis: int = 1) -> Tensor:
+def take_words(tensor: Tensor, order: Int[Tensor, "b n"], axis: int = 1) -> Tensor:
+    """Put the words of each sentence, along an axis, in another order."""
     shape = [1] * tensor.ndim
     shape[0], shape[axis] = order.shape
     return tensor.gather(axis, order.view(shape).expand_as(tensor))
@@ -162,7 +163,7 @@ class LSTMReader(nn.Module):
         start = inputs.new_zeros(1, len(inputs), self.dim)
         word, recurrent, *biases = layer.parameters()
         parts = [word, functional.dropout(recurrent, self.recurrent_dropout), *biases]
-        with _scattered_parameters():
+        with scattered_parameters():
             # Inputs, first state, parameters, has_biases, num_layers, dropout, train, bidirectional, batch_first.
             states, hidden, memory = torch._VF.lstm(inputs, (start, start), parts, True, 1, 0.0, True, False, True)
         return states, (hidden, memory)
@@ -183,8 +184,8 @@ def layer_inputs(states: Tensor, words: Tensor, index: int, skip: bool, dropout:
 
 
 @contextmanager
-def _scattered_parameters() -> Iterator[None]:
-    """Dropped parameters are new tensors, so that cuDNN has to copy all of them together, as it says."""
+def scattered_parameters() -> Iterator[None]:
+    """Let parameters be tensors apart from each other, which cuDNN has to copy together, as it warns."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not part of single contiguous chunk.*")
         yield

@@ -1,15 +1,20 @@
 """Recurrent encoders: h_i = [forward_i; backward_i] (Bahdanau et al. 2015, section 3.2)."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
 from regard.attention import mask
 from regard.encoders.encoded import Encoded
+from regard.encoders.readers import reversed_order, scattered_parameters, take_words
 from regard.errors import ShapeError
 
 NETWORKS = {"gru": nn.GRU, "lstm": nn.LSTM}
+PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class RecurrentEncoder(nn.Module):
@@ -58,13 +63,41 @@ class RecurrentEncoder(nn.Module):
                 f"{tuple(source.shape)}."
             )
         embedded = self.dropout(self.embedding(source))
-        places, rows = packed_places(lengths.cpu(), source.shape[1])
-        places, lengths = (part.to(source.device, non_blocking=source.is_cuda) for part in (places, lengths))
-        read = self.network(PackedSequence(embedded.flatten(0, 1).index_select(0, places), rows))[0].data
-        states = read.new_zeros(source.numel(), self.dim).index_copy(0, places, read).unflatten(0, source.shape)
+        if lengths.is_cuda:
+            states = self.read_padded(embedded, lengths)
+        else:
+            places, rows = packed_places(lengths, source.shape[1])
+            places, lengths = (part.to(source.device, non_blocking=source.is_cuda) for part in (places, lengths))
+            read = self.network(PackedSequence(embedded.flatten(0, 1).index_select(0, places), rows))[0].data
+            states = read.new_zeros(source.numel(), self.dim).index_copy(0, places, read).unflatten(0, source.shape)
         return Encoded(
             self.state_dropout(states), mask.padding(lengths, source.shape[1]), self._summary(states, lengths)
         )
+
+    def read_padded(self, embedded: Float[Tensor, "b n e"], lengths: Int[Tensor, "b"]) -> Float[Tensor, "b n d"]:
+        """Compute the states of padded sentences without reading their lengths, which are on a GPU.
+
+        What reads from the end reads sentences whose words are in reverse order, with the padding behind them.
+        """
+        network, states = self.network, embedded
+        order = reversed_order(embedded, lengths)
+        is_gru = network.mode == "GRU"
+        run: Any = torch._VF.gru if is_gru else torch._VF.lstm
+        for layer in range(network.num_layers):
+            states = functional.dropout(states, network.dropout, self.training) if layer else states
+            read = []
+            for end in ("", "_reverse")[: 1 + network.bidirectional]:
+                words = take_words(states, order) if end else states
+                parts = [getattr(network, f"{name}_l{layer}{end}") for name in PARAMETERS]
+                zeros = words.new_zeros(1, len(words), network.hidden_size)
+                start = zeros if is_gru else (zeros, zeros)
+                with scattered_parameters():
+                    # Inputs, first state, parameters, has_biases, layers, dropout, train, bidirectional, batch_first.
+                    found = run(words, start, parts, True, 1, 0.0, self.training, False, True)[0]
+                read.append(take_words(found, order) if end else found)
+            states = torch.cat(read, dim=-1)
+        exists = mask.padding(lengths, embedded.shape[1]).mT
+        return states * exists
 
     def _summary(self, states: Float[Tensor, "b n d"], lengths: Int[Tensor, "b"]) -> Float[Tensor, "b d"]:
         last = states[torch.arange(states.shape[0], device=states.device), lengths - 1]

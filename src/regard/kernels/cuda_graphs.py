@@ -8,8 +8,9 @@ backward pass are one graph each.
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,17 @@ MIN_FREE_MEMORY = 0.2
 """Fraction of the GPU memory that must be free for a new recording, which keeps buffers for inputs and outputs."""
 
 Loop = Callable[..., tuple[Tensor, ...]]
+_is_whole: ContextVar[bool] = ContextVar("is_whole", default=False)
+
+
+@contextmanager
+def recorded_as_a_whole() -> Iterator[None]:
+    """Record no loops while the block runs: they become parts of what is recorded around them."""
+    token = _is_whole.set(True)
+    try:
+        yield
+    finally:
+        _is_whole.reset(token)
 
 
 class _Loop(nn.Module):
@@ -152,10 +164,10 @@ class GraphedLoop:
         places = (part.data_ptr() for part in parameters.values())
         key = (*map(_signature, inputs), *places, _autocast_dtype(), variant)
         self._seen[key] += 1
-        if not self.record or self._waiting() is not None or self._seen[key] == 1:
+        if not self.record or _is_whole.get() or self._waiting() is not None or self._seen[key] == 1:
             return loop(*inputs)
         if key not in self._recordings:
-            if len(self._recordings) == MAX_GRAPHS or not _has_free_memory(inputs[0].device):
+            if len(self._recordings) == MAX_GRAPHS or not has_free_memory(inputs[0].device):
                 return loop(*inputs)
             self._recordings[key] = self._record(_Loop(module, loop), inputs, parameters)
         held = _Pass()
@@ -198,7 +210,8 @@ def _warm_up(run: Callable[[], tuple[Tensor, ...]], sources: Sequence[Tensor]) -
     torch.cuda.current_stream().wait_stream(stream)
 
 
-def _has_free_memory(device: torch.device) -> bool:
+def has_free_memory(device: torch.device) -> bool:
+    """Whether there is memory for one more recording."""
     free, total = torch.cuda.mem_get_info(device)
     return free > MIN_FREE_MEMORY * total
 

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from regard.data.batches import BatchLoader
 from regard.errors import OptionError, RegardWarning, TrainingError, counted
 from regard.kernels.dot_product import disable_cudnn_attention
 from regard.training import processes
+from regard.training.average import RunningAverage
 from regard.training.checkpoints import (
     BEST,
     FORMAT,
@@ -29,9 +29,11 @@ from regard.training.checkpoints import (
     step_files,
     write_checkpoint,
 )
+from regard.training.divergence import Divergence
 from regard.training.interruption import Interruption
 from regard.training.processes import agreed, connected, is_first_process
 from regard.training.progress import Logs, TrainingBar
+from regard.training.recording import RecordedUpdates
 from regard.training.run_folder import RunFolder
 from regard.training.settings import Devices
 from regard.training.task import Plateau, Task
@@ -44,14 +46,12 @@ FEW_UPDATES = 20
 """Updates in an epoch below which a short training learns little."""
 ENOUGH_UPDATES = 1000
 """Updates in a training that suffice even where its epochs have few."""
-READ_STEPS = 50
-"""Updates between two readings of the losses of a GPU: each reading waits for it."""
 HALF = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 """The number formats of the precisions that mix two."""
 TOLERATED_IN_HALF_PRECISION = 100
 """Losses in a row that may overflow in float16: the scale of the gradients is then lowered, and the update left out."""
-MANY_EXAMPLES = 8
-"""Examples of a batch that are listed."""
+OF_DEVICE = ("lr", "capturable", "fused", "foreach")
+"""Settings of an optimizer that follow from the device; a learning rate may be a tensor there."""
 
 
 def fit(
@@ -85,6 +85,7 @@ def fit(
         logs = stack.enter_context(Logs(folder.logs, settings.logger, hyperparameters, writes=is_first_process()))
         bar = stack.enter_context(TrainingBar(score, task, settings.epochs, len(batches), shown=progress))
         bar.best = training.best
+        stack.callback(training.close)
         training.begin()
         if not task.step:
             # The beginning, so that a folder that cannot be written to is noticed at once.
@@ -168,6 +169,7 @@ class Training:
         self.optimizer = task.make_optimizer()
         for group in self.optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
+        self._recorded = RecordedUpdates(task, self._learn) if self._is_recordable() else None
         self.average = RunningAverage(task, settings.average_decay) if settings.average_decay else None
         half = settings.precision == "16-mixed"
         tolerated = max(task.tolerated_losses, TOLERATED_IN_HALF_PRECISION if half else 0)
@@ -181,31 +183,47 @@ class Training:
         """How many validations in a row have not been better than the best one."""
         self._random: dict[str, Any] | None = None
         self._seconds = self._measured = 0.0
-        self._set_rate()
+        self._set_rates(self._next_rates())
 
     def update(self, batch: Any) -> Tensor:
         """One update: the loss of a batch and its gradients, clipped, and a step of the optimizer."""
-        task, fabric = self.task, self.fabric
+        task = self.task
         if self._is_joint:
             task.is_filler = self.batches.is_filler
-        self.optimizer.zero_grad()
         if task.settings.accumulate > 1:
-            loss = self._accumulated(batch)
+            loss = self._learn_parts([(task.prepared(part), fills) for part, fills in batch])
         else:
-            with self._autocast():
-                loss = self.wrapped_task(self._placed(batch))
-            fabric.backward(self._shared(loss) if self._is_joint else loss)
-            self.precision.unscale_gradients(self.optimizer)
-        task.clip()
-        self.precision.optimizer_step(self.optimizer)
+            batch = task.prepared(batch)
+            task.mean_over = task.amount(batch)
+            task.processed += task.mean_over
+            loss = self._learn(self._placed(batch)) if self._recorded is None else self._recorded(batch)
         task.step += 1
         if task.step % LOG_STEPS == 0:
             self._log_rates()
         # Before a validation, of which a plateau takes notice one update later.
-        self._set_rate()
+        self._set_rates(self._next_rates())
         if self.average is not None:
             self.average.update(task.step)
+        return loss
+
+    def _learn(self, batch: Any) -> Tensor:
+        """Learn from a batch whose tensors are where the task computes, and return its loss."""
+        self.optimizer.zero_grad()
+        with self._autocast():
+            loss: Tensor = self.wrapped_task(batch)
+        self.fabric.backward(self._shared(loss) if self._is_joint else loss)
+        self._step()
         return loss.detach()
+
+    def _step(self) -> None:
+        self.precision.unscale_gradients(self.optimizer)
+        self.task.clip()
+        self.precision.optimizer_step(self.optimizer)
+
+    def close(self) -> None:
+        """Free what the updates have recorded."""
+        if self._recorded is not None:
+            self._recorded.close()
 
     def validate(self, logs: Logs, best: Path) -> None:
         """Validate, and keep the parameters if they are the best so far."""
@@ -258,7 +276,7 @@ class Training:
             "format": FORMAT,
             **self._parameters(),
             "current": None if self.average is None else task.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizer": self._optimizer_state(),
             "precision": self.precision.state_dict(),
             "batches": self.batches.state_dict(),
             "epoch": self.epoch,
@@ -291,10 +309,7 @@ class Training:
         task.load_state_dict(content["current"] or content["state_dict"])
         if self.average is not None:
             self.average.restore(content["state_dict"])
-        self.optimizer.load_state_dict(content["optimizer"])
-        before, now = content["learning_rate"], settings.learning_rate
-        for group in self.optimizer.param_groups if before != now else ():
-            group |= {name: group[name] * now / before for name in ("lr", "initial_lr")}
+        self._restore_optimizer(content["optimizer"], settings.learning_rate / content["learning_rate"])
         self.precision.load_state_dict(content["precision"])
         self.batches.load_state_dict(content["batches"])
         self.epoch, task.step = content["epoch"], content["global_step"]
@@ -333,42 +348,80 @@ class Training:
 
     def _shared(self, loss: Tensor) -> Tensor:
         """Weight the loss of a process by its part of the batch: the mean over processes is then that of the batch."""
-        weight = torch.as_tensor(self.task.weight, dtype=loss.dtype, device=loss.device)
+        weight = torch.as_tensor(self.task.mean_over, dtype=loss.dtype, device=loss.device)
         weight = weight * (not self.task.is_filler)
         return loss * (weight * processes.count() / processes.summed(weight))
 
-    def _accumulated(self, parts: list[tuple[Any, bool]]) -> Tensor:
-        """Add the gradients of the parts of a batch, weighted by what the loss of each is a mean over."""
+    def _learn_parts(self, parts: list[tuple[Any, bool]]) -> Tensor:
+        """Learn from a batch in parts, whose gradients are weighted by what the loss of each is a mean over."""
         task, is_filler = self.task, self.task.is_filler
+        self.optimizer.zero_grad()
         loss = weights = torch.zeros((), device=task.device)
         for number, (part, fills) in enumerate(parts, 1):
             task.is_filler = is_filler or fills
+            task.mean_over = task.amount(part)
+            task.processed += task.mean_over
             # Processes add up their gradients once.
             is_apart = self._is_joint and number < len(parts)
             with self.wrapped_task.no_sync() if is_apart else nullcontext():
                 with self._autocast():
                     mean: Tensor = self.wrapped_task(self._placed(part))
-                weight = torch.as_tensor(task.weight, dtype=mean.dtype, device=mean.device) * (not task.is_filler)
+                weight = torch.as_tensor(task.mean_over, dtype=mean.dtype, device=mean.device) * (not task.is_filler)
                 self.fabric.backward(mean * weight)
             loss, weights = loss + mean.detach() * weight, weights + weight
         task.is_filler = is_filler
-        self.precision.unscale_gradients(self.optimizer)
         # Over processes, the gradients are a mean, and the weights a sum.
         grads = [each.grad for each in task.parameters() if each.grad is not None]
         torch._foreach_mul_(grads, processes.count() / processes.summed(weights))
+        self._step()
         task.take_parts()
         # A process whose parts are all fillers has weight 0, and no loss of its own.
         return torch.where(weights > 0, loss / weights, 0.0)
 
-    def _log_rates(self) -> None:
-        name, groups = f"lr-{type(self.optimizer).__name__}", self.optimizer.param_groups
-        for number, group in enumerate(groups, 1):
-            self.task.log(name if len(groups) == 1 else f"{name}/pg{number}", group["lr"])
+    def _is_recordable(self) -> bool:
+        """Whether updates run as CUDA graphs; the optimizer then keeps its learning rates on the GPU."""
+        task, settings, groups = self.task, self.task.settings, self.optimizer.param_groups
+        if not (task.is_recordable and task.device.type == "cuda" and all("capturable" in group for group in groups)):
+            return False
+        if self._is_joint or settings.accumulate > 1 or settings.precision == "16-mixed":
+            return False
+        for group in groups:
+            group["capturable"], group["lr"] = True, torch.tensor(group["lr"], device=task.device)
+        return True
 
-    def _set_rate(self) -> None:
+    def _log_rates(self) -> None:
+        name = f"lr-{type(self.optimizer).__name__}"
+        for number, rate in enumerate(self._rates, 1):
+            self.task.log(name if len(self._rates) == 1 else f"{name}/pg{number}", rate)
+
+    def _set_rates(self, rates: list[float]) -> None:
+        """Set the learning rates of the next update."""
+        self._rates = rates
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            if self._recorded is None:
+                group["lr"] = rate
+            else:
+                group["lr"].fill_(rate)
+
+    def _next_rates(self) -> list[float]:
         rate = self.task.rate()
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["initial_lr"] * rate
+        return [group["initial_lr"] * rate for group in self.optimizer.param_groups]
+
+    def _optimizer_state(self) -> dict[str, Any]:
+        """The state of the optimizer, with learning rates as numbers."""
+        state = self.optimizer.state_dict()
+        groups = [group | {"lr": rate} for group, rate in zip(state["param_groups"], self._rates, strict=True)]
+        return state | {"param_groups": groups}
+
+    def _restore_optimizer(self, state: dict[str, Any], factor: float) -> None:
+        """Continue with a state and its learning rates times a factor; what follows from the device is kept."""
+        groups, rates = [], []
+        for group, own in zip(state["param_groups"], self.optimizer.param_groups, strict=True):
+            rates.append(group["lr"] * factor)
+            kept = {name: own[name] for name in OF_DEVICE if name in own}
+            groups.append(group | kept | {"initial_lr": group["initial_lr"] * factor})
+        self.optimizer.load_state_dict(state | {"param_groups": groups})
+        self._set_rates(rates)
 
     def _metrics(self) -> dict[str, float]:
         return {name: float(value) for name, value in self.task.metrics.items()}
@@ -387,84 +440,6 @@ class Training:
         finally:
             if self.average is not None:
                 self.average.swap()
-
-
-class RunningAverage:
-    """Exponential moving average of the parameters: after n updates, the decay is min(decay, n / (n + 9)).
-
-    So it soon forgets its beginning; after the first update it equals the parameters. Integer buffers, such as the
-    batch counters of batch normalisation, are not averaged: they are those of the last update.
-    """
-
-    def __init__(self, task: nn.Module, decay: float) -> None:
-        self._task, self._decay = task, decay
-        self._parts = [part for part in chain(task.parameters(), task.buffers()) if part.is_floating_point()]
-        self._current = [part.data for part in self._parts]
-        self._average = [part.clone() for part in self._current]
-
-    def update(self, step: int) -> None:
-        """Move the average towards the parameters, after this number of updates."""
-        keep = min(self._decay, step / (9 + step)) if step > 1 else 0.0
-        torch._foreach_lerp_(self._average, self._current, 1 - keep)
-
-    def swap(self) -> None:
-        """Exchange the parameters and their average, in place."""
-        before = [part.clone() for part in self._current]
-        torch._foreach_copy_(self._current, self._average)
-        torch._foreach_copy_(self._average, before)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The average under the names of the parameters."""
-        averages = dict(zip(map(id, self._parts), self._average, strict=True))
-        state = self._task.state_dict(keep_vars=True)
-        return {name: averages.get(id(part), part.detach()) for name, part in state.items()}
-
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Continue with an average."""
-        for name, average in self.state_dict().items():
-            average.copy_(state[name])
-
-
-class Divergence:
-    """Raises a TrainingError that names the update and the batch in which the loss became NaN or infinite.
-
-    `patience` such losses in a row are tolerated, for trainings that leave out an update whose gradients overflow.
-    """
-
-    def __init__(self, task: Task, batches: BatchLoader, patience: int = 0) -> None:
-        self.task, self.patience, self._batches = task, patience, batches
-        self._streak = torch.zeros((), dtype=torch.long, device=task.device)
-
-    def update(self, loss: Tensor, step: int) -> None:
-        """Take the loss of an update into account; on a GPU it is read only now and then."""
-        self._streak = torch.where(loss.isfinite(), 0, self._streak + 1)
-        if not loss.is_cuda or step % READ_STEPS == 0:
-            self._read()
-
-    def check(self) -> None:
-        """Raise the error if the last loss or a parameter is not finite; called before a checkpoint is written."""
-        self._read()
-        # One number for all parameters, so that a GPU is waited for once.
-        finite = torch.stack([part.detach().isfinite().all() for part in self.task.parameters()]).all()
-        if not bool(finite):
-            raise TrainingError(self._message("Parameters became NaN or infinite", self.task.step - 1))
-
-    def _read(self) -> None:
-        streak = int(self._streak)
-        if streak > self.patience:
-            raise TrainingError(self._message("The loss became NaN or infinite", self.task.step - streak))
-
-    def _message(self, what: str, step: int) -> str:
-        """What happened in which update, counted from 0 here and from 1 in the message."""
-        total = len(self._batches)
-        epoch, number = divmod(max(0, step), total)
-        places = self._batches.examples(epoch, number)
-        more = ", ..." if len(places) > MANY_EXAMPLES else ""
-        return (
-            f"{what} in update {step + 1} (epoch {epoch + 1}, batch {number + 1} of {total}, the examples "
-            f"{', '.join(map(str, places[:MANY_EXAMPLES]))}{more}, counted from 0). Look at these examples, or lower "
-            "--train.learning_rate."
-        )
 
 
 class Waiting:

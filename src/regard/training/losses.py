@@ -4,23 +4,34 @@ REINFORCE (Williams 1992): loss = -(reward - baseline) log p(choice). The baseli
 changes the variance of the gradient but not its mean.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from regard.attention import mask
+
 
 def smoothed_cross_entropy(
-    logits: Float[Tensor, "n y"], targets: Int[Tensor, "n"], *, smoothing: float
+    logits: Float[Tensor, "n y"],
+    targets: Int[Tensor, "n"],
+    *,
+    smoothing: float,
+    real: Bool[Tensor, "n"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "n"]]:
     """The mean cross-entropy with label smoothing, and the plain negative log-likelihood of each target.
 
     loss = (1 - smoothing) * mean(nll) - smoothing * mean(log p): `smoothing` of the probability is spread evenly over
-    all words (Szegedy et al. 2016, section 7).
+    all words (Szegedy et al. 2016, section 7). The means are over the targets that are `real`, or over all.
     """
     log_probs = functional.log_softmax(logits, dim=-1)
     nll = functional.nll_loss(log_probs, targets, reduction="none")
-    loss = nll.mean() if not smoothing else (1 - smoothing) * nll.mean() - smoothing * log_probs.mean()
+    loss = mean_where(nll, real)
+    if smoothing:
+        spread = log_probs.mean() if real is None else mean_where(log_probs.mean(-1), real)
+        loss = (1 - smoothing) * loss - smoothing * spread
     return loss, nll
 
 
@@ -58,3 +69,20 @@ def mean_where(values: Float[Tensor, "*n"], chosen: Bool[Tensor, "*n"] | None) -
     if chosen is None:
         return values.mean()
     return (values * chosen).sum() / chosen.sum().clamp_min(1)
+
+
+def real_tokens(
+    lengths: Int[Tensor, "b"], tokens: Int[Tensor, "b n"]
+) -> tuple[Callable[[Tensor], Tensor], Bool[Tensor, "b*n"] | None]:
+    """Return what takes, of tensors of a batch of padded sentences, the tokens that count; and which of them do.
+
+    Padding gets no logits, since the output layer is the largest product: the tokens taken are those before the end of
+    each sentence, and all of them count (None). Lengths on a GPU belong to an update that is recorded, whose shapes
+    cannot depend on them: all tokens are taken then.
+    """
+    is_token = mask.padding(lengths, tokens.shape[1]).flatten()
+    if is_token.is_cuda:
+        return lambda tensor: tensor.flatten(0, 1), is_token
+    # The places are found on the CPU: asking a GPU for them would wait for it.
+    places = is_token.nonzero().squeeze(1).to(tokens.device, non_blocking=tokens.is_cuda)
+    return lambda tensor: tensor.flatten(0, 1).index_select(0, places), None

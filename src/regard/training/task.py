@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -50,6 +51,11 @@ class Task(nn.Module):
     has_unused_parameters: ClassVar[bool] = False
     """Whether some steps compute no gradient of some parameters, for which processes that train together have to look
     in every step."""
+    is_recordable: bool = False
+    """Whether a GPU may replay updates without running `loss` again, where a batch has the shapes of an earlier one.
+
+    Then `loss` gets all tensors on the GPU and reads none of their values, and whatever else it uses changes only with
+    `variant`."""
     tolerated_losses: ClassVar[int] = 0
     """How many losses in a row may be NaN or infinite, for a task that leaves out updates whose gradients overflow."""
 
@@ -67,17 +73,29 @@ class Task(nn.Module):
         """When the training would have begun without interruption."""
         self.processed = 0
         """What was counted since the throughput was measured."""
-        self.weight: float | Tensor = 1.0
-        """What the loss of the last batch is a mean over."""
+        self.mean_over: int | float | Tensor = 1.0
+        """What the loss of the last batch is a mean over: its `amount`, unless `loss` sets something else."""
         self.is_filler = False
         """Whether this process only follows the others, because there is no part of the batch for it."""
         self.sums_parts = False
         """Whether batches come in parts, whose logged values are averaged."""
-        self._means: dict[str, tuple[Tensor, int | Tensor]] = {}
+        self._means: dict[str, tuple[Tensor, float | Tensor]] = {}
         self._first_clock: float | None = None
 
+    def prepared(self, batch: Any) -> Any:
+        """What `loss` takes of a batch: here is drawn what depends on the number of the update."""
+        return batch
+
+    def amount(self, batch: Any) -> int:
+        """How many examples a prepared batch has, or what else the throughput counts (`unit`)."""
+        return len(batch)
+
+    def variant(self) -> Hashable:
+        """By what updates differ apart from their batch, such as a stage of the training; see `is_recordable`."""
+        return None
+
     def loss(self, batch: Any) -> Tensor:
-        """The loss of a batch to learn from."""
+        """The loss of a prepared batch to learn from."""
         raise TypeError(f"{type(self).__name__} does not define loss(batch).")
 
     def validate(self, batch: Any) -> None:
@@ -118,22 +136,14 @@ class Task(nn.Module):
         if self.settings.gradient_clip:
             nn.utils.clip_grad_norm_(self.parameters(), self.settings.gradient_clip)
 
-    def count(self, amount: int, *, weight: float | Tensor | None = None) -> None:
-        """Count what `loss` processed, for the throughput.
-
-        `weight` is the number that the loss is a mean over, if it is not `amount`.
-        """
-        self.weight = amount if weight is None else weight
-        self.processed += amount
-
-    def log(self, name: str, value: float | Tensor, *, batch_size: int | None = None) -> None:
+    def log(self, name: str, value: float | Tensor, *, batch_size: int | float | Tensor | None = None) -> None:
         """Log a metric of a batch, or of a validation: the mean over its batches, weighted by their `batch_size`.
 
         Of processes that train together, each logs the mean over its own part of a batch to learn from, and the mean
         over the whole batch is recorded. A metric without `batch_size` is the same in all processes.
         """
         found = value.detach() if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float32)
-        weight: int | Tensor = 1 if batch_size is None else batch_size * (not (self.training and self.is_filler))
+        weight: float | Tensor = 1 if batch_size is None else batch_size * (not (self.training and self.is_filler))
         if batch_size is not None and processes.count() > 1:
             found = found.to(self.device, torch.float32) * weight
             total, sizes = processes.summed(torch.stack([found, torch.full_like(found, int(weight))]))

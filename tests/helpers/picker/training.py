@@ -24,7 +24,6 @@ class PickerTask(Task):
     def loss(self, batch: Tensor) -> Tensor:
         loss = self._error(batch)
         self.log("loss", loss, batch_size=len(batch))
-        self.count(len(batch))
         return loss
 
     def validate(self, batch: Tensor) -> None:

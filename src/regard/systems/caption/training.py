@@ -88,7 +88,7 @@ class CaptionTask(Task):
             loss = loss + self._attention_loss(unrolled.weights, batch, encoded)
         if is_soft is not None and unrolled.log_prob is not None:
             loss = loss + self._reinforce(unrolled, nll, real & ~is_soft.unsqueeze(1))
-        self.count(len(batch), weight=real.sum())
+        self.mean_over = real.sum()
         return loss
 
     def validate(self, batch: CaptionBatch) -> None:
@@ -125,7 +125,6 @@ class CaptionTask(Task):
         )
         self.model.train()
         self.log("reward", reward, batch_size=len(batch))
-        self.count(len(batch))
         return loss
 
     def _attention_loss(self, weights: Float[Tensor, "b m n"], batch: CaptionBatch, encoded: Encoded) -> Tensor:

@@ -56,8 +56,8 @@ class ClassificationTask(Task):
         loss = functional.cross_entropy(
             logits, _labels(batch), weight=self.class_weights, label_smoothing=self.settings.label_smoothing
         )
-        weight = None if self.class_weights is None else self.class_weights[_labels(batch)].sum()
-        self.count(len(batch), weight=weight)
+        if self.class_weights is not None:
+            self.mean_over = self.class_weights[_labels(batch)].sum()
         self.log("loss", loss, batch_size=len(batch))
         return loss
 

@@ -9,7 +9,6 @@ from torch.nn import functional
 
 from regard.data.batches import BatchLoader
 from regard.errors import DataError
-from regard.kernels.cuda_graphs import GraphedLoop
 from regard.systems.glimpse.config import GlimpsesData, GlimpsesTrain, Policy
 from regard.systems.glimpse.data import DigitSplits, digit_world, read_splits
 from regard.systems.glimpse.evaluation import measure
@@ -20,8 +19,10 @@ from regard.training.task import Task
 from regard.worlds.digits import DIGITS
 
 DigitBatch = tuple[UInt8[Tensor, "b 1 h w"], Int[Tensor, "b"]]
-LOG_STEPS = 20
-"""Steps between two readings of the loss."""
+DrawnBatch = tuple[
+    UInt8[Tensor, "b 1 h w"], Int[Tensor, "b"], Float[Tensor, "b 2"], Float[Tensor, "b s 2"], Float[Tensor, ""]
+]
+"""Images and labels, the first locations, what the locations are drawn with, and the deviation of that noise."""
 _VALIDATION_BATCH = 1000
 
 
@@ -33,25 +34,37 @@ class GlimpsesTask(Task):
 
     def __init__(self, model: Glimpser, settings: GlimpsesTrain, total_steps: int) -> None:
         super().__init__(settings, total_steps)
-        self.model = model
-        self._graphs = GraphedLoop()
+        self.model, self.is_recordable = model, not model.custom_parts
         self._validated = 0
 
-    def loss(self, batch: DigitBatch) -> Tensor:
-        """Cross-entropy of the class, REINFORCE for the locations; the reward is 1 for the right class, otherwise 0."""
+    def prepared(self, batch: DigitBatch) -> DrawnBatch:
+        """The images and labels, and random numbers for the locations."""
         images, labels = batch
         first, noise = self._drawn(len(images), images.device)
-        deviation = torch.full((), self._noise(), device=images.device)
-        inputs = images, labels, first, noise, deviation
-        if images.is_cuda:
-            # The loop launches hundreds of small kernels; recorded as a graph, they are launched at once.
-            loss, logits = self._graphs(self.model, self.drawn_loss, inputs, self._learned_parameters())
+        return images, labels, first, noise, torch.full((), self._noise(), device=images.device)
+
+    def amount(self, batch: DrawnBatch) -> int:
+        """The number of images."""
+        return len(batch[0])
+
+    def loss(self, batch: DrawnBatch) -> Tensor:
+        """Cross-entropy of the class, REINFORCE for the locations; the reward is 1 for the right class, otherwise 0."""
+        images, labels, first, noise, deviation = batch
+        learned = self.model.config.policy == "learned"
+        if learned:
+            path = self.model.look(images, first=first, noise=deviation * noise)
         else:
-            loss, logits = self.drawn_loss(*inputs)
-        self.count(len(labels))
-        if self.step % LOG_STEPS == 0:
-            self.log("loss", loss, batch_size=len(labels))
-            self.log("reward", (logits.detach().argmax(-1) == labels).float().mean(), batch_size=len(labels))
+            path = self.model.look(images, locations=torch.cat([first[:, None], noise], 1))
+        logits = path.logits.float()
+        loss = functional.cross_entropy(logits[:, -1], labels, label_smoothing=self.settings.label_smoothing)
+        if self.settings.belief_weight and logits.shape[1] > 1:
+            earlier = functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels.repeat_interleave(len(noise[0])))
+            loss = loss + self.settings.belief_weight * earlier
+        if learned and len(noise[0]):
+            loss = loss + self._policy_loss(path, labels, noise, deviation)
+        self.log("loss", loss, batch_size=len(labels))
+        right = logits[:, -1].detach().argmax(-1) == labels
+        self.log("reward", right.float().mean(), batch_size=len(labels))
         return loss
 
     def validate(self, batch: DigitBatch) -> None:
@@ -87,29 +100,6 @@ class GlimpsesTask(Task):
                 return torch.zeros(count, 2, device=device), noise
         return 2 * torch.rand(count, 2, device=device) - 1, noise
 
-    def drawn_loss(
-        self,
-        images: UInt8[Tensor, "b 1 h w"],
-        labels: Int[Tensor, "b"],
-        first: Float[Tensor, "b 2"],
-        noise: Float[Tensor, "b s 2"],
-        deviation: Float[Tensor, ""],
-    ) -> tuple[Tensor, Tensor]:
-        """The loss of a batch, and the logits of the last glimpse."""
-        learned = self.model.config.policy == "learned"
-        if learned:
-            path = self.model.look(images, first=first, noise=deviation * noise)
-        else:
-            path = self.model.look(images, locations=torch.cat([first[:, None], noise], 1))
-        logits = path.logits.float()
-        loss = functional.cross_entropy(logits[:, -1], labels, label_smoothing=self.settings.label_smoothing)
-        if self.settings.belief_weight and logits.shape[1] > 1:
-            earlier = functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels.repeat_interleave(len(noise[0])))
-            loss = loss + self.settings.belief_weight * earlier
-        if learned and len(noise[0]):
-            loss = loss + self._policy_loss(path, labels, noise, deviation)
-        return loss, logits[:, -1]
-
     def _policy_loss(self, path: Path, labels: Tensor, noise: Tensor, deviation: Tensor) -> Tensor:
         """REINFORCE with a learned baseline (Mnih et al. 2014, equation 5): -(R - b_t) log p(l_t), and (R - b_t)^2.
 
@@ -123,9 +113,6 @@ class GlimpsesTask(Task):
         reinforce = -(advantage.detach() * log_prob).sum(1).mean()
         settings = self.settings
         return settings.reinforce_weight * reinforce + settings.baseline_weight * advantage.square().mean()
-
-    def _learned_parameters(self) -> dict[str, Tensor]:
-        return dict(self.model.named_parameters())
 
 
 class GlimpsesExperiment(Experiment[Glimpser]):

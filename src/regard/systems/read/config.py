@@ -197,6 +197,9 @@ class ReadingTrain(TrainSettings):
 
     max_tokens: Count = 0
     """Words in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 400 batches."""
+    pad_to: Count = 0
+    """Sentences of a batch are padded to a multiple of so many words, so that batches have few shapes, each of which a
+    GPU records once; 0 chooses 8 on a GPU, and 1 on a CPU."""
     class_weights: bool = False
     """Weigh each label by the inverse of its frequency, for data that is not balanced as the test is."""
     freeze_words: bool = False

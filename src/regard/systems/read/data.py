@@ -7,10 +7,11 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.data.batches import ON_CPU, Movable, pad
+from regard.data.batches import ON_CPU, Movable, pad, round_up
 from regard.data.labelled_sentences import read_inference, read_labelled, read_tagged, read_trees
 from regard.data.public.datasets import hint_for
 from regard.data.splits import HashHoldOut, Splits
@@ -63,9 +64,16 @@ class Examples:
     """Examples as ids, kept in memory: indexable, with `sizes` for CostBatches, and collated to a ReadingBatch."""
 
     def __init__(
-        self, examples: Sequence[Example], vocabulary: Vocabulary, labels: Sequence[str], *, per_word: bool
+        self,
+        examples: Sequence[Example],
+        vocabulary: Vocabulary,
+        labels: Sequence[str],
+        *,
+        per_word: bool,
+        multiple: int = 1,
     ) -> None:
-        self.per_word = per_word
+        """Sentences of a batch are padded to a multiple of `multiple` words."""
+        self.per_word, self.multiple = per_word, multiple
         numbers = {label: number for number, label in enumerate(labels)}
         unknown = {label for example in examples for label in example.labels} - numbers.keys()
         # Validation sentences may have tags that the training sentences do not have; nobody can predict them.
@@ -76,7 +84,8 @@ class Examples:
             tuple(np.array(vocabulary.encode(words), dtype=np.int32) for words in example.sentences)
             for example in examples
         ]
-        self.sizes = np.array([[len(each) + 1 for each in sides] for sides in self._ids], dtype=np.int64)
+        lengths = np.array([[len(each) for each in sides] for sides in self._ids], dtype=np.int64)
+        self.sizes = round_up(lengths, multiple) + 1
         self.counts = Counter(number for targets in self._targets for number in targets)
 
     def __len__(self) -> int:
@@ -87,13 +96,14 @@ class Examples:
 
     def collate(self, examples: Sequence[tuple[tuple[np.ndarray, ...], list[int]]]) -> ReadingBatch:
         """Pad examples to a batch."""
-        sides = [pad(rows) for rows in zip(*(ids for ids, _ in examples), strict=True)]
+        sides = [pad(rows, multiple=self.multiple) for rows in zip(*(ids for ids, _ in examples), strict=True)]
         sentences, lengths = zip(*sides, strict=True)
         targets = [targets for _, targets in examples]
         if not targets[0]:
             return ReadingBatch(sentences, lengths, None)
-        padded, _ = pad(targets, value=IGNORED)
-        return ReadingBatch(sentences, lengths, padded if self.per_word else padded[:, 0])
+        if not self.per_word:
+            return ReadingBatch(sentences, lengths, torch.tensor([first for first, *_ in targets]))
+        return ReadingBatch(sentences, lengths, pad(targets, value=IGNORED, multiple=self.multiple)[0])
 
 
 def read_splits(data: ReadingData, task: str, direction: str) -> ReadingSplits:

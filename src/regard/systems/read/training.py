@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention import mask
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.tokenizer import UNKNOWN
 from regard.data.word_vectors import read_vectors
@@ -26,8 +25,9 @@ from regard.systems.read.data import (
 from regard.systems.read.evaluation import accuracy, antecedent_scores, model_perplexity
 from regard.systems.read.model import Reader, with_end
 from regard.training.experiment import Experiment
-from regard.training.losses import smoothed_cross_entropy
+from regard.training.losses import mean_where, real_tokens, smoothed_cross_entropy
 from regard.training.processes import gathered
+from regard.training.recording import length_multiple
 from regard.training.task import Task
 
 BATCHES_PER_EPOCH = 400
@@ -45,20 +45,24 @@ class ReadingTask(Task):
         self, model: Reader, settings: ReadingTrain, total_steps: int, class_weights: Float[Tensor, "k"] | None = None
     ) -> None:
         super().__init__(settings, total_steps)
-        self.model = model
+        self.model, self.is_recordable = model, not model.custom_parts
         self.register_buffer("class_weights", class_weights, persistent=False)
         self._nll, self._right, self._count = 0.0, 0.0, 0
 
+    def amount(self, batch: ReadingBatch) -> int:
+        """The number of words."""
+        return int(batch.lengths[-1].sum())
+
     def loss(self, batch: ReadingBatch) -> Tensor:
         """Cross-entropy of the words or labels."""
-        loss, nll, _ = self._losses(batch)
-        self.count(int(batch.lengths[-1].sum()), weight=float(len(nll)))
-        self.log("loss", nll.detach().mean(), batch_size=len(nll))
+        loss, nll, _, is_real = self._losses(batch)
+        self.mean_over = float(len(nll))
+        self.log("loss", mean_where(nll.detach(), is_real), batch_size=len(nll))
         return loss
 
     def validate(self, batch: ReadingBatch) -> None:
         """Collect the cross-entropy and the number of right labels."""
-        _, nll, right = self._losses(batch)
+        _, nll, right, _ = self._losses(batch)
         self._nll += float(nll.double().sum())
         self._right += float(right.sum())
         self._count += len(nll)
@@ -75,20 +79,26 @@ class ReadingTask(Task):
             self.log("valid_accuracy", 100 * right / max(1, count))
         self._nll, self._right, self._count = 0.0, 0.0, 0
 
-    def _losses(self, batch: ReadingBatch) -> tuple[Tensor, Tensor, Tensor]:
-        """The loss to minimise, the cross-entropy of each word or label, and whether each is predicted rightly."""
+    def _losses(self, batch: ReadingBatch) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """The loss to minimise; of each word or label its cross-entropy, if it is predicted rightly, and if it counts.
+
+        All count where the last is None.
+        """
         if self.model.config.task == "language-model":
             return self._language_loss(batch)
         parts = [part for pair in zip(batch.sentences, batch.lengths, strict=True) for part in pair]
         logits, targets = self.model.network(*parts).logits, batch.targets
         if targets is None:
             raise TypeError("A classifier learns from labels.")
+        is_real = None
         if targets.ndim == 2:
-            places = self._places(batch.lengths[0], targets)
-            logits, targets = (each.flatten(0, 1).index_select(0, places) for each in (logits, targets))
+            select, is_real = real_tokens(batch.lengths[0], targets)
+            logits, targets = select(logits), select(targets)
+        if is_real is not None:
+            targets = targets.where(is_real, IGNORED)
         logits = logits.float()
         nll = functional.cross_entropy(logits, targets, ignore_index=IGNORED, reduction="none")
-        loss = nll.mean()
+        loss = mean_where(nll, is_real)
         if self.training:
             loss = functional.cross_entropy(
                 logits,
@@ -97,29 +107,22 @@ class ReadingTask(Task):
                 weight=self.class_weights,
                 label_smoothing=self.settings.label_smoothing,
             )
-        return loss, nll, logits.argmax(-1) == targets
+        return loss, nll, logits.argmax(-1) == targets, is_real
 
-    def _language_loss(self, batch: ReadingBatch) -> tuple[Tensor, Tensor, Tensor]:
+    def _language_loss(self, batch: ReadingBatch) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         settings, (ids,), (lengths,) = self.settings, batch.sentences, batch.lengths
         predicted = self.model.network(ids, lengths)
         targets = with_end(ids, lengths)
-        places = self._places(lengths + 1, targets)
-        # Padding gets no logits: the output layer is the largest product.
-        features = predicted.features.flatten(0, 1).index_select(0, places)
+        select, is_real = real_tokens(lengths + 1, targets)
+        features = select(predicted.features)
         logits = self.model.network.output(features).float()
-        targets = targets.flatten().index_select(0, places)
-        loss, nll = smoothed_cross_entropy(logits, targets, smoothing=settings.label_smoothing)
+        loss, nll = smoothed_cross_entropy(logits, select(targets), smoothing=settings.label_smoothing, real=is_real)
         if self.training and settings.state_penalty:
-            loss = loss + settings.state_penalty * features.float().square().mean()
+            loss = loss + settings.state_penalty * mean_where(features.float().square().mean(-1), is_real)
         if self.training and settings.slowness_penalty:
             states = predicted.sentences.states
             loss = loss + settings.slowness_penalty * (states[:, 1:] - states[:, :-1]).float().square().mean()
-        return loss, nll, nll.new_zeros(())
-
-    def _places(self, lengths: Tensor, targets: Tensor) -> Tensor:
-        """Where the words are in padded sentences, found on the CPU: asking a GPU for them would wait for it."""
-        is_word = mask.padding(lengths, targets.shape[1])
-        return is_word.flatten().nonzero().squeeze(1).to(targets.device, non_blocking=targets.is_cuda)
+        return loss, nll, nll.new_zeros(()), is_real
 
 
 class ReadingExperiment(Experiment[Reader]):
@@ -162,8 +165,9 @@ class ReadingExperiment(Experiment[Reader]):
         if not kept:
             raise DataError(f"Every training sentence is longer than max_words {data.max_words}.")
         self._left_out = len(splits.train) - len(kept)
+        per_word, multiple = model.config.task == "tag", length_multiple(settings.pad_to)
         train, valid = (
-            Examples(part, model.vocabulary, model.labels, per_word=model.config.task == "tag")
+            Examples(part, model.vocabulary, model.labels, per_word=per_word, multiple=multiple)
             for part in (kept, splits.valid)
         )
         self._counts = {"train_sentences": len(train), "valid_sentences": len(valid), "train_too_long": self._left_out}
@@ -172,7 +176,7 @@ class ReadingExperiment(Experiment[Reader]):
         max_tokens = settings.max_tokens or max(512, min(4096, int(train.sizes.max(1).sum()) // BATCHES_PER_EPOCH))
         batches = CostBatches(train.sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed)
         valid_batches = CostBatches(valid.sizes, max_cost=4 * max_tokens, shuffle=False, seed=0)
-        loader = BatchLoader(train, batches, collate_fn=train.collate)
+        loader = BatchLoader(train, batches, collate_fn=train.collate, pin_memory=torch.cuda.is_available())
         task = ReadingTask(
             model, settings, settings.epochs * len(loader), self._class_weights(train, len(model.labels))
         )

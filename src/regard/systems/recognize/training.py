@@ -36,7 +36,6 @@ class RecognitionTask(Task):
         images, labels = batch
         logits = self.model.net(self._augmented(self.model.normalised(images))).float()
         loss = functional.cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
-        self.count(len(labels))
         self.log("loss", loss, batch_size=len(labels))
         return loss
 

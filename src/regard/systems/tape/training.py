@@ -37,16 +37,22 @@ class TapeTask(TrainingTask):
 
     def __init__(self, model: TuringMachine, settings: TapeTrain, total_steps: int) -> None:
         super().__init__(settings, total_steps)
-        self.model = model
+        self.model, self.is_recordable = model, not model.custom_parts
 
-    def loss(self, batch: int) -> Tensor:
-        """Mean cross-entropy of the bits that count."""
+    def prepared(self, batch: int) -> Tapes:
+        """The tapes of this update, or the part of them that this process learns from."""
         tapes = self.tapes(self.step)
         part = slice(processes.rank(), None, processes.count())
-        tapes = tapes._replace(inputs=tapes.inputs[part], targets=tapes.targets[part])
-        loss = bit_loss(self.model(tapes.inputs), tapes)
-        self.count(len(tapes.inputs))
-        self.log("loss", loss, batch_size=len(tapes.inputs))
+        return tapes._replace(inputs=tapes.inputs[part], targets=tapes.targets[part])
+
+    def amount(self, batch: Tapes) -> int:
+        """The number of tapes."""
+        return len(batch.inputs)
+
+    def loss(self, batch: Tapes) -> Tensor:
+        """Mean cross-entropy of the bits that count."""
+        loss = bit_loss(self.model(batch.inputs), batch)
+        self.log("loss", loss, batch_size=len(batch.inputs))
         return loss
 
     def tapes(self, step: int) -> Tapes:

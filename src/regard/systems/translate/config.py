@@ -268,6 +268,9 @@ class TranslationTrain(TrainSettings):
     label_smoothing: Fraction = 0.1
     max_tokens: Count = 0
     """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches."""
+    pad_to: Count = 0
+    """Sentences of a batch are padded to a multiple of so many tokens, so that batches have few shapes, each of which a
+    GPU records once; 0 chooses 8 on a GPU, and 1 on a CPU."""
     valid_beam: PositiveInt = 1
     """Beam size of the validations."""
     max_output_length: Count = 0
@@ -285,7 +288,7 @@ class TranslationTrain(TrainSettings):
     """Weight of the loss that pulls the attention towards word links (data.alignments, or those of the world); 0 for
     none. Of a Transformer, it guides what model.alignment_layer and alignment_head choose."""
     workers: Annotated[int, Meta(ge=-1)] = -1
-    """Processes that prepare batches; 0 for none, -1 for two where a GPU would wait for BPE dropout or word links."""
+    """Processes that prepare batches; 0 for none, -1 for up to four where a GPU would wait for BPE dropout or links."""
 
 
 @dataclass(frozen=True)

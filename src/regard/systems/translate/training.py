@@ -1,14 +1,15 @@
 """How a translator learns: teacher-forced cross-entropy, validated by decoding."""
 
+import os
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.attention import mask
 from regard.attention.align import Hard
 from regard.attention.guidance import guidance_loss
 from regard.data.batches import BatchLoader, CostBatches
@@ -23,12 +24,15 @@ from regard.systems.translate.config import RAW, TranslationData, TranslationTra
 from regard.systems.translate.data import TranslationSplits, read_splits, train_tokenizers
 from regard.systems.translate.model import Translator
 from regard.training.experiment import Experiment
-from regard.training.losses import RunningBaseline, reinforce_loss, smoothed_cross_entropy
+from regard.training.losses import RunningBaseline, mean_where, real_tokens, reinforce_loss, smoothed_cross_entropy
 from regard.training.processes import gathered
+from regard.training.recording import length_multiple
 from regard.training.task import Task
 
 BATCHES_PER_EPOCH = 500
 """How many batches an epoch should have at least, where max_tokens is chosen automatically."""
+MAX_WORKERS = 4
+"""How many processes prepare batches where their number is chosen automatically."""
 
 
 class TranslationTask(Task):
@@ -39,17 +43,24 @@ class TranslationTask(Task):
 
     def __init__(self, model: Translator, settings: TranslationTrain, total_steps: int) -> None:
         super().__init__(settings, total_steps)
-        self.model = model
+        self.model, self.is_recordable = model, not model.custom_parts
         self.baseline = RunningBaseline()
         self._is_hard = any(isinstance(module, Hard) for module in model.modules())
         self._predictions: list[str] = []
         self._references: list[str] = []
 
+    def amount(self, batch: Batch) -> int:
+        """The number of target tokens to predict."""
+        return int(batch.target_lengths.sum()) - len(batch)
+
+    def variant(self) -> bool:
+        """Whether hard attention is still soft."""
+        return self._is_hard and self.is_soft(self.step)
+
     def loss(self, batch: Batch) -> Tensor:
         """Cross-entropy of the next word; with hard attention, also the REINFORCE term."""
-        loss, nll, count = self._losses(batch, soft=self._is_hard and self.is_soft(self.step))
-        self.count(count)
-        self.log("loss", nll, batch_size=count)
+        loss, nll = self._losses(batch, soft=self.variant())
+        self.log("loss", nll, batch_size=self.mean_over)
         return loss
 
     def is_soft(self, step: int) -> bool:
@@ -58,8 +69,8 @@ class TranslationTask(Task):
 
     def validate(self, batch: Batch) -> None:
         """The loss of the reference translations, and translations by decoding (never teacher-forced)."""
-        _, nll, count = self._losses(batch, soft=False)
-        self.log("valid_loss", nll, batch_size=count)
+        _, nll = self._losses(batch, soft=False)
+        self.log("valid_loss", nll, batch_size=self.amount(batch))
         tokenizer, settings = self.model.target_tokenizer, self.settings
         options = Search(beam=settings.valid_beam, max_length=settings.max_output_length or None)
         hypotheses = self.model.search(batch.source, batch.source_lengths, options)
@@ -79,34 +90,27 @@ class TranslationTask(Task):
         self.log("valid_exact", exact)
         self._predictions, self._references = [], []
 
-    def _losses(self, batch: Batch, *, soft: bool) -> tuple[Tensor, Tensor, int]:
-        """The loss to minimise, the plain cross-entropy per token, and the number of tokens."""
+    def _losses(self, batch: Batch, *, soft: bool) -> tuple[Tensor, Tensor]:
+        """The loss to minimise, and the plain cross-entropy per token."""
         settings = self.settings
         inputs, targets = batch.target[:, :-1], batch.target[:, 1:]
         encoded = self.model.encode(batch.source, batch.source_lengths)
         is_guided = batch.right is not None and settings.guidance > 0
         unrolled = self.model.decoder(encoded, inputs, weights=is_guided, soft=soft)
-        # The places of real tokens are found on the CPU: asking a GPU for them would wait for it.
-        is_token = mask.padding(batch.target_lengths - 1, targets.shape[1])
-        places = is_token.flatten().nonzero().squeeze(1).to(targets.device, non_blocking=targets.is_cuda)
-
-        def real(each: Tensor) -> Tensor:
-            return each.flatten(0, 1).index_select(0, places)
-
-        # Padding gets no logits: the output layer is the largest product.
-        logits = self.model.decoder.output(real(unrolled.features)).float()
-        loss, nll = smoothed_cross_entropy(logits, real(targets), smoothing=settings.label_smoothing)
+        select, is_real = real_tokens(batch.target_lengths - 1, targets)
+        logits = self.model.decoder.output(select(unrolled.features)).float()
+        loss, nll = smoothed_cross_entropy(logits, select(targets), smoothing=settings.label_smoothing, real=is_real)
         if unrolled.log_prob is not None and unrolled.entropy is not None and self.training:
-            advantage = self.baseline.advantage(-nll.detach())
-            loss = loss + settings.reinforce_weight * reinforce_loss(advantage, real(unrolled.log_prob))
-            loss = loss - settings.entropy_weight * real(unrolled.entropy).mean()
+            advantage = self.baseline.advantage(-nll.detach(), is_real)
+            loss = loss + settings.reinforce_weight * reinforce_loss(advantage, select(unrolled.log_prob), is_real)
+            loss = loss - settings.entropy_weight * mean_where(select(unrolled.entropy), is_real)
         if unrolled.overlap is not None and settings.coverage_weight:
-            loss = loss + settings.coverage_weight * real(unrolled.overlap).mean()
+            loss = loss + settings.coverage_weight * mean_where(select(unrolled.overlap), is_real)
         if batch.right is not None and unrolled.weights is not None:
             guidance = guidance_loss(self.model.by_word(unrolled.weights), batch.right)
             self.log("guidance", guidance, batch_size=len(batch))
             loss = loss + settings.guidance * guidance
-        return loss, nll.detach().mean(), len(nll)
+        return loss, mean_where(nll.detach(), is_real)
 
 
 class TranslationExperiment(Experiment[Translator]):
@@ -162,11 +166,12 @@ class TranslationExperiment(Experiment[Translator]):
         if is_drawn or is_guided:
             examples = CorpusPairs(corpus, *tokenizers, **changes, seed=settings.seed, linked=is_guided, split=split)
         valid = TextPairs(splits.valid, *tokenizers)
-        sizes, valid_sizes = padded_sizes(examples.lengths), padded_sizes(valid.lengths)
+        multiple = length_multiple(settings.pad_to)
+        sizes, valid_sizes = padded_sizes(examples.lengths, multiple=multiple), padded_sizes(valid.lengths)
         max_tokens = settings.max_tokens or choose_max_tokens(sizes)
         batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=is_drawn)
         valid_batches = CostBatches(valid_sizes, max_cost=max_tokens, shuffle=False, seed=0)
-        train_loader = BatchLoader(examples, batches, collate_fn=collate, **self._workers())
+        train_loader = BatchLoader(examples, batches, collate_fn=partial(collate, multiple=multiple), **self._workers())
         task = TranslationTask(model, settings, total_steps=settings.epochs * len(train_loader))
         return task, train_loader, BatchLoader(valid, valid_batches, collate_fn=collate)
 
@@ -201,13 +206,13 @@ class TranslationExperiment(Experiment[Translator]):
             raise OptionError(f"guidance {weight} needs attention with a gradient; this model has {what}.")
 
     def _workers(self) -> dict[str, Any]:
-        """How many processes prepare batches beside this one."""
-        count = self.recipe.train.workers
+        """How many processes prepare batches beside this one, and whether a GPU can fetch them while it computes."""
+        count, on_gpu = self.recipe.train.workers, torch.cuda.is_available()
         if count < 0:
             data = self.recipe.data
             is_slow = data.bpe_dropout + data.copied + data.cased + self.recipe.train.guidance > 0
-            count = 2 if is_slow and torch.cuda.is_available() else 0
-        return {"num_workers": count, "persistent_workers": True} if count else {}
+            count = min(MAX_WORKERS, (os.cpu_count() or 1) // 2) if is_slow and on_gpu else 0
+        return {"num_workers": count, "persistent_workers": count > 0, "pin_memory": on_gpu}
 
 
 def choose_max_tokens(sizes: np.ndarray) -> int:
