@@ -208,7 +208,9 @@ def _held_out(pairs: Sequence[Pair], recipe: str) -> tuple[list[Pair], list[Pair
     # More than the tenth of all sentences that HashHoldOut would give.
     first = dict(reversed(pairs))
     chosen = sorted(first, key=lambda text: hashlib.sha256(text.encode()).digest())[: valid + test]
-    return [(text, first[text]) for text in sorted(chosen[:valid])], [(text, first[text]) for text in sorted(chosen[valid:])]
+    return [(text, first[text]) for text in sorted(chosen[:valid])], [
+        (text, first[text]) for text in sorted(chosen[valid:])
+    ]
 
 
 def _languages(recipe: str) -> tuple[str, str]:

@@ -6,9 +6,14 @@ but for a sign at the end.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from random import Random
+from typing import Any
+
+import numpy as np
+
+from regard.data.tokenizer import units_of
 
 Units = list[str]
 
@@ -24,6 +29,30 @@ _VOWELS, _CONSONANTS = "aeiouy", "bcdfghjklmnpqrstvwxz"
 _SIGNS = ((0x2190, 0x21FF), (0x2600, 0x27BF), (0x1F300, 0x1F64F), (0x1F680, 0x1F6FF), (0x1F900, 0x1F9FF))
 _SCRIPTS = ((0x391, 0x3C9), (0x410, 0x44F), (0x5D0, 0x5EA), (0x905, 0x939), (0x3041, 0x3096), (0x4E00, 0x9FA5))
 """Ranges of characters: arrows and pictures; letters of scripts that a translator into French need not know."""
+
+
+def in_other_forms(
+    pairs: Iterable[Any], *, copied: float, cased: float, seed: int, split: bool = False
+) -> Iterator[tuple[Any, ...]]:
+    """Pairs of texts, some of them in another form: a share with other names, another in another case.
+
+    The seed and the number of a pair decide its form. A pair may have links as its third part, which are between words
+    of `text.split()` or, with `split`, of `split_words`.
+    """
+    shares = Random(seed)  # noqa: S311 - not for secrets
+    for number, (source, target, *links) in enumerate(pairs):
+        drawn = shares.random()
+        if drawn >= copied + cased:
+            yield source, target, *links
+            continue
+        random = Random(f"{seed} {number}")  # noqa: S311
+        units = units_of(source), units_of(target)
+        changed = (with_other_names if drawn < copied else in_another_case)(*units, random)
+        texts = ["".join(side).strip(" ") for side in changed]
+        if links and len(links[0]) and len(changed[0]) > len(units[0]):
+            last = [len(side if split else text.split()) - 1 for side, text in zip(changed, texts, strict=True)]
+            links = [np.concatenate([links[0], [last]])]
+        yield *texts, *links
 
 
 def with_other_names(source: Sequence[str], target: Sequence[str], random: Random) -> tuple[Units, Units]:

@@ -2,11 +2,10 @@
 
 import hashlib
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from random import Random
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -15,16 +14,14 @@ from jaxtyping import Bool, Int, UInt
 from torch import Tensor
 
 from regard.data.alignments import LinkArray
-from regard.data.augmentation import in_another_case, with_other_names
 from regard.data.batches import ON_CPU, Movable, pad, round_up
 from regard.data.corpus import Corpus
-from regard.data.merge_dropout import Column, ManyWords, combined, mixed, ranges
+from regard.data.merge_dropout import Column, ManyWords, combined, ranges
 from regard.data.tokenizer import END, START, UNKNOWN, Tokenizer
 from regard.errors import DataError
 
 MAX_STATES = 500_000
 """States of words that are remembered for BPE dropout; beyond, all are forgotten."""
-_FORM_KEY = np.uint64(0x5851F42D4C957F2D)
 MAX_WORDS = 20_000_000
 """Words of sentences that are remembered; beyond, all are forgotten."""
 
@@ -118,9 +115,6 @@ class CorpusPairs:
     pieces, since its text cannot be recovered. `lengths` are those without dropout, which yields more pieces: max_cost
     of CostBatches is a target and not a bound.
 
-    With `copied` and `cased`, these shares of the pairs come in another form, drawn anew in each epoch in the same way:
-    with other names and numbers, in capitals or in lower case (see `data.augmentation`).
-
     With `linked`, a third part of each pair says which source ids each target id should attend to, from the word links
     of the corpus; with `split`, links are between the words of `split_words`.
     """
@@ -132,18 +126,16 @@ class CorpusPairs:
         target_tokenizer: Tokenizer,
         *,
         dropout: float = 0.0,
-        copied: float = 0.0,
-        cased: float = 0.0,
         seed: int = 0,
         linked: bool = False,
         split: bool = False,
     ) -> None:
-        self._corpus, self._linked, self._shares = corpus, linked, (copied, cased)
-        for tokenizer in (source_tokenizer, target_tokenizer):
+        self._corpus, self._dropout, self._linked, self._split = corpus, dropout, linked, split
+        self._tokenizers = (source_tokenizer, target_tokenizer)
+        for tokenizer in self._tokenizers:
             tokenizer.check_dropout(dropout)
         self._sides = tuple(
-            _Words(corpus, side, tokenizer, dropout, split=split)
-            for side, tokenizer in enumerate((source_tokenizer, target_tokenizer))
+            _Words(corpus, side, tokenizer, dropout, split=split) for side, tokenizer in enumerate(self._tokenizers)
         )
         digest = hashlib.sha256(f"{seed}".encode()).digest()
         self._keys = np.frombuffer(digest, "<u8", 2).astype(np.uint64)  # one for each side
@@ -164,45 +156,14 @@ class CorpusPairs:
         """The pairs at several places at once; a DataLoader fetches a batch with this method."""
         pairs = [place if isinstance(place, tuple) else (0, operator.index(place)) for place in places]
         epochs, indices = np.array(pairs).T
-        keys = [combined(combined(key, epochs), indices) for key in self._keys[:, None]]
-        forms = self._other_forms(indices, keys[0]) if any(self._shares) else {}
         source, target = (
-            words.drawn(indices, key, {place: form[side] for place, form in forms.items()})
-            for side, (words, key) in enumerate(zip(self._sides, keys, strict=True))
+            words.drawn(indices, combined(combined(key, epochs), indices))
+            for words, key in zip(self._sides, self._keys[:, None], strict=True)
         )
         if not self._linked:
             return list(zip(source.rows, target.rows, strict=True))
-        links = [self._corpus.links(index) for index in indices.tolist()]
-        for place, form in forms.items():
-            if len(links[place]) and form.added is not None:
-                links[place] = np.concatenate([links[place], [form.added]])
+        links = map(self._corpus.links, indices.tolist())
         return list(zip(source.rows, target.rows, map(_table, links, target.words, source.words), strict=True))
-
-    def _other_forms(self, indices: Int[np.ndarray, "b"], keys: UInt[np.ndarray, "b"]) -> dict[int, "_Form"]:
-        """The pairs of a batch that come in another form, by their places in it."""
-        copied, cased = self._shares
-        uniform = (mixed(keys ^ _FORM_KEY) >> np.uint64(11)) * 2.0**-53
-        forms = {}
-        for place in np.flatnonzero(uniform < copied + cased).tolist():
-            units = [words.units(int(indices[place])) for words in self._sides]
-            if not all(units):
-                continue
-            random = Random(int(keys[place]))  # noqa: S311 - not for secrets
-            change = with_other_names if uniform[place] < copied else in_another_case
-            changed = change(*units, random)
-            added = None
-            if len(changed[0]) > len(units[0]):
-                added = [words.numbers(side)[-1] for words, side in zip(self._sides, changed, strict=True)]
-            forms[place] = _Form(*changed, added)
-        return forms
-
-
-class _Form(NamedTuple):
-    """A pair in another form, as units, and the link of the words that were added to its end, if any."""
-
-    source: list[str]
-    target: list[str]
-    added: list[int] | None
 
 
 class _Drawn(NamedTuple):
@@ -218,8 +179,7 @@ class _Words:
     def __init__(self, corpus: Corpus, side: int, tokenizer: Tokenizer, dropout: float, *, split: bool) -> None:
         self._corpus, self._side, self._tokenizer = corpus, side, tokenizer
         self._dropout, self._split = dropout, split
-        self._merges = tokenizer.merge_dropout()
-        self._many = ManyWords(self._merges)
+        self._many = ManyWords(tokenizer.merge_dropout())
         self._begins = np.array([tokenizer.begins_word(number) for number in range(len(tokenizer))])
         self._forget()
 
@@ -227,63 +187,24 @@ class _Words:
         self._many.forget()
         # Of each chunk of ids, which is a word of `text.split()`: the states of its words.
         self._chunks: dict[bytes, list[int]] = {}
-        # The states of the units of other forms.
-        self._units: dict[str, int] = {}
         # Of each sentence that has been met: the states of its words, and the numbers that links give them.
         self._states, self._numbers = Column(), Column()
         self._first, self._count = np.full((2, len(self._corpus)), -1)
 
-    def drawn(
-        self, indices: Int[np.ndarray, "b"], keys: UInt[np.ndarray, "b"], forms: Mapping[int, list[str]]
-    ) -> _Drawn:
-        """Split sentences into pieces; one key for each sentence decides how. `forms` are the units of other forms."""
+    def drawn(self, indices: Int[np.ndarray, "b"], keys: UInt[np.ndarray, "b"]) -> _Drawn:
+        """Split sentences into pieces; one key for each sentence decides how."""
         if len(self._many) >= MAX_STATES or len(self._states) >= MAX_WORDS:
             self._forget()
         for index in np.unique(indices[self._first[indices] < 0]).tolist():
             self._divide(index)
         counts = self._count[indices]
         places = ranges(self._first[indices], counts)
-        states, numbers = self._states.array[places], self._numbers.array[places]
-        if forms:
-            counts, states, numbers = self._with_forms(forms, counts, states, numbers)
         sentence = np.repeat(np.arange(len(indices)), counts)
-        within = ranges(np.zeros_like(counts), counts)
-        ends = self._many.draw(states, combined(keys[sentence], within), self._dropout)
+        within = places - self._first[indices][sentence]
+        ends = self._many.draw(self._states.array[places], combined(keys[sentence], within), self._dropout)
         pieces, counts = self._many.pieces(ends)
-        numbers = np.repeat(numbers, counts)
+        numbers = np.repeat(self._numbers.array[places], counts)
         return _Drawn(*_parts(np.repeat(sentence, counts), len(indices), pieces, numbers))
-
-    def units(self, index: int) -> list[str]:
-        """The units of a sentence that merges never cross; none where a piece is unknown."""
-        ids = self._corpus[index][self._side]
-        return [] if UNKNOWN in ids else self._tokenizer.unmerged(ids)
-
-    def numbers(self, units: Sequence[str]) -> list[int]:
-        """The numbers that links give the words of these units."""
-        if self._split:
-            return list(range(len(units)))
-        begins = [unit[0] == " " for unit in units[1:]]
-        return np.cumsum([0, *begins]).tolist()
-
-    def _with_forms(
-        self, forms: Mapping[int, list[str]], counts: Int[np.ndarray, "b"], *arrays: Int[np.ndarray, "n"]
-    ) -> list[Int[np.ndarray, "_"]]:
-        """The counts, states and numbers of sentences, with those of other forms in their place."""
-        parts = [np.split(array, np.cumsum(counts)[:-1]) for array in arrays]
-        for place, units in forms.items():
-            parts[0][place] = np.array([self._unit(unit) for unit in units])
-            parts[1][place] = np.array(self.numbers(units))
-        return [np.array([len(part) for part in parts[0]]), *map(np.concatenate, parts)]
-
-    def _unit(self, unit: str) -> int:
-        """The state of a unit that may not be in the corpus."""
-        if (state := self._units.get(unit)) is None:
-            spell = self._many.spelled if self._dropout else self._fixed
-            state = self._units[unit] = spell(unit)
-        return state
-
-    def _fixed(self, unit: str) -> int:
-        return self._many.fixed(self._merges(unit, 0.0, Random(0)))  # noqa: S311 - nothing is drawn
 
     def _divide(self, index: int) -> None:
         """Find the words of a sentence."""

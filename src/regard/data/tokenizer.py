@@ -198,7 +198,11 @@ class Tokenizer:
         They would be read as unknown pieces, of which a model has learned nothing. Adjacent ones are one span. `text`
         is in NFC with single spaces, as `decode` returns it.
         """
-        if self.kind != "bpe" or self.byte_fallback or self.alphabet.issuperset(text.lower() if self.lowercase else text):
+        if (
+            self.kind != "bpe"
+            or self.byte_fallback
+            or self.alphabet.issuperset(text.lower() if self.lowercase else text)
+        ):
             return []
         found: list[tuple[int, int]] = []
         for piece, (start, end) in self._engine.pre_tokenizer.pre_tokenize_str(text):
@@ -369,9 +373,14 @@ class Tokenizer:
         return UNKNOWN_MARK if self.kind == "word" and number == INNER_UNKNOWN else piece
 
 
+def units_of(text: str) -> list[str]:
+    """Split a text where no piece may cross: into words with their leading space, and what `split_words` names."""
+    return [unit for unit, _ in _SPLITTER.pre_tokenize_str(_normalise(text, lowercase=False))]
+
+
 def split_words(text: str) -> list[str]:
     """Split a text where no piece may cross: into words, punctuation marks, elided articles (l') and clitics ('s)."""
-    return [unit.strip(" ") for unit, _ in _SPLITTER.pre_tokenize_str(_normalise(text, lowercase=False))]
+    return [unit.strip(" ") for unit in units_of(text)]
 
 
 def _numbers(ids: Ids) -> Iterable[int]:

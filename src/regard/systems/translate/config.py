@@ -19,8 +19,8 @@ MAX_ERASED_TOKENS = 256
 """Faithfulness erases no words of longer sentences: with each of their words in turn, it would take minutes."""
 MAX_ALIGNED_TOKENS = 1000
 """Longer sentences are not aligned: attention takes memory that grows with the square of the length."""
-RAW = {"split": False, "copy_unknown": False, "recase": False}
-"""Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
+RAW = {"split": False}
+"""Options of `translate` by which the model reads each text as a whole: for measuring the model itself."""
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
 ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
 RECURRENT = ("plain", "rnnsearch", "luong")
@@ -154,14 +154,8 @@ class TranslationOptions(Options, Search):
     """Write the source word that was attended to most in place of an unknown word (Luong et al. 2015); for models of
     whole words."""
     split: bool | None = None
-    """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence. None
-    uses the setting of the model."""
-    copy_unknown: bool = True
-    """Copy addresses, text that the subwords cannot represent, such as emoji, and names and numbers that would be
-    mistranslated."""
-    recase: bool = True
-    """Read a sentence in capitals, or its rare first word, in lower case if the model knows that better; the
-    translation is capitalised again."""
+    """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence, and
+    addresses stay as they are. None uses the setting of the model."""
 
 
 @dataclass(frozen=True)
@@ -222,10 +216,9 @@ class TranslationData(Checked):
     """Spell numbers digit by digit, so that any number can be copied."""
     copied: Fraction = 0.0
     """Share of the training pairs in which names and numbers that both sides have are replaced by random ones of the
-    same shape, which teaches to copy; drawn anew in each epoch."""
+    same shape, which teaches to copy."""
     cased: Fraction = 0.0
-    """Share of the training pairs that are read in capitals, and then translated in capitals, or in lower case; drawn
-    anew in each epoch."""
+    """Share of the training pairs that are read in capitals, and then translated in capitals, or in lower case."""
     max_length: PositiveInt = 200
     """Longest sentence in tokens; longer pairs are left out and counted."""
     alignments: str = ""
@@ -308,7 +301,7 @@ class TranslationTest(Search):
     lowercase: bool = False
     """Compare in lower case."""
     prepare: bool = False
-    """Prepare texts as `translate` does (split, copy, recase), rather than measure what the model does by itself."""
+    """Split texts into sentences as `translate` does, rather than measure what the model does by itself."""
 
     def check(self) -> None:
         """Refuse fields that contradict each other."""

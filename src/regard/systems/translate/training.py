@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from regard.attention.align import Hard
 from regard.attention.guidance import guidance_loss
+from regard.data.augmentation import in_other_forms
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
 from regard.data.pairs import Batch, CorpusPairs, TextPairs, collate, padded_sizes
@@ -146,13 +148,19 @@ class TranslationExperiment(Experiment[Translator]):
         tokenizers = model.source_tokenizer, model.target_tokenizer
         is_guided, split = settings.guidance > 0, data.alignment_words == "split"
         self._check_guidance(splits)
+        pairs: Iterable[Any] = splits.train.with_links() if is_guided else splits.train
+        fingerprint = splits.train.fingerprint
+        if data.copied or data.cased:
+            forms = {"copied": data.copied, "cased": data.cased, "seed": settings.seed}
+            pairs = in_other_forms(pairs, **forms, split=split)
+            fingerprint = fingerprint and f"{fingerprint} {forms}"
         corpus = Corpus.build(
-            splits.train.with_links() if is_guided else splits.train,
+            pairs,
             *tokenizers,
             self.folder / "corpus",
             max_length=data.max_length,
             progress=self.progress,
-            fingerprint=splits.train.fingerprint,
+            fingerprint=fingerprint,
             linked=is_guided,
             split=split,
         )
@@ -160,16 +168,16 @@ class TranslationExperiment(Experiment[Translator]):
             held_out = f" Held out: {count:,}." if (count := splits.given - corpus.report.read) else ""
             sys.stderr.write(f"Training pairs: {corpus.report}.{held_out}\n")
         self._report = corpus.report
-        changes = {"dropout": data.bpe_dropout, "copied": data.copied, "cased": data.cased}
-        is_drawn = any(changes.values())
+        dropout = data.bpe_dropout
         examples: Any = corpus
-        if is_drawn or is_guided:
-            examples = CorpusPairs(corpus, *tokenizers, **changes, seed=settings.seed, linked=is_guided, split=split)
+        if dropout or is_guided:
+            options = {"dropout": dropout, "seed": settings.seed, "linked": is_guided, "split": split}
+            examples = CorpusPairs(corpus, *tokenizers, **options)
         valid = TextPairs(splits.valid, *tokenizers)
         multiple = length_multiple(settings.pad_to)
         sizes, valid_sizes = padded_sizes(examples.lengths, multiple=multiple), padded_sizes(valid.lengths)
         max_tokens = settings.max_tokens or choose_max_tokens(sizes)
-        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=is_drawn)
+        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=bool(dropout))
         valid_batches = CostBatches(valid_sizes, max_cost=max_tokens, shuffle=False, seed=0)
         train_loader = BatchLoader(examples, batches, collate_fn=partial(collate, multiple=multiple), **self._workers())
         task = TranslationTask(model, settings, total_steps=settings.epochs * len(train_loader))
@@ -209,8 +217,7 @@ class TranslationExperiment(Experiment[Translator]):
         """How many processes prepare batches beside this one, and whether a GPU can fetch them while it computes."""
         count, on_gpu = self.recipe.train.workers, torch.cuda.is_available()
         if count < 0:
-            data = self.recipe.data
-            is_slow = data.bpe_dropout + data.copied + data.cased + self.recipe.train.guidance > 0
+            is_slow = self.recipe.data.bpe_dropout > 0 or self.recipe.train.guidance > 0
             count = min(MAX_WORKERS, (os.cpu_count() or 1) // 2) if is_slow and on_gpu else 0
         return {"num_workers": count, "persistent_workers": count > 0, "pin_memory": on_gpu}
 
