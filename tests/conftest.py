@@ -22,6 +22,7 @@ if find_spec("triton"):
     # Before the checks: Triton reads the source of what it compiles.
     import regard.kernels.additive_triton
     import regard.kernels.cells_triton
+    import regard.kernels.layer_norm_triton
     import regard.kernels.local_triton
     import regard.kernels.lstmn_triton
     import regard.kernels.numerics_triton

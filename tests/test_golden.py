@@ -411,7 +411,8 @@ def test_what_a_recipe_leaves_out_has_the_recorded_defaults(name):
             ("alignments", ""), ("alignment_words", "spaces"), ("guidance", 0.0), ("regions", ""), ("matching", 0.0),
             ("regions_side", 500),
             ("alignment_layer", 0), ("alignment_head", 0), ("alignment_step", "output"), ("coarse_stride", 0),
-            ("keep_checkpoints", 2), ("split_sentences", False), ("logger", "tensorboard"), ("accumulate", 1), ("pad_to", 0),
+            ("keep_checkpoints", 2), ("split_sentences", False), ("logger", "tensorboard"), ("accumulate", 1),
+            ("pad_to", 0),
         }  # fmt: skip
 
 

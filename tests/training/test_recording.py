@@ -24,7 +24,8 @@ WITHOUT_CHANCE = {
 
 def training_of(kind, folder, *, recorded, model=None, **train):
     recipe = small_recipe(kind, folder / "data", average_decay=0.9, **train)
-    recipe = replace(recipe, model=replace(recipe.model, **WITHOUT_CHANCE[kind] | (model or {})))
+    own = {"hidden": 256} if model and model.get("architecture") == "transformer" else {}
+    recipe = replace(recipe, model=replace(recipe.model, **WITHOUT_CHANCE[kind] | own | (model or {})))
     seed_everything(1)
     experiment = registry.entry(kind).experiment(recipe, folder / f"run-{recorded}", progress=False)
     splits = experiment.read()

@@ -270,7 +270,8 @@ def check_mask(mask: object, expected: tuple[int, ...], device: torch.device) ->
         raise MaskError(f"The mask is on {mask.device}, the values on {device}. Move it: mask.to({str(device)!r}).")
     if mask.ndim <= len(expected):
         for size, full in zip(reversed(mask.shape), reversed(expected), strict=False):
-            if size not in (1, full):
+            # `in` does not compare the sizes that torch.compile does not know.
+            if size != 1 and size != full:
                 break
         else:
             return

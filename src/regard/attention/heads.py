@@ -12,6 +12,7 @@ from regard.attention.attend import AlignLike, Kernel, ScoreLike, as_align, as_s
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import scaled_dot
 from regard.errors import MaskError, OptionError, ShapeError
+from regard.kernels.linear import Linear
 
 
 class MultiHead(nn.Module):
@@ -54,10 +55,10 @@ class MultiHead(nn.Module):
         self.vdim = vdim or self.kdim
         self.dropout = checks.check_dropout(dropout)
         head_dim = dim // num_heads
-        self.query_layer = nn.Linear(dim, dim, bias=bias)
-        self.key_layer = nn.Linear(self.kdim, num_key_heads * head_dim, bias=bias)
-        self.value_layer = nn.Linear(self.vdim, num_key_heads * head_dim, bias=bias)
-        self.output_layer = nn.Linear(dim, dim, bias=bias)
+        self.query_layer = Linear(dim, dim, bias=bias)
+        self.key_layer = Linear(self.kdim, num_key_heads * head_dim, bias=bias)
+        self.value_layer = Linear(self.vdim, num_key_heads * head_dim, bias=bias)
+        self.output_layer = Linear(dim, dim, bias=bias)
         self.score, self.align = unshared(as_score(score)), unshared(as_align(align))
         if self.score.compares_codes or self.score.learned_query() is not None:
             raise OptionError(

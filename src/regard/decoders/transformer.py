@@ -12,7 +12,7 @@ from regard.attention.memory import Attended, Memory
 from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled, Weights
 from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
-from regard.layers.transformer import FeedForward, Residual, embed_with_positions
+from regard.layers.transformer import FeedForward, LayerNorm, Residual, embed_with_positions
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class TransformerDecoder(Decoder):
         self.layers = nn.ModuleList(  # type: ignore[assignment]
             TransformerDecoderLayer(dim, memory_dim, num_heads, inner, dropout, prenorm) for _ in range(num_layers)
         )
-        self.norm = nn.LayerNorm(dim) if prenorm else nn.Identity()
+        self.norm = LayerNorm(dim) if prenorm else nn.Identity()
         self.shown_layer = max(0, num_layers - 2) if shown_layer is None else shown_layer
         self.shown_head = shown_head
 

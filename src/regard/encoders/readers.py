@@ -28,7 +28,7 @@ from regard.errors import OptionError
 from regard.layers.cells import uniform_
 from regard.layers.dropout import LockedDropout
 from regard.layers.lstmn import Tapes
-from regard.layers.transformer import SelfAttentionBlock, sinusoids
+from regard.layers.transformer import LayerNorm, SelfAttentionBlock, sinusoids
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class SelfAttentionReader(nn.Module):
             SelfAttentionBlock(dim, num_heads, feedforward_dim or 4 * dim, dropout, prenorm=True, attention=attention())
             for _ in range(num_layers)
         )
-        self.norm = nn.LayerNorm(dim)
+        self.norm = LayerNorm(dim)
 
     def forward(
         self,

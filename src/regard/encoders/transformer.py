@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from regard.attention import mask
 from regard.encoders.encoded import Encoded
-from regard.layers.transformer import SelfAttentionBlock, embed_with_positions
+from regard.layers.transformer import LayerNorm, SelfAttentionBlock, embed_with_positions
 
 
 class TransformerEncoder(nn.Module):
@@ -20,7 +20,7 @@ class TransformerEncoder(nn.Module):
         self.layers = nn.ModuleList(
             SelfAttentionBlock(self.dim, num_heads, inner, dropout, prenorm=prenorm) for _ in range(num_layers)
         )
-        self.norm = nn.LayerNorm(self.dim) if prenorm else nn.Identity()
+        self.norm = LayerNorm(self.dim) if prenorm else nn.Identity()
 
     def forward(self, source: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], *, weights: bool = False) -> Encoded:
         """Encode padded sentences of these lengths; `weights` asks for the self-attention maps of each layer."""

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from regard.attention.attend import Attention
 from regard.attention.heads import MultiHead
 from regard.attention.memory import Attended, Memory
+from regard.kernels.layer_norm import layer_norm
+from regard.kernels.linear import Linear
 from regard.layers.cells import uniform_
 
 
@@ -18,7 +20,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, dim: int, inner: int, dropout: float) -> None:
         super().__init__()
-        self.first, self.second = uniform_(nn.Linear(dim, inner)), uniform_(nn.Linear(inner, dim))
+        self.first, self.second = uniform_(Linear(dim, inner)), uniform_(Linear(inner, dim))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, states: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
@@ -27,12 +29,31 @@ class FeedForward(nn.Module):
         return result
 
 
+class LayerNorm(nn.LayerNorm):
+    """Layer normalisation, with kernels of its own on a GPU.
+
+    With `feeds_products`, only matrix products read the result: on a GPU, it has their precision under autocast.
+    """
+
+    def __init__(self, dim: int, *, feeds_products: bool = False) -> None:
+        super().__init__(dim)
+        self.feeds_products = feeds_products
+
+    def forward(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """Normalise the features of each position."""
+        if not states.is_cuda:
+            return super().forward(states)
+        is_half = self.feeds_products and torch.is_autocast_enabled("cuda")
+        dtype = torch.get_autocast_dtype("cuda") if is_half else torch.float32
+        return layer_norm(states, self.weight, self.bias, self.eps, dtype)
+
+
 class Residual(nn.Module):
     """Residual connection: x + part(norm(x)) if `prenorm`, otherwise norm(x + part(x)) as in the paper."""
 
     def __init__(self, dim: int, dropout: float, *, prenorm: bool) -> None:
         super().__init__()
-        self.norm, self.dropout, self.prenorm = nn.LayerNorm(dim), nn.Dropout(dropout), prenorm
+        self.norm, self.dropout, self.prenorm = LayerNorm(dim, feeds_products=prenorm), nn.Dropout(dropout), prenorm
 
     def forward(self, states: Float[Tensor, "b n d"], part: Callable[[Tensor], Tensor]) -> Float[Tensor, "b n d"]:
         """Apply a part with the residual connection around it."""
