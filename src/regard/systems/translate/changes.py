@@ -16,6 +16,7 @@ from torch import nn
 from regard.attention import align
 from regard.attention.heads import MultiHead
 from regard.errors import OptionError
+from regard.kernels.linear import Linear
 from regard.systems.translate.model import Translator
 
 Alignment = Literal["softmax", "hard", "local_m", "sparsemax", "uniform"]
@@ -123,7 +124,7 @@ def _remove_head(heads: MultiHead, head: int) -> None:
     old, size = heads.output_layer, heads.dim // heads.num_heads
     weight = old.weight.detach().clone()
     weight[:, head * size : (head + 1) * size] = 0
-    new = nn.Linear(old.in_features, old.out_features, bias=False, device="meta")
+    new = Linear(old.in_features, old.out_features, bias=False, device="meta")
     new.weight = nn.Parameter(weight, requires_grad=False)
     new.bias = old.bias
     heads.output_layer = new.train(old.training)
