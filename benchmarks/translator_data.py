@@ -41,8 +41,8 @@ HELD_OUT = {"en-fr": (1000, 2000), "en-de": (1000, 2000), "fa-en": (300, 500)}
 """Sentences of Tatoeba for validation and for the test."""
 MAX_WORDS = 60
 RARE_COUNT, RARE_MINIMUM, RARE_MAX_WORDS = 6, 3, 40
-"""Each English word that occurs in at least RARE_MINIMUM pairs is shown in at least RARE_COUNT pairs once more, if there
-are as many; longer pairs are not used for that."""
+"""Each English word that occurs in at least RARE_MINIMUM pairs is shown in at least RARE_COUNT pairs once more, if
+there are as many; longer pairs are not used for that."""
 QUOTE_EVERY = 8
 """Of the pairs that are used once more for their rare words, each 8th is put into quotation marks."""
 QUOTES = {"en": ('"', '"'), "fr": ("« ", " »"), "de": ("„", "“"), "fa": ("«", "»")}
@@ -250,9 +250,9 @@ def _is_known(pair: Pair, letters: set[str]) -> bool:
 def _cleaned(pair: Pair, recipe: str) -> Pair:
     """A pair with single spaces, and with plain English and French apostrophes and usual quotation marks."""
     english, other = (" ".join(text.split()) for text in pair)
-    english = re.sub("[“”]", '"', re.sub("[‘’]", "'", english))
+    english = re.sub("[\u201c\u201d]", '"', re.sub("[\u2018\u2019]", "'", english))
     if recipe == "en-fr":
-        other = re.sub(r'["“]\s*([^"”]+?)\s*["”]', r"« \1 »", other.replace("’", "'"))
+        other = re.sub(r'["“]\s*([^"”]+?)\s*["”]', r"« \1 »", other.replace("\u2019", "'"))
     return english, other
 
 

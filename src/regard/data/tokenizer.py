@@ -192,28 +192,6 @@ class Tokenizer:
         """The characters that a "bpe" vocabulary can spell; empty for words, which it knows or does not know."""
         return frozenset({piece for piece in self._pieces if len(piece) == 1} if self.kind == "bpe" else ())
 
-    def unspellable(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans (start, end) of words and symbols that a "bpe" vocabulary cannot spell.
-
-        They would be read as unknown pieces, of which a model has learned nothing. Adjacent ones are one span. `text`
-        is in NFC with single spaces, as `decode` returns it.
-        """
-        if (
-            self.kind != "bpe"
-            or self.byte_fallback
-            or self.alphabet.issuperset(text.lower() if self.lowercase else text)
-        ):
-            return []
-        found: list[tuple[int, int]] = []
-        for piece, (start, end) in self._engine.pre_tokenizer.pre_tokenize_str(text):
-            if self.alphabet.issuperset(piece.lower() if self.lowercase else piece):
-                continue
-            start += piece[0] == " "
-            if found and not text[found[-1][1] : start].strip():
-                start = found.pop()[0]
-            found.append((start, end))
-        return found
-
     def word_index(self, ids: Ids, *, split: bool = False) -> list[int]:
         """Return for each id the index of its word in `text.split()`, and -1 for PAD, START and END.
 

@@ -215,5 +215,5 @@ def test_a_trace_holds_what_the_model_read_and_wrote(shipped):
 
 def test_signs_without_a_piece_are_read_as_plain_ones():
     tokenizer = Tokenizer.train(['it\'s "a" dog - b'] * 3, size=400, byte_fallback=True)
-    (sentence,) = split("it’s “a” dog — bé", tokenizer, by_sentence=True)
+    (sentence,) = split("it\u2019s \u201ca\u201d dog \u2014 bé", tokenizer, by_sentence=True)
     assert sentence.given == 'it\'s "a" dog - bé'
