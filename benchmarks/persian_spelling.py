@@ -1,7 +1,16 @@
-"""Put Persian-English subtitles and literature into ordinary spelling: "i dont know ." is "I don't know."."""
+"""Put subtitles and literature in English and Persian into ordinary spelling: "i dont know ." is "I don't know.".
 
+    python benchmarks/persian_spelling.py PAIRS.tsv[.gz|.xz] OUT.tsv
+
+PAIRS holds English<TAB>Persian, with spaces before punctuation; subtitles are in lower case, without apostrophes.
+"""
+
+import argparse
 import re
 from collections.abc import Iterable
+from pathlib import Path
+
+from regard.data.text import read_tsv
 
 CONTRACTIONS = {
     whole.replace("'", ""): whole
@@ -45,6 +54,16 @@ CONTRACTIONS = {
 }
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pairs", type=Path)
+    parser.add_argument("out", type=Path)
+    arguments = parser.parse_args()
+    with arguments.out.open("w", encoding="utf-8") as out:
+        for pair in read_tsv(arguments.pairs):
+            out.write("\t".join(ordinary(pair)) + "\n")
+
+
 def ordinary(pair: tuple[str, str]) -> tuple[str, str]:
     """A pair in ordinary spelling; subtitles, which are in lower case, also lack all apostrophes."""
     english, persian = pair
@@ -58,3 +77,7 @@ def sentence(words: Iterable[str]) -> str:
     """The words as a written sentence: a capital letter first, no space before punctuation."""
     text = re.sub(r" (?=[.,?!؟،])", "", " ".join(words))
     return text[:1].upper() + text[1:]
+
+
+if __name__ == "__main__":
+    main()

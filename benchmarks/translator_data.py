@@ -39,6 +39,7 @@ from regard.worlds.babel import pairs as babel_pairs
 
 HELD_OUT = {"en-fr": (1000, 2000), "en-de": (1000, 2000), "fa-en": (300, 500)}
 """Sentences of Tatoeba for validation and for the test."""
+BABEL_PAIRS = 10_000
 MAX_WORDS = 60
 RARE_COUNT, RARE_MINIMUM, RARE_MAX_WORDS = 6, 3, 40
 """Each English word that occurs in at least RARE_MINIMUM pairs is shown in at least RARE_COUNT pairs once more, if
@@ -79,7 +80,7 @@ def _hansards(data: Path) -> Iterator[Pair]:
 
 
 def _babel(_: Path) -> Iterator[Pair]:
-    return ((sentence(pair.target), sentence(pair.source)) for pair in babel_pairs("fa", "en"))
+    return ((sentence(pair.target), sentence(pair.source)) for pair in islice(babel_pairs("fa", "en"), BABEL_PAIRS))
 
 
 SETS: dict[str, Callable[[Path], Iterable[Pair]]] = {
@@ -111,8 +112,8 @@ MIXTURES: dict[str, dict[str, Use]] = {
         "captions-fr": Use(2),
         "mix-fr": Use(),
         "news-fr": Use(2),
-        "europarl-fr": Use(aligned=80_000),
-        "hansards": Use(aligned=60_000),
+        "europarl-fr": Use(count=190_000, aligned=80_000),
+        "hansards": Use(count=80_000, aligned=60_000),
     },
     "en-de": {
         "tatoeba-de": Use(3),
@@ -120,14 +121,14 @@ MIXTURES: dict[str, dict[str, Use]] = {
         "mix-de": Use(2),
         "news-de": Use(2),
         "talks-de": Use(2),
-        "europarl-de": Use(aligned=100_000),
+        "europarl-de": Use(count=190_000, aligned=100_000),
     },
     "fa-en": {
         "tatoeba-fa": Use(8),
         "several-fa": Use(3),
         "mix-fa": Use(2),
         "messages-fa": Use(),
-        "babel": Use(count=10_000),
+        "babel": Use(),
         "tatoeba-fr": Use(count=80_000, aligned=0),
         "tatoeba-de": Use(count=80_000, aligned=0),
     },
@@ -162,9 +163,9 @@ def write_texts(arguments: argparse.Namespace) -> None:
     for name, use in MIXTURES[recipe].items():
         # Tatoeba has many sentences that differ by a sign: only the same ones are left out of it, as by tatoeba-en-fr.
         compared = _letters_of(_tests(data)) if name == next(iter(MIXTURES[recipe])) else near
-        read = dict.fromkeys(islice(SETS[name](data), use.count))
-        pairs = [_cleaned(pair, recipe) for pair in read if not exact.intersection(pair)]
-        pairs = [pair for pair in pairs if _is_usable(pair, recipe) and not _is_known(pair, compared)]
+        read = (_cleaned(pair, recipe) for pair in dict.fromkeys(SETS[name](data)) if not exact.intersection(pair))
+        usable = (pair for pair in read if _is_usable(pair, recipe) and not _is_known(pair, compared))
+        pairs = list(islice(usable, use.count))
         count = len(pairs) if use.aligned is None else use.aligned
         aligned += pairs[:count]
         rest += pairs[count:] + (use.repeats - 1) * pairs

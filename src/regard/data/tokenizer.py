@@ -32,6 +32,7 @@ UNKNOWN_MARK = "⁇"
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 BYTES = tuple(f"<0x{number:02X}>" for number in range(256))
 """With byte fallback, the pieces after the special ones."""
+BYTE_IDS = range(len(SPECIALS), len(SPECIALS) + len(BYTES))
 ALPHABET = 160
 """With byte fallback, how many characters have a piece of their own: the most frequent ones."""
 FORMAT = 1
@@ -169,7 +170,7 @@ class Tokenizer:
         decode(encode(text)) is the text in NFC, with single spaces, and in lower case if `lowercase` is set, unless it
         contains unknown pieces.
         """
-        return " ".join("".join(self._texts(ids)).split())
+        return " ".join("".join(self._texts(list(_numbers(ids)))).split())
 
     def pieces(self, ids: Ids) -> list[str]:
         """Return each id as a label for display, without its leading space; a space alone is shown as ▁.
@@ -179,13 +180,13 @@ class Tokenizer:
         numbers = list(_numbers(ids))
         texts = self._texts(numbers)
         return [
-            text if self._is_byte(number) else self._piece(number).removeprefix(" ") or "▁"
+            text if self.byte_fallback and number in BYTE_IDS else self._piece(number).removeprefix(" ") or "▁"
             for number, text in zip(numbers, texts, strict=True)
         ]
 
     def begins_word(self, number: SupportsIndex) -> bool:
         """Whether an id begins with a space, and so begins a word; otherwise it continues the word before it."""
-        return self._text(operator.index(number)).startswith(" ")
+        return self._texts([operator.index(number)])[0].startswith(" ")
 
     @functools.cached_property
     def alphabet(self) -> frozenset[str]:
@@ -270,7 +271,7 @@ class Tokenizer:
             raise DataError(f"its first pieces are {tokenizer._pieces[: len(SPECIALS)]}, not {list(SPECIALS)}.")
         if (unknown := getattr(tokenizer._engine.model, "unk_token", None)) != SPECIALS[UNKNOWN]:
             raise DataError(f"its unknown piece is {unknown!r:.80}, not {SPECIALS[UNKNOWN]!r}.")
-        if tokenizer.byte_fallback and tuple(tokenizer._pieces[len(SPECIALS) : len(SPECIALS) + 256]) != BYTES:
+        if tokenizer.byte_fallback and tuple(tokenizer._pieces[BYTE_IDS[0] : BYTE_IDS[-1] + 1]) != BYTES:
             raise DataError("its model falls back to bytes, but the pieces after the special ones are not the bytes.")
         return tokenizer
 
@@ -281,7 +282,7 @@ class Tokenizer:
 
     def unmerged(self, ids: Ids) -> list[str]:
         """Return the units of the ids that merges never cross: words with their leading space, and punctuation."""
-        text = "".join(self._texts(ids))
+        text = "".join(self._texts(list(_numbers(ids))))
         return [word for word, _ in self._engine.pre_tokenizer.pre_tokenize_str(text)]
 
     def _encode_with_dropout(self, text: str, dropout: float, random: Random) -> list[int]:
@@ -319,36 +320,32 @@ class Tokenizer:
             raise DataError(f"The id {number} is outside the vocabulary of {len(self)} pieces: 0 to {len(self) - 1}.")
         return self._pieces[number]
 
-    def _is_byte(self, number: int) -> bool:
-        return self.byte_fallback and UNKNOWN < number <= UNKNOWN + len(BYTES)
-
-    def _texts(self, ids: Ids) -> list[str]:
-        """The text that each id stands for; that of a character in bytes is with the first of them."""
-        numbers = list(_numbers(ids))
-        texts = [self._text(number) for number in numbers]
-        if not any(map(self._is_byte, numbers)):
+    def _texts(self, numbers: Sequence[int]) -> list[str]:
+        """The text that each id stands for, with its leading space; that of a character in bytes is with the first."""
+        try:
+            texts = [self._written[number] for number in numbers]
+        except KeyError as error:
+            self._piece(error.args[0])
+            raise
+        is_byte = [self.byte_fallback and number in BYTE_IDS for number in numbers] + [False]
+        if not any(is_byte):
             return texts
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         first = 0
         for place, number in enumerate(numbers):
-            if not self._is_byte(number):
+            if not is_byte[place]:
                 continue
-            is_last = place + 1 == len(numbers) or not self._is_byte(numbers[place + 1])
             first = place if not decoder.getstate()[0] else first
             texts[place] = ""
-            texts[first] += decoder.decode(bytes([number - UNKNOWN - 1]), final=is_last)
-            if is_last:
-                decoder.reset()
+            texts[first] += decoder.decode(bytes([number - BYTE_IDS[0]]), final=not is_byte[place + 1])
         return texts
 
-    def _text(self, number: int) -> str:
-        """Return the text that an id stands for, with its leading space."""
-        piece = self._piece(number)
-        if number < UNKNOWN:
-            return ""
-        if number == UNKNOWN:
-            return UNKNOWN_MARK if self.kind == "bpe" else f" {UNKNOWN_MARK}"
-        return UNKNOWN_MARK if self.kind == "word" and number == INNER_UNKNOWN else piece
+    @functools.cached_property
+    def _written(self) -> dict[int, str]:
+        """The text that each id stands for, with its leading space; bytes are written as their names."""
+        texts = dict(enumerate(self._pieces)) | dict.fromkeys((PAD, START, END), "")
+        texts[UNKNOWN] = UNKNOWN_MARK if self.kind == "bpe" else f" {UNKNOWN_MARK}"
+        return texts | ({INNER_UNKNOWN: UNKNOWN_MARK} if self.kind == "word" else {})
 
 
 def units_of(text: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""Texts as a translator reads them: sentence by sentence, without addresses, in signs that it knows.
+"""Texts as a translator reads them: sentence by sentence, without addresses, in signs and in a case that it knows.
 
-A model translates text unlike its training data into fluent nonsense. Therefore a text is split into sentences, and
-typographic signs that the vocabulary lacks are read as plain ones. Addresses, and lines without letters, are not read:
-they stand between sentences as spaces do.
+A model translates text unlike its training data into fluent nonsense. Therefore a text is split into sentences;
+typographic signs that the vocabulary lacks are read as plain ones, and sentences in capitals and rare first words in
+lower case. Addresses, and lines without letters, are not read: they stand between sentences as spaces do.
 """
 
 import re
@@ -14,6 +14,9 @@ from regard.data.text import split_lines, split_sentences
 from regard.data.tokenizer import Tokenizer
 from regard.systems.translate.config import MAX_SENTENCE_TOKENS
 
+MIN_PIECES = 3
+"""A first word of fewer pieces is read as it is."""
+_WORD = re.compile(r"[^\W\d_]+")
 # Commas, colons and semicolons of several scripts, with what may close before the space; a dash between spaces.
 _CLAUSE_END = re.compile(
     "[,;:\\u060c\\u061b\\u3001\\uff0c\\uff1b\\uff1a][\"')\\u201d\\u00bb]*\\s|\\s[-\\u2013\\u2014]\\s"
@@ -33,11 +36,13 @@ class Sentence:
     """A sentence, or the part of a text that is translated at once."""
 
     given: str
-    """The sentence in NFC, with single spaces."""
+    """What the model reads of it: in NFC, with single spaces; in lower case where it is in capitals."""
     before: str = ""
     """What stands between the sentence before it and this one, in the source and in the translation."""
     after: str = ""
     """What stands after it, where it is the last."""
+    in_capitals: bool = False
+    """Whether the translation is to be put into capitals."""
 
 
 def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool) -> list[Sentence]:
@@ -53,7 +58,9 @@ def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool) -> list[Sentenc
         for address in (*_ADDRESS.finditer(sentence), None):
             part = sentence[place : address.start() if address else len(sentence)]
             if any(map(str.isalpha, part)):
-                found.append(Sentence(_read(part, tokenizer), before))
+                capitals = is_in_capitals(part)
+                given = part.lower() if capitals else _without_rare_capital(part, tokenizer)
+                found.append(Sentence(_read(given, tokenizer), before, in_capitals=capitals))
                 before = ""
             else:
                 before += part
@@ -67,6 +74,21 @@ def _read(text: str, tokenizer: Tokenizer) -> str:
     """A text in NFC with single spaces, with plain signs for those that have no piece."""
     given = " ".join(unicodedata.normalize("NFC", text).split())
     return "".join(_spelled(each, tokenizer) for each in given)
+
+
+def is_in_capitals(text: str) -> bool:
+    """Whether a text has a word in capitals, and no lower-case letter."""
+    return not any(map(str.islower, text)) and any(len(word) > 1 and word.isupper() for word in _WORD.findall(text))
+
+
+def _without_rare_capital(text: str, tokenizer: Tokenizer) -> str:
+    """A sentence with its first word in lower case if it is rare, and better known so."""
+    first = _WORD.match(text)
+    if first is None or not first[0].istitle() or tokenizer.lowercase:
+        return text
+    pieces, lower = len(tokenizer.encode(first[0])), first[0].lower()
+    is_rare = pieces >= MIN_PIECES and len(tokenizer.encode(lower)) < pieces
+    return lower + text[first.end() :] if is_rare else text
 
 
 def _spelled(character: str, tokenizer: Tokenizer) -> str:

@@ -31,16 +31,17 @@ def translate_texts(
     by_sentence = model.config.split_sentences if options.split is None else options.split
     texts = [well_formed(text) for text in texts]
     parts = [split(text, model.source_tokenizer, by_sentence=by_sentence) for text in texts]
-    # With a prefix, the first sentences of the texts are decoded apart from the others.
-    number = 1 if options.prefix is not None else None
-    firsts = [each.given for sentences in parts for each in sentences[:number]]
-    others = [each.given for sentences in parts for each in sentences[len(sentences[:number]) :]]
+    wanted = [
+        (each.given, place if options.prefix is not None else 0)
+        for sentences in parts
+        for place, each in enumerate(sentences)
+    ]
+    # Sentences with the prefix, and those without: a batch has one set of options.
+    firsts, others = ([given for given, place in wanted if bool(place) == later] for later in (False, True))
     first = iter(decode(firsts, options) if firsts else [])
     other = iter(decode(others, replace(options, prefix=None)) if others else [])
-    results = [
-        [*islice(first, len(sentences[:number])), *islice(other, len(sentences) - len(sentences[:number]))]
-        for sentences in parts
-    ]
+    decoded = iter([next(other if place else first) for _, place in wanted])
+    results = [list(islice(decoded, len(sentences))) for sentences in parts]
     return [_translation(model, *each, options) for each in zip(texts, parts, results, strict=True)]
 
 
@@ -88,7 +89,8 @@ def _joined(
 ) -> Translation:
     """One translation of a text; its score is the mean of all its tokens."""
     written = "".join(
-        f"{sentence.before}{one.text}{sentence.after}" for sentence, one in zip(sentences, chosen, strict=True)
+        f"{each.before}{one.text.upper() if each.in_capitals else one.text}{each.after}"
+        for each, one in zip(sentences, chosen, strict=True)
     )
     traces = [one.trace for one in chosen if one.trace is not None]
     trace, note = None, ""
