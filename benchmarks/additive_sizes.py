@@ -1,6 +1,7 @@
 """At which sizes are the kernels of additive attention faster than the plain formula, and does kernel="auto" know?
 
     python benchmarks/additive_sizes.py
+    python benchmarks/additive_sizes.py --compiled   # auto against torch.compile of the formula, also in bfloat16
 
 Sizes range from a few words to long documents. Everything runs on the GPU when there is one. The formula, the kernels
 and auto take turns, each for several calls in a row because single launches vary; medians are compared: on a GPU, auto
@@ -19,6 +20,7 @@ from torch import Tensor
 from regard import attend, score
 from regard.attention.attend import Kernel
 from regard.bench.contest import Contest, device, run_contests
+from regard.kernels.additive import prefers_attention_kernels
 
 SIZES = [
     (1, 1, 20, 512), (1, 2, 8, 64), (8, 8, 8, 64), (16, 16, 16, 128), (64, 1, 20, 512),
@@ -28,6 +30,8 @@ SIZES = [
     (1, 1000, 1000, 64), (4, 200, 4000, 64), (8, 250, 250, 512), (8, 500, 500, 256), (2, 2000, 2000, 128),
 ]  # fmt: skip
 """Batch, queries, keys and features."""
+COMPILED_SIZES = [(*few, dim) for few in ((8, 8, 8), (64, 20, 20), (64, 64, 64)) for dim in (64, 128, 256, 512, 1024)]
+"""Sizes that are timed beside torch.compile, which takes some seconds to compile each."""
 MAX_CPU_FEATURES = 1 << 28
 """Features of query-key pairs up to which a size is timed on a CPU; the formula holds several tensors of that size."""
 LARGE_CPU_FEATURES = 1 << 23
@@ -68,14 +72,62 @@ def contest(size: tuple[int, int, int, int], where: torch.device, calls: int, *,
 
     kernels: list[Kernel] = ["reference", "fused", "auto"] if where.type == "cuda" else ["reference", "auto"]
     with torch.set_grad_enabled(both):
-        alternative = "fused" if where.type == "cuda" and not projected.prefers_read(query, key) else "reference"
+        alternative = "fused" if where.type == "cuda" and not prefers_attention_kernels(query, key) else "reference"
     name = f"{' '.join(map(str, size))} {'both' if both else 'forward'}"
     return Contest(name, {kernel: run(kernel) for kernel in kernels}), alternative
 
 
+def compiled_contest(
+    size: tuple[int, int, int, int], where: torch.device, dtype: torch.dtype, *, both: bool
+) -> Contest:
+    """The formula, torch.compile of it, and auto, in one pass or both, with the gradients of v."""
+    batch, queries, keys, dim = size
+    shapes = [(batch, queries, dim), (batch, keys, dim), (batch, keys, dim)]
+    query, key, values = (torch.randn(shape, device=where, dtype=dtype, requires_grad=True) for shape in shapes)
+    projected = Projected(torch.randn(dim, device=where, dtype=dtype))
+
+    def formula() -> Tensor:
+        return (torch.tanh(query.unsqueeze(2) + key.unsqueeze(1)) @ projected.direction).softmax(-1) @ values
+
+    def timed(forward: Callable[[], Tensor]) -> Callable[[], object]:
+        def without_gradients() -> Tensor:
+            with torch.no_grad():
+                return forward()
+
+        wanted = [query, key, values, projected.direction]
+        return (lambda: torch.autograd.grad(forward().sum(), wanted)) if both else without_gradients
+
+    rivals = {
+        "formula": formula,
+        "torch.compile": torch.compile(formula, dynamic=False),
+        "auto": lambda: attend(query, key, values, score=projected).context,
+    }
+    name = f"{' '.join(map(str, size))} {str(dtype).removeprefix('torch.')} {'both' if both else 'forward'}"
+    return Contest(name, {rival: timed(forward) for rival, forward in rivals.items()})
+
+
+def beside_compiled(where: torch.device) -> Table:
+    """How auto compares with torch.compile of the formula where there are few pairs."""
+    table = Table("b q k d, dtype, pass", "formula, ms", "torch.compile, ms", "auto, ms", "torch.compile / auto")
+    for both in (False, True):
+        for dtype in (torch.float32, torch.bfloat16):
+            for size in COMPILED_SIZES:
+                torch.compiler.reset()
+                rivals = compiled_contest(size, where, dtype, both=both)
+                timings = run_contests([rivals], repeats=GPU_REPEATS[0], progress=False)
+                formula, compiled, auto = (1e3 * timing.median for timing in timings)
+                cells = (f"{milliseconds:.3f}" for milliseconds in (formula, compiled, auto))
+                table.add_row(rivals.name, *cells, f"{compiled / auto:.2f}")
+    return table
+
+
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiled", action="store_true", help="time auto beside torch.compile of the formula")
     where = device()
+    if parser.parse_args().compiled:
+        Console(width=120).print(beside_compiled(where))
+        return
     table = Table("b q k d", "features", "pass", "formula, ms", "kernels, ms", "auto, ms", "auto / alternative")
     for size in SIZES:
         features = math.prod(size)

@@ -78,7 +78,7 @@ def by_regard(
                 out / "pairs.target",
                 out / name,
                 rounds=number,
-                tables={"train": {"minutes": minutes}} if minutes else None,
+                tables={"train": {"minutes": minutes, "schedule_by": "clock"}} if minutes else None,
                 **options,
             )[-1]
             seconds = time.perf_counter() - began

@@ -21,6 +21,7 @@ from regard.attention.mask import padding
 from regard.bench.contest import Contest, device
 from regard.decoders.bahdanau import Bahdanau
 from regard.decoders.luong import Luong
+from regard.decoders.recurrent import RecurrentDecoder
 from regard.encoders.encoded import Encoded
 from regard.layers.cells import GRU
 
@@ -47,7 +48,7 @@ VOCABULARY = 1000
 def contests(*, compiled: bool) -> list[Contest]:
     """RNNsearch, and Luong's decoder with input feeding: both passes through all steps, without the output layer."""
     size = GPU_SIZE if device().type == "cuda" else CPU_SIZE
-    return [_rnnsearch(size, compiled=compiled), _input_feeding(size)]
+    return [_rnnsearch(size, compiled=compiled), _input_feeding(size, compiled=compiled)]
 
 
 def _rnnsearch(size: Size, *, compiled: bool) -> Contest:
@@ -62,21 +63,13 @@ def _rnnsearch(size: Size, *, compiled: bool) -> Contest:
         output=nn.Identity(),
         output_dim=size.embedding,
     ).to(device())
-    rivals = {
-        "the loop as written": _both_passes(decoder, lambda: written_loop(decoder, inputs.encoded, inputs.target))
-    }
-    if compiled:
-        compiled_loop = torch.compile(written_loop, mode="reduce-overhead" if device().type == "cuda" else "default")
-        rivals["torch.compile of it"] = _both_passes(
-            decoder, lambda: compiled_loop(decoder, inputs.encoded, inputs.target)
-        )
-    rivals["regard"] = _both_passes(decoder, lambda: decoder(inputs.encoded, inputs.target).features)
+    rivals = _loops(decoder, inputs, written_loop, compiled=compiled)
     gru = nn.GRU(size.embedding, size.hidden, batch_first=True).to(device())
     rivals["torch's GRU, no attention"] = _both_passes(gru, lambda: gru(inputs.embedding(inputs.target))[0])
     return _contest("RNNsearch", size, rivals)
 
 
-def _input_feeding(size: Size) -> Contest:
+def _input_feeding(size: Size, *, compiled: bool) -> Contest:
     inputs = _Inputs(size)
     decoder = Luong(
         inputs.embedding,
@@ -87,20 +80,21 @@ def _input_feeding(size: Size) -> Contest:
         output=nn.Identity(),
         output_dim=size.hidden,
     ).to(device())
-
-    def step_by_step() -> Tensor:
-        state, outputs = decoder.start(inputs.encoded), []
-        for token in inputs.target.unbind(1):
-            step = decoder.step(token, state)
-            state = step.state
-            outputs.append(step.logits)
-        return torch.stack(outputs, 1)
-
-    rivals = {
-        "step by step": _both_passes(decoder, step_by_step),
-        "regard": _both_passes(decoder, lambda: decoder(inputs.encoded, inputs.target).features),
-    }
+    rivals = _loops(decoder, inputs, written_input_feeding, compiled=compiled)
     return _contest("Luong, LSTM, input feeding", size, rivals)
+
+
+def _loops(
+    decoder: RecurrentDecoder, inputs: "_Inputs", loop: Callable[..., Tensor], *, compiled: bool
+) -> dict[str, Callable[[], object]]:
+    """Both passes of the written loop, of torch.compile of it, and of the decoder."""
+    rivals = {"the loop as written": _both_passes(decoder, lambda: loop(decoder, inputs.encoded, inputs.target))}
+    if compiled:
+        compiled_loop = torch.compile(loop, mode="reduce-overhead" if device().type == "cuda" else "default")
+        rivals["torch.compile of it"] = _both_passes(
+            decoder, lambda: compiled_loop(decoder, inputs.encoded, inputs.target)
+        )
+    return rivals | {"regard": _both_passes(decoder, lambda: decoder(inputs.encoded, inputs.target).features)}
 
 
 class _Inputs:
@@ -141,6 +135,27 @@ def written_loop(decoder: Bahdanau, encoded: Encoded, target: Tensor) -> Tensor:
         new = torch.tanh(candidate + (reset * hidden) @ cell.candidate.weight.T)
         hidden = (1 - update) * hidden + update * new
     return decoder.features(embedded, torch.stack(states, 1), torch.stack(contexts, 1))
+
+
+def written_input_feeding(decoder: Luong, encoded: Encoded, target: Tensor) -> Tensor:
+    """Luong's decoder with an LSTM and input feeding as a plain loop over its equations; the same numbers again."""
+    general, cell = decoder.attention.score, decoder.cells[0]
+    words = decoder.word_layer(decoder.embedding(target))
+    keys = encoded.states @ general.layer.weight.T
+    hidden = torch.tanh(decoder.bridge(encoded.summary))
+    memory, attentional = torch.zeros_like(hidden), torch.zeros_like(hidden)
+    outputs = []
+    for step in words.unbind(1):
+        gates = step + attentional @ decoder.feeding.weight.T + hidden @ cell.gates.weight.T
+        entry, forget, new, out = gates.chunk(4, dim=-1)
+        memory = torch.sigmoid(forget + 1) * memory + torch.sigmoid(entry) * torch.tanh(new)
+        hidden = torch.sigmoid(out) * torch.tanh(memory)
+        logits = (keys @ hidden.unsqueeze(2)).squeeze(2)
+        weights = logits.masked_fill(~encoded.mask[:, 0], float("-inf")).softmax(-1)
+        context = (weights.unsqueeze(1) @ encoded.states).squeeze(1)
+        attentional = torch.tanh(decoder.combine(torch.cat([context, hidden], dim=-1)))
+        outputs.append(attentional)
+    return torch.stack(outputs, 1)
 
 
 def _both_passes(module: nn.Module, run: Callable[[], Tensor]) -> Callable[[], object]:

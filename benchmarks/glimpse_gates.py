@@ -1,6 +1,6 @@
 """Train glimpse models on MNIST and on digits of fonts, side by side on one GPU, and check their errors.
 
-    python benchmarks/glimpse_gates.py FOLDER                    # every row, 7.5 minutes of training all together
+    python benchmarks/glimpse_gates.py FOLDER                    # every row, side by side
     python benchmarks/glimpse_gates.py FOLDER mnist translated   # selected rows
 
 FOLDER is what `regard data get mnist` wrote. Each row is a process of its own; errors are those of one pass over 10,000
@@ -50,19 +50,18 @@ MARGIN = 5.0
 """Points by which random locations must be worse than learned ones of the same seed."""
 
 
-def recipe(row: str, folder: str, minutes: float) -> Recipe:
+def recipe(row: str, folder: str) -> Recipe:
     """The recipe of a row."""
     name, changes = ROWS[row]
     data = dict(changes.get("data", {})) | ({} if name == "glimpse-digits" else {"folder": folder})
-    train = dict(changes.get("train", {})) | {"minutes": minutes}
-    return read_recipe(name, {"data": data, "model": changes.get("model", {}), "train": train})
+    return read_recipe(name, {"data": data, "model": changes.get("model", {}), "train": changes.get("train", {})})
 
 
-def train(row: str, folder: str, minutes: float, out: Path) -> None:
+def train(row: str, folder: str, out: Path) -> None:
     """Train one row, in this process."""
     import regard
 
-    trained = regard.train(recipe(row, folder, minutes), out=out / row)
+    trained = regard.train(recipe(row, folder), out=out / row)
     if row == "digits":
         trained.model.save(out / "glimpse-digits", metrics=trained.metrics, store="float16")
         with tarfile.open(out / "glimpse-digits.tar.gz", "w:gz") as packed:
@@ -88,20 +87,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="MNIST")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"default: all of {', '.join(ROWS)}")
-    parser.add_argument("--minutes", type=float, default=7.5, help="training time of each row (default 7.5)")
     parser.add_argument("--out", type=Path, default=Path("build/glimpse-gates"), help="folder for the results")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.row:
-        train(arguments.row, arguments.folder, arguments.minutes, arguments.out)
+        train(arguments.row, arguments.folder, arguments.out)
         return
     rows = arguments.rows or list(ROWS)
     if unknown := [row for row in rows if row not in ROWS]:
         parser.error(f"there is no row {unknown[0]!r}; choose from {', '.join(ROWS)}")
     arguments.out.mkdir(parents=True, exist_ok=True)
     start_sharing()
-    command = [sys.executable, __file__, arguments.folder, "--minutes", str(arguments.minutes)]
-    command += ["--out", str(arguments.out)]
+    command = [sys.executable, __file__, arguments.folder, "--out", str(arguments.out)]
     began, running = time.perf_counter(), {}
     environment = os.environ | {"OMP_NUM_THREADS": "2"}
     for row in rows:

@@ -2,6 +2,7 @@
 
     python benchmarks/lstmn.py                       # one layer of 300 units, sentences as long as in the Penn Treebank
     python benchmarks/lstmn.py --text ptb.train.txt  # the lengths of a text of yours
+    python benchmarks/lstmn.py --compiled            # 48 sentences of 21 words, also with torch.compile of the loop
 
 Each variant reads the same batches of sentences of like length, forward and backward, and gives the same gradients,
 which is checked first. A language model adds the output layer and the optimizer, which are the same for all variants.
@@ -11,7 +12,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def plain_loop(reader: LSTMNReader) -> Run:
 
     def run(words: Tensor) -> Tensor:
         states = words
-        for layer in reader._layers():
+        for layer in reader.layers:
             states = plain_states(layer, states)
         return states
 
@@ -69,7 +70,7 @@ def cached_loop(reader: LSTMNReader) -> Run:
         return tape.hidden
 
     def run(words: Tensor) -> Tensor:
-        for layer in reader._layers():
+        for layer in reader.layers:
             words = read(layer, words)
         return words
 
@@ -80,7 +81,7 @@ def kernels(reader: LSTMNReader) -> Run:
     """One recurrence with its own backward pass; on a GPU with Triton kernels, without graphs."""
 
     def run(words: Tensor) -> Tensor:
-        for layer in reader._layers():
+        for layer in reader.layers:
             words = layer(words).hidden
         return words
 
@@ -92,6 +93,13 @@ def recorded(reader: LSTMNReader) -> Run:
     return lambda words: reader(words).states
 
 
+def compiled_loop(reader: LSTMNReader) -> Run:
+    """torch.compile of the plain loop, which compiles anew, for a minute, for each length of the sentences."""
+    return torch.compile(plain_loop(reader), mode="reduce-overhead")
+
+
+COMPILED_SHAPE = 48, 21
+"""Sentences and words of the one shape that is timed beside torch.compile."""
 VARIANTS = {"plain loop": plain_loop, "cached keys": cached_loop, "kernels": kernels, "recorded": recorded}
 
 
@@ -103,13 +111,14 @@ def step(run: Run, reader: LSTMNReader, words: Tensor) -> list[Tensor]:
     return [part.grad for part in reader.parameters() if part.grad is not None]
 
 
-def largest_difference(reader: LSTMNReader, words: Tensor) -> float:
+def largest_difference(reader: LSTMNReader, words: Tensor, variants: Mapping[str, Callable[..., Run]]) -> float:
     """The largest difference between the gradients of the variants, relative to their size."""
     wanted = [part.clone() for part in step(plain_loop(reader), reader, words)]
     worst = 0.0
-    for make in VARIANTS.values():
+    for make in variants.values():
+        run = make(reader)
         for _ in range(3):  # the third pass replays a recording
-            found = step(make(reader), reader, words)
+            found = step(run, reader, words)
         for one, other in zip(found, wanted, strict=True):
             worst = max(worst, float((one - other).norm() / other.norm().clamp_min(1e-12)))
     return worst
@@ -147,6 +156,7 @@ def main() -> None:
     parser.add_argument("--max-tokens", type=int, default=1024, help="words in a batch")
     parser.add_argument("--batches", type=int, default=40, help="batches that are timed, of all lengths")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--compiled", action="store_true", help="one shape of batch, also with torch.compile")
     parser.add_argument("--json", type=Path, help="write the numbers to this file")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -155,14 +165,17 @@ def main() -> None:
     lengths = sentence_lengths(options.text)
     sampler = CostBatches(lengths[:, None], max_cost=options.max_tokens, shuffle=True, seed=1)
     sizes = [(len(indices), int(lengths[indices].max())) for indices in list(sampler)[: options.batches]]
-    scale = len(sampler) / len(sizes)
+    scale, variants = len(sampler) / len(sizes), dict(VARIANTS)
+    if options.compiled:
+        sizes, scale = [COMPILED_SHAPE] * options.batches, len(sampler) / options.batches
+        variants["torch.compile"] = compiled_loop
     batches = [torch.randn(rows, width, options.features, device=device) for rows, width in sizes]
-    difference = largest_difference(deepcopy(reader), batches[0])
+    difference = largest_difference(deepcopy(reader), batches[0], VARIANTS)
     torch.set_float32_matmul_precision("high")  # as training does
     print(f"{torch.cuda.get_device_name() if device == 'cuda' else 'CPU'}, torch {torch.__version__}")
     print(f"{len(lengths):,} sentences in {len(sampler):,} batches; gradients differ by at most {difference:.1e}")
     times: dict[str, list[float]] = {}
-    for name, make in VARIANTS.items():
+    for name, make in variants.items():
         run = make(reader)
         # A shape is run once, recorded when it comes again, and replayed from then on.
         began = time.perf_counter()

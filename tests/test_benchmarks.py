@@ -48,9 +48,12 @@ def test_every_script_explains_itself(script, monkeypatch, capsys):
     assert f"python benchmarks/{script.name}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", load(BENCHMARKS / "flow_calls.py")["FLOWS"])
+FLOWS = load(BENCHMARKS / "flow_calls.py")["FLOWS"]
+
+
+@pytest.mark.parametrize("name", FLOWS)
 def test_everyday_flows_stay_straight(name):
-    flow, calls, files = load(BENCHMARKS / "flow_calls.py")["FLOWS"][name]
+    flow, calls, files = FLOWS[name]
     found = flow()
     assert len(found.files) <= calls
     assert found.num_files <= files
@@ -137,7 +140,9 @@ def test_models_are_averaged(tmp_path, monkeypatch):
 
 def test_the_recipes_of_the_benchmarks_are_valid():
     gates = load(BENCHMARKS / "babel_gates.py")
-    assert all(gates["recipe"](row).train.epochs == 50 for row in gates["GATES"])
+    assert all(gates["recipe"](row).train.epochs == gate.epochs for row, gate in gates["GATES"].items())
+    glimpses = load(BENCHMARKS / "glimpse_gates.py")
+    assert {glimpses["recipe"](row, "mnist").train.epochs for row in glimpses["ROWS"]} == {60}
     variants = load(BENCHMARKS / "luong_variants.py")
     assert len([variants["recipe"](row, "multi30k") for row in variants["ROWS"]]) == 23
     context = load(BENCHMARKS / "context_vector.py")

@@ -110,6 +110,7 @@ def test_models_are_compared_side_by_side(trained, test_set, tmp_path):
     assert "leave out --compare" in refused(
         "evaluate", names[0], *test_set, "--output", tmp_path / "x", "--compare", names[1]
     )
+    assert "is of 'translate', and tape-copy of 'tape'" in refused("evaluate", names[0], "--compare", "tape-copy")
 
 
 def test_the_options_of_a_test_set_are_listed(trained):
@@ -125,13 +126,13 @@ def test_ctrl_c_saves_the_model_and_resume_continues(trained, tmp_path):
     options = ["train", *texts, "--out", out, *SMALL, "--train.epochs", 100000]
     command = [sys.executable, "-m", "regard", *map(str, options)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not (out / "checkpoints" / "best.ckpt").exists():
         assert running.poll() is None, running.stderr.read()
         assert time.monotonic() < deadline, "training did not begin"
         time.sleep(0.2)
     running.send_signal(signal.SIGINT)
-    said, warned = running.communicate(timeout=120)
+    said, warned = running.communicate(timeout=600)
     assert running.returncode == 130, warned
     assert "Ctrl-C: stopping after this batch, to save the run" in warned
     assert "Interrupted" in said
@@ -396,6 +397,21 @@ def test_a_system_is_trained_without_a_recipe(tmp_path):
     assert "of the system classify, not read" in refused("train", "--system", "read", "--resume", "--out", out)
     assert "leave out --system" in refused("train", "reviews", "--system", "classify", "--out", tmp_path / "a")
     assert "Did you mean 'classify'" in refused("train", "--system", "clasify", "--out", tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("system", "says"),
+    [
+        ("translate", ["--source a.txt --target b.txt", "--data.pairs", "--data.world babel:en-fr"]),
+        ("caption", ["data.captions", "data.store", "data.images", "model.encoder", "data.world scenes"]),
+        ("classify", ["data.train", "data.world reviews"]),
+        ("read", ["--data.train", "--data.world stories"]),
+    ],
+)
+def test_without_its_data_a_system_names_all_that_it_may_learn_from(system, says, tmp_path):
+    said = refused("train", "--system", system, "--out", tmp_path / "run")
+    assert [each for each in says if each not in said] == [], said
+    assert "recipe file" not in said
 
 
 def test_a_folder_of_the_user_is_refused_before_training(tmp_path, monkeypatch):

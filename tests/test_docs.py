@@ -3,6 +3,7 @@
 import inspect
 import re
 import shlex
+import subprocess
 import sys
 import typing
 from functools import cache
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli import DATA, commands
+from regard.cli import BENCH, DATA, commands
 from regard.config import fields_of
 from regard.systems import registry
 from regard.training.recipes import recipe_names
@@ -73,6 +74,16 @@ def test_the_page_runs(page, as_a_user, tmp_path, monkeypatch):
             # On the lines where they are in the page, so that a failure points there.
             code[block.line : block.line + block.text.count("\n")] = block.text.splitlines()
     exec(compile("\n".join(code), page, "exec"), {"__name__": page.stem})  # noqa: S102
+
+
+@pytest.mark.parametrize(("script", "library"), [("sweep_optuna.py", "optuna"), ("sweep_ray.py", "ray.tune")])
+def test_a_sweep_runs_where_its_library_is_installed(script, library, tmp_path):
+    pytest.importorskip(library)
+    (block,) = (block for block in blocks_of(ROOT / "docs/howto/sweep.md") if block.file == script)
+    (tmp_path / script).write_text(block.text, encoding="utf-8")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\{.*'hidden': (8|16).*\}$", done.stdout.strip())
 
 
 def test_every_page_for_users_shows_python_that_runs():
@@ -143,7 +154,7 @@ def imported(paths: dict[str, str]) -> dict[str, typing.Callable[..., object]]:
     return {name: getattr(import_module(path.split(":")[0]), path.split(":")[1]) for name, path in paths.items()}
 
 
-COMMANDS, DATA_COMMANDS = imported(commands()), imported(DATA)
+COMMANDS, DATA_COMMANDS, BENCH_COMMANDS = imported(commands()), imported(DATA), imported(BENCH)
 
 
 @cache
@@ -165,6 +176,8 @@ def test_the_commands_of_a_page_exist_with_their_options(page):
         shown, table = " ".join(words), COMMANDS
         if words[0] == "data" and len(words) > 1:
             words, table = words[1:], DATA_COMMANDS
+        if words[0] == "bench" and words[1:2] == ["train"]:
+            words, table = words[1:], BENCH_COMMANDS
         if words == ["data"]:
             continue
         assert words[0] in table, f"{name_of(page)} shows: regard {shown}"

@@ -164,6 +164,20 @@ def parse_values(config: type[Checked], texts: Mapping[str, str], place: str) ->
     return values
 
 
+def parse_numbers(field: str, text: str, *, such_as: str = "") -> dict[str, float]:
+    """The numbers, 0 or more, in the text of a field such as "positive=3,negative=0.5"."""
+    numbers = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, _, number = part.rpartition("=")
+        try:
+            numbers[name.strip()] = float(number)
+        except ValueError:
+            numbers[name.strip()] = -1.0
+        if not name or not 0 <= numbers[name.strip()] < math.inf:
+            raise OptionError(f"{field} must be such as {such_as}; got {text!r}.")
+    return numbers
+
+
 def differing(first: Checked, second: Checked) -> dict[str, tuple[Any, Any]]:
     """The fields in which two configs of one class differ, with both values."""
     pairs = {field.name: (getattr(first, field.name), getattr(second, field.name)) for field in fields_of(type(first))}

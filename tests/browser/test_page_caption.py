@@ -21,7 +21,7 @@ def opened(visit, query="", **options):
 def test_words_are_shown_over_an_example_and_their_numbers_are_those_of_the_api(visit):
     page = opened(visit)
     pick = page.get_by_role("button", name="Example: a yellow ring right of")
-    caption = answer_of(page, "/v1/caption/look", pick.click)["caption"]
+    caption = answer_of(page, "/v1/caption/inspect", pick.click)["caption"]
     page.locator(".caption", has_text=caption["text"]).wait_for()
     assert "example=scene-7" in page.url
     box = page.locator(f"{RESULT} .picture")
@@ -82,7 +82,7 @@ def test_hard_attention_stands_beside_soft_and_draws_again(visit):
     page = opened(visit, "?example=scene-1&model=scenes&other=photo-en-hard")
     page.get_by_role("button", name="Draw again").wait_for()
     assert page.locator(RESULT).count() == 2
-    first = answer_of(page, "/v1/caption/look", lambda: page.get_by_role("button", name="Draw again").click())
+    first = answer_of(page, "/v1/caption/inspect", lambda: page.get_by_role("button", name="Draw again").click())
     page.get_by_text("Cells drawn with seed 1").wait_for()
     assert "seed=1" in page.url
     assert page.locator(".caption").nth(1).text_content() == first["caption"]["text"]
@@ -100,7 +100,7 @@ def test_a_caption_of_ones_own_and_an_image_of_ones_own(visit, tmp_path):
     page.keyboard.press("Enter")
     page.get_by_text("scenes does not know “zzqx”, “,”.").wait_for()
     page.get_by_label("Your caption").fill("a yellow moon")
-    found = answer_of(page, "/v1/caption/look", lambda: page.keyboard.press("Enter"))["caption"]
+    found = answer_of(page, "/v1/caption/inspect", lambda: page.keyboard.press("Enter"))["caption"]
     page.locator(".caption", has_text="a yellow moon").wait_for()
     log = next(each["values"] for each in found["trace"]["series"] if each["name"] == "log_prob")
     assert float(number.get_attribute("value")) == pytest.approx(sum(log), abs=1e-4)
@@ -137,7 +137,7 @@ def test_an_image_is_dropped_or_pasted(visit, way):
             : [document, new ClipboardEvent("paste", { clipboardData: data })];
         root.dispatchEvent(event);
     }"""
-    caption = answer_of(page, "/v1/caption/look", lambda: page.evaluate(give, way))
+    caption = answer_of(page, "/v1/caption/inspect", lambda: page.evaluate(give, way))
     assert caption["model"] == "photo-en"
     page.locator(".caption", has_text=caption["caption"]["text"]).wait_for()
     assert page.locator(".thumbnails [aria-pressed=true]").count() == 0
@@ -146,7 +146,7 @@ def test_an_image_is_dropped_or_pasted(visit, way):
 def test_what_is_transparent_in_an_image_of_ones_own_is_white(visit, tmp_path):
     page = opened(visit, "?example=scene-1")
     Image.new("RGBA", (300, 200), (0, 0, 0, 0)).save(tmp_path / "clear.png")
-    with page.expect_request("**/v1/caption/look") as sent:
+    with page.expect_request("**/v1/caption/inspect") as sent:
         page.locator("input[type=file]").set_input_files(tmp_path / "clear.png")
     image = open_image(base64.b64decode(sent.value.post_data_json["input"].partition(",")[2]))
     assert image.getextrema() == ((255, 255), (255, 255), (255, 255))

@@ -17,6 +17,8 @@ from helpers.models import (
 from PIL import Image
 
 from regard.data.tokenizer import END
+from regard.jobs import job
+from regard.jobs.worker import Worker
 from regard.systems.glimpse.config import GlimpsesConfig
 from regard.systems.glimpse.model import Glimpser
 from regard.systems.registry import SYSTEMS
@@ -101,3 +103,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def case(request: pytest.FixtureRequest, models: Path) -> Case:
     """Every verb in turn."""
     return Case(request.param, models)
+
+
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers in this process: starting others, which import torch, takes seconds."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # else a worker takes all cores, and this process would keep them
+    monkeypatch.setattr(job, "run_processes", lambda job, parts, workers: (Worker(job)(part) for part in parts))

@@ -23,11 +23,24 @@ BREAKS = "\r\x0b\x0c\x1c\x85\u2028\u2029"
 MINE = "years of work"
 
 
-def on_a_terminal(*arguments, cwd=None):
-    """What a command writes to a terminal, on both of its streams."""
+EACH = """
+import json, sys
+from regard.cli import main
+
+for number, command in enumerate(json.loads(sys.argv[1])):
+    try:
+        main(command)
+    except SystemExit:
+        pass
+    print(f"(end of command {number})", flush=True)
+"""
+
+
+def on_a_terminal(commands, cwd):
+    """What each of the commands writes to a terminal, on both of its streams."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "regard", *map(str, arguments)]
+    command = [sys.executable, "-c", EACH, json.dumps([[*map(str, each)] for each in commands])]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=cwd) as running:
         os.close(theirs)
         said = b""
@@ -41,7 +54,9 @@ def on_a_terminal(*arguments, cwd=None):
             said += part
         running.wait()
     os.close(ours)
-    return said.decode()
+    *each, last = re.split(r"\(end of command \d+\)", said.decode())
+    assert (len(each), last.strip()) == (len(commands), ""), said
+    return each
 
 
 @pytest.fixture
@@ -97,8 +112,7 @@ def test_a_folder_with_other_files_is_written_to_only_with_overwrite(models, min
     assert list(mine.parent.iterdir()) == [mine]
 
 
-def test_a_job_replaces_a_file_of_the_user_only_with_overwrite(models, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.cli.jobs.count_workers", lambda: 1)
+def test_a_job_replaces_a_file_of_the_user_only_with_overwrite(models, tmp_path, one_process):
     lines, out = write_lines(tmp_path / "a.txt", ["a dog"]), tmp_path / "out"
     out.mkdir()
     (out / "a.txt").write_text(MINE)
@@ -151,26 +165,24 @@ def test_devices_and_pipes_are_written_to():
         check_outputs({"--output": __file__})
 
 
-@pytest.mark.parametrize("verb", ["translate", "classify", "read", "recognize", "glimpse"])
-def test_no_control_character_reaches_a_terminal(verb, models, tmp_path):
-    given = f"{PWNED}a good film"
-    if verb in ("recognize", "glimpse"):
-        (tmp_path / given).write_bytes((models / "red.png").read_bytes())
-        (tmp_path / "b.png").write_bytes((models / "red.png").read_bytes())
-        given = [given, "b.png"]
-    else:
-        given = [given, "--show", "-"]
-    said = on_a_terminal(verb, "-m", models / verb, *given, cwd=tmp_path)
-    assert "PWN" in said or verb == "translate", said
-    assert not set(re.sub(r"\x1b\[[0-9;]*m", "", said)) & set(PWNED[:1] + PWNED[-1:]), "but bold and the like"
-
-
-def test_no_control_character_of_a_mistake_reaches_a_terminal(models, tmp_path):
-    name = f"{PWNED}x"
-    for command in ([name], ["translate", f"--{name}"], ["recipes", name], ["view", name], ["translate", "-i", name]):
-        said = on_a_terminal(*command, cwd=tmp_path)
-        assert "\x07" not in said
-        assert "\x1b]" not in said
+def test_no_control_character_reaches_a_terminal(models, tmp_path):
+    text, name = f"{PWNED}a good film", f"{PWNED}x"
+    for file in (text, "b.png"):
+        (tmp_path / file).write_bytes((models / "red.png").read_bytes())
+    answers = {
+        **{verb: [text, "--show", "-"] for verb in ("translate", "classify", "read")},
+        **{verb: [text, "b.png"] for verb in ("recognize", "glimpse")},
+    }
+    commands = [[verb, "-m", models / verb, *given] for verb, given in answers.items()]
+    mistakes = [[name], ["translate", f"--{name}"], ["recipes", name], ["view", name], ["translate", "-i", name]]
+    said = on_a_terminal([*commands, *mistakes], tmp_path)
+    for (verb, *_), answer in zip(commands, said, strict=False):
+        assert "PWN" in answer or verb == "translate", answer
+        assert not set(re.sub(r"\x1b\[[0-9;]*m", "", answer)) & {"\x1b", "\x07"}, "but bold and the like"
+    for message in said[len(commands) :]:
+        assert "x" in message
+        assert "\x07" not in message
+        assert "\x1b]" not in message
 
 
 def test_files_and_pipes_get_the_text_as_it_is(models, tmp_path):

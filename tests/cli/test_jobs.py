@@ -5,38 +5,7 @@ import json
 
 import pytest
 from helpers.command_line import refused, regard, write_lines
-from helpers.models import (
-    TEXTS,
-    small_captioner,
-    small_classifier,
-    small_document_classifier,
-    small_reader,
-    small_translator,
-)
-from PIL import Image
-
-from regard.jobs import job
-from regard.jobs.worker import Worker
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    small_translator().save(folder / "translate")
-    small_captioner().save(folder / "caption")
-    small_classifier().save(folder / "classifier")
-    small_document_classifier().save(folder / "documents")
-    small_reader("deep").save(folder / "pairs")
-    for colour in ("red", "blue"):
-        Image.new("RGB", (60, 40), colour).save(folder / f"{colour}.png")
-    return folder
-
-
-@pytest.fixture
-def one_process(monkeypatch):
-    """Workers in this process: starting others, which import torch, takes seconds."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # else a worker takes all cores, and this process would keep them
-    monkeypatch.setattr(job, "run_processes", lambda job, parts, workers: (Worker(job)(part) for part in parts))
+from helpers.models import TEXTS
 
 
 def commands(models):
@@ -47,8 +16,8 @@ def commands(models):
         "translate": (["-m", models / "translate", "--max-length", 5], TEXTS[:3], 1),
         "nbest": (["-m", models / "translate", "--max-length", 5, "--nbest", 2], TEXTS[:3], 2),
         "caption": (["-m", models / "caption", "--max-length", 5], images, 1),
-        "recognize": (["-m", models / "classifier"], images, 1),
-        "classify": (["-m", models / "documents"], ["one two", "", "three"], 1),
+        "recognize": (["-m", models / "recognize"], images, 1),
+        "classify": (["-m", models / "classify"], ["one two", "", "three"], 1),
         "align": ([models / "translate"], pairs, 1),
         "read": (["-m", models / "pairs"], pairs, 1),
     }
@@ -108,7 +77,7 @@ def test_processes_share_the_work_and_a_rerun_continues(models, tmp_path):
 def test_what_cannot_be_answered_ends_the_job_or_is_left_empty(models, tmp_path, one_process):
     (tmp_path / "broken.png").write_bytes(b"no image")
     lines = [models / "red.png", tmp_path / "broken.png", models / "blue.png"]
-    options = ["-m", models / "classifier", "--input", write_lines(tmp_path / "list.txt", lines)]
+    options = ["-m", models / "recognize", "--input", write_lines(tmp_path / "list.txt", lines)]
     assert "list.txt, lines 1 to 3" in refused("recognize", *options, "--output", f"{tmp_path / 'out'}/")
     done = regard("recognize", *options, "--output", f"{tmp_path / 'out'}/", "--skip-errors", check=True)
     assert "left out: list.txt, line 2" in done.stderr

@@ -183,14 +183,15 @@ def test_damage_of_the_same_size_is_noticed_and_the_corpus_built_again(tokenizer
 
 
 BUILDING = """
-import sys, time
+import sys
 from regard.data.corpus import Corpus
 from regard.data.tokenizer import Tokenizer
 
 def slowly():
     for number in range(50):
         print("read", flush=True)
-        time.sleep(0.02)
+        if number == 0:
+            sys.stdin.readline()
         yield "one two", "un deux"
 
 tokenizer = Tokenizer.load(sys.argv[2])
@@ -200,11 +201,14 @@ print(len(Corpus.build(slowly(), tokenizer, tokenizer, sys.argv[1], progress=Fal
 
 def test_two_processes_that_build_the_same_corpus_do_so_one_after_the_other(tokenizer, folder, tmp_path):
     command = [sys.executable, "-c", BUILDING, str(folder), str(tokenizer.save(tmp_path / "tokenizer.json"))]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    said = [running.communicate(timeout=600) for running in [subprocess.Popen(command, **pipes) for _ in range(2)]]
-    assert sorted(out.count("read") for out, _ in said) == [0, 50], said
-    assert [out.split()[-1] for out, _ in said] == ["50", "50"]
-    assert "waiting for it" in said[0][1] + said[1][1]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    first = subprocess.Popen(command, **pipes, text=True)
+    assert first.stdout.readline() == "read\n"
+    second = subprocess.Popen(command, **pipes, text=True)
+    assert "waiting for it" in second.stderr.readline()
+    said = [running.communicate("go on\n", timeout=600)[0] for running in (first, second)]
+    assert [out.count("read") for out in said] == [49, 0], said
+    assert [out.split()[-1] for out in said] == ["50", "50"]
     assert len(Corpus.open(folder)) == 50
 
 

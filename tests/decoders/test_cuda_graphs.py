@@ -71,7 +71,9 @@ def prepared(name, **options):
 def outputs_and_gradients(decoder, encoded, target, *, weights=False):
     unrolled = decoder(encoded, target, weights=weights)
     features = unrolled.features
-    weighed = (features.float() * torch.linspace(-1, 1, features.numel(), device="cuda").view_as(features)).sum()
+    weighed = (
+        features.float() * torch.linspace(-1, 1, features.numel(), device=features.device).view_as(features)
+    ).sum()
     if weights:
         weighed = weighed + (unrolled.weights**2).sum()
     wanted = [encoded.states, *decoder.parameters()]
@@ -121,19 +123,52 @@ class OnEveryDevice(GraphedLoop):
         return self.record
 
 
-@pytest.mark.parametrize("name", ["bahdanau", "conditional", "luong", "show_attend_tell"])
-def test_the_queries_of_a_recorded_loop_give_the_weights_of_its_steps(name):
-    """Without a GPU: the loop that would be recorded, run as it is."""
+def in_steps(attention):
+    """What a kernel for single steps computes, by the plain formulas."""
+
+    def reader(memory):
+        def read(query, inputs=None):
+            attended = attention(query[:, None], memory, weights=True)
+            context = attended.context[:, 0]
+            return context if inputs is None else inputs + context, attended.weights[:, 0]
+
+        return read
+
+    return reader
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "bahdanau_lstm", "conditional", "luong", "luong_gru", "show_attend_tell"])
+def test_a_loop_to_be_recorded_computes_the_same_as_the_plain_one(name):
+    """Without a GPU: the loop that would be recorded, run as it is, and what its queries say of the weights."""
     _, decoder = make(name)
     lengths = torch.randint(1, 7, (5,))
-    states = torch.randn(5, 6, 2 * HIDDEN)
+    states = torch.randn(5, 6, 2 * HIDDEN, requires_grad=True)
     encoded, target = Encoded(states, padding(lengths, 6), states[:, 0]), torch.randint(3, VOCABULARY, (5, 7))
-    expected = decoder(encoded, target, weights=True)
+    expected = outputs_and_gradients(decoder, encoded, target, weights=True)
     decoder.graphs = OnEveryDevice()
-    decoder.attention.in_steps = lambda memory: lambda query: decoder.attention(query[:, None], memory).context[:, 0]
-    found = decoder(encoded, target, weights=True)
-    torch.testing.assert_close(found.features, expected.features, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(found.weights, expected.weights, rtol=1e-4, atol=1e-5)
+    decoder.attention.in_steps = in_steps(decoder.attention)
+    found = outputs_and_gradients(decoder, encoded, target, weights=True)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_values_of_many_more_keys_than_steps_are_not_projected():
+    _, decoder = make("bahdanau")
+    states = torch.randn(5, 24, 2 * HIDDEN, requires_grad=True)
+    encoded = Encoded(states, padding(torch.full((5,), 24), 24), states[:, 0])
+    target = torch.randint(3, VOCABULARY, (5, 3))
+    expected = outputs_and_gradients(decoder, encoded, target)
+    decoder.graphs = OnEveryDevice()
+    read_widths = []
+
+    def reader(memory):
+        read_widths.append(memory.values.shape[-1])
+        return in_steps(decoder.attention)(memory)
+
+    decoder.attention.in_steps = reader
+    torch.testing.assert_close(outputs_and_gradients(decoder, encoded, target), expected, rtol=1e-4, atol=1e-5)
+    assert read_widths[-1] == 2 * HIDDEN
+    outputs_and_gradients(decoder, encoded, torch.randint(3, VOCABULARY, (5, 12)))
+    assert read_widths[-1] == 3 * HIDDEN, "with as many steps they are, to the gates"
 
 
 @needs_gpu

@@ -51,8 +51,10 @@ class DieOnce:
     def __call__(self, line: str) -> None:
         if line == self.line and not self.flag.exists():
             self.flag.touch()
-            os.kill(os.getppid() if self.parent else os.getpid(), signal.SIGKILL)
-            time.sleep(1)  # until the pipe to the parent is closed
+            killed = os.getppid() if self.parent else os.getpid()
+            os.kill(killed, signal.SIGKILL)
+            while os.getppid() == killed:  # its pipe is closed before it has ended
+                time.sleep(0.01)
 
 
 @dataclass(frozen=True)

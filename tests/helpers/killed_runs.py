@@ -59,7 +59,7 @@ def run_and_kill(kind: str, data: Path, out: Path, losses: Path, *, updates: int
     """
     process = PROCESSES.Process(target=train_small, args=(kind, data, out, losses, SLOW if writing else 0.0))
     process.start()
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while process.is_alive() and time.monotonic() < deadline:
         if len(read_losses(losses)) >= updates and (not writing or list((out / "checkpoints").glob(".*.tmp"))):
             break

@@ -35,7 +35,7 @@ def test_a_killed_worker_of_ray_is_replaced_and_each_line_is_answered_once(tmp_p
         check=False,
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Summary(files=2, lines=122, skipped_files=0, refused=0)" in done.stdout

@@ -103,7 +103,7 @@ def test_a_killed_job_continues_and_each_line_is_answered_once(folder):
     (folder / "script.py").write_text(script)
     command = [sys.executable, folder / "script.py", pickle.dumps(job_of(folder, predictor)).hex()]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    killed = subprocess.run(command, env=environment, check=False, timeout=60)
+    killed = subprocess.run(command, env=environment, check=False, timeout=600)
     assert killed.returncode == -signal.SIGKILL
     assert (folder / "out" / "a.txt").exists()
     assert not (folder / "out" / "b.txt.gz").exists()

@@ -27,6 +27,15 @@ SMALL, ODD = (2, 5, 7, 6, 3), (1, 17, 35, 33, 19)
 ALL, LENGTHS, SOME = "all", "lengths", "some pairs, one query none"
 
 
+@pytest.fixture(params=[0, additive.MAX_FEW_KEYS], ids=["several launches", "one launch"])
+def _launches(request, monkeypatch):
+    """The forward pass in several launches, as for many keys, and in one."""
+    monkeypatch.setattr(additive, "MAX_FEW_KEYS", request.param)
+
+
+however_launched = pytest.mark.usefixtures("_launches")
+
+
 def tensors(size, scale=1.0, dtype=torch.float32):
     b, q, k, d, v = size
     shapes = [(b, q, d), (b, k, d), (b, k, v), (d,)]
@@ -55,6 +64,7 @@ def assert_same(function, reference, inputs, tolerance=1e-5):
     assert_all_near(torch.autograd.grad(output, inputs, upstream), exact_grads, tolerance)
 
 
+@however_launched
 @pytest.mark.parametrize(
     ("size", "mask"),
     [
@@ -75,6 +85,7 @@ def test_context_and_gradients_equal_the_reference(size, mask):
     )
 
 
+@however_launched
 @pytest.mark.parametrize(("scale", "keys"), [(4.0, 66), (40.0, 7), (1e4, 7)], ids=["some out of range", "most", "all"])
 def test_large_inputs_are_right(scale, keys):
     inputs = tensors((1, 10, keys, 3, 2))
@@ -84,6 +95,7 @@ def test_large_inputs_are_right(scale, keys):
     assert_same(additive_attention, additive_attention_reference, inputs, 2e-5)
 
 
+@however_launched
 def test_memory_beyond_the_queries_is_never_read():
     """Large inputs, of which the last eight are not all there: what follows in memory is not a number."""
     query, key, values, direction = (tensor.detach() for tensor in tensors((1, 9, 5, 3, 2), scale=20.0))
@@ -94,6 +106,7 @@ def test_memory_beyond_the_queries_is_never_read():
         assert torch.isfinite(grad).all()
 
 
+@however_launched
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_no_worse_than_direct_evaluation(dtype):
     inputs = tensors((1, 17, 11, 33, 19), dtype=dtype)
@@ -110,6 +123,7 @@ def test_half_precision_is_no_worse_than_direct_evaluation(dtype):
 
 @pytest.mark.parametrize(("size", "pairs"), [((2, 9, 3, 4, 3), 9 * 3), ((1, 66, 2, 4, 3), 64 * 2)], ids=str)
 def test_the_number_of_pairs_in_memory_changes_nothing(size, pairs, monkeypatch):
+    monkeypatch.setattr(additive, "MAX_FEW_KEYS", 0)
     inputs, mask = tensors(size), make_mask(size, SOME)
     whole = torch.autograd.grad(additive_attention(*inputs, mask).sum(), inputs)
     monkeypatch.setattr(additive, "MAX_PAIRS_IN_MEMORY", pairs)

@@ -12,7 +12,7 @@ from regard.kernels import cells
 pytestmark = interpreted
 
 OPERATIONS = {
-    "gru_gates": (cells.gru_gates, (2, 2, 1)),
+    "gru_gates": (cells.gru_gates, (3, 2, 1)),
     "gru_blend": (cells.gru_blend, (1, 1, 1, 1)),
     "lstm": (cells.lstm, (4, 4, 1)),
 }

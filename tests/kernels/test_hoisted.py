@@ -91,6 +91,38 @@ def test_frozen_parameters_and_inference(both):
     torch.testing.assert_close(found[1], found[0])
 
 
+class Joint(nn.Module):
+    """A recurrence in which two layers multiply the same state."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Hoisted(3, 4, bias=False), Hoisted(3, 5, bias=False)
+        self.back = Hoisted(9, 3)
+
+    def forward(self, state, *, joined):
+        states = []
+        with hoisting(self, [[self.first, self.second]] if joined else ()):
+            for _ in range(4):
+                state = torch.tanh(self.back(torch.cat([self.first(state), self.second(state).tanh()], dim=-1)))
+                states.append(state)
+        return torch.stack(states)
+
+
+def test_joined_layers_compute_the_same_in_one_product(monkeypatch):
+    network, state = Joint().double(), torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    products = []
+    linear = nn.functional.linear
+    monkeypatch.setattr(nn.functional, "linear", lambda *inputs: products.append(0) or linear(*inputs))
+    results = []
+    for joined in (False, True):
+        output = network(state, joined=joined)
+        results.append((output, torch.autograd.grad(output.pow(3).sum(), [state, *network.parameters()])))
+    torch.testing.assert_close(results[1], results[0])
+    assert len(products) == 12 + 8
+    with torch.no_grad():
+        torch.testing.assert_close(network(state, joined=True), results[0][0])
+
+
 def test_outside_of_hoisting_it_is_a_linear_layer(both):
     _, hoisted, state = both
     torch.testing.assert_close(

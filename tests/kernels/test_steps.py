@@ -5,9 +5,9 @@ import torch
 
 pytest.importorskip("triton", reason="Triton is there on Linux only")
 
-from helpers.kernels import DEVICE, doubles, interpreted
+from helpers.kernels import DEVICE, assert_all_near, assert_near, doubles, interpreted
 
-from regard.kernels.steps import Steps, steps_reference
+from regard.kernels.steps import Steps, compact, steps_reference
 
 pytestmark = interpreted
 
@@ -18,6 +18,11 @@ def tensors(size, *, additive, dtype=torch.float32):
     batch, keys, dim, values = size
     shapes = [(batch, 3, dim), (batch, keys, dim), (batch, keys, values), *([(dim,)] if additive else [])]
     return [torch.randn(shape, device=DEVICE).to(dtype).requires_grad_() for shape in shapes]
+
+
+def contexts(steps):
+    """A function from a query to its context alone."""
+    return lambda query: steps(query)[0]
 
 
 def recurrence(step, queries):
@@ -40,7 +45,7 @@ def test_contexts_and_gradients_equal_the_reference(size, additive, masked):
         mask = torch.rand(size[:2], device=DEVICE) < 0.7
         mask[0] = False
     queries, keys, values, *direction = inputs
-    ours = recurrence(Steps(keys, values, mask, *direction, scale=1.0 if additive else 0.5), queries)
+    ours = recurrence(contexts(Steps(keys, values, mask, *direction, scale=1.0 if additive else 0.5)), queries)
     queries, keys, values, *direction = exact_inputs
     exact = recurrence(
         lambda q: steps_reference(q, keys, values, mask, *direction, scale=1.0 if additive else 0.5), queries
@@ -52,11 +57,60 @@ def test_contexts_and_gradients_equal_the_reference(size, additive, masked):
         torch.testing.assert_close(grad.double(), wanted, rtol=1e-5, atol=1e-5)
 
 
+def test_inputs_are_added_and_weights_have_gradients():
+    queries, keys, values, direction = inputs = tensors(SIZES["odd"], additive=True)
+    wide = torch.randn(2, 3, 150, device=DEVICE, requires_grad=True)
+    exact = doubles([*inputs, wide])
+    steps = Steps(keys, values, None, direction)
+    # A query that is a part of a wider product, and inputs that are a step of a longer tensor, are not copied.
+    joint = torch.cat([queries[:, 0], queries[:, 1]], dim=-1)
+    context, weights = steps(joint[:, :33], wide[:, 1, 5:146])
+    again, _ = steps(queries[:, 2])
+    query, keys, values, direction, added = exact
+    logits = torch.tanh(query[:, [0, 2]].unsqueeze(2) + keys.unsqueeze(1)) @ direction
+    wanted = logits.softmax(-1)
+    contexts = wanted @ values
+    torch.testing.assert_close(context.double(), contexts[:, 0] + added[:, 1, 5:146], rtol=2e-6, atol=2e-6)
+    torch.testing.assert_close(weights.double(), wanted[:, 0], rtol=2e-6, atol=2e-6)
+    loss = (context**2).sum() + (weights**2).sum() + again.sum()
+    exact_loss = ((contexts[:, 0] + added[:, 1, 5:146]) ** 2).sum() + (wanted[:, 0] ** 2).sum() + contexts[:, 1].sum()
+    found = torch.autograd.grad(loss, [*inputs, wide])
+    assert_all_near(found, torch.autograd.grad(exact_loss, exact), 1e-5)
+
+
+@pytest.fixture
+def _tf32():
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    yield
+    torch.backends.cuda.matmul.allow_tf32 = before
+
+
+@pytest.mark.usefixtures("_tf32")
+def test_with_tf32_the_values_take_half_the_bytes_and_are_as_accurate():
+    inputs = tensors(SIZES["odd"], additive=True)
+    with torch.no_grad():
+        inputs[2].mul_(1e6)  # more than float16 holds
+    exact_inputs = doubles(inputs)
+    queries, keys, values, direction = inputs
+    stored, unit = compact(values.detach())
+    assert stored.dtype == torch.float16
+    assert_near(stored.double() * unit, values.double(), 2**-11)
+    ours = torch.stack([Steps(keys, values, None, direction)(query)[0] for query in queries.unbind(1)], 1)
+    queries, keys, values, direction = exact_inputs
+    exact = torch.stack([steps_reference(q, keys, values, None, direction) for q in queries.unbind(1)], 1)
+    assert_near(ours, exact, 2**-11)
+    found = torch.autograd.grad(ours.sum(), inputs)
+    assert_all_near(found, torch.autograd.grad(exact.sum(), exact_inputs), 2**-9)
+    half = inputs[2].detach().bfloat16()
+    assert compact(half) == (half, None)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_near(dtype):
     inputs = tensors((1, 5, 33, 141), additive=True, dtype=dtype)
     queries, keys, values, direction = inputs
-    ours = recurrence(Steps(keys, values, None, direction), queries)
+    ours = recurrence(contexts(Steps(keys, values, None, direction)), queries)
     assert ours.dtype == dtype
     exact = [tensor.double() for tensor in inputs]
     wanted = recurrence(lambda q: steps_reference(q, exact[1], exact[2], None, exact[3]), exact[0])
@@ -68,7 +122,7 @@ def test_half_precision_is_near(dtype):
 
 def test_each_backward_pass_counts_its_own_steps():
     queries, keys, values, direction = tensors(SIZES["small"], additive=True)
-    steps = Steps(keys, values, None, direction)
+    steps = contexts(Steps(keys, values, None, direction))
     first, second = steps(queries[:, 0]).sum(), steps(queries[:, 1]).sum()
     both = torch.autograd.grad(first + second, keys, retain_graph=True)[0]
     apart = [torch.autograd.grad(part, keys, retain_graph=True)[0] for part in (first, second)]

@@ -25,12 +25,6 @@ def data_uri(image, form="png"):
     return f"data:image/{form};base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
-@pytest.fixture(scope="module")
-def client():
-    with TestClient(create_app(), base_url="http://localhost") as made:
-        yield made
-
-
 def test_there_is_a_route_for_each_verb(client):
     document = client.get("/openapi.json").json()
     for verb in SYSTEMS:
@@ -75,7 +69,7 @@ def test_images_and_tapes_are_taken(client):
 def test_large_images_are_refused():
     image = data_uri(Image.new("L", (1001, 1000), 0))
     with TestClient(create_app(ServerSettings(max_megapixels=1)), base_url="http://localhost") as strict:
-        for route in ("recognize", "caption", "caption/look", "glimpse/at", "recognize/maps"):
+        for route in ("recognize", "caption", "caption/inspect", "glimpse/at", "recognize/maps"):
             answer = strict.post(f"/v1/{route}", json={"input": image})
             assert answer.status_code == 422
             assert "1001 x 1000 pixels, and at most 1,000,000" in answer.json()["error"]["message"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from dataclasses import dataclass
 from unittest.mock import patch
 
@@ -26,11 +27,13 @@ class Model:
 
     def __init__(self):
         self.batches = []
+        self.is_busy = False
         self.gate = threading.Event()
         self.gate.set()
 
     def answer(self, inputs, options):
-        self.gate.wait(5)
+        self.is_busy = True
+        self.gate.wait()
         self.batches.append(list(inputs))
         if "bad" in inputs:
             raise OptionError("bad is not good")
@@ -51,13 +54,39 @@ def run(scenario, **settings):
     return asyncio.run(main())
 
 
-async def held(batcher, model, *requests, options=None):
-    """Start requests while the model is busy with a first one, and then let it go on."""
+async def started(*requests):
+    """Requests that have gone as far as they can without an answer."""
+    tasks = [asyncio.create_task(each) for each in requests]
+    await others()
+    return tasks
+
+
+async def others():
+    """Let all other tasks and timers run that can: a few rounds of the loop, however long these take."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def busy(batcher, model, inputs=("first",), **client):
+    """A request that the model is busy with until its gate is opened."""
     model.gate.clear()
-    first = asyncio.create_task(batcher.answer(model, options or Options(), ["first"]))
-    await asyncio.sleep(0.05)
-    tasks = [asyncio.create_task(batcher.answer(model, own, inputs)) for own, inputs in requests]
-    await asyncio.sleep(0.05)
+    (first,) = await started(batcher.answer(model, Options(), list(inputs), **client))
+    while not model.is_busy:
+        await asyncio.sleep(0.001)
+    return first
+
+
+async def pass_deadline():
+    """Move the clock of the loop behind every deadline."""
+    loop = asyncio.get_running_loop()
+    loop.time = lambda: time.monotonic() + 1000
+    await others()
+
+
+async def held(batcher, model, *requests):
+    """Start requests while the model is busy with a first one, and then let it go on."""
+    first = await busy(batcher, model)
+    tasks = await started(*(batcher.answer(model, own, inputs) for own, inputs in requests))
     model.gate.set()
     return await asyncio.gather(first, *tasks, return_exceptions=True)
 
@@ -102,11 +131,8 @@ def test_after_an_unexpected_error_the_next_request_is_answered():
 
 def test_a_full_queue_and_a_greedy_client_are_refused():
     async def scenario(batcher, model):
-        model.gate.clear()
-        first = asyncio.create_task(batcher.answer(model, Options(), ["first"], client="x"))
-        await asyncio.sleep(0.05)
-        waiting = [asyncio.create_task(batcher.answer(model, Options(), ["a"] * 3, client="y"))]
-        await asyncio.sleep(0.02)
+        first = await busy(batcher, model, client="x")
+        waiting = await started(batcher.answer(model, Options(), ["a"] * 3, client="y"))
         with pytest.raises(RefusedError, match=r"You already have 3 queued inputs \(at most 4\)") as greedy:
             await batcher.answer(model, Options(), ["b"] * 2, client="y")
         with pytest.raises(RefusedError, match="Inputs that wait: 3") as full:
@@ -163,28 +189,26 @@ def test_a_faulty_input_ends_the_rest_of_its_own_request():
 
 def test_a_divided_request_that_is_being_answered_has_no_deadline():
     async def scenario(batcher, model):
-        model.gate.clear()
-        answer = asyncio.create_task(batcher.answer(model, Options(), ["a", "b"]))
-        await asyncio.sleep(0.2)
+        answer = await busy(batcher, model, "ab")
+        await pass_deadline()
         waiting = batcher.waiting
         model.gate.set()
         return waiting, await answer
 
-    assert run(scenario, batch=1, deadline=0.1)[0] == (1, ["a", "b"])
+    assert run(scenario, batch=1)[0] == (1, ["a", "b"])
 
 
 def test_a_request_is_refused_when_its_deadline_passes():
     async def scenario(batcher, model):
-        model.gate.clear()
-        first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
-        await asyncio.sleep(0.02)
-        with pytest.raises(RefusedError) as late:
-            await asyncio.wait_for(batcher.answer(model, Options(), ["late"]), 2)
-        found = late.value.status, first.done(), batcher.waiting
+        first = await busy(batcher, model)
+        (late,) = await started(batcher.answer(model, Options(), ["late"]))
+        assert not late.done()
+        await pass_deadline()
+        found = late.exception().status, first.done(), batcher.waiting
         model.gate.set()
         return found, await first
 
-    (found, first), batches = run(scenario, deadline=0.1)
+    (found, first), batches = run(scenario)
     assert found == (503, False, 0), "while the first is being answered, which is not refused"
     assert first == ["first"]
     assert batches == [["first"]]
@@ -194,39 +218,32 @@ def test_other_work_waits_its_turn_has_a_deadline_and_is_dropped_when_nobody_wan
     async def scenario(batcher, model):
         done = []
         assert await batcher.run(lambda: done.append("alone") or 3) == 3
-        model.gate.clear()
-        first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
-        await asyncio.sleep(0.02)
-        late, gone = (
-            asyncio.create_task(batcher.run(lambda name=name: done.append(name))) for name in ("late", "gone")
-        )
-        await asyncio.sleep(0.02)
+        first = await busy(batcher, model)
+        late, gone = await started(*(batcher.run(lambda name=name: done.append(name)) for name in ("late", "gone")))
         assert batcher.waiting == 2
         gone.cancel()
-        await asyncio.sleep(0.2)
+        await others()
+        assert batcher.waiting == 1
+        await pass_deadline()
         model.gate.set()
         refused = await asyncio.gather(first, late, return_exceptions=True)
         with pytest.raises(OptionError, match="no number"):
             await batcher.run(lambda: (_ for _ in ()).throw(OptionError("no number")))
         return refused[1].status, done, batcher.waiting
 
-    found, batches = run(scenario, deadline=0.1)
+    found, batches = run(scenario)
     assert found == (503, ["alone"], 0)
     assert batches == [["first"]], "and it is no batch"
 
 
 def test_a_client_that_leaves_is_neither_counted_nor_answered():
     async def scenario(batcher, model):
-        model.gate.clear()
-        first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
-        await asyncio.sleep(0.02)
-        gone = asyncio.create_task(batcher.answer(model, Options(), ["gone"] * 4, client="x"))
-        await asyncio.sleep(0.02)
+        first = await busy(batcher, model)
+        (gone,) = await started(batcher.answer(model, Options(), ["gone"] * 4, client="x"))
         gone.cancel()
-        await asyncio.sleep(0.02)
+        await others()
         waiting = batcher.waiting
-        again = asyncio.create_task(batcher.answer(model, Options(), ["again"], client="x"))
-        await asyncio.sleep(0.02)
+        (again,) = await started(batcher.answer(model, Options(), ["again"], client="x"))
         model.gate.set()
         return waiting, await first, await again
 
@@ -237,11 +254,9 @@ def test_a_client_that_leaves_is_neither_counted_nor_answered():
 
 def test_the_rest_of_a_divided_request_whose_client_leaves_is_not_answered():
     async def scenario(batcher, model):
-        model.gate.clear()
-        gone = asyncio.create_task(batcher.answer(model, Options(), list("abcd")))
-        await asyncio.sleep(0.02)
+        gone = await busy(batcher, model, "abcd")
         gone.cancel()
-        await asyncio.sleep(0.02)
+        await others()
         waiting = batcher.waiting
         model.gate.set()
         return waiting, await batcher.answer(model, Options(), ["e"])
@@ -253,14 +268,10 @@ def test_the_rest_of_a_divided_request_whose_client_leaves_is_not_answered():
 
 def test_a_server_that_shuts_down_refuses_what_waits():
     async def scenario(batcher, model):
-        model.gate.clear()
-        first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
-        await asyncio.sleep(0.02)
-        waiting = asyncio.create_task(batcher.answer(model, Options(), ["waiting"]))
-        await asyncio.sleep(0.02)
+        first = await busy(batcher, model)
+        (waiting,) = await started(batcher.answer(model, Options(), ["waiting"]))
         batcher.stop()
-        later = asyncio.create_task(batcher.answer(model, Options(), ["later"]))
-        await asyncio.wait([waiting, later], timeout=1)
+        (later,) = await started(batcher.answer(model, Options(), ["later"]))
         assert waiting.done(), "at once, while the first is still being answered"
         assert later.done()
         model.gate.set()
@@ -272,37 +283,27 @@ def test_a_server_that_shuts_down_refuses_what_waits():
     assert batches == [["first"]]
 
 
-async def started_behind(batcher, model, *functions):
-    """Start functions behind a request that the model is busy with."""
-    model.gate.clear()
-    first = asyncio.create_task(batcher.answer(model, Options(), ["first"]))
-    await asyncio.sleep(0.05)
-    tasks = [asyncio.create_task(batcher.run(each, client=str(n))) for n, each in enumerate(functions)]
-    await asyncio.sleep(0.05)
-    return [first, *tasks]
-
-
 def test_a_function_past_its_deadline_is_refused_and_not_run():
     async def scenario(batcher, model):
-        tasks = await started_behind(batcher, model, lambda: model.batches.append("too late"))
+        first = await busy(batcher, model)
+        (late,) = await started(batcher.run(lambda: model.batches.append("too late")))
         waiting = batcher.waiting
-        await asyncio.sleep(0.1)
+        await pass_deadline()
         model.gate.set()
-        return await asyncio.gather(*tasks, return_exceptions=True), waiting
+        return await asyncio.gather(first, late, return_exceptions=True), waiting
 
-    ((first, late), waiting), batches = run(scenario, deadline=0.12)
+    ((first, late), waiting), batches = run(scenario, deadline=30.5)
     assert (first, waiting, batches) == (["first"], 1, [["first"]])
     assert late.status == 503
-    assert "waited longer than 0.12 seconds" in late.message
+    assert "waited longer than 30.5 seconds" in late.message
 
 
 def test_a_server_that_shuts_down_runs_no_further_function():
     async def scenario(batcher, model):
-        tasks = await started_behind(batcher, model, lambda: model.batches.append("too late"))
-        closing = asyncio.create_task(batcher.close())
-        await asyncio.sleep(0.02)
+        first = await busy(batcher, model)
+        tasks = await started(batcher.run(lambda: model.batches.append("too late")), batcher.close())
         model.gate.set()
-        return (await asyncio.gather(closing, *tasks, return_exceptions=True))[1:]
+        return (await asyncio.gather(first, *tasks, return_exceptions=True))[:2]
 
     (first, refused), batches = run(scenario)
     assert (first, refused.message, batches) == (["first"], STOPPED, [["first"]])

@@ -46,7 +46,7 @@ def server():
 
 
 def ask(port, path, body=None):
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", port, timeout=600)
     content = None if body is None else json.dumps(body)
     headers = {"content-type": "application/json"}
     connection.request("GET" if body is None else "POST", path, content, headers)
@@ -64,8 +64,8 @@ def resident(process):
 
 def test_many_clients_at_once_get_answers_or_are_told_to_wait(server, capsys):
     process, port = server
-    for path, body in REQUESTS:
-        ask(port, path, body)
+    for number, (path, body) in enumerate(REQUESTS):
+        assert ask(port, path, body)[0] == (422 if number == WRONG else 200)
     statuses, times = [], []
     lock = threading.Lock()
     end = time.monotonic() + SECONDS
@@ -80,7 +80,7 @@ def test_many_clients_at_once_get_answers_or_are_told_to_wait(server, capsys):
 
     def client(number):
         turn = number
-        while time.monotonic() < end:
+        while time.monotonic() < end or turn < number + len(REQUESTS):
             path, body = REQUESTS[turn % len(REQUESTS)]
             start = time.monotonic()
             status, answer = ask(port, path, body)
@@ -123,13 +123,15 @@ def test_it_ends_on_a_signal_after_what_it_is_doing(server):
     bodies = [{"input": texts, "options": {"beam": 16, "seed": seed}} for seed in range(10)]
     with ThreadPoolExecutor(len(bodies)) as clients:
         waiting = [clients.submit(ask, port, "/v1/translate", each) for each in bodies]
-        time.sleep(0.5)
+        while "regard_waiting_inputs 0.0" in ask(port, "/metrics")[1]:
+            assert not all(each.done() for each in waiting), "none had to wait"
+            time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         answers = [each.result() for each in waiting]
     refused = [answer["error"]["message"] for status, answer in answers if status == 503]
     assert {status for status, _ in answers} == {200, 503}
     assert "The server shuts down. Try again later." in refused
-    process.wait(20)
+    process.wait(600)
     assert "Traceback" not in process.stderr.read()
 
 
@@ -144,17 +146,16 @@ def test_what_cannot_be_served_is_explained():
 
 @pytest.mark.parametrize("has_browser", [True, False])
 def test_the_workbench_is_opened_in_the_browser_where_there_is_one(monkeypatch, has_browser):
-    opened = threading.Event()
     addresses = []
 
-    def open_browser(address):
-        addresses.append(address)
-        opened.set()
-        return has_browser
+    def run_server(*_, **__):
+        for thread in threading.enumerate():
+            if thread.name == "open browser":
+                thread.join()
 
-    monkeypatch.setattr("webbrowser.open", open_browser)
+    monkeypatch.setattr("webbrowser.open", lambda address: addresses.append(address) or has_browser)
     # The browser is opened while the server runs.
-    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: opened.wait(10) and time.sleep(0.1))
+    monkeypatch.setattr("uvicorn.Server.run", run_server)
     done = command_line.regard("serve", "--open", "--port", "0", check=True)
     assert f"models at {addresses[0]} " in done.stdout
     assert ("there is no browser to open here" in done.stderr) == (not has_browser)

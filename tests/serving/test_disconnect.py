@@ -22,7 +22,7 @@ def batches(monkeypatch):
 
     def gated(self, inputs, options):
         sizes.append(len(inputs))
-        gate.wait(60)
+        gate.wait(600)
         return answer(self, inputs, options)
 
     monkeypatch.setattr(TuringMachine, "answer", gated)
@@ -41,12 +41,12 @@ def served(batches):
     yield server.servers[0].sockets[0].getsockname()[1], app.state.backend
     batches[1].set()
     server.should_exit = True
-    thread.join(60)
+    thread.join(600)
     assert not thread.is_alive()
 
 
 def until(condition):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -54,7 +54,7 @@ def until(condition):
 
 def ask(port, *, path="/v1/tape", count=1, events=False):
     """A connection that has sent a request, and has read nothing."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", port, timeout=600)
     headers = {"content-type": "application/json"} | ({"accept": "text/event-stream"} if events else {})
     body = {"input": [TAPE] * count} if path == "/v1/tape" else {}
     connection.request("POST", path, json.dumps(body), headers)

@@ -68,9 +68,9 @@ def assert_close(found, expected):
     [
         ("read/expected", "reader-en", {"input": "The dog is running.", "top": 3}, {"text": "The dog is running."}),
         ("classify/without", "reviews-en", {"input": "I loved it. It was awful.", "removed": [1]}, {}),
-        ("caption/look", "scenes", {"input": SCENE}, {}),
-        ("caption/look", "scenes", {"input": SCENE, "text": "a zzqx moon, zzqx"}, {}),
-        ("caption/look", "photo-en-hard", {"input": SCENE, "seed": 1, "beam": 2}, {}),
+        ("caption/inspect", "scenes", {"input": SCENE}, {}),
+        ("caption/inspect", "scenes", {"input": SCENE, "text": "a zzqx moon, zzqx"}, {}),
+        ("caption/inspect", "photo-en-hard", {"input": SCENE, "seed": 1, "beam": 2}, {}),
         ("caption/hide", "scenes", {"input": SCENE, "boxes": [[*BOXES[0]]], "example": "scene-1"}, {"boxes": BOXES}),
         ("caption/maps", "scenes", {"input": SCENE, "max_maps": 2}, {}),
         ("glimpse/at", "glimpse-digits", {"input": DIGIT}, {}),
@@ -139,10 +139,10 @@ def test_changes_of_a_translation_are_those_of_the_functions(client):
 
 
 def test_an_example_brings_its_gold_boxes(client):
-    plain_one = posted(client, "caption/look", model="scenes", input=SCENE)["caption"]
+    plain_one = posted(client, "caption/inspect", model="scenes", input=SCENE)["caption"]
     assert plain_one["text"] == scenes()[0].caption
     assert not plain_one["trace"].get("boxes")
-    given = posted(client, "caption/look", model="scenes", input=SCENE, text="a blue star", example="scene-1")
+    given = posted(client, "caption/inspect", model="scenes", input=SCENE, text="a blue star", example="scene-1")
     assert Trace.from_dict(given["caption"]["trace"]).boxes
     assert given["caption"]["score"] < plain_one["score"]
 
@@ -202,8 +202,8 @@ HEADS, STEP = {"heads": ["cross 1.1"]}, {"attention": {"1": [1.0]}}
         ("translate/tree", {"input": TEXT, "search": {"beam": 17}}, "search.beam: Input should be less"),
         ("translate/gold", {"direction": "en-en"}, "two of the languages"),
         ("translate/align", {"source": " ", "target": "a"}, "Both sentences need a word"),
-        ("caption/look", {"input": SCENE, "model": "scenes", "seed": 1}, "Only hard attention draws"),
-        ("caption/look", {"input": SCENE, "seed": 1, "text": "a"}, "not both"),
+        ("caption/inspect", {"input": SCENE, "model": "scenes", "seed": 1}, "Only hard attention draws"),
+        ("caption/inspect", {"input": SCENE, "seed": 1, "text": "a"}, "not both"),
         ("caption/hide", {"input": SCENE, "boxes": []}, "boxes: List should have at least 1 item"),
         ("glimpse/at", {"input": DIGIT, "places": {"9": [0.5, 0.5]}}, "from 0 to 3; got 9"),
         ("glimpse/at", {"input": DIGIT, "places": {"x": [0.5, 0.5]}}, "should match pattern"),

@@ -23,7 +23,7 @@ def app(monkeypatch):
 
     def slow(served):
         made.state.loads.append(served.name)
-        made.state.gate.wait(10)
+        made.state.gate.wait(600)
         return load(served)
 
     monkeypatch.setattr(models, "_load", slow)

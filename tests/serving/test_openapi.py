@@ -2,7 +2,6 @@
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from starlette.testclient import TestClient
 
 from regard.serving import limits
 from regard.serving.app import create_app
@@ -33,15 +32,14 @@ OPERATIONS = {
 }
 
 
-def test_the_complete_example_of_every_request_is_answered():
-    with TestClient(create_app(), base_url="http://localhost") as client:
-        parts = client.get("/openapi.json").json()["components"]["schemas"]
-        for path, operation in [(path, each) for (path, method), each in OPERATIONS.items() if method == "post"]:
-            schema = operation["requestBody"]["content"]["application/json"]["schema"]
-            for each in schema.get("oneOf", [schema]):
-                (body,) = parts[each["$ref"].rpartition("/")[2]]["examples"]
-                answer = client.post(path, json=body)
-                assert answer.status_code == 200, (path, body, answer.text)
+def test_the_complete_example_of_every_request_is_answered(client):
+    parts = client.get("/openapi.json").json()["components"]["schemas"]
+    for path, operation in [(path, each) for (path, method), each in OPERATIONS.items() if method == "post"]:
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        for each in schema.get("oneOf", [schema]):
+            (body,) = parts[each["$ref"].rpartition("/")[2]]["examples"]
+            answer = client.post(path, json=body)
+            assert answer.status_code == 200, (path, body, answer.text)
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # of letters that a model cannot spell

@@ -5,7 +5,6 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 
-import pytest
 from starlette.testclient import TestClient
 
 import regard
@@ -17,12 +16,6 @@ from regard.systems.registry import SYSTEMS
 FOLDER = files("regard.serving").joinpath("pages")
 ROOT = Path(regard.__file__).parents[2]
 TOKEN = "a-token"  # noqa: S105
-
-
-@pytest.fixture(scope="module")
-def client():
-    with TestClient(create_app(), base_url="http://localhost") as made:
-        yield made
 
 
 def test_every_page_answers_with_the_same_shell(client):

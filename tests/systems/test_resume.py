@@ -224,11 +224,12 @@ HOLDING = """
 import os, sys, time
 from regard.files import locked
 with locked(sys.argv[1]):
-    if os.fork() == 0:
-        time.sleep(90)
+    worker = os.fork()
+    if worker == 0:
+        time.sleep(3600)
         os._exit(0)
-    print("locked", flush=True)
-    time.sleep(600)
+    print(worker, flush=True)
+    time.sleep(3600)
 """
 
 
@@ -236,21 +237,24 @@ with locked(sys.argv[1]):
 def test_a_killed_training_leaves_no_lock_though_its_workers_live_on(tmp_path):
     command = [sys.executable, "-c", HOLDING, str(tmp_path / "run" / ".lock")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as holding:
-        assert holding.stdout.readline() == b"locked\n"
+        worker = int(holding.stdout.readline())
         with pytest.raises(DataError, match="Another training"), RunFolder(tmp_path / "run").locked():
             pass
         holding.kill()
         holding.wait()
         holding.stdout.close()
-    # On a busy machine, the worker may not have had its turn to let go of the lock yet; it lives for 90 seconds.
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            with RunFolder(tmp_path / "run").locked():
-                break
-        except DataError:
-            assert time.monotonic() < deadline, "the worker holds the lock of the training"
-            time.sleep(0.1)
+    # On a busy machine, the worker may not have had its turn to let go of the lock yet.
+    deadline = time.monotonic() + 600
+    try:
+        while True:
+            try:
+                with RunFolder(tmp_path / "run").locked():
+                    break
+            except DataError:
+                assert time.monotonic() < deadline, "the worker holds the lock of the training"
+                time.sleep(0.1)
+    finally:
+        os.kill(worker, signal.SIGKILL)
 
 
 def test_a_run_a_checkpoint_and_a_model_are_all_models(finished, run):

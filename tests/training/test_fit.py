@@ -16,14 +16,13 @@ from torch import nn
 
 from regard.data.batches import BatchLoader, CostBatches
 from regard.errors import OptionError, TrainingError
-from regard.systems.classify.config import ClassificationTrain
 from regard.systems.classify.training import ClassificationTask
 from regard.systems.run import train
 from regard.systems.tape.training import TapeTask
 from regard.training.average import RunningAverage
 from regard.training.checkpoints import newest_checkpoint
 from regard.training.divergence import Divergence
-from regard.training.fit import Training, Waiting, few_updates
+from regard.training.fit import Training, Waiting
 from regard.training.progress import Logs
 from regard.training.recipes import recipe_toml
 from regard.training.settings import Devices, TrainSettings
@@ -107,18 +106,6 @@ def test_the_share_of_waiting_is_measured_and_a_gpu_that_waits_is_reported(monke
         now[0] += 3.0
     assert waiting.fraction == pytest.approx(0.125)
     assert not waiting.advice()
-
-
-def test_few_updates_in_an_epoch_are_reported_with_a_size_to_choose():
-    task = Falling(ClassificationTrain(batch_size=64))
-    task.total_steps = 84
-    assert few_updates(task, 6).endswith(
-        "only 6 updates, the training 84, and may learn little: choose smaller batches, such as --train.batch_size 19, "
-        "or more --train.epochs.\n"
-    )
-    assert not few_updates(task, 20)
-    task.total_steps = 1000
-    assert not few_updates(task, 6)
 
 
 def test_a_validation_without_the_score_is_explained(tmp_path):

@@ -46,6 +46,19 @@ def test_processes_are_told_who_they_are(tmp_path):
     assert len({tuple(each[3:]) for each in found}) == 1
 
 
+def test_the_port_at_which_processes_meet_is_taken_before_they_start():
+    """Another training that starts at the same time cannot be given it."""
+    assert (
+        launch(
+            python(
+                "import socket; sys.exit(socket.socket().connect_ex(('127.0.0.1', int(os.environ['MASTER_PORT']))))"
+            ),
+            1,
+        )
+        == 0
+    )
+
+
 def test_the_status_of_a_failed_process_is_that_of_the_command(monkeypatch):
     monkeypatch.setattr("regard.training.processes.GRACE_SECONDS", 0.2)
     assert launch(python("time.sleep(600 * (rank != 1)); sys.exit(3)"), 2) == 3
@@ -64,11 +77,11 @@ def test_sigterm_reaches_every_process(tmp_path):
     parent = f"from regard.training.processes import launch; import sys; sys.exit(launch({python(code)!r}, 2))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     process = subprocess.Popen([sys.executable, "-c", parent], env=environment)
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while not all((tmp_path / f"ready{rank}").exists() for rank in (0, 1)) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(120) == 143
+    assert process.wait(600) == 143
     assert all((tmp_path / str(rank)).exists() for rank in (0, 1))
 
 
@@ -198,7 +211,7 @@ def test_each_task_of_slurm_may_train_alone(tmp_path, monkeypatch):
 def test_a_killed_process_ends_the_training_and_one_process_goes_on_with_it(alone, tmp_path, monkeypatch):
     folder, whole, losses = alone
     process = run_script(folder / "recipe.toml", tmp_path / "run", 2, 1, STEPS // 2 + 2)
-    _, errors = process.communicate(timeout=150)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 1, errors
     assert "Process 2 of 2 was killed by signal 9" in errors
     assert f"To continue: regard train --resume --out {tmp_path / 'run'}" in errors
@@ -223,7 +236,7 @@ def test_two_processes_go_on_with_the_run_of_one(alone, tmp_path, monkeypatch):
             train(folder / "recipe.toml", out=tmp_path / "run", progress=False)
     command = [sys.executable, "-m", "regard", "train", "--resume", "--out", tmp_path / "run", "--devices", "2"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=150)
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Wrote") == 1, "only the first process speaks"
     assert same(folder / "run", tmp_path / "run")
@@ -272,7 +285,7 @@ def test_two_hosts_train_together(alone, tmp_path, hosts):
         for rank, (name, device) in enumerate(hosts.items())
     ]
     for process in processes:
-        _, errors = process.communicate(timeout=150)
+        _, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
     check_examples(Path(f"{tmp_path / 'run'}.examples"), num_examples=37, epochs=[0, 1])
     assert same(folder / "run", tmp_path / "run")

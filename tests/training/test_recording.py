@@ -28,7 +28,7 @@ def training_of(kind, folder, *, recorded, model=None, **train):
     recipe = replace(recipe, model=replace(recipe.model, **WITHOUT_CHANCE[kind] | own | (model or {})))
     seed_everything(1)
     experiment = registry.entry(kind).experiment(recipe, folder / f"run-{recorded}", progress=False)
-    splits = experiment.read()
+    splits = experiment.read_data()
     task, *loaders = experiment.task(experiment.build(splits), splits)
     task.is_recordable = task.is_recordable and recorded
     # So that the updates are proportional to the gradients: Adam would blow up those that are 0 but for rounding.

@@ -30,6 +30,7 @@ OF_SYSTEMS = (CaptionTrain, RecognitionTrain, TranslationTrain)
         ({"validate_every": 0}, "validate_every must be"),
         ({"precision": "fp16"}, "precision must be one of auto, 32-true, bf16-mixed, 16-mixed"),
         ({"seed": 2**32}, "seed must be a whole number from 0 to"),
+        ({"schedule_by": "clock"}, "schedule_by 'clock' needs minutes above 0, .*; got minutes 0"),
         ({"schedule": "inverse_sqrt", "warmup": 0.0}, "'inverse_sqrt' needs a warmup above 0"),
     ],
 )

@@ -1,11 +1,11 @@
-"""What every task shares: the optimizer, the schedule of the learning rate, the time limit, metrics."""
+"""What every task shares: the optimizer, the time limit, metrics."""
 
 import pytest
 import torch
 from torch import nn
 
 from regard.training.settings import TrainSettings
-from regard.training.task import Plateau, Task, learning_rate_factor
+from regard.training.task import Task
 
 
 class Falling(Task):
@@ -23,30 +23,10 @@ def test_adam_is_fused_on_a_gpu_unless_gradients_are_scaled(monkeypatch, precisi
     assert task.make_optimizer().defaults["fused"] == (fused or None)
 
 
-@pytest.mark.parametrize("schedule", ["one_cycle", "inverse_sqrt", "constant", "plateau"])
-def test_the_learning_rate_rises_and_then_does_not(schedule):
-    rates = [learning_rate_factor(schedule, done / 100, 0.1) for done in range(1, 101)]
-    assert rates[:10] == sorted(rates[:10])
-    assert max(rates) == pytest.approx(1)
-    assert rates[10:] == sorted(rates[10:], reverse=True)
-    assert all(0 < rate <= 1 for rate in rates)
-
-
-def test_a_plateau_halves_the_learning_rate_after_the_warm_up_and_down_to_one_percent():
-    plateau = Plateau()
-    rising = [(5.0, False, 1), (4.0, False, 1)]
-    for bleu, warm, factor in [*rising, (6.0, True, 1), (6.0, True, 0.5), (7.0, True, 0.5), (1.0, True, 0.25)]:
-        plateau.update(bleu, warm=warm)
-        assert plateau.factor == factor
-    for _ in range(10):
-        plateau.update(0.0, warm=True)
-    assert plateau == Plateau(0.01, 7.0)
-
-
-def test_with_a_time_limit_the_clock_decides_how_much_is_done(monkeypatch):
+def test_only_by_the_clock_time_decides_how_much_of_the_schedule_is_done(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("regard.training.task.time.perf_counter", lambda: now[0])
-    by_steps, by_time = Falling(TrainSettings()), Falling(TrainSettings(minutes=2.0))
+    by_steps, by_time = Falling(TrainSettings(minutes=2.0)), Falling(TrainSettings(minutes=2.0, schedule_by="clock"))
     now[0] += 90.0
     assert by_steps.fraction_done(1) == 0.5
     assert by_time.fraction_done(1) == 0.75, "90 of 120 seconds"

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from regard.attention import checks
 from regard.attention.align import Align, AlignFunction, Focus, Soft, softmax
-from regard.attention.fused import Call, Kernel, fused, in_steps
+from regard.attention.fused import Call, Kernel, StepReader, fused, in_steps
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import Score, ScoreFunction, scaled_dot
 from regard.kernels.numerics import HALF, take_rows, widen, without_autocast
@@ -148,8 +148,8 @@ class Attention(nn.Module):
         """Attend as `forward` does, without its checks: for loops, which ask with one shape of queries many times."""
         return read(query, memory, self.score, self.align, dropout=self.dropout if self.training else 0.0, **options)
 
-    def in_steps(self, memory: Memory) -> Callable[[Tensor], Tensor] | None:
-        """Return a function from a query (b, d) to its context (b, v) that runs one kernel; None if there is none."""
+    def in_steps(self, memory: Memory) -> StepReader | None:
+        """Return a function from a query to its context and weights that runs one kernel; None if there is none."""
         if type(self).forward is not Attention.forward or type(self).read is not Attention.read:
             return None
         if self.dropout and self.training:

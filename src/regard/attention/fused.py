@@ -17,13 +17,16 @@ from regard.attention.mask import causal as causal_mask
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import Product, Score, TanhSum
 from regard.errors import KernelError
-from regard.kernels.additive import additive_attention, prefers_gpu_kernels
+from regard.kernels.additive import additive_attention, prefers_attention_kernels
 from regard.kernels.dot_product import dot_product_attention
 from regard.kernels.local import MAX_WINDOW, Window, local_attention
 from regard.kernels.numerics import has_gpu_kernels
 from regard.kernels.steps import MAX_KEYS, Steps
 
 Kernel = Literal["auto", "reference", "fused"]
+
+StepReader = Callable[..., tuple[Tensor, Tensor]]
+"""A function from a query (b, d), and inputs (b, v) or None to add, to the context (b, v) and the weights (b, k)."""
 
 
 @dataclass(slots=True)
@@ -77,7 +80,8 @@ def fused(call: Call) -> Attended | None:
             return _dot_product(call)
         is_plain = call.bias is None and not call.dropout and not call.grouped
         if is_plain and has_gpu_kernels(call.projected) and has_gpu_kernels(call.values):
-            if form == "additive" and align is Softmax and (is_asked or prefers_gpu_kernels(call.projected, call.keys)):
+            is_additive = form == "additive" and align is Softmax
+            if is_additive and (is_asked or prefers_attention_kernels(call.projected, call.keys)):
                 return _additive_on_gpu(call)
             if form in ("product", "additive") and align in (LocalMonotonic, LocalPredictive) and _fits_windows(call):
                 return _local_on_gpu(call)
@@ -159,8 +163,8 @@ def _direction(score: Score) -> Tensor:
     return score.direction
 
 
-def in_steps(score: Score, align: Align, memory: Memory) -> Callable[[Tensor], Tensor] | None:
-    """Return a function from a query (b, d) to its context (b, v), for a recurrence that asks one query a step.
+def in_steps(score: Score, align: Align, memory: Memory) -> StepReader | None:
+    """Return a function for a recurrence that asks one query a step.
 
     It runs one kernel per step, on a GPU, for the softmax of additive scores and of products and up to MAX_KEYS keys;
     None where that does not apply.
@@ -180,8 +184,8 @@ def in_steps(score: Score, align: Align, memory: Memory) -> Callable[[Tensor], T
     else:
         return None
 
-    def read(query: Tensor) -> Tensor:
-        return steps(score.project_query(query.unsqueeze(1)).squeeze(1))
+    def read(query: Tensor, inputs: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        return steps(score.project_query(query), inputs)
 
     return read
 

@@ -103,7 +103,7 @@ def timing_table(timings: Sequence[Timing], title: str, *, unit: str = "items") 
     header += [f"{unit}/s"] * has_rate + ["MiB"] * has_memory + ["speed"]
     rows = [_cells(timing, has_rate=has_rate, has_memory=has_memory) for timing in timings]
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
-    lines: list[RenderableType] = [Text(title, style="bold"), Text(_machine_line()), ""]
+    lines: list[RenderableType] = [Text(title, style="bold"), Text(machine_line()), ""]
     lines.append(_line(header, widths, style="dim"))
     cells = iter(rows)
     for contest, group in groupby(timings, key=lambda timing: timing.contest):
@@ -178,7 +178,8 @@ def _line(cells: Sequence[str], widths: Sequence[int], *, style: str = "") -> Te
     return Text("  ".join(padded), style=style, overflow="fold")
 
 
-def _machine_line() -> str:
+def machine_line() -> str:
+    """The machine in a line above a table."""
     here = machine()
     threads = f"{here['threads']} thread{'' if here['threads'] == 1 else 's'}"
     tf32 = f", TF32 {'on' if here['tf32'] else 'off'}" if torch.cuda.is_available() else ""

@@ -44,6 +44,8 @@ DATA = {
     }.items()
 }  # fmt: skip
 """The commands of `regard data`."""
+BENCH = {"train": "regard.cli.bench:train"}
+"""The commands of `regard bench`, which is a command itself."""
 
 
 def commands() -> dict[str, str]:
@@ -73,6 +75,13 @@ def build_app(words: Sequence[str] = ()) -> App:
     )
     data = App(name="data", help="Download data sets, and print examples of the generated worlds.")
     listed = [(app, name, path) for name, path in commands().items()] + [(data, *item) for item in DATA.items()]
+    if "bench" in words:
+        from regard.cli.bench import bench
+
+        benches = App(name="bench")
+        benches.default(bench)
+        listed = [each for each in listed if each[1] != "bench"] + [(benches, *item) for item in BENCH.items()]
+        app.command(benches)
     for parent, name, path in listed:
         parent.command(path, name=name, help=None if name in words else summary_of(path))
     app.command(data)

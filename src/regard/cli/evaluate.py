@@ -62,7 +62,11 @@ def evaluate(
     from regard.systems.report import side_by_side
     from regard.systems.run import evaluate as run
 
-    found = registry.entry(kind_of(find_model(model)))
+    kind = kind_of(find_model(model))
+    for name in compare:
+        if (other := kind_of(find_model(name))) != kind:
+            raise OptionError(f"--compare takes models of one system; {model} is of {kind!r}, and {name} of {other!r}.")
+    found = registry.entry(kind)
     console = SafeConsole()
     if options:
         from regard.cli.listings import print_fields

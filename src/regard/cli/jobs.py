@@ -22,7 +22,7 @@ BATCHES_PER_PART = 16
 
 
 @dataclass(frozen=True)
-class Answers:
+class VerbPredictor:
     """Answers lines with a model: what the workers of `regard translate --output out/` and other verbs do."""
 
     system: registry.Entry

@@ -46,7 +46,7 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
         sys.stdout.flush()
         if settings.open:
             # The socket listens already, so that a browser that is quicker than the server waits for it.
-            threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+            threading.Thread(target=_open_browser, args=(address,), name="open browser", daemon=True).start()
         config = uvicorn.Config(
             app, log_level="warning", server_header=False, timeout_graceful_shutdown=30, timeout_keep_alive=10
         )

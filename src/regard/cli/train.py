@@ -1,6 +1,7 @@
 """The command that trains any system."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from regard.errors import OptionError, TrainingError
 from regard.training.settings import Devices
 
 if TYPE_CHECKING:
+    from regard.config import Checked
     from regard.training.run_folder import RunFolder
 
 
@@ -56,11 +58,10 @@ def train(
     overrides
         Fields of the recipe: --data.NAME, --model.NAME, --train.NAME.
     """
-    from regard.config import parse_values
     from regard.systems import registry
     from regard.systems.run import train as run
     from regard.training.processes import check_devices, environment, is_first_process
-    from regard.training.recipes import TABLES, RawRecipe, read_raw
+    from regard.training.recipes import RawRecipe, read_raw
     from regard.training.run_folder import RunFolder
 
     stored = out / "recipe.toml"
@@ -72,11 +73,7 @@ def train(
         raise OptionError(f"{out} holds a run of the system {raw.system}, not {system}. Leave out --system.")
     found = registry.entry(raw.system, raw.place)
     tables = found.tables
-    fields: dict[str, dict[str, object]] = {table: {} for table in TABLES}
-    for table, texts in overrides.items():
-        if table not in tables or not isinstance(texts, dict):
-            raise OptionError(f"A field is set with --data.NAME, --model.NAME or --train.NAME; got --{table}.")
-        fields[table] = parse_values(tables[table], texts, f"--{table}.")
+    fields = parse_fields(tables, overrides)
     files = {"source": source, "target": target}
     fields["data"] |= {name: str(path) for name, path in files.items() if path is not None}
     given: dict[str, Any] = {table: values for table, values in fields.items() if values}
@@ -98,6 +95,19 @@ def train(
     trusted = " --trust" if trained.model.custom_parts else ""
     example = found.declaration.example.format(model=trained.folder) + trusted
     print_line(f"Wrote {trained.folder}{measured}. Try it: {example}")
+
+
+def parse_fields(tables: "Mapping[str, type[Checked]]", overrides: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The fields of recipes that were given as --data.NAME, --model.NAME and --train.NAME, by their tables."""
+    from regard.config import parse_values
+    from regard.training.recipes import TABLES
+
+    fields: dict[str, dict[str, Any]] = {table: {} for table in TABLES}
+    for table, texts in overrides.items():
+        if table not in tables or not isinstance(texts, dict):
+            raise OptionError(f"A field is set with --data.NAME, --model.NAME or --train.NAME; got --{table}.")
+        fields[table] = parse_values(tables[table], texts, f"--{table}.")
+    return fields
 
 
 def _launch(count: int, folder: "RunFolder") -> int:

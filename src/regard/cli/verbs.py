@@ -50,7 +50,7 @@ def verb_command(found: registry.Entry) -> Callable[..., None]:
     kinds = {"arguments": found.arguments, "options": found.options, "io": InputOutput, "drawing": Drawing}
 
     def command(*given: str, model: str = declaration.default_model, **tables: Any) -> None:
-        answer(found, given, model, **{name: tables.get(name) or kind() for name, kind in kinds.items()})
+        run_verb(found, given, model, **{name: tables.get(name) or kind() for name, kind in kinds.items()})
 
     named = Annotated[str, Parameter(alias="-m")]
     command.__dict__["__signature__"] = Signature([
@@ -74,7 +74,7 @@ def verb_command(found: registry.Entry) -> Callable[..., None]:
     return command
 
 
-def answer(
+def run_verb(
     found: registry.Entry,
     given: Sequence[str],
     model: str,
@@ -84,7 +84,7 @@ def answer(
     options: Options,
 ) -> None:
     """Answer what is given, line by line or as a job, and write, draw and save what was asked for."""
-    from regard.cli.jobs import BATCHES_PER_PART, Answers, result_text, run_job
+    from regard.cli.jobs import BATCHES_PER_PART, VerbPredictor, result_text, run_job
     from regard.data.progress import track
     from regard.systems.system import System
 
@@ -99,7 +99,7 @@ def answer(
     if io.into_folder((*given, *arguments.reads)):
         if for_one or io.show:
             raise OptionError(f"{(*for_one, '--show -')[0]} is not for an output folder.")
-        job = Answers(found, model, quiet, io.json, io.device, io.trust)
+        job = VerbPredictor(found, model, quiet, io.json, io.device, io.trust)
         run_job(job, io, label=found.name.capitalize())
         return
     takes_images = found.declaration.inputs == "images"

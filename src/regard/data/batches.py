@@ -119,13 +119,18 @@ class CostBatches(Sampler[list[Any]]):
         ranks, each rank is given all of them.
         """
         _check_rank(rank, num_ranks)
-        if len(self._keys[0]) >= num_ranks:
+        if self.num_examples >= num_ranks:
             self._bounds = _share(self._bounds, num_ranks)
             self._deal = slice(rank, None, num_ranks)
 
     def is_filler(self, number: int) -> bool:
         """Whether a batch of the current pass has no example of this rank, and gives one of another rank instead."""
         return number in self._empty
+
+    @property
+    def num_examples(self) -> int:
+        """How many examples there are."""
+        return len(self._keys[0])
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of an epoch. A loaded position is kept if it is of the same epoch."""
@@ -182,8 +187,7 @@ class CostBatches(Sampler[list[Any]]):
 
     def _order(self, epoch: int) -> Iterator[list[int]]:
         random = np.random.default_rng((self._seed, epoch))
-        num_examples = len(self._keys[0])
-        mixed = random.permutation(num_examples) if self._shuffle else np.arange(num_examples)
+        mixed = random.permutation(self.num_examples) if self._shuffle else np.arange(self.num_examples)
         examples = mixed[np.lexsort([key[mixed] for key in self._keys])]
         num_batches = len(self._bounds) - 1
         batches = random.permutation(num_batches) if self._shuffle else np.arange(num_batches)
@@ -219,6 +223,11 @@ class BatchLoader(DataLoader[Any]):
         self._batches, self._divisible = batches, divisible
         self.done = 0
         """How many batches of the epoch have been handed out."""
+
+    @property
+    def num_examples(self) -> int:
+        """How many examples an epoch has."""
+        return self._batches.num_examples
 
     def divide(self, rank: int, num_ranks: int) -> None:
         """Give only the part of each batch that this process learns from; see `CostBatches.divide`."""

@@ -346,7 +346,7 @@ class CorpusDraft:
         with progress_bar("encoding", total, "pairs", completed=done, enabled=progress) as advance:
             while chunk := list(islice(remaining, CHUNK)):
                 report = self._write_chunk(chunk, parts)
-                # Only now: what is half-written when the build is interrupted is cut when it goes on.
+                # Only now: what is half-written when the build is interrupted is cut when it is resumed.
                 self.state = Progress(report, tuple(part.total for part in parts))
                 if time.monotonic() - saved > SAVE_SECONDS:
                     self._save(parts)

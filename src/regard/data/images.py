@@ -49,7 +49,7 @@ def open_image(image: ImageInput, *, name: str = "", channels: int = 3, max_pixe
     name = name or _default_name(image)
     if isinstance(image, np.ndarray):
         return _convert(_from_array(image, name), channels)
-    with _explaining(name):
+    with _as_data_error(name):
         if isinstance(image, Image.Image):
             return _decode(image, name, channels, max_pixels)
         source = io.BytesIO(image) if isinstance(image, bytes | bytearray) else _existing(Path(image))
@@ -163,7 +163,7 @@ class Images:
     def size(self, name: str) -> tuple[int, int]:
         """Return the width and height of an upright image, without decoding it."""
         data = self.read(name)
-        with _explaining(name), Image.open(io.BytesIO(data)) as opened:
+        with _as_data_error(name), Image.open(io.BytesIO(data)) as opened:
             width, height = opened.size
             is_turned = _orientation(opened) in (5, 6, 7, 8)
         return (height, width) if is_turned else (width, height)
@@ -201,7 +201,7 @@ def _existing(path: Path) -> Path:
 
 
 @contextmanager
-def _explaining(name: str) -> Iterator[None]:
+def _as_data_error(name: str) -> Iterator[None]:
     """Turn whatever Pillow raises into a DataError with the name of the image."""
     try:
         yield

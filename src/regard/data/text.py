@@ -122,7 +122,7 @@ def read_all(path: str | os.PathLike[str]) -> bytes:
     More than MAX_FILE_BYTES are refused.
     """
     place = _locate(Path(path))
-    with _explaining(str(place)), _open(place) as stream:
+    with _as_data_error(str(place)), _open(place) as stream:
         return read_limited(stream, str(place))
 
 
@@ -264,12 +264,12 @@ def _open(place: _Place) -> Iterator[ByteStream]:
 
 
 def _decode(place: _Place) -> Iterator[str]:
-    with _explaining(str(place)), _open(place) as stream:
+    with _as_data_error(str(place)), _open(place) as stream:
         yield from _lines(stream, str(place))
 
 
 @contextmanager
-def _explaining(name: str) -> Iterator[None]:
+def _as_data_error(name: str) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:

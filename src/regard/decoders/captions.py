@@ -12,7 +12,7 @@ from regard.attention.memory import Attended, Memory
 from regard.decoders.protocol import Override, Unrolled, Weights
 from regard.decoders.recurrent import Cells, Look, Pieces, RecurrentDecoder, RecurrentState, unrolled
 from regard.encoders.encoded import Encoded
-from regard.kernels.hoisted import Hoisted
+from regard.kernels.hoisted import Columns, Hoisted
 from regard.kernels.numerics import masked_softmax, widen, without_autocast
 from regard.layers.cells import LSTM, uniform_
 
@@ -83,6 +83,10 @@ class ShowAttendTell(CaptionDecoder):
         """Create the layers of the context and of the gate."""
         self.context_layer = uniform_(Hoisted(memory_dim, self.cell.num_gates * hidden, bias=False))
         self.gate_layer = uniform_(Hoisted(hidden, 1))
+
+    def joined_layers(self) -> list[list[Hoisted | Columns]]:
+        """Return the layers that multiply h_(t-1)."""
+        return [[*self.query_layers(), self.gate_layer, self.cell.gates]]
 
     def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
         """Attend, multiply the context with the gate, then step; extras["gate"] of the attention is the gate."""

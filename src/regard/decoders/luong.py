@@ -11,7 +11,7 @@ from regard.attention.attend import Attention
 from regard.decoders.protocol import Unrolled, Weights
 from regard.decoders.recurrent import Cells, Look, Pieces, RecurrentDecoder, unrolled
 from regard.encoders.encoded import Encoded
-from regard.kernels.hoisted import Hoisted
+from regard.kernels.hoisted import Columns, Hoisted
 from regard.layers.cells import CELLS, uniform_
 
 
@@ -54,12 +54,24 @@ class Luong(RecurrentDecoder):
         self.upper_layers = nn.ModuleList(uniform_(Hoisted(hidden, gates)) for _ in range(num_layers - 1))
         self.feeding = uniform_(Hoisted(output_dim, gates, bias=False)) if input_feeding and attention else None
         self.combine = uniform_(Hoisted(hidden + (memory_dim if attention else 0), output_dim))
+        self.combine_context = Columns(self.combine, slice(0, -hidden), bias=False)
+        self.combine_hidden = Columns(self.combine, slice(-hidden, None), bias=True)
         self.output_dim = output_dim
         self.output_dropout = nn.Dropout(output_dropout)
 
     def start_cells(self, hidden: tuple[Tensor, ...]) -> Cells:
         """Return the state of each layer, which begins with its own projection of the summary, and nothing to feed."""
         return (*(cell.start(part) for cell, part in zip(self.cells, hidden, strict=True)), ())  # type: ignore[operator]
+
+    def folded_layer(self) -> Columns:
+        """Return the part of W_c for the context."""
+        return self.combine_context
+
+    def joined_layers(self) -> list[list[Hoisted | Columns]]:
+        """Return the layers that multiply the state of the highest layer, and that of the context."""
+        if self.feeding is None:
+            return []
+        return [[*self.query_layers(), self.cells[-1].gates, self.combine_hidden], [self.combine_context]]  # type: ignore[list-item]
 
     def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
         """Step through the layers, attend, then combine."""
@@ -68,7 +80,11 @@ class Luong(RecurrentDecoder):
         cells, (hidden,) = self._recur(inputs, cells, look)
         if self.attention is None:
             return cells, (self._combine(hidden),)
-        attentional = self._combine(torch.cat([look(hidden), hidden], dim=-1))
+        if look.read is not None:
+            combined, _ = look.into(self.combine_context, hidden, self.combine_hidden(hidden))
+        else:
+            combined = self.combine(torch.cat([look(hidden), hidden], dim=-1))
+        attentional = self._finish(combined)
         return cells if self.feeding is None else (*cells[:-1], (attentional,)), (attentional,)
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
@@ -97,5 +113,8 @@ class Luong(RecurrentDecoder):
         return (*new, cells[-1]), (new[-1][0],)
 
     def _combine(self, joined: Tensor) -> Tensor:
-        combined: Tensor = self.output_dropout(torch.tanh(self.combine(joined)))
-        return combined
+        return self._finish(self.combine(joined))
+
+    def _finish(self, combined: Tensor) -> Tensor:
+        finished: Tensor = self.output_dropout(torch.tanh(combined))
+        return finished

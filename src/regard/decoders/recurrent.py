@@ -6,25 +6,31 @@ uses (see kernels/hoisted.py). Teacher forcing and decoding share the body of th
 the same numbers. On a GPU, training records the loop as CUDA graphs (see kernels/cuda_graphs.py).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from regard.attention.align import Soft
 from regard.attention.attend import Attention
+from regard.attention.fused import StepReader
 from regard.attention.memory import Attended, Memory
 from regard.decoders.protocol import OF_INPUT, Decoder, Override, Step, Unrolled, Weights
 from regard.encoders.encoded import Encoded
 from regard.kernels.cuda_graphs import KEY_MULTIPLE, ROW_MULTIPLE, STEP_MULTIPLE, GraphedLoop
-from regard.kernels.hoisted import hoisting
+from regard.kernels.hoisted import Columns, Hoisted, hoisting
 from regard.layers.cells import uniform_
 
 Cells = tuple[tuple[Float[Tensor, "b _"], ...], ...]
-Pieces = tuple[Float[Tensor, "b _"], ...]
+Pieces = tuple[Any, ...]
+"""What a step leaves for the features, each (b, _); None for a context that `Look.contexts` computes for all steps."""
+
+MAX_FOLDED_KEYS = 2
+"""Number of keys per step up to which projecting all values once is faster than projecting the context of each step."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,9 @@ class RecurrentState:
 class Look:
     """Attends once per step of a loop, `context = look(query)`, and keeps what each step attended to in `steps`.
 
-    `state` is that of the alignment. `override` replaces the attention weights, and `read` is a kernel from a query to
-    its context, for a loop that needs no weights: its steps have the query in `extras`.
+    `state` is that of the alignment. `override` replaces the attention weights. `read` is a kernel for single steps,
+    for a loop that needs no weights: its steps have the query in `extras`. With `folded`, the values that it reads are
+    already projected by the layer that reads the contexts.
     """
 
     def __init__(
@@ -54,10 +61,11 @@ class Look:
         weights: bool,
         override: Override = None,
         soft: Soft = False,
-        read: Callable[[Tensor], Tensor] | None = None,
+        read: StepReader | None = None,
+        folded: bool = False,
     ) -> None:
         self.attention, self.memory, self.state = attention, memory, state
-        self.weights, self.override, self.soft, self.read = weights, override, soft, read
+        self.weights, self.override, self.soft, self.read, self.folded = weights, override, soft, read, folded
         self.steps: list[Attended] = []
 
     def __call__(self, query: Float[Tensor, "b h"]) -> Float[Tensor, "b c"]:
@@ -66,7 +74,7 @@ class Look:
             raise TypeError("This decoder has no attention.")
         context: Tensor
         if self.read is not None:
-            context = self.read(query)
+            context, _ = self.read(query)
             self.steps.append(Attended(context.unsqueeze(1), extras={"query": query.unsqueeze(1)}))
             return context
         attended = self.attention.read(
@@ -81,6 +89,29 @@ class Look:
         self.steps.append(attended)
         context = attended.context[:, 0]
         return context
+
+    def into(
+        self, layer: Hoisted | Columns, query: Float[Tensor, "b h"], inputs: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend with one query; return inputs + layer(context), and the context.
+
+        The context is None if the layer is folded into the values; `contexts` computes those of all steps at once.
+        """
+        if not self.folded or self.read is None:
+            context = self(query)
+            projected = layer(context)
+            return projected if inputs is None else inputs + projected, context
+        projected, weights = self.read(query, inputs)
+        extras = {"query": query.unsqueeze(1)}
+        self.steps.append(Attended(projected.unsqueeze(1), weights=weights.unsqueeze(1), extras=extras))
+        return projected if layer.bias is None else projected + layer.bias, None
+
+    def contexts(self) -> Float[Tensor, "b m c"]:
+        """Return the contexts of all steps of a folded look."""
+        if self.memory is None:
+            raise TypeError("This decoder has no memory.")
+        weights = torch.cat([step.weights for step in self.steps if step.weights is not None], dim=1)
+        return weights.to(self.memory.values.dtype) @ self.memory.values
 
     def note(self, **extras: Tensor) -> None:
         """Add to what the last step reports."""
@@ -121,6 +152,19 @@ class RecurrentDecoder(Decoder):
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
         """Compute the inputs of the output layer from the pieces of all steps at once."""
         raise TypeError(f"{type(self).__name__} must define features(embedded, *pieces).")
+
+    def folded_layer(self) -> Hoisted | Columns | None:
+        """Return the layer that alone reads the contexts inside the loop, by `Look.into`, if there is one."""
+        return None
+
+    def joined_layers(self) -> list[list[Hoisted | Columns]]:
+        """Return groups of layers that multiply the same tensor in each step of a recorded loop."""
+        return []
+
+    def query_layers(self) -> list[Hoisted]:
+        """Return the layers of the score that multiply a query."""
+        parts = () if self.attention is None else self.attention.score.modules()
+        return [layer for layer in parts if isinstance(layer, Hoisted)]
 
     def start_cells(self, hidden: tuple[Tensor, ...]) -> Cells:
         """Return the cells that begin with these hidden vectors."""
@@ -174,13 +218,17 @@ class RecurrentDecoder(Decoder):
             state.memory is None or (self.attention is not None and self.attention.in_steps(state.memory) is not None)
         )
 
-    def _loop(self, body: Body, inputs: Tensor, cells: Cells, look: Look) -> tuple[Tensor, ...]:
+    def _loop(
+        self, body: Body, inputs: Tensor, cells: Cells, look: Look, joined: Sequence[Sequence[Hoisted | Columns]] = ()
+    ) -> tuple[Tensor, ...]:
         pieces = []
-        with hoisting(self):
+        with hoisting(self, joined):
             for step in inputs.unbind(1):
                 cells, piece = body(step, cells, look)
                 pieces.append(piece)
-        return tuple(torch.stack(parts, dim=1) for parts in zip(*pieces, strict=True))
+        return tuple(
+            look.contexts() if parts[0] is None else torch.stack(parts, dim=1) for parts in zip(*pieces, strict=True)
+        )
 
     def _recorded(
         self, body: Body, inputs: Tensor, state: RecurrentState, *, queries: bool = False
@@ -200,9 +248,13 @@ class RecurrentDecoder(Decoder):
             look = Look(attention, None, weights=False)
             if memory is not None and attention is not None:
                 keys, values, mask = rest
-                look.memory = Memory(keys, values, mask.unsqueeze(1))
-                look.read = attention.in_steps(look.memory)
-            pieces = self._loop(body, inputs, cells, look)
+                look.memory = read = Memory(keys, values, mask.unsqueeze(1))
+                layer = self.folded_layer()
+                if layer is not None and len(read) <= MAX_FOLDED_KEYS * inputs.shape[1]:
+                    look.folded = True
+                    read = replace(read, values=functional.linear(read.values, layer.weight))
+                look.read = attention.in_steps(read)
+            pieces = self._loop(body, inputs, cells, look, self.joined_layers())
             asked = [step.extras["query"] for step in look.steps] if queries else []
             return (*pieces, torch.cat(asked, dim=1)) if asked else pieces
 

@@ -44,7 +44,7 @@ def show_babel(console: Console, folder: Path, *, minutes: float) -> list[Path]:
             out=folder / "babel",
             data={"examples": 60_000, "max_words": MAX_WORDS, "held_out": 200, "held_out_test": 0},
             model={"embedding": 64, "hidden": 96},
-            train={"minutes": minutes, "epochs": 8, "validate_every": 8},
+            train={"minutes": minutes, "schedule_by": "clock", "epochs": 8, "validate_every": 8},
         )
     model = trained.model.to("cpu")
     test = list(islice(pairs("en", "fr", split="test", max_words=MAX_WORDS), TEST_SENTENCES))

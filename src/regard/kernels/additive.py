@@ -86,11 +86,33 @@ Below, the plain formula is faster, since its launches cost less. `benchmarks/ad
 """
 
 
+def has_few(query: Tensor, key: Tensor, *, gradients: bool = False) -> bool:
+    """Whether there are so few queries, keys and features that whole attention, or its gradients, need few launches."""
+    if key.shape[-2] > MAX_FEW_KEYS or (gradients and query.shape[-2] > MAX_FEW_KEYS):
+        return False
+    most = MAX_FEW_FEATURES_WITH_GRADIENTS if gradients else MAX_FEW_FEATURES
+    return query.numel() * key.shape[-2] <= most
+
+
+def prefers_attention_kernels(query: Tensor, key: Tensor) -> bool:
+    """Whether the kernels of whole attention are faster than the formula for queries and keys that they support.
+
+    Few keys need few launches; but torch.compile and the transforms of torch.func take the formula.
+    """
+    if not has_few(query, key, gradients=_has_gradients(query, key)):
+        return prefers_gpu_kernels(query, key)
+    return not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
+
+
 def prefers_gpu_kernels(query: Tensor, key: Tensor) -> bool:
     """Whether the kernels of additive scores support these queries and keys and are faster than the formula."""
-    has_gradients = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
+    has_gradients = _has_gradients(query, key)
     least = MIN_FEATURES_FOR_KERNEL_WITH_GRADIENTS if has_gradients else MIN_FEATURES_FOR_KERNEL
     return query.numel() * key.shape[-2] >= least and has_gpu_kernels(query) and has_gpu_kernels(key)
+
+
+def _has_gradients(query: Tensor, key: Tensor) -> bool:
+    return torch.is_grad_enabled() and (query.requires_grad or key.requires_grad)
 
 
 class _LogitsOnCPU(torch.autograd.Function):
@@ -211,6 +233,13 @@ def has_compiler() -> bool:
     return any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "clang++"))
 
 
+MAX_FEW_KEYS, MAX_FEW_FEATURES, MAX_FEW_FEATURES_WITH_GRADIENTS = 128, 200_000_000, 300_000_000
+"""Queries, keys and pair features up to which one launch computes the whole attention, and two its gradients.
+
+Launches then take longer than tanh.
+"""
+FEW_TILE, FEW_KEY_TILE = 2048, 1024
+"""Elements of the memory that a program of those kernels takes at a time: for a query, or for all queries."""
 MAX_PAIRS_IN_MEMORY = 1 << 24
 """Number of pairs whose weights exist at a time on a GPU: 64 MiB."""
 TARGET_PROGRAMS = 4096
@@ -229,6 +258,8 @@ def additive_attention(
     if mask is not None:
         mask = mask.expand(query.shape[0], query.shape[1], key.shape[1])
     query, key, values = query.contiguous(), key.contiguous(), values.contiguous()
+    if not torch.is_grad_enabled() and has_few(query, key):
+        return AdditiveInputs(query, key, direction, mask).attend_few(values, keep=False)[0]
     context: Tensor = _AttentionOnGPU.apply(query, key, values, direction, mask)  # type: ignore[no-untyped-call]
     return context
 
@@ -244,7 +275,7 @@ class AdditiveInputs:
     """Queries and keys, as the kernels take them."""
 
     def __init__(self, query: Tensor, key: Tensor, direction: Tensor, mask: Tensor | None) -> None:
-        self.query, self.key, self.direction = query, key, direction.float()
+        self.query, self.key, self.direction = query, key, direction
         self.batch, self.num_queries, self.dim = query.shape
         self.num_keys = key.shape[1]
         self.sizes = self.num_queries, self.num_keys, self.dim
@@ -259,7 +290,8 @@ class AdditiveInputs:
         exp_query, exp_key, query_peaks, key_peaks = self._exponentials()
         padded_dim = exp_query.shape[2]
         fill = padded_dim - self.dim
-        direction = functional.pad(self.direction, (0, fill)) if fill else self.direction
+        direction = self.direction.float()
+        direction = functional.pad(direction, (0, fill)) if fill else direction
         output = torch.empty(self.batch, self.num_queries, self.num_keys, device=self.query.device, dtype=torch.float32)
         block = 64 if self.num_keys > 32 else 32
         rows = ceil_div(self.num_queries, self.kernels.QUERIES.value)
@@ -284,6 +316,67 @@ class AdditiveInputs:
             num_warps=1,
         )
         return output
+
+    def attend_few(self, values: Tensor, *, keep: bool) -> tuple[Tensor, Tensor | None]:
+        """Compute the context in one launch, and the weights if they are to be kept."""
+        context = values.new_empty(self.batch, self.num_queries, values.shape[-1])
+        shape = self.batch, self.num_queries, self.num_keys
+        weights = torch.empty(shape, device=values.device, dtype=torch.float32) if keep else None
+        self.kernels.attend_few[(self.batch * self.num_queries,)](
+            self.query,
+            self.key,
+            values,
+            self.direction,
+            self.mask,
+            context,
+            context if weights is None else weights,
+            *self.sizes,
+            values.shape[-1],
+            *self.mask_strides,
+            HAS_MASK=self.has_mask,
+            KEEP=keep,
+            **self._few_blocks(FEW_TILE),
+        )
+        return context, weights
+
+    def attend_few_back(self, values: Tensor, weights: Tensor, grad: Tensor) -> tuple[Tensor, ...]:
+        """Compute the gradients of queries, keys and values, and of the direction in float32, in two launches."""
+        grad = grad.contiguous()
+        slopes, value_dim = torch.empty_like(weights), values.shape[-1]
+        grads = tuple(torch.empty_like(part) for part in (self.query, self.key, values))
+        fractions = slopes.new_empty(self.batch, self.dim)
+        self.kernels.few_back_to_queries[(self.batch * self.num_queries,)](
+            self.query,
+            self.key,
+            values,
+            self.direction,
+            weights,
+            grad,
+            slopes,
+            grads[0],
+            *self.sizes,
+            value_dim,
+            **self._few_blocks(FEW_TILE),
+        )
+        blocks = self._few_blocks(FEW_KEY_TILE)
+        self.kernels.few_back_to_keys[(ceil_div(max(self.dim, value_dim), blocks["BLOCK_DIM"]) * self.batch,)](
+            self.query,
+            self.key,
+            self.direction,
+            weights,
+            grad,
+            slopes,
+            *grads[1:],
+            fractions,
+            *self.sizes,
+            value_dim,
+            **blocks,
+        )
+        return *grads, fractions.sum(0)
+
+    def _few_blocks(self, tile: int) -> dict[str, Any]:
+        block = max(16, next_power_of_2(self.num_keys))
+        return {"FAST": self.fast, "BLOCK_K": block, "BLOCK_DIM": max(16, tile // block)}
 
     def _exponentials(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Compute exp(2x) of queries and keys in the layout of `score`, and the largest |x| of each tile of rows."""
@@ -337,7 +430,7 @@ class AdditiveInputs:
         sizes = self.query.numel(), self.key.numel()
         self.kernels.gather[(ceil_div(sizes[0], 1024) + ceil_div(sizes[1], 1024) + ceil_div(self.dim, 32),)](
             *parts,
-            self.direction,
+            self.direction.float(),
             *sums,
             *sizes,
             query_shares,
@@ -391,7 +484,12 @@ class _AttentionOnGPU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, values: Tensor, direction: Tensor, mask: Tensor | None) -> Tensor:
         chunks = _chunks(len(query), query.shape[1], key.shape[1])
-        if len(chunks) == 1:
+        normalisers: Tensor | None
+        if has_few(query, key) and len(chunks) == 1:
+            inputs = AdditiveInputs(query, key, direction, mask)
+            context, kept = inputs.attend_few(values, keep=any(ctx.needs_input_grad))
+            normalisers = None
+        elif len(chunks) == 1:
             context, normalisers, kept = _attended(query, key, values, direction, mask)
         else:
             context = values.new_empty(*query.shape[:2], values.shape[-1])
@@ -409,7 +507,9 @@ class _AttentionOnGPU(torch.autograd.Function):
         if torch.is_grad_enabled():
             # The gradient will be differentiated again, which the plain formula supports.
             return plain_gradients(additive_attention_reference, (*inputs, mask), ctx.needs_input_grad, grad)
-        if kept is not None:
+        if kept is not None and has_few(query, key, gradients=True):
+            grads = AdditiveInputs(query, key, direction, mask).attend_few_back(values, kept, grad)
+        elif kept is not None:
             grads = _gradients(AdditiveInputs(query, key, direction, mask), values, kept, grad)
         else:
             grads = tuple(torch.zeros_like(side, dtype=torch.float32) for side in inputs)

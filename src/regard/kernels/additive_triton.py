@@ -24,6 +24,8 @@ registers, as one vector of features each, and goes through the keys. The gradie
 import triton
 import triton.language as tl
 
+from regard.kernels.numerics_triton import load, softmax
+
 LIMIT = tl.constexpr(10.9)
 """Largest |a| + |b| for shared reciprocals: 1 / (1 + exp(21.8))^4 is still a normal float32."""
 QUERIES = tl.constexpr(8)
@@ -198,6 +200,143 @@ def score(
             is_open = tl.load(mask + n * mask_q + columns * mask_k, mask=inside, other=0) != 0
             logits = tl.where(is_open, logits, float("-inf"))
         tl.store(output + n * num_keys + columns, logits, mask=inside)
+
+
+@triton.jit
+def attend_few(
+    query,
+    key,
+    values,
+    direction,
+    mask,
+    context,
+    weights,
+    num_queries,
+    num_keys,
+    dim,
+    value_dim,
+    mask_b,
+    mask_q,
+    mask_k,
+    HAS_MASK: tl.constexpr,
+    KEEP: tl.constexpr,
+    FAST: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """Compute the whole attention of one query to at most BLOCK_K keys, and with KEEP also the weights.
+
+    Where there are few pairs, launches take longer than tanh, so programs share nothing.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    batch, columns = row // num_queries, tl.arange(0, BLOCK_K)
+    is_key = columns < num_keys
+    key_rows = (batch * num_keys + columns)[:, None]
+    matches = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
+    for start in range(0, dim, BLOCK_DIM):
+        dims = start + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < dim
+        k = load(key + key_rows * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
+        q, v = load(query + row * dim + dims, is_dim), load(direction + dims, is_dim)
+        matches += v[None, :] * (1.0 - 2.0 * reciprocal(1.0 + tl.exp(2.0 * (q[None, :] + k)), FAST))
+    allowed = is_key
+    if HAS_MASK:
+        own_mask = mask + batch * mask_b + row % num_queries * mask_q
+        allowed = is_key & (tl.load(own_mask + columns * mask_k, mask=is_key, other=0) != 0)
+    own_weights = softmax(tl.sum(matches, 1), allowed)
+    if KEEP:
+        tl.store(weights + row * num_keys + columns, own_weights, mask=is_key)
+    for start in range(0, value_dim, BLOCK_DIM):
+        features = start + tl.arange(0, BLOCK_DIM)
+        is_feature = features < value_dim
+        tile = load(values + key_rows * value_dim + features[None, :], is_key[:, None] & is_feature[None, :])
+        tl.store(context + row * value_dim + features, tl.sum(own_weights[:, None] * tile, 0), mask=is_feature)
+
+
+@triton.jit
+def few_back_to_queries(
+    query,
+    key,
+    values,
+    direction,
+    weights,
+    upstream,
+    slopes_of_logits,
+    grad_query,
+    num_queries,
+    num_keys,
+    dim,
+    value_dim,
+    FAST: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """Compute the gradients of the logits (b, q, k) of one query, and of the query, from that of its context."""
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK_K)
+    is_key = columns < num_keys
+    key_rows = (row // num_queries * num_keys + columns)[:, None]
+    products = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
+    for start in range(0, value_dim, BLOCK_DIM):
+        features = start + tl.arange(0, BLOCK_DIM)
+        is_feature = features < value_dim
+        tile = load(values + key_rows * value_dim + features[None, :], is_key[:, None] & is_feature[None, :])
+        products += tile * load(upstream + row * value_dim + features, is_feature)[None, :]
+    weight, through = load(weights + row * num_keys + columns, is_key), tl.sum(products, 1)
+    slope = weight * (through - tl.sum(weight * through, 0))
+    tl.store(slopes_of_logits + row * num_keys + columns, slope, mask=is_key)
+    for start in range(0, dim, BLOCK_DIM):
+        dims = start + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < dim
+        k = load(key + key_rows * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
+        q, v = load(query + row * dim + dims, is_dim), load(direction + dims, is_dim)
+        u = reciprocal(1.0 + tl.exp(2.0 * (q[None, :] + k)), FAST)
+        total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
+        tl.store(grad_query + row * dim + dims, total, mask=is_dim)
+
+
+@triton.jit
+def few_back_to_keys(
+    query,
+    key,
+    direction,
+    weights,
+    upstream,
+    slopes_of_logits,
+    grad_key,
+    grad_values,
+    fractions,
+    num_queries,
+    num_keys,
+    dim,
+    value_dim,
+    FAST: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """Compute BLOCK_DIM features of the gradients of all keys and values, and of v for each row of the batch."""
+    blocks = tl.cdiv(tl.maximum(dim, value_dim), BLOCK_DIM)
+    batch = (tl.program_id(0) // blocks).to(tl.int64)
+    dims = tl.program_id(0) % blocks * BLOCK_DIM + tl.arange(0, BLOCK_DIM)
+    columns = tl.arange(0, BLOCK_K)
+    is_key, is_dim, is_feature = columns < num_keys, dims < dim, dims < value_dim
+    rows = (batch * num_keys + columns)[:, None]
+    k = load(key + rows * dim + dims[None, :], is_key[:, None] & is_dim[None, :])
+    of_keys, of_values = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32), tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
+    taken = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
+    for i in range(num_queries):
+        row = batch * num_queries + i
+        slope = load(slopes_of_logits + row * num_keys + columns, is_key)[:, None]
+        u = reciprocal(1.0 + tl.exp(2.0 * (load(query + row * dim + dims, is_dim)[None, :] + k)), FAST)
+        of_keys += slope * (u - u * u)
+        taken += slope * u
+        weight = load(weights + row * num_keys + columns, is_key)[:, None]
+        of_values += weight * load(upstream + row * value_dim + dims, is_feature)[None, :]
+    v = load(direction + dims, is_dim)
+    tl.store(grad_key + rows * dim + dims[None, :], 4.0 * v[None, :] * of_keys, mask=is_key[:, None] & is_dim[None, :])
+    place = grad_values + rows * value_dim + dims[None, :]
+    tl.store(place, of_values, mask=is_key[:, None] & is_feature[None, :])
+    tl.store(fractions + batch * dim + dims, -2.0 * tl.sum(taken, 0), mask=is_dim)
 
 
 @triton.jit

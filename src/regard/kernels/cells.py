@@ -9,19 +9,30 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.kernels.numerics import ceil_div, has_gpu_kernels, next_power_of_2, triton_kernels
+from regard.kernels.numerics import (
+    ceil_div,
+    has_gpu_kernels,
+    next_power_of_2,
+    triton_kernels,
+    with_contiguous_rows,
+)
 
-MAX_UNITS_PER_PROGRAM = 1024
+MAX_UNITS_PER_PROGRAM = 256
 """Number of units that one program of a kernel computes."""
 
 
-def gru_gates(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute z, r = sigmoid(inputs + product), which are the halves of (b, 2 h); return z and r h."""
+def gru_gates(inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Compute z, r = sigmoid(inputs + product), the first two thirds of (b, 3 h); return z, r h, the last third, and h.
+
+    What follows should use the h that is returned: then a kernel adds its gradients.
+    """
     if has_gpu_kernels(hidden):
-        gates: tuple[Tensor, Tensor] = _GRUGates.apply(inputs, product, hidden)  # type: ignore[no-untyped-call]
+        gates: tuple[Tensor, Tensor, Tensor, Tensor]
+        gates = _GRUGates.apply(inputs, product, hidden)  # type: ignore[no-untyped-call]
         return gates
-    update, reset = torch.sigmoid(inputs + product).chunk(2, dim=-1)
-    return update, reset * hidden
+    for_gates, for_candidate = inputs.split([2 * hidden.shape[-1], hidden.shape[-1]], dim=-1)
+    update, reset = torch.sigmoid(for_gates + product).chunk(2, dim=-1)
+    return update, reset * hidden, for_candidate, hidden
 
 
 def gru_blend(inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
@@ -44,31 +55,33 @@ def lstm(inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]
 
 class _GRUGates(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        inputs, product, hidden = _with_contiguous_rows(inputs), product.contiguous(), hidden.contiguous()
+    def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        inputs, product, hidden = with_contiguous_rows(inputs), with_contiguous_rows(product), hidden.contiguous()
         update, reset, kept = (torch.empty_like(hidden) for _ in range(3))
-        _launch("gru_gates", hidden, inputs, inputs.stride(0), product, hidden, update, reset, kept)
+        _launch("gru_gates", hidden, inputs, inputs.stride(0), product, product.stride(0), hidden, update, reset, kept)
         ctx.save_for_backward(update, reset, hidden)
         ctx.dtypes = inputs.dtype, product.dtype
-        return update, kept
+        return update, kept, inputs[:, 2 * hidden.shape[1] :], hidden.view_as(hidden)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_update: Tensor, grad_kept: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
         update, reset, hidden = ctx.saved_tensors
         grad_hidden = torch.empty_like(hidden)
-        grad_gates = hidden.new_empty(len(hidden), 2 * hidden.shape[1], dtype=ctx.dtypes[1])
-        grads = grad_update.contiguous(), grad_kept.contiguous()
-        _launch("gru_gates_back", hidden, update, reset, hidden, *grads, grad_gates, grad_hidden)
-        return grad_gates.to(ctx.dtypes[0]), grad_gates, grad_hidden
+        grad_inputs = hidden.new_empty(len(hidden), 3 * hidden.shape[1], dtype=ctx.dtypes[1])
+        given = (grad.contiguous() for grad in grads)
+        _launch("gru_gates_back", hidden, update, reset, hidden, *given, grad_inputs, grad_hidden)
+        return grad_inputs.to(ctx.dtypes[0]), grad_inputs[:, : 2 * hidden.shape[1]], grad_hidden
 
 
 class _GRUBlend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, product: Tensor, hidden: Tensor, update: Tensor) -> Tensor:
-        inputs, product, hidden = _with_contiguous_rows(inputs), product.contiguous(), hidden.contiguous()
+        inputs, product, hidden = with_contiguous_rows(inputs), with_contiguous_rows(product), hidden.contiguous()
         candidate, output = torch.empty_like(hidden), torch.empty_like(hidden)
-        _launch("gru_blend", hidden, inputs, inputs.stride(0), product, hidden, update, candidate, output)
+        _launch(
+            "gru_blend", hidden, inputs, inputs.stride(0), product, product.stride(0), hidden, update, candidate, output
+        )
         ctx.save_for_backward(candidate, hidden, update)
         ctx.dtypes = inputs.dtype, product.dtype
         return output
@@ -87,10 +100,10 @@ class _GRUBlend(torch.autograd.Function):
 class _LSTM(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, product: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        inputs, product, cell = _with_contiguous_rows(inputs), product.contiguous(), cell.contiguous()
+        inputs, product, cell = with_contiguous_rows(inputs), with_contiguous_rows(product), cell.contiguous()
         gates = cell.new_empty(len(cell), 4 * cell.shape[1])
         new_cell, output = torch.empty_like(cell), torch.empty_like(cell)
-        _launch("lstm", cell, inputs, inputs.stride(0), product, cell, gates, new_cell, output)
+        _launch("lstm", cell, inputs, inputs.stride(0), product, product.stride(0), cell, gates, new_cell, output)
         ctx.save_for_backward(gates, cell, new_cell)
         ctx.dtypes = inputs.dtype, product.dtype
         return output, new_cell
@@ -108,9 +121,4 @@ class _LSTM(torch.autograd.Function):
 def _launch(name: str, hidden: Tensor, *arguments: Any) -> None:
     batch, size = hidden.shape
     block = min(MAX_UNITS_PER_PROGRAM, next_power_of_2(size))
-    getattr(triton_kernels("cells"), name)[batch, ceil_div(size, block)](*arguments, size, BLOCK=block)
-
-
-def _with_contiguous_rows(tensor: Tensor) -> Tensor:
-    """Return a tensor with contiguous rows; a step of a longer tensor, or a part of its gates, is not copied."""
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+    getattr(triton_kernels("cells"), name)[batch, ceil_div(size, block)](*arguments, size, BLOCK=block, num_warps=2)

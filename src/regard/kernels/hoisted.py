@@ -5,10 +5,12 @@ the size of the parameter. Here each step of the backward pass records its input
 the end one product gives the same sum:
 
     sum_t g_t' x_t  =  [g_1; ...; g_m]' [x_1; ...; x_m]
+
+Layers that multiply the same input at each step can be joined: one product with all of their matrices.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.kernels.numerics import is_autocast
+from regard.kernels.products import FewRows, prefers_few_rows
 
 
 @dataclass
@@ -40,13 +43,37 @@ class StepRecords:
         return list(zip(*mine, strict=True))
 
 
-@dataclass(frozen=True)
 class _Shared:
-    """The parameters of a layer as the steps of one recurrence use them."""
+    """The parameters of one layer, or of several joined ones, as the steps of one recurrence use them."""
 
-    weight: Tensor
-    bias: Tensor | None
-    records: StepRecords
+    def __init__(self, layers: Sequence["Hoisted | Columns"]) -> None:
+        self.records, self.sizes = StepRecords(), [layer.out_features for layer in layers]
+        weight, bias = layers[0].weight, layers[0].bias
+        if len(layers) > 1:
+            weight = torch.cat([layer.weight for layer in layers])
+            bias = None
+            if any(layer.bias is not None for layer in layers):
+                parts = (weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias for layer in layers)
+                bias = torch.cat(list(parts))
+        self.weight, self.bias = _Collect.apply(  # type: ignore[no-untyped-call]
+            _as_computed(weight), _as_computed(bias), self.records
+        )
+        self._few = FewRows(self.weight)
+        self._joint: tuple[Tensor, tuple[Tensor, ...]] | None = None
+
+    def product(self, inputs: Tensor, index: int) -> Tensor:
+        """Return the product of one of the layers; the first of them to be called computes those of all."""
+        if len(self.sizes) == 1:
+            return self._step(inputs)
+        if self._joint is None or self._joint[0] is not inputs:
+            self._joint = inputs, self._step(inputs).split(self.sizes, dim=-1)
+        return self._joint[1][index]
+
+    def _step(self, inputs: Tensor) -> Tensor:
+        output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
+            inputs.to(self.weight.dtype), self.weight, self.bias, self.records, self._few
+        )
+        return output
 
 
 class Hoisted(nn.Linear):
@@ -55,34 +82,63 @@ class Hoisted(nn.Linear):
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__(in_features, out_features, bias)
         # By thread, so that several threads can use one model.
-        self._shared: dict[int, _Shared] = {}
+        self._shared: dict[int, tuple[_Shared, int]] = {}
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Compute inputs weight' + bias."""
         shared = self._shared.get(threading.get_ident()) if self._shared else None
         if shared is None:
             return super().forward(inputs)
-        output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
-            inputs.to(shared.weight.dtype), shared.weight, shared.bias, shared.records
-        )
-        return output
+        parameters, index = shared
+        return parameters.product(inputs, index)
+
+
+class Columns:
+    """Some columns of a Hoisted layer, with its bias or without: a layer for a part of its inputs."""
+
+    def __init__(self, layer: Hoisted, columns: slice, *, bias: bool) -> None:
+        self.layer, self.columns, self.has_bias, self.out_features = layer, columns, bias, layer.out_features
+        self._shared: dict[int, tuple[_Shared, int]] = {}
+
+    @property
+    def weight(self) -> Tensor:
+        """These columns of the matrix."""
+        return self.layer.weight[:, self.columns]
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The bias of the layer, if it belongs to these columns."""
+        return self.layer.bias if self.has_bias else None
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Compute inputs weight' + bias."""
+        shared = self._shared.get(threading.get_ident()) if self._shared else None
+        if shared is None:
+            return nn.functional.linear(inputs, self.weight, self.bias)
+        parameters, index = shared
+        return parameters.product(inputs, index)
 
 
 @contextmanager
-def hoisting(module: nn.Module) -> Iterator[None]:
-    """Let every Hoisted layer of a module compute its gradients once for all steps of a recurrence, in this thread."""
+def hoisting(module: nn.Module, groups: Sequence[Sequence[Hoisted | Columns]] = ()) -> Iterator[None]:
+    """Let every Hoisted layer of a module compute its gradients once for all steps of a recurrence, in this thread.
+
+    The layers of one of the `groups` get the same tensor in each step: one product computes all of theirs.
+    """
     thread = threading.get_ident()
     layers = [layer for layer in module.modules() if isinstance(layer, Hoisted)] if torch.is_grad_enabled() else []
-    for layer in layers:
-        records = StepRecords()
-        weight, bias = (_as_computed(part) for part in (layer.weight, layer.bias))
-        weight, bias = _Collect.apply(weight, bias, records)  # type: ignore[no-untyped-call]
-        layer._shared[thread] = _Shared(weight, bias, records)
+    grouped = [layer for group in groups for layer in group]
+    groups = [*groups, *([layer] for layer in layers if layer not in grouped)] if layers else []
+    for group in groups:
+        shared = _Shared(group)
+        for index, layer in enumerate(group):
+            layer._shared[thread] = shared, index
     try:
         yield
     finally:
-        for layer in layers:
-            layer._shared.pop(thread, None)
+        for group in groups:
+            for layer in group:
+                layer._shared.pop(thread, None)
 
 
 def _as_computed(weight: Tensor | None) -> Tensor | None:
@@ -114,9 +170,13 @@ class _Collect(torch.autograd.Function):
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, records: StepRecords) -> Tensor:
+    def forward(
+        ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, records: StepRecords, few: FewRows
+    ) -> Tensor:
         ctx.save_for_backward(inputs, weight)
-        ctx.records = records
+        ctx.records, ctx.few = records, few
+        if prefers_few_rows(inputs, weight):
+            return few.forward(inputs, bias)
         return nn.functional.linear(inputs, weight, bias)
 
     @staticmethod
@@ -126,7 +186,8 @@ class _Step(torch.autograd.Function):
             # The gradient will be differentiated again, so every step computes its own.
             flat = grad.reshape(-1, grad.shape[-1])
             grad_weight = flat.mT @ inputs.reshape(-1, inputs.shape[-1])
-            return grad @ weight, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None, None
+            return grad @ weight, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None, None, None
         if ctx.needs_input_grad[1]:
             ctx.records.add(inputs, grad)
-        return grad @ weight, None, None, None
+        through = ctx.few.backward(grad) if prefers_few_rows(grad, weight) else grad @ weight
+        return through, None, None, None, None

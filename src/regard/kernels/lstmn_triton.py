@@ -25,8 +25,8 @@ def look(
     t,
     first,
     length,
-    dim,
-    size,
+    dim: tl.constexpr,
+    size: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
@@ -73,8 +73,8 @@ def look_back(
     t,
     first,
     length,
-    dim,
-    size,
+    dim: tl.constexpr,
+    size: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
@@ -117,7 +117,7 @@ def look_back(
 
 
 @triton.jit
-def write(inputs, product, read, gates, tape, t, length, columns, size, BLOCK: tl.constexpr):
+def write(inputs, product, read, gates, tape, t, length, columns, size: tl.constexpr, BLOCK: tl.constexpr):
     """c = f c~ + i c^ and h = o tanh(c); the gates after their functions, for the backward pass."""
     batch, units = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside, row = units < size, batch * length + t
@@ -147,7 +147,7 @@ def write_back(
     t,
     length,
     columns,
-    size,
+    size: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """The gradients of the gates before their functions, and of c~."""

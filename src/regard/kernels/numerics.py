@@ -78,6 +78,12 @@ def has_gpu_kernels(tensor: Tensor) -> bool:
     return tensor.is_cuda and tensor.dtype != torch.float64 and tensor.numel() > 0 and _has_triton()
 
 
+def with_contiguous_rows(tensor: Tensor) -> Tensor:
+    """Return a tensor with contiguous rows; a step of a longer tensor, or a part of its columns, is not copied."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+@functools.cache
 def triton_kernels(name: str) -> ModuleType:
     """Import the Triton kernels of a module here, which takes a moment and works on Linux only."""
     return import_module(f"regard.kernels.{name}_triton")

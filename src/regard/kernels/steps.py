@@ -1,4 +1,4 @@
-"""Attention with one query per step of a recurrence, on a GPU: one kernel per step in the forward and backward pass.
+"""Attention with one query per step of a recurrence, on a GPU: two kernels per step in the forward and backward pass.
 
 The backward pass of a step computes the gradient of its query alone, and records the rest. After all steps, the
 gradients of keys and values are products over all steps. With weights w_t, gradients g_t of the logits and c_t of the
@@ -17,14 +17,14 @@ from torch.autograd.function import once_differentiable
 
 from regard.kernels.additive import AdditiveInputs, in_groups
 from regard.kernels.hoisted import StepRecords
-from regard.kernels.numerics import masked_softmax, next_power_of_2, triton_kernels
+from regard.kernels.numerics import ceil_div, masked_softmax, next_power_of_2, triton_kernels, with_contiguous_rows
 
 MAX_KEYS = 1024
 """The largest number of keys that the kernels support."""
-TILE = 8192
+TILE = 4096
 """Number of elements of the memory that a program loads at a time."""
-SPLITS = 2
-"""Number of programs that share the features of one example."""
+PROGRAMS, MAX_SPLITS = 700, 16
+"""Programs that run at a time, and how many of them share the features of one example at most."""
 
 
 class _Options(NamedTuple):
@@ -33,6 +33,10 @@ class _Options(NamedTuple):
     mask: Tensor | None
     scale: float
     records: StepRecords
+    values: Tensor
+    """The values as the kernels read them."""
+    unit: Tensor | None
+    """What a value of 1 stands for, if not for 1."""
 
 
 class Steps:
@@ -41,15 +45,31 @@ class Steps:
     def __init__(
         self, keys: Tensor, values: Tensor, mask: Tensor | None, direction: Tensor | None = None, scale: float = 1.0
     ) -> None:
-        self.options = _Options(mask, scale, StepRecords())
-        self.memory = _Gather.apply(  # type: ignore[no-untyped-call]
-            keys.contiguous(), values.contiguous(), direction, self.options.records
-        )
+        self._given = keys.contiguous(), values.contiguous(), mask, direction, scale
+        self._memory: tuple[Tensor, Tensor, Tensor | None, _Options] | None = None
 
-    def __call__(self, query: Tensor) -> Tensor:
-        """Return the context (b, v) of a query (b, d)."""
-        context: Tensor = _Look.apply(query.contiguous(), *self.memory, self.options)  # type: ignore[no-untyped-call]
-        return context
+    def __call__(self, query: Tensor, inputs: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the context (b, v) of a query (b, d), to which `inputs` are added, and the weights (b, k)."""
+        if self._memory is None:
+            keys, values, mask, direction, scale = self._given
+            options = _Options(mask, scale, StepRecords(), *compact(values.detach()))
+            gathered = _Gather.apply(keys, values, direction, options.records)  # type: ignore[no-untyped-call]
+            self._memory = *gathered, options
+        looked: tuple[Tensor, Tensor] = _Look.apply(  # type: ignore[no-untyped-call]
+            with_contiguous_rows(query), inputs, *self._memory
+        )
+        return looked
+
+
+def compact(values: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Return float32 values in half the bytes, in multiples of the largest one, if matrix products may use TF32.
+
+    Each step reads all values, and TF32 would round them to as many bits: 10 behind the binary point.
+    """
+    if values.dtype != torch.float32 or not torch.backends.cuda.matmul.allow_tf32:
+        return values, None
+    unit = values.abs().amax().clamp_min(torch.finfo(torch.float32).tiny)
+    return (values / unit).half(), unit
 
 
 def steps_reference(
@@ -96,60 +116,111 @@ class _Gather(torch.autograd.Function):
 class _Look(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, keys: Tensor, values: Tensor, direction: Tensor | None, options: _Options
-    ) -> Tensor:
+        ctx: Any,
+        query: Tensor,
+        inputs: Tensor | None,
+        keys: Tensor,
+        values: Tensor,
+        direction: Tensor | None,
+        options: _Options,
+    ) -> tuple[Tensor, Tensor]:
         mask = options.mask
         (batch, num_keys, dim), value_dim = keys.shape, values.shape[-1]
-        context = values.new_empty(batch, value_dim)
+        added = query if inputs is None else with_contiguous_rows(inputs)
+        context = values.new_empty(batch, value_dim, dtype=(values if inputs is None else inputs).dtype)
         weights = values.new_empty(batch, num_keys, dtype=torch.float32)
-        triton_kernels("steps").look[(batch, SPLITS)](
+        kernels, few, many = triton_kernels("steps"), _small_programs(num_keys), _programs(batch, num_keys)
+        splits = many["SPLITS"]
+        parts = weights.new_empty(batch, splits, num_keys)
+        kernels.compare[(batch, splits)](
             query,
             keys,
-            values,
             query if direction is None else direction,
+            parts,
+            query.stride(0),
+            num_keys,
+            DIM=dim,
+            ADDITIVE=direction is not None,
+            **many,
+        )
+        kernels.read[(batch, ceil_div(value_dim, few["BLOCK_DIM"]))](
+            parts,
             query if mask is None else mask,
+            options.values,
+            options.unit,
+            added,
             context,
             weights,
+            added.stride(0),
             num_keys,
-            dim,
-            value_dim,
             options.scale,
             *((0, 0) if mask is None else mask.stride()),
-            ADDITIVE=direction is not None,
+            VALUE_DIM=value_dim,
+            HAS_UNIT=options.unit is not None,
             HAS_MASK=mask is not None,
-            **_blocks(num_keys),
+            HAS_INPUTS=inputs is not None,
+            SPLITS=splits,
+            **few,
         )
         ctx.save_for_backward(query, keys, values, direction, weights)
         ctx.options = options
-        return context
+        ctx.set_materialize_grads(False)
+        return context, weights
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, upstream: Tensor | None, grad_weights: Tensor | None) -> tuple[Tensor | None, ...]:
         query, keys, values, direction, weights = ctx.saved_tensors
         batch, num_keys, dim = keys.shape
-        upstream = upstream.contiguous()
-        slopes, grad_query = torch.empty_like(weights), torch.empty_like(query)
-        triton_kernels("steps").look_back[(batch, SPLITS)](
+        upstream = values.new_zeros(batch, values.shape[-1]) if upstream is None else upstream.contiguous()
+        of_weights = weights if grad_weights is None else with_contiguous_rows(grad_weights)
+        slopes, grad_query = torch.empty_like(weights), query.new_empty(query.shape)
+        kernels, few, many = triton_kernels("steps"), _small_programs(num_keys), _programs(batch, num_keys)
+        splits, options = many["SPLITS"], ctx.options
+        parts = weights.new_empty(batch, splits, num_keys)
+        kernels.read_back[(batch, splits)](
+            options.values,
+            options.unit,
+            upstream,
+            parts,
+            num_keys,
+            VALUE_DIM=values.shape[-1],
+            HAS_UNIT=options.unit is not None,
+            **many,
+        )
+        kernels.compare_back[(batch, ceil_div(dim, few["BLOCK_DIM"]))](
             query,
             keys,
-            values,
             query if direction is None else direction,
             weights,
-            upstream,
+            parts,
+            of_weights,
             slopes,
             grad_query,
+            query.stride(0),
+            of_weights.stride(0),
             num_keys,
-            dim,
-            values.shape[-1],
-            ctx.options.scale,
+            options.scale,
+            DIM=dim,
             ADDITIVE=direction is not None,
-            **_blocks(num_keys),
+            HAS_GRAD_WEIGHTS=grad_weights is not None,
+            SPLITS=splits,
+            **few,
         )
         ctx.options.records.add(query, weights, slopes, upstream)
-        return grad_query, None, None, None, None
+        return grad_query, upstream if ctx.needs_input_grad[1] else None, None, None, None, None
 
 
-def _blocks(num_keys: int) -> dict[str, int]:
+def _programs(batch: int, num_keys: int) -> dict[str, int]:
+    """Return how many programs share an example, a power of 2, and what each of them takes at a time."""
     block = next_power_of_2(num_keys)
-    return {"BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": 4 if num_keys <= 256 else 8}
+    splits = 1 << max(1, min(MAX_SPLITS, PROGRAMS // batch)).bit_length() - 1
+    warps = 4 if num_keys <= 256 else 8
+    return {"SPLITS": splits, "BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": warps}
+
+
+def _small_programs(num_keys: int) -> dict[str, int]:
+    """Return what a program takes that adds over the keys: of up to 64 keys, as much as one warp holds."""
+    block = next_power_of_2(num_keys)
+    warps = 1 if num_keys <= 64 else 4 if num_keys <= 256 else 8
+    return {"BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": warps}

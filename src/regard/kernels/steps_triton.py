@@ -1,7 +1,9 @@
 """Triton kernels of attention with one query per step of a recurrence; steps.py calls these.
 
-A program computes one example: the logits, the softmax, and its part of the context. Where several programs share the
-features, each computes all logits, which is cheaper than synchronising them.
+A step is two kernels, and two in the backward pass. SPLITS programs share the features of an example: each computes its
+part of the logits (or of their gradients), and the second kernel adds up the parts. That takes less time than to let
+every program compute all logits. Sums over keys stay within a warp, since the programs of the second kernels are small.
+Sizes of features are constants, so that Triton knows how rows are aligned.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -13,100 +15,158 @@ from regard.kernels.numerics_triton import load, softmax, tanh
 
 
 @triton.jit
-def look(
+def compare(
     query,
     keys,
-    values,
     direction,
-    mask,
-    context,
-    weights,
+    parts,
+    query_stride,
     num_keys,
-    dim,
-    value_dim,
-    scale,
-    mask_b,
-    mask_k,
+    DIM: tl.constexpr,
     ADDITIVE: tl.constexpr,
-    HAS_MASK: tl.constexpr,
+    SPLITS: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """Compute softmax(v' tanh(query + key)), or softmax(scale query' key), and the context."""
-    batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
+    """Compute this program's part of v' tanh(query + key), or of query' key."""
+    batch, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
     matches = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
-    for first in range(0, dim, BLOCK_DIM):
+    for first in range(part * BLOCK_DIM, DIM, SPLITS * BLOCK_DIM):
         dims = first + tl.arange(0, BLOCK_DIM)
-        is_dim = dims < dim
-        q = load(query + batch * dim + dims, is_dim)
-        at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
+        is_dim = dims < DIM
+        q = load(query + batch * query_stride + dims, is_dim)
+        at = (batch * num_keys + columns[:, None]) * DIM + dims[None, :]
         k = load(keys + at, is_key[:, None] & is_dim[None, :])
         if ADDITIVE:
             v = load(direction + dims, is_dim)
             matches += v[None, :] * tanh(q[None, :] + k)
         else:
             matches += q[None, :] * k
-    logits = tl.sum(matches, 1)
-    allowed = is_key
-    if HAS_MASK:
-        allowed = is_key & (tl.load(mask + batch * mask_b + columns * mask_k, mask=is_key, other=0) != 0)
-    own_weights = softmax(logits * scale, allowed)
-    tl.store(weights + batch * num_keys + columns, own_weights, mask=is_key & (part == 0))
-    for first in range(part * BLOCK_DIM, value_dim, parts * BLOCK_DIM):
-        features = first + tl.arange(0, BLOCK_DIM)
-        is_feature = features < value_dim
-        at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
-        tile = load(values + at, is_key[:, None] & is_feature[None, :])
-        read = tl.sum(own_weights[:, None] * tile, 0)
-        tl.store(context + batch * value_dim + features, read, mask=is_feature)
+    tl.store(parts + (batch * SPLITS + part) * num_keys + columns, tl.sum(matches, 1), mask=is_key)
 
 
 @triton.jit
-def look_back(
-    query,
-    keys,
+def _sum_of_parts(parts, batch, columns, is_key, num_keys, SPLITS: tl.constexpr):
+    rows = tl.arange(0, SPLITS)[:, None]
+    return tl.sum(load(parts + (batch * SPLITS + rows) * num_keys + columns[None, :], is_key[None, :]), 0)
+
+
+@triton.jit
+def read(
+    parts,
+    mask,
     values,
-    direction,
+    unit,
+    inputs,
+    context,
     weights,
-    upstream,
-    grad_logits,
-    grad_query,
+    inputs_stride,
     num_keys,
-    dim,
-    value_dim,
     scale,
-    ADDITIVE: tl.constexpr,
+    mask_b,
+    mask_k,
+    VALUE_DIM: tl.constexpr,
+    HAS_UNIT: tl.constexpr,
+    HAS_MASK: tl.constexpr,
+    HAS_INPUTS: tl.constexpr,
+    SPLITS: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """Compute the gradients of the logits and of the query; those of keys, values and v follow after all steps."""
-    batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
+    """Compute the weights, softmax of scale times the logits, and BLOCK_DIM features of inputs + the context.
+
+    With HAS_UNIT, the values are multiples of the number `unit`.
+    """
+    batch, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    columns = tl.arange(0, BLOCK_K)
+    is_key = columns < num_keys
+    allowed = is_key
+    if HAS_MASK:
+        allowed = is_key & (tl.load(mask + batch * mask_b + columns * mask_k, mask=is_key, other=0) != 0)
+    own_weights = softmax(_sum_of_parts(parts, batch, columns, is_key, num_keys, SPLITS) * scale, allowed)
+    tl.store(weights + batch * num_keys + columns, own_weights, mask=is_key & (part == 0))
+    features = part * BLOCK_DIM + tl.arange(0, BLOCK_DIM)
+    is_feature = features < VALUE_DIM
+    at = (batch * num_keys + columns[:, None]) * VALUE_DIM + features[None, :]
+    found = tl.sum(own_weights[:, None] * load(values + at, is_key[:, None] & is_feature[None, :]), 0)
+    if HAS_UNIT:
+        found *= tl.load(unit)
+    if HAS_INPUTS:
+        found += load(inputs + batch * inputs_stride + features, is_feature)
+    tl.store(context + batch * VALUE_DIM + features, found, mask=is_feature)
+
+
+@triton.jit
+def read_back(
+    values,
+    unit,
+    upstream,
+    parts,
+    num_keys,
+    VALUE_DIM: tl.constexpr,
+    HAS_UNIT: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """Compute this program's part of the gradients of the weights; those of the values follow after all steps."""
+    batch, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
     products = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
-    for first in range(0, value_dim, BLOCK_DIM):
+    for first in range(part * BLOCK_DIM, VALUE_DIM, SPLITS * BLOCK_DIM):
         features = first + tl.arange(0, BLOCK_DIM)
-        is_feature = features < value_dim
-        at = (batch * num_keys + columns[:, None]) * value_dim + features[None, :]
+        is_feature = features < VALUE_DIM
+        at = (batch * num_keys + columns[:, None]) * VALUE_DIM + features[None, :]
         tile = load(values + at, is_key[:, None] & is_feature[None, :])
-        incoming = load(upstream + batch * value_dim + features, is_feature)
-        products += tile * incoming[None, :]
+        products += tile * load(upstream + batch * VALUE_DIM + features, is_feature)[None, :]
     through_weights = tl.sum(products, 1)
-    weight = tl.load(weights + batch * num_keys + columns, mask=is_key, other=0.0)
+    if HAS_UNIT:
+        through_weights *= tl.load(unit)
+    tl.store(parts + (batch * SPLITS + part) * num_keys + columns, through_weights, mask=is_key)
+
+
+@triton.jit
+def compare_back(
+    query,
+    keys,
+    direction,
+    weights,
+    parts,
+    grad_weights,
+    grad_logits,
+    grad_query,
+    query_stride,
+    grad_weights_stride,
+    num_keys,
+    scale,
+    DIM: tl.constexpr,
+    ADDITIVE: tl.constexpr,
+    HAS_GRAD_WEIGHTS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+):
+    """Compute the gradients of the logits, and BLOCK_DIM features of that of the query; the others follow later."""
+    batch, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    columns = tl.arange(0, BLOCK_K)
+    is_key = columns < num_keys
+    through_weights = _sum_of_parts(parts, batch, columns, is_key, num_keys, SPLITS)
+    if HAS_GRAD_WEIGHTS:
+        through_weights += load(grad_weights + batch * grad_weights_stride + columns, is_key)
+    weight = load(weights + batch * num_keys + columns, is_key)
     slope = weight * (through_weights - tl.sum(weight * through_weights, 0)) * scale
     tl.store(grad_logits + batch * num_keys + columns, slope, mask=is_key & (part == 0))
-    for first in range(part * BLOCK_DIM, dim, parts * BLOCK_DIM):
-        dims = first + tl.arange(0, BLOCK_DIM)
-        is_dim = dims < dim
-        at = (batch * num_keys + columns[:, None]) * dim + dims[None, :]
-        k = load(keys + at, is_key[:, None] & is_dim[None, :])
-        if ADDITIVE:
-            q = load(query + batch * dim + dims, is_dim)
-            v = load(direction + dims, is_dim)
-            u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
-            total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
-        else:
-            total = tl.sum(slope[:, None] * k, 0)
-        tl.store(grad_query + batch * dim + dims, total, mask=is_dim)
+    dims = part * BLOCK_DIM + tl.arange(0, BLOCK_DIM)
+    is_dim = dims < DIM
+    at = (batch * num_keys + columns[:, None]) * DIM + dims[None, :]
+    k = load(keys + at, is_key[:, None] & is_dim[None, :])
+    if ADDITIVE:
+        q, v = load(query + batch * query_stride + dims, is_dim), load(direction + dims, is_dim)
+        u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
+        total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
+    else:
+        total = tl.sum(slope[:, None] * k, 0)
+    tl.store(grad_query + batch * DIM + dims, total, mask=is_dim)

@@ -39,8 +39,7 @@ class GRU(nn.Module):
     def forward(self, inputs: Float[Tensor, "b g"], state: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
         """Compute the next state."""
         (hidden,) = state
-        for_gates, for_candidate = inputs.split([2 * hidden.shape[-1], hidden.shape[-1]], dim=-1)
-        update, kept = gru_gates(for_gates, self.gates(hidden), hidden)
+        update, kept, for_candidate, hidden = gru_gates(inputs, self.gates(hidden), hidden)
         return (gru_blend(for_candidate, self.candidate(kept), hidden, update),)
 
 

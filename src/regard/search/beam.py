@@ -104,7 +104,7 @@ class _Candidates:
 
 @dataclass(frozen=True)
 class BeamStep:
-    """One step of a recorded search of one input: the candidates, best first, and which of them go on."""
+    """One step of a recorded search of one input: the candidates, best first, and which of them are kept."""
 
     parents: list[int]
     """The hypothesis that each candidate extends, counted among those that the step before kept."""
@@ -219,7 +219,7 @@ def _separate(
     """Add the candidates that end to the outputs; return the unfinished inputs and their best `size` other candidates.
 
     All that end among the best `size` of a step become outputs, since they may be better than those before.
-    An input at its length limit, or one that no token can continue, does not go on: its unfinished hypotheses become
+    An input at its length limit, or one that no token can continue, is finished: its unfinished hypotheses become
     outputs as they were before this step.
     """
     still: list[int] = []

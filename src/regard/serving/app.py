@@ -69,7 +69,7 @@ def _general_routes(backend: Backend) -> APIRouter:
         """Counts of requests, batches and models, for Prometheus."""
         return PlainTextResponse(backend.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    @router.get("/v1/models", tags=["models"], response_model=schemas.models_answer())
+    @router.get("/v1/models", tags=["models"], response_model=schemas.models_response())
     async def models() -> Response:
         """The models that can be asked for."""
         loaded = backend.models.loaded

@@ -91,7 +91,7 @@ def _add_verb(router: APIRouter, each: registry.Entry, backend: Backend) -> None
         operation_id=verb,
         summary=verb.capitalize(),
         description=f"{schemas.description(system)} {DESCRIPTION}",
-        response_model=schemas.verb_answer(each),
+        response_model=schemas.verb_response(each),
         responses=documented(*REFUSALS),
         tags=["verbs"],
     )
@@ -174,7 +174,7 @@ def _add_endpoint(router: APIRouter, each: registry.Entry, function: Callable[..
         "operation_id": name.replace("/", "_"),
         "summary": point.name.capitalize(),
         "description": f"{schemas.description(function)} {DESCRIPTION}" if streams else schemas.description(function),
-        "response_model": schemas.endpoint_answer(each, function),
+        "response_model": schemas.endpoint_response(each, function),
         "tags": [each.name],
     }
     if not kinds:
@@ -204,7 +204,7 @@ def _add_examples(router: APIRouter, each: registry.Entry, list_examples: Callab
         operation_id=f"{each.name}_examples",
         description="Inputs to try, each with what it shows and a model for it.",
         responses=documented(*OPEN_REFUSALS),
-        response_model=schemas.examples_answer(each),
+        response_model=schemas.examples_response(each),
         tags=[each.name],
     )
 
@@ -231,7 +231,7 @@ def _add_faithfulness(router: APIRouter, backend: Backend) -> None:
         measured,
         methods=["POST"],
         operation_id="faithfulness",
-        response_model=schemas.faithfulness_answer(),
+        response_model=schemas.faithfulness_response(),
         responses=documented(*REFUSALS),
         tags=["verbs"],
     )

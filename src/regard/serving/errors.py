@@ -32,7 +32,7 @@ class ErrorBody(BaseModel):
     """What is wrong, and what to do."""
 
 
-class ErrorAnswer(BaseModel):
+class ErrorResponse(BaseModel):
     """The body of every answer that is not a success."""
 
     error: ErrorBody
@@ -59,7 +59,7 @@ def error_response(status: int, message: str, *, retry_after: int | None = None)
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The statuses of a route for its OpenAPI document."""
-    return {status: {"model": ErrorAnswer, "description": NAMES[status].replace("_", " ")} for status in statuses}
+    return {status: {"model": ErrorResponse, "description": NAMES[status].replace("_", " ")} for status in statuses}
 
 
 def _explained(error: RequestValidationError) -> str:

@@ -110,38 +110,38 @@ def default_model(each: Entry, names: list[str]) -> Any:
     return names[0] if names else ...
 
 
-def verb_answer(each: Entry) -> type[BaseModel]:
-    """The body of the answer of a verb: one result for each input, in order."""
-    results: Any = GenericAlias(list, (answer_type(each.system.Answer),))
-    return _answer(each.name, {"results": (results, Field(description="One for each input, in order."))})
+def verb_response(each: Entry) -> type[BaseModel]:
+    """The body of the response of a verb: one result for each input, in order."""
+    results: Any = GenericAlias(list, (response_type(each.system.Answer),))
+    return _response(each.name, {"results": (results, Field(description="One for each input, in order."))})
 
 
-def endpoint_answer(each: Entry, function: Callable[..., Any]) -> type[BaseModel]:
-    """The body of the answer of an endpoint: the fields of its value, or the one that holds it."""
+def endpoint_response(each: Entry, function: Callable[..., Any]) -> type[BaseModel]:
+    """The body of the response of an endpoint: the fields of its value, or the one that holds it."""
     point, kind = function.endpoint, get_type_hints(function)["return"]  # type: ignore[attr-defined]
     if get_origin(kind) is Streamed:
         kind = list[get_args(kind)[0]]  # type: ignore[misc]
-    fields = {point.answer: (answer_type(kind), ...)} if point.answer else _answer_fields(kind)
+    fields = {point.answer: (response_type(kind), ...)} if point.answer else _response_fields(kind)
     asks = any(is_system(one) for one, _ in parameters(function).values())
-    return _answer(f"{each.name}_{point.name}", fields, has_model=asks)
+    return _response(f"{each.name}_{point.name}", fields, has_model=asks)
 
 
-def models_answer() -> type[BaseModel]:
+def models_response() -> type[BaseModel]:
     """The body of the list of models."""
     loaded = (bool, Field(description="Whether it is in memory."))
-    entry: Any = create_model("ModelEntry", **_answer_fields(Served), loaded=loaded)
+    entry: Any = create_model("ModelEntry", **_response_fields(Served), loaded=loaded)
     return create_model("ModelList", models=(list[entry], ...))
 
 
-def faithfulness_answer() -> type[BaseModel]:
-    """The body of the answer about faithfulness."""
-    return _answer("faithfulness", _answer_fields(Faithfulness))
+def faithfulness_response() -> type[BaseModel]:
+    """The body of the response about faithfulness."""
+    return _response("faithfulness", _response_fields(Faithfulness))
 
 
-def examples_answer(each: Entry) -> type[BaseModel]:
-    """The body of the answer with the examples of a system."""
+def examples_response(each: Entry) -> type[BaseModel]:
+    """The body of the response with the examples of a system."""
     return create_model(
-        f"{each.name.capitalize()}Examples", examples=(answer_type(get_type_hints(each.examples)["return"]), ...)
+        f"{each.name.capitalize()}Examples", examples=(response_type(get_type_hints(each.examples)["return"]), ...)
     )
 
 
@@ -150,22 +150,22 @@ def description(described: Any) -> str:
     return " ".join((inspect.getdoc(described) or "").partition("\n\n")[0].split())
 
 
-def answer_type(kind: Any) -> Any:
-    """A type as answers have it: a dataclass as a pydantic model, a trace as a JSON object of version 3."""
+def response_type(kind: Any) -> Any:
+    """A type as responses have it: a dataclass as a pydantic model, a trace as a JSON object of version 3."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind in (Trace, Axis):
         return dict[str, Any]
     if kind is Image.Image:
         return str
     if dataclasses.is_dataclass(kind):
-        return _answer_model(cast(type, kind))
+        return _response_model(cast(type, kind))
     if origin in (Union, UnionType):
-        return Union[tuple(answer_type(part) for part in arguments)]  # noqa: UP007
+        return Union[tuple(response_type(part) for part in arguments)]  # noqa: UP007
     if origin in (tuple, list, Sequence, frozenset):
         same = origin is not tuple or arguments[-1] is Ellipsis or len(set(arguments)) == 1
-        return list[answer_type(arguments[0])] if same else list[Any]  # type: ignore[misc]
+        return list[response_type(arguments[0])] if same else list[Any]  # type: ignore[misc]
     if origin in (dict, Mapping):
-        return dict[str, answer_type(arguments[1])]  # type: ignore[misc]
+        return dict[str, response_type(arguments[1])]  # type: ignore[misc]
     return kind if kind in (str, int, float, bool, NoneType) or origin is Literal else Any
 
 
@@ -327,22 +327,22 @@ def _request(name: str, fields: dict[str, Any], example: Mapping[str, Any]) -> t
     return create_model(f"{_camel(name)}Request", __config__=config, **fields)
 
 
-def _answer(name: str, fields: dict[str, Any], *, has_model: bool = True) -> type[BaseModel]:
+def _response(name: str, fields: dict[str, Any], *, has_model: bool = True) -> type[BaseModel]:
     model = {"model": (str, Field(description="The model that answered."))} if has_model else {}
-    return create_model(f"{_camel(name)}Answer", **cast(Any, model | fields))
+    return create_model(f"{_camel(name)}Response", **cast(Any, model | fields))
 
 
 @cache
-def _answer_model(kind: type) -> type[BaseModel]:
-    return create_model(kind.__name__, __doc__=kind.__doc__, **_answer_fields(kind))
+def _response_model(kind: type) -> type[BaseModel]:
+    return create_model(kind.__name__, __doc__=kind.__doc__, **_response_fields(kind))
 
 
-def _answer_fields(kind: Any) -> dict[str, Any]:
+def _response_fields(kind: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     hints, meanings = get_type_hints(kind), field_meanings(kind)
     for name in sent_names(kind):
         # The alternatives of a result are results without alternatives of their own.
-        found = list[dict[str, Any]] if name == "alternatives" else answer_type(hints[name])
+        found = list[dict[str, Any]] if name == "alternatives" else response_type(hints[name])
         fields[name] = (found, Field(description=meanings.get(name, "")))
     return fields
 

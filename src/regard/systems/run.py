@@ -29,7 +29,7 @@ from regard.training.interruption import Interrupted, Interruption
 from regard.training.processes import from_first, is_first_process, rank_zero_first
 from regard.training.recipes import RawRecipe, Recipe, recipe_toml, recipe_usage
 from regard.training.run_folder import RunFolder, changed_data, describe_run
-from regard.training.settings import Devices
+from regard.training.settings import Devices, TrainSettings
 
 if TYPE_CHECKING:
     from regard.training.experiment import Experiment, Trained
@@ -59,7 +59,7 @@ def train(
     from a trained model, given by name, folder or object, with its tokenizers or classes; `trust` allows one that runs
     code of its own (`package.module:Name`).
 
-    `resume` goes on with the run in `out`, for which nothing else is needed; or starts one where there is none. Fields
+    `resume` continues the run in `out`, for which nothing else is needed; or starts one where there is none. Fields
     that are given must be those of the run, except for some of [train], such as `epochs`. A folder that holds a run is
     replaced only with `overwrite`. Ctrl-C or SIGTERM ends the training early and saves the model. A run that was
     interrupted or killed, and resumed, gives, on a CPU, the same parameters as one without the interruption; not so
@@ -100,7 +100,7 @@ def train(
                     plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
                 else:
                     folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
-            with _explaining(recipe, data), _advising(folder), Interruption() as interruption:
+            with _usage_added(recipe, data), _advising(folder), Interruption() as interruption:
                 folder.clean()
                 seed_everything(plan.recipe.train.seed)
                 experiment = registry.entry(plan.recipe.system).experiment(plan.recipe, folder.path, progress=progress)
@@ -108,7 +108,7 @@ def train(
                 with rank_zero_first():
                     splits = _read(experiment, before)
                     record = _record(experiment, splits, folder, before) | {"start_from": plan.base}
-                with _explaining_sizes():
+                with _memory_explained():
                     built = from_first(lambda: experiment.build(splits)) if plan.model is None else plan.model
                 if plan.model is not None:
                     built = by_rows(plan.model.to("cpu")).train()
@@ -128,7 +128,7 @@ def train(
                     hyperparameters=_flat(plan.recipe.to_dict()),
                 )
                 if progress and "stopped" in metrics:
-                    sys.stderr.write(f"Stopped {metrics['stopped']}.\n")
+                    sys.stderr.write(f"Stopped {metrics['stopped']}.{_unfinished(plan.recipe.train, metrics)}\n")
                 built.to(processes.device()).eval()
                 if is_first_process():
                     metrics |= _tested(experiment, built, splits, interruption) | {"run": record}
@@ -140,12 +140,12 @@ def train(
 
 
 @contextmanager
-def _explaining(recipe: Named | Recipe, data: Mapping[str, Any] | None) -> Iterator[None]:
+def _usage_added(recipe: Named | Recipe, data: Mapping[str, Any] | None) -> Iterator[None]:
     """Add how a packaged recipe is used to errors of data that were not given."""
     try:
         yield
     except (DataError, OptionError) as error:
-        named = recipe.place if isinstance(recipe, RawRecipe) else recipe
+        named = recipe.path if isinstance(recipe, RawRecipe) else recipe
         usage = "" if data or named is None or isinstance(named, Recipe) else recipe_usage(named)
         if not usage:
             raise
@@ -154,28 +154,35 @@ def _explaining(recipe: Named | Recipe, data: Mapping[str, Any] | None) -> Itera
 
 @contextmanager
 def _advising(folder: RunFolder) -> Iterator[None]:
-    """Say how to go on with a training that was stopped at once, or that could not go on."""
+    """Add how to resume to a training that was stopped at once, or that failed."""
     try:
         yield
     except Interrupted as stop:
-        sys.stderr.write(f"Stopped at once. {_how_to_go_on(folder)}\n")
+        sys.stderr.write(f"Stopped at once. {_resume_hint(folder)}\n")
         if stop.signum == signal.SIGINT:
             raise KeyboardInterrupt from None
         raise SystemExit(128 + stop.signum) from None
     except TrainingError as error:
-        raise TrainingError(f"{error} {_how_to_go_on(folder)}") from error
+        raise TrainingError(f"{error} {_resume_hint(folder)}") from error
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        message = f"{folder.path} cannot be written to: {error.strerror}. {_how_to_go_on(folder)}"
+        message = f"{folder.path} cannot be written to: {error.strerror}. {_resume_hint(folder)}"
         raise TrainingError(message) from error
     except RuntimeError as error:
         if not processes.is_loss_of_process(error):
             raise
-        raise TrainingError(f"Another process of the training has ended. {_how_to_go_on(folder)}") from error
+        raise TrainingError(f"Another process of the training has ended. {_resume_hint(folder)}") from error
 
 
-def _how_to_go_on(folder: RunFolder) -> str:
+def _unfinished(settings: TrainSettings, metrics: Mapping[str, Any]) -> str:
+    """How to end the schedule in the time that there is, where time ended the training."""
+    if settings.schedule_by == "clock" or not metrics["stopped"].startswith("by train.minutes"):
+        return ""
+    return " Its schedule had not ended: choose fewer --train.epochs, or --train.schedule_by clock."
+
+
+def _resume_hint(folder: RunFolder) -> str:
     kept = step_files(folder.checkpoints)
     if not kept:
         return "No checkpoint had been written yet."
@@ -183,7 +190,7 @@ def _how_to_go_on(folder: RunFolder) -> str:
 
 
 @contextmanager
-def _explaining_sizes() -> Iterator[None]:
+def _memory_explained() -> Iterator[None]:
     """Explain what torch raises where no memory could hold a model."""
     try:
         yield
@@ -198,7 +205,7 @@ def _explaining_sizes() -> Iterator[None]:
 
 def _read(experiment: "Experiment[Any]", before: Mapping[str, Any]) -> Any:
     try:
-        return experiment.read()
+        return experiment.read_data()
     except DataError as error:
         started = before.get("directory", str(Path.cwd()))
         if started == str(Path.cwd()):

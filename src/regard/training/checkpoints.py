@@ -19,7 +19,7 @@ from regard.training.settings import TrainSettings
 BEST = "best.ckpt"
 """The checkpoint with the best validation score; the others are step-N.ckpt."""
 FORMAT = 1
-"""The number of the format. Checkpoints of another one hold a model, but a training cannot go on from them."""
+"""The number of the format. Checkpoints of another one hold a model, but cannot be resumed from."""
 _STEP = re.compile(r"step-(\d+)\.ckpt")
 
 

@@ -35,7 +35,7 @@ class Trained(Generic[Model]):
 
 
 class Experiment(Generic[Model]):
-    """How one system learns: subclasses define `read`, `build`, `task` and `test`, which are called in this order."""
+    """How one system learns: subclasses define `read_data`, `build`, `task` and `test`, called in this order."""
 
     Data: ClassVar[type[Checked]]
     """The table [data]."""
@@ -66,16 +66,16 @@ class Experiment(Generic[Model]):
         """Whether precision "auto" means bfloat16 on a GPU."""
         return False
 
-    def read(self) -> Any:
+    def read_data(self) -> Any:
         """Read the data: what to train on, to validate with and to test with."""
-        raise TypeError(f"{type(self).__name__} does not define read().")
+        raise TypeError(f"{type(self).__name__} does not define read_data().")
 
     def build(self, splits: Any) -> Model:
         """A new model for this data."""
         raise TypeError(f"{type(self).__name__} does not define build(splits).")
 
     def check_model(self, model: Model, splits: Any) -> None:
-        """Raise an error where a trained model that training goes on from does not fit this data."""
+        """Raise an error where a trained model to start from does not fit this data."""
 
     def task(self, model: Model, splits: Any) -> tuple[Task, BatchLoader, BatchLoader]:
         """The steps of training and validation, and the batches of both."""

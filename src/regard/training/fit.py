@@ -20,6 +20,7 @@ from regard.errors import OptionError, RegardWarning, TrainingError, counted
 from regard.kernels.dot_product import disable_cudnn_attention
 from regard.training import processes
 from regard.training.average import RunningAverage
+from regard.training.batch_sizes import few_updates
 from regard.training.checkpoints import (
     BEST,
     FORMAT,
@@ -31,21 +32,19 @@ from regard.training.checkpoints import (
 )
 from regard.training.divergence import Divergence
 from regard.training.interruption import Interruption
+from regard.training.learning_rates import scale_rates
 from regard.training.processes import agreed, connected, is_first_process
 from regard.training.progress import Logs, TrainingBar
 from regard.training.recording import RecordedUpdates
 from regard.training.run_folder import RunFolder
+from regard.training.schedules import Plateau
 from regard.training.settings import Devices
-from regard.training.task import Plateau, Task
+from regard.training.task import Task
 
 LOG_STEPS = 20
 """Updates between two lines of the logs, and between two measurements of the throughput."""
 MUCH_WAITING = 0.2
 """The fraction of a training on a GPU that may be spent waiting for data before a warning."""
-FEW_UPDATES = 20
-"""Updates in an epoch below which a short training learns little."""
-ENOUGH_UPDATES = 1000
-"""Updates in a training that suffice even where its epochs have few."""
 HALF = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
 """The number formats of the precisions that mix two."""
 TOLERATED_IN_HALF_PRECISION = 100
@@ -80,7 +79,7 @@ def fit(
         sys.stderr.write(advice)
     newest = KeepNewest(folder.checkpoints, training.content, settings, writes=is_first_process())
     with ExitStack() as stack:
-        stack.enter_context(_matmul_precision())
+        stack.enter_context(matmul_precision())
         stack.enter_context(interruption.deferred())
         logs = stack.enter_context(Logs(folder.logs, settings.logger, hyperparameters, writes=is_first_process()))
         bar = stack.enter_context(TrainingBar(score, task, settings.epochs, len(batches), shown=progress))
@@ -167,6 +166,7 @@ class Training:
         # Fabric's own wrapper of a model would also round the numbers in a batch to the precision of its products.
         self.wrapped_task = self.fabric.strategy.setup_module(task)
         self.optimizer = task.make_optimizer()
+        scale_rates(self.optimizer, task)
         for group in self.optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         self._recorded = RecordedUpdates(task, self._learn) if self._is_recordable() else None
@@ -480,21 +480,6 @@ class Waiting:
         )
 
 
-def few_updates(task: Task, batches: int) -> str:
-    """Advice where a short training has few updates in an epoch, or nothing."""
-    if batches >= FEW_UPDATES or task.total_steps >= ENOUGH_UPDATES:
-        return ""
-    advice = ""
-    for name in ("batch_size", "max_tokens"):
-        if size := getattr(task.settings, name, 0):
-            advice = f", such as --train.{name} {max(1, size * batches // FEW_UPDATES)}"
-            break
-    return (
-        f"An epoch has only {counted(batches, 'update')}, the training {task.total_steps}, and may learn little: "
-        f"choose smaller batches{advice}, or more --train.epochs.\n"
-    )
-
-
 def _take_best(task: Task, checkpoints: Path, score: str) -> dict[str, float]:
     """Load the parameters of the best score, and return it; without a validation, load the newest parameters."""
     best = checkpoints / BEST
@@ -523,7 +508,7 @@ def _evaluating(task: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _matmul_precision() -> Iterator[None]:
+def matmul_precision() -> Iterator[None]:
     """On a GPU, let float32 matrix products round their factors to TF32 while training, which is much faster."""
     before = torch.get_float32_matmul_precision()
     if torch.cuda.is_available():

@@ -13,7 +13,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(BaseException):
-    """Ends what is being done at once. It is no Exception, so that nothing takes it for a mistake and goes on."""
+    """Stops the training at once. Not an Exception, so that `except Exception` does not swallow it."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signal.Signals(signum).name)

@@ -7,7 +7,6 @@ one prepares the data and writes all files.
 import logging
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -207,11 +206,13 @@ def launch(command: Sequence[str], count: int) -> int:
     """Run a command in `count` processes that find each other by the variables of torchrun; give its exit status.
 
     Ctrl-C reaches the processes themselves, and SIGTERM is passed on, so that they can save the training. When one
-    fails, the others cannot go on and are ended; a TrainingError says which one was killed.
+    fails, the others are ended; a TrainingError says which one was killed.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     common = {"OMP_NUM_THREADS": str(max(1, cores // count))} | os.environ
-    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+    # Held here from the start: a port that is only found could be taken before the first process binds it.
+    store = distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
+    common |= {"MASTER_ADDR": store.host, "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
     common |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
     processes: list[subprocess.Popen[bytes]] = []
     with _signals_passed_on(processes):
@@ -266,9 +267,3 @@ def _signals_passed_on(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

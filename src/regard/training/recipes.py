@@ -43,7 +43,12 @@ class RawRecipe:
 
     system: str = DEFAULT_SYSTEM
     tables: dict[str, dict[str, Any]] = field(default_factory=lambda: {table: {} for table in TABLES})
-    place: str = "the command line"
+    path: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """Where its fields stand, for errors."""
+        return "the command line" if self.path is None else str(self.path)
 
 
 def read_raw(name: str | Path | None) -> RawRecipe:
@@ -62,7 +67,7 @@ def read_raw(name: str | Path | None) -> RawRecipe:
         if table not in TABLES or not isinstance(values, dict):
             hint = nearest_hint(table, ("system", *TABLES))
             raise OptionError(f"{path}: a recipe has the tables [data], [model] and [train]; got {table!r}.{hint}")
-    return RawRecipe(system, {table: dict(given.get(table, {})) for table in TABLES}, str(path))
+    return RawRecipe(system, {table: dict(given.get(table, {})) for table in TABLES}, path)
 
 
 def with_values(raw: RawRecipe, overrides: Mapping[str, Mapping[str, Any]]) -> RawRecipe:
@@ -71,7 +76,7 @@ def with_values(raw: RawRecipe, overrides: Mapping[str, Mapping[str, Any]]) -> R
         if table not in TABLES or not isinstance(values, Mapping):
             raise OptionError(f"A field is set with --data.NAME, --model.NAME or --train.NAME; got --{table}.")
     tables = {table: raw.tables[table] | dict(overrides.get(table, {})) for table in TABLES}
-    return RawRecipe(raw.system, tables, raw.place)
+    return RawRecipe(raw.system, tables, raw.path)
 
 
 def recipe_names() -> list[str]:

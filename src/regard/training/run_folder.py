@@ -44,7 +44,7 @@ class RunFolder:
 
     @property
     def resume_command(self) -> str:
-        """The command that goes on with the run."""
+        """The command that resumes the run."""
         return f"regard train --resume --out {shlex.quote(str(self.path))}"
 
     @contextmanager

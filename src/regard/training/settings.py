@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt
+from regard.config import Checked, Count, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt, parse_numbers
 from regard.errors import OptionError
 
 Schedule = Literal["one_cycle", "inverse_sqrt", "constant", "plateau"]
@@ -21,6 +21,7 @@ class TrainSettings(Checked):
         {
             "epochs",
             "minutes",
+            "schedule_by",
             "learning_rate",
             "patience",
             "checkpoint_minutes",
@@ -34,14 +35,19 @@ class TrainSettings(Checked):
     epochs: PositiveInt = 20
     """Maximum number of epochs."""
     minutes: NonNegativeFloat = 0.0
-    """Maximum training time in minutes, 0 for no limit; the learning rate then follows the clock, so that it has fallen
-    when the time is up."""
+    """Maximum training time in minutes, 0 for no limit; the best model so far is kept."""
     learning_rate: PositiveFloat = 1e-3
     """The highest learning rate."""
+    learning_rates: str = ""
+    """Factors of the learning rate for parts of the model, such as encoder=0.1,decoder.output=2: for the parameters
+    whose names begin so. 0 keeps a part as it is, such as one that --from has trained."""
     schedule: Schedule = "one_cycle"
     """How the learning rate changes: one_cycle (rises, then falls along a cosine), inverse_sqrt (rises, then falls with
     the square root of the steps), constant (rises, then stays), plateau (halved after each validation that is not
     better than the best before it, down to 1 %)."""
+    schedule_by: Literal["updates", "clock"] = "updates"
+    """What the schedule follows: updates, of which epochs decide the number, on fast and slow machines alike; or the
+    clock, so that the learning rate has fallen when the minutes are up, however few updates there were."""
     warmup: Fraction = 0.1
     """Fraction of the steps in which the learning rate rises."""
     label_smoothing: Fraction = 0.0
@@ -73,6 +79,9 @@ class TrainSettings(Checked):
 
     def check(self) -> None:
         """Raise an OptionError where fields contradict each other."""
+        parse_numbers("learning_rates", self.learning_rates, such_as="encoder=0.1,decoder.output=2")
+        if self.schedule_by == "clock" and not self.minutes:
+            raise OptionError("schedule_by 'clock' needs minutes above 0, in which the schedule ends; got minutes 0.")
         if self.schedule == "inverse_sqrt" and not self.warmup:
             raise OptionError("schedule 'inverse_sqrt' needs a warmup above 0; got warmup 0.0.")
 

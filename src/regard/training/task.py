@@ -1,46 +1,15 @@
-"""What training does for every system: metrics, the learning rate, the time limit and clipping."""
+"""The task of a training, a model and its loss, with what every system needs: metrics, optimizer, rate, time limit."""
 
-import math
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.training import processes
+from regard.training.schedules import Plateau, learning_rate_factor
 from regard.training.settings import TrainSettings
-
-
-def learning_rate_factor(schedule: str, done: float, warmup: float) -> float:
-    """The learning rate as a fraction of the highest, after a fraction `done` of the training."""
-    rising = min(1.0, done / warmup)
-    match schedule:
-        case "one_cycle":
-            falling = max(0.0, done - warmup) / max(1e-9, 1 - warmup)
-            return rising * max(0.01, 0.5 * (1 + math.cos(math.pi * falling)))
-        case "inverse_sqrt":
-            return min(rising, math.sqrt(warmup / done))
-        case _:
-            return rising
-
-
-@dataclass
-class Plateau:
-    """Halves the learning rate after each validation that is not better than the best before it, down to 1 %.
-
-    Luong et al. 2015 (section 4.1) halve it after each epoch from a fixed one on; here the validation score decides.
-    """
-
-    factor: float = 1.0
-    best: float = -math.inf
-
-    def update(self, score: float, *, warm: bool) -> None:
-        """Take a validation into account; nothing is halved while the learning rate still rises."""
-        if warm and score <= self.best:
-            self.factor = max(0.01, self.factor / 2)
-        self.best = max(self.best, score)
 
 
 class Task(nn.Module):
@@ -176,9 +145,9 @@ class Task(nn.Module):
         return rate * self.plateau.factor if settings.schedule == "plateau" else rate
 
     def fraction_done(self, step: int) -> float:
-        """The fraction of the training that is done: of the steps or, with a time limit, of the time if it is more."""
+        """The fraction of the schedule that is done: of the steps or, by the clock, of the minutes if it is more."""
         done = step / self.total_steps
-        if self.settings.minutes:
+        if self.settings.schedule_by == "clock":
             done = max(done, self.seconds() / (60 * self.settings.minutes))
         return min(1.0, done)
 
@@ -187,6 +156,6 @@ class Task(nn.Module):
         return time.perf_counter() - self.began if self._first_clock is None else self._first_clock
 
     def follow_clock(self) -> None:
-        """With a time limit, follow the clock of the first process: the learning rate must be the same in all."""
+        """With a time limit, follow the clock of the first process: all must stop, and learn, alike."""
         if self.settings.minutes and processes.count() > 1:
             self._first_clock = processes.from_first(lambda: time.perf_counter() - self.began)

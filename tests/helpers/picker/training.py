@@ -40,7 +40,7 @@ class PickerExperiment(Experiment[Picker]):
     Train = PickerTrain
     score = "valid_closeness"
 
-    def read(self) -> Splits[Tensor, Tensor]:
+    def read_data(self) -> Splits[Tensor, Tensor]:
         numbers = torch.randn(self.recipe.data.examples, 5)
         return Splits(numbers[32:], numbers[:16], numbers[16:32])
 

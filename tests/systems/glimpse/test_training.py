@@ -140,5 +140,5 @@ def test_the_packaged_recipes_draw_what_they_promise(tmp_path):
             name, 0
         )
         assert Glimpser(recipe.model, DIGITS).look(torch.zeros(1, 1, *[recipe.model.image_size] * 2)) is not None
-    splits = GlimpsesExperiment(read_recipe("glimpse-digits"), tmp_path, progress=False).read()
+    splits = GlimpsesExperiment(read_recipe("glimpse-digits"), tmp_path, progress=False).read_data()
     assert len(splits.valid) == 1000

@@ -94,7 +94,7 @@ def test_images_in_folders_become_a_classifier(tmp_path):
     Image.new("RGB", (9, 9)).save(tmp_path / "other" / "warm" / "a.png")
     tested = _image_recipe(data | {"test_folder": str(tmp_path / "other")}, {}, {})
     with pytest.raises(DataError, match=r"test images show \['warm'\], the training images"):
-        RecognitionExperiment(tested, tmp_path, progress=False).read()
+        RecognitionExperiment(tested, tmp_path, progress=False).read_data()
     other = ImageClassifier(RecognitionConfig(architecture="convnetjs_cifar"), ["a"])
     with pytest.raises(DataError, match=r"knows the classes \['a'\], and the images show"):
         train(recipe, out=tmp_path / "no", start_from=other, progress=False)

@@ -23,13 +23,13 @@ def machine(task=None, **config) -> TuringMachine:
 class Oracle(torch.nn.Module):
     """Copies with certainty, except for the first bit of each answer."""
 
-    def answer(self, inputs, *, slots=None):
+    def unroll(self, inputs, *, slots=None):
         length = inputs.shape[1] // 2
         logits = torch.zeros(*inputs.shape[:2], inputs.shape[2] - 1)
         logits[:, length + 1 :] = 50 * (2 * inputs[:, :length, :-1] - 1)
         if length:
             logits[:, length + 1, 0] *= -1
-        return type("Answered", (), {"logits": logits})
+        return type("UnrolledTape", (), {"logits": logits})
 
 
 def test_scores_are_those_of_the_bits_that_count():

@@ -33,20 +33,20 @@ def test_a_batch_equals_its_tapes_one_by_one(network):
 
 def test_what_is_recorded_does_not_change_the_answer(network):
     inputs = torch.randn(2, 5, 3)
-    answered = network.answer(inputs)
-    torch.testing.assert_close(answered.logits, network(inputs))
-    for weights in answered.weights.values():
+    unrolled = network.unroll(inputs)
+    torch.testing.assert_close(unrolled.logits, network(inputs))
+    for weights in unrolled.weights.values():
         torch.testing.assert_close(weights.sum(-1), torch.ones(2, 5))
     if isinstance(network, TuringNetwork):
         heads = network.memory.sizes
-        assert len(answered.weights) == heads.heads
-        assert len(answered.vectors) == heads.heads
-        assert answered.memory.shape == (2, 13, 5)
+        assert len(unrolled.weights) == heads.heads
+        assert len(unrolled.vectors) == heads.heads
+        assert unrolled.memory.shape == (2, 13, 5)
 
 
 def test_a_tape_without_steps_has_no_answer(network):
     assert network(torch.zeros(2, 0, 3)).shape == (2, 0, 2)
-    assert network.answer(torch.zeros(2, 0, 3)).logits.shape == (2, 0, 2)
+    assert network.unroll(torch.zeros(2, 0, 3)).logits.shape == (2, 0, 2)
 
 
 def test_the_loop_gives_the_gradients_of_the_plain_formulas():

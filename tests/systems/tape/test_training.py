@@ -141,14 +141,14 @@ def test_both_optimizers_have_their_settings():
 def test_longer_tapes_can_decide_which_machine_is_kept(tmp_path):
     chosen = {"data": TINY | {"valid_lengths": [5, 0]}, "model": SMALL}
     experiment = TapeExperiment(read_recipe(recipe(tmp_path), chosen), tmp_path, progress=False)
-    splits = experiment.read()
+    splits = experiment.read_data()
     counted = Counter(len(tapes.scored) // 2 for tapes in splits.valid for _ in tapes.inputs)
     assert counted == {0: 30, 1: 10, 2: 10, 3: 10, 5: 30}
     experiment.build(splits)
     chosen["data"]["valid_lengths"] = [7]
     experiment = TapeExperiment(read_recipe(recipe(tmp_path), chosen), tmp_path, progress=False)
     with pytest.raises(OptionError, match=r"valid_lengths: copy of 7 vectors needs a memory of 7 slots or more"):
-        experiment.build(experiment.read())
+        experiment.build(experiment.read_data())
     with pytest.raises(OptionError, match="shortest sequence of recall has 2 items; got 1"):
         TapeData(task="recall", valid_lengths=(1,))
 

@@ -184,8 +184,8 @@ class CaptionData(CaptionFiles):
 class CaptionTrain(TrainSettings):
     """How to train a captioner."""
 
-    max_tokens: PositiveInt = 2000
-    """Words in a batch, padding included."""
+    max_tokens: Count = 0
+    """Words in a batch, padding included; 0 chooses 2000, or fewer where an epoch would have fewer than 20 batches."""
     bucket_by_length: bool = True
     """Whether the captions of a batch have similar lengths, which saves padding. Where the length of a caption depends
     on what it describes, mixed batches learn much faster, because each is a fair sample of the data."""

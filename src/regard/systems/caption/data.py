@@ -267,7 +267,7 @@ def forced_maps(model: Captioner, images: Tensor, captions: Sequence[str]) -> It
     for first in range(0, len(ids), BATCH):
         batch = ids[first : first + BATCH]
         with torch.inference_mode():
-            unrolled = model.look(model.encode(images[first : first + BATCH].to(model.device)), batch)
+            unrolled = model.unroll(model.encode(images[first : first + BATCH].to(model.device)), batch)
         if unrolled.weights is None:
             raise OptionError(f"A {model.config.architecture} model has no attention to look at.")
         weights = unrolled.weights.double().cpu().numpy()

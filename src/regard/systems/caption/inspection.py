@@ -130,8 +130,8 @@ def hide_boxes(
     return replace(found, before=before, after=after)
 
 
-@endpoint("look", input="image")
-def look(
+@endpoint("inspect", input="image")
+def inspect_image(
     model: Captioner, image: ImageInput, *, text: str = "", seed: Seed | None = None, beam: Size = 5, example: str = ""
 ) -> CaptionInspection:
     """Caption an image, read a given caption, or draw the cells of hard attention by a seed.
@@ -207,7 +207,7 @@ def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int 
     trace = Trace.from_image(
         seen,
         model.tokenizer.pieces(tokens),
-        np.array([chances.numpy() for chances, _, _ in steps]).reshape(len(tokens), math.prod(model.config.grid)),
+        np.array([each.numpy() for each, _, _ in steps]).reshape(len(tokens), math.prod(model.config.grid)),
         grid=model.config.grid,
         gates=[gate for _, _, gate in steps],
         choices=[choice for _, choice, _ in steps],
@@ -269,7 +269,7 @@ def _options(model: Captioner, options: dict[str, Any]) -> CaptionOptions:
 def _log_probs(model: Captioner, encoded: Encoded, tokens: Sequence[int]) -> Tensor:
     """The log-probability of each token of a caption, and of its end, for each image (images, tokens + 1)."""
     rows = len(encoded.states)
-    features = model.look(encoded, [list(tokens)] * rows).features
+    features = model.unroll(encoded, [list(tokens)] * rows).features
     predicted = model.decoder.output(features).float().log_softmax(-1)
     targets = torch.tensor([*tokens, END], device=predicted.device).expand(rows, -1).unsqueeze(-1)
     return predicted.gather(-1, targets).squeeze(-1).cpu()
@@ -285,9 +285,9 @@ def _draw(
     log_probs: list[float] = []
     steps = []
     while len(tokens) < max_length:
-        chances = decoder.distribution(state)[0].float().cpu()
-        choice = int(torch.multinomial(chances, 1, generator=generator))
-        override = torch.zeros(1, 1, len(chances), device=device, dtype=encoded.states.dtype)
+        distribution = decoder.distribution(state)[0].float().cpu()
+        choice = int(torch.multinomial(distribution, 1, generator=generator))
+        override = torch.zeros(1, 1, len(distribution), device=device, dtype=encoded.states.dtype)
         override[0, 0, choice] = 1
         step = decoder.step(token, state, override=override)
         state = step.state
@@ -299,7 +299,7 @@ def _draw(
             break
         tokens.append(int(token))
         gate = 1.0 if step.attended is None else float(step.attended.extras["gate"])
-        steps.append((chances, choice, gate))
+        steps.append((distribution, choice, gate))
     return tokens, log_probs, steps
 
 

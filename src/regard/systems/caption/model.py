@@ -152,7 +152,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         resize = PREPARATIONS[self.config.resize](self.config.image_size)
         return torch.from_numpy(np.stack([resize(image) for image in images])).permute(0, 3, 1, 2)
 
-    def look(self, encoded: Encoded, captions: Sequence[Sequence[int]]) -> Unrolled:
+    def unroll(self, encoded: Encoded, captions: Sequence[Sequence[int]]) -> Unrolled:
         """What each word of a given caption, and its end, attends to; one caption per image."""
         target, _ = pad(captions, before=(START,))
         unrolled: Unrolled = self.decoder(encoded, target.to(encoded.states.device), weights=True)
@@ -164,7 +164,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         """What was attended to for each word, from one pass in which the words are given."""
         chosen = torch.tensor(rows, device=encoded.states.device)
         selected = Encoded(encoded.states[chosen], encoded.mask[chosen], encoded.summary[chosen])
-        unrolled = self.look(selected, [hypothesis.tokens for hypothesis in found])
+        unrolled = self.unroll(selected, [hypothesis.tokens for hypothesis in found])
         if unrolled.weights is None or unrolled.gates is None:
             raise TypeError("Weights that were asked for are given.")
         maps = unrolled.weights if unrolled.distribution is None else unrolled.distribution

@@ -119,7 +119,7 @@ export default class CaptionPage extends ImagePage {
     const { seed } = this.state;
     const wasHard = this.hard.has(model);
     const body = { ...this.body, model, ...(seed && wasHard ? { seed } : {}) };
-    const answer = await this.ask(place, "look", body, { retry });
+    const answer = await this.ask(place, "inspect", body, { retry });
     // Only an answer tells that attention is hard.
     if (!answer || !isHard(answer.caption)) return answer;
     this.hard.add(model);
@@ -219,7 +219,7 @@ function ownCaption(page) {
   const run = async (text) => {
     page.set({ text });
     if (!text) return void fill(result);
-    const answer = await page.ask(result, "look", { ...page.body, text }, { retry: () => run(text) });
+    const answer = await page.ask(result, "inspect", { ...page.body, text }, { retry: () => run(text) });
     if (!answer) return;
     const { caption, unknown } = answer;
     const values = caption.trace?.series?.find((each) => each.name === "log_prob")?.values;

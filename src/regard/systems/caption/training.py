@@ -26,6 +26,7 @@ from regard.systems.caption.guidance import WordCells
 from regard.systems.caption.model import Captioner
 from regard.systems.caption.self_critical import Critic, repeated, self_critical_loss
 from regard.systems.system import choose_device
+from regard.training.batch_sizes import load_batches
 from regard.training.experiment import Experiment
 from regard.training.losses import (
     RunningBaseline,
@@ -37,6 +38,8 @@ from regard.training.losses import (
 from regard.training.processes import gathered
 from regard.training.task import Task
 
+MAX_TOKENS = 2000
+"""Words in a batch, where their number is chosen automatically."""
 MAX_BYTES_ON_GPU = 8 * 2**30
 """Size of images or features up to which all of them are put on the GPU."""
 
@@ -201,7 +204,7 @@ class CaptionExperiment(Experiment[Captioner]):
         paths = {"captions": data.captions, "regions": data.regions, "store": data.store and f"{data.store}/{SUMS}"}
         return {name: checksum(Path(data.folder) / path) for name, path in paths.items() if path}
 
-    def read(self) -> CaptionSplits:
+    def read_data(self) -> CaptionSplits:
         """The images and captions of the recipe."""
         self._check_guidance()
         is_guided = self.recipe.train.guidance > 0
@@ -224,10 +227,15 @@ class CaptionExperiment(Experiment[Captioner]):
         train, valid = _placed(splits.train), _placed(splits.valid)
         examples = train.examples(model.tokenizer, max_length=self.recipe.data.max_length)
         self._train_captions = len(examples)
-        train_loader = examples.loader(
-            max_tokens=settings.max_tokens, shuffle=True, bucket=settings.bucket_by_length, seed=settings.seed
+        train_loader = load_batches(
+            lambda size: examples.loader(
+                max_tokens=size, shuffle=True, bucket=settings.bucket_by_length, seed=settings.seed
+            ),
+            settings.max_tokens,
+            usual=MAX_TOKENS,
         )
-        valid_loader = valid.first_captions(model.tokenizer).loader(max_tokens=4 * settings.max_tokens, shuffle=False)
+        valid_tokens = 4 * (settings.max_tokens or MAX_TOKENS)
+        valid_loader = valid.first_captions(model.tokenizer).loader(max_tokens=valid_tokens, shuffle=False)
         if model.network is not None:
             # With channels last, convolutions need not change the layout of each map.
             model.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

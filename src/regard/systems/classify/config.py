@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from regard.config import Checked, Count, Fraction, Names, PositiveInt
+from regard.config import Checked, Count, Fraction, Names, PositiveInt, parse_numbers
 from regard.errors import OptionError
 from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
@@ -138,8 +138,8 @@ class ClassificationTrain(TrainSettings):
 
     max_words: PositiveInt = 16_384
     """Words in a batch, at most; documents of similar length go together."""
-    batch_size: PositiveInt = 64
-    """Documents in a batch, at most."""
+    batch_size: Count = 0
+    """Documents in a batch, at most; 0 chooses 64, or fewer where an epoch would have fewer than 20 batches."""
     class_weights: str = ""
     """Weights of classes in the loss, such as positive=3,negative=0.5; other classes weigh 1."""
     balance_classes: bool = False
@@ -152,7 +152,7 @@ class ClassificationTrain(TrainSettings):
         super().check()
         if self.class_weights and self.balance_classes:
             raise OptionError("Give class_weights or balance_classes, not both.")
-        parse_class_weights(self.class_weights)
+        parse_numbers("class_weights", self.class_weights, such_as="positive=3,negative=0.5")
 
 
 @dataclass(frozen=True)
@@ -187,17 +187,3 @@ class ClassificationTest(DocumentFormat):
             raise OptionError(f"world must be reviews; got {self.world!r}.")
         if self.figure and not self.word:
             raise OptionError("--figure shows the weights of a word: give it as --word WORD.")
-
-
-def parse_class_weights(text: str) -> dict[str, float]:
-    """The weights in a text such as "positive=3,negative=0.5"."""
-    weights = {}
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        name, _, number = part.rpartition("=")
-        try:
-            weights[name.strip()] = float(number)
-        except ValueError:
-            weights[name.strip()] = -1.0
-        if not name or not 0 <= weights[name.strip()] < float("inf"):
-            raise OptionError(f"class_weights must be such as positive=3,negative=0.5; got {text!r}.")
-    return weights

@@ -94,16 +94,16 @@ class Explained:
                     for each in (part[:, : len(words)], part[:, len(words) :])
                 ]
                 with torch.inference_mode():
-                    reading = self._model(batch, word_weights=over[0], sentence_weights=over[1])
-                found.append(reading.logits.float().softmax(-1).cpu().numpy())
+                    output = self._model(batch, word_weights=over[0], sentence_weights=over[1])
+                found.append(output.logits.float().softmax(-1).cpu().numpy())
             return np.concatenate(found)
 
         return permutation_test(predict, np.concatenate([words, sentences]), groups, shuffles=shuffles)
 
     def _weights(self) -> tuple[Float[np.ndarray, "ids"], Float[np.ndarray, "s"]]:
         with torch.inference_mode():
-            reading = self._model(self._batch([self._text.ids]).to(self._model.device))
-        return reading.word_weights.double().cpu().numpy(), reading.sentence_weights.double().cpu().numpy()
+            output = self._model(self._batch([self._text.ids]).to(self._model.device))
+        return output.word_weights.double().cpu().numpy(), output.sentence_weights.double().cpu().numpy()
 
     def _by_word(self, numbers: np.ndarray) -> Float[np.ndarray, "n"]:
         return np.bincount(self._owners, weights=numbers, minlength=len(self.tokens))

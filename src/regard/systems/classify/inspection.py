@@ -95,9 +95,9 @@ def _weights(model: DocumentClassifier, explained: Explained, kept: np.ndarray) 
     if not kept.any():
         return words, sentences
     ids, owners = explained.kept(kept)
-    reading = model(DocumentBatch.from_ids([ids]).to(model.device))
-    np.add.at(words, owners, reading.word_weights.double().cpu().numpy())
-    sentences[np.unique(explained.sentences[kept])] = reading.sentence_weights.double().cpu().numpy()
+    output = model(DocumentBatch.from_ids([ids]).to(model.device))
+    np.add.at(words, owners, output.word_weights.double().cpu().numpy())
+    sentences[np.unique(explained.sentences[kept])] = output.sentence_weights.double().cpu().numpy()
     return words, sentences
 
 

@@ -78,7 +78,7 @@ class EncodedText:
     left_out: int = 0
 
 
-class Reading(NamedTuple):
+class ClassifierOutput(NamedTuple):
     """The logits of each document, and the weights in the plain order of words and sentences."""
 
     logits: Float[Tensor, "b y"]
@@ -120,7 +120,7 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
         vectors: Float[Tensor, "n e"] | None = None,
         word_weights: Float[Tensor, "n"] | None = None,
         sentence_weights: Float[Tensor, "s"] | None = None,
-    ) -> Reading:
+    ) -> ClassifierOutput:
         """A logit for each class of each document.
 
         `vectors` replaces the vectors of the words, in packed order. `word_weights` and `sentence_weights`, in the
@@ -140,7 +140,7 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
         values = None if self.config.read == "states" else packed
         documents, shares = self.sentence_pooling(states, by_document, values=values, override=over_sentences)
         logits = self.output(self.dropout(documents))
-        return Reading(logits, by_sentence.restored(words), by_document.restored(shares))
+        return ClassifierOutput(logits, by_sentence.restored(words), by_document.restored(shares))
 
     classify = System.predict
 
@@ -186,9 +186,9 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
         """The class of each document of one batch."""
         texts = [self.encode(each) for each in inputs]
         batch = DocumentBatch.from_ids([text.ids for text in texts]).to(self.device)
-        reading = self(batch)
-        rows = reading.logits.float().softmax(-1).cpu()
-        words, sentences = reading.word_weights.cpu().tolist(), reading.sentence_weights.cpu().tolist()
+        output = self(batch)
+        rows = output.logits.float().softmax(-1).cpu()
+        words, sentences = output.word_weights.cpu().tolist(), output.sentence_weights.cpu().tolist()
         results, word, sentence = [], 0, 0
         for text, row in zip(texts, rows, strict=True):
             order = row.argsort(descending=True, stable=True).tolist()

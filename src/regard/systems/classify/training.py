@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from regard.config import parse_numbers
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.word_vectors import read_vectors
 from regard.errors import DataError, OptionError
-from regard.systems.classify.config import ClassificationData, ClassificationTrain, parse_class_weights
+from regard.systems.classify.config import ClassificationData, ClassificationTrain
 from regard.systems.classify.data import (
     DocumentBatch,
     DocumentIds,
@@ -23,9 +25,12 @@ from regard.systems.classify.data import (
     train_tokenizer,
 )
 from regard.systems.classify.model import DocumentClassifier
+from regard.training.batch_sizes import load_batches
 from regard.training.experiment import Experiment
 from regard.training.task import Task
 
+BATCH_SIZE = 64
+"""Documents in a batch, where their number is chosen automatically."""
 UNTRAINED_BATCH_FACTOR = 4
 """How much larger batches are without gradients."""
 SIZE_STEPS = 128
@@ -77,7 +82,7 @@ class ClassificationExperiment(Experiment[DocumentClassifier]):
     file_fields = ("folder", "train", "valid", "test", "vectors")
     score = "valid_accuracy"
 
-    def read(self) -> DocumentSplits:
+    def read_data(self) -> DocumentSplits:
         """The documents of the recipe."""
         return read_splits(self.recipe.data)
 
@@ -113,7 +118,11 @@ class ClassificationExperiment(Experiment[DocumentClassifier]):
         }
         if self.progress:
             sys.stderr.write(_described(self._metrics))
-        train_loader = loader(train, settings, shuffle=True)
+        train_loader = load_batches(
+            lambda size: loader(train, replace(settings, batch_size=size), shuffle=True),
+            settings.batch_size,
+            usual=BATCH_SIZE,
+        )
         weights = class_weights(settings, train.labels, model.labels)
         task = ClassificationTask(model, settings, settings.epochs * len(train_loader), weights)
         return task, train_loader, loader(valid, settings, shuffle=False)
@@ -136,7 +145,7 @@ class ClassificationExperiment(Experiment[DocumentClassifier]):
 def loader(documents: DocumentIds, settings: ClassificationTrain, *, shuffle: bool) -> BatchLoader:
     """Batches of at most max_words words and batch_size documents."""
     factor = 1 if shuffle else UNTRAINED_BATCH_FACTOR
-    max_words, batch_size = settings.max_words * factor, settings.batch_size * factor
+    max_words, batch_size = settings.max_words * factor, (settings.batch_size or BATCH_SIZE) * factor
     # Only documents of equal size change places between epochs: rounded sizes mix more of them. And a document counts
     # for at least its share of the batch, so that no batch has more than batch_size documents.
     step = max(1, max_words // SIZE_STEPS)
@@ -158,7 +167,7 @@ def class_weights(settings: ClassificationTrain, labels: np.ndarray, names: Sequ
     if settings.balance_classes:
         counts = np.maximum(np.bincount(labels, minlength=len(names)), 1)
         return torch.from_numpy(len(labels) / (len(names) * counts)).float()
-    given = parse_class_weights(settings.class_weights)
+    given = parse_numbers("class_weights", settings.class_weights)
     if unknown := [name for name in given if name not in names]:
         raise OptionError(f"class_weights names the class {unknown[0]!r}; the documents have {list(names)}.")
     return torch.tensor([given.get(name, 1.0) for name in names]) if given else None

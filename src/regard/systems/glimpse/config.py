@@ -140,8 +140,8 @@ class GlimpsesTrain(TrainSettings):
     """How to train a glimpse model."""
 
     warmup: Fraction = 0.02
-    batch_size: PositiveInt = 512
-    """Images in a batch."""
+    batch_size: Count = 0
+    """Images in a batch; 0 chooses 512, or fewer where an epoch would have fewer than 20 batches."""
     reinforce_weight: NonNegativeFloat = 0.1
     """Weight of the REINFORCE term, which teaches the policy, beside the cross-entropy of the class."""
     baseline_weight: NonNegativeFloat = 1.0

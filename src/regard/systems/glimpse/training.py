@@ -14,11 +14,14 @@ from regard.systems.glimpse.data import DigitSplits, digit_world, read_splits
 from regard.systems.glimpse.evaluation import measure
 from regard.systems.glimpse.model import Glimpser, Path
 from regard.systems.system import choose_device
+from regard.training.batch_sizes import load_batches
 from regard.training.experiment import Experiment, tensor_checksum
 from regard.training.task import Task
 from regard.worlds.digits import DIGITS
 
 DigitBatch = tuple[UInt8[Tensor, "b 1 h w"], Int[Tensor, "b"]]
+BATCH_SIZE = 512
+"""Images in a batch, where their number is chosen automatically."""
 DrawnBatch = tuple[
     UInt8[Tensor, "b 1 h w"], Int[Tensor, "b"], Float[Tensor, "b 2"], Float[Tensor, "b s 2"], Float[Tensor, ""]
 ]
@@ -123,7 +126,7 @@ class GlimpsesExperiment(Experiment[Glimpser]):
     file_fields = ("folder",)
     score = "valid_accuracy"
 
-    def read(self) -> DigitSplits:
+    def read_data(self) -> DigitSplits:
         """The digits to train with, and the images to validate and test with, which are always the same."""
         return read_splits(self.recipe.data, self.recipe.model, choose_device())
 
@@ -144,8 +147,11 @@ class GlimpsesExperiment(Experiment[Glimpser]):
         """Batches of images that are drawn on the device."""
         settings, data, config = self.recipe.train, self.recipe.data, self.recipe.model
         examples = data.examples or (len(splits.train) if data.folder else 20_000)
-        train = digit_world(data, config, data.distortion).loader(
-            splits.train, examples=examples, batch_size=settings.batch_size, seed=settings.seed
+        world = digit_world(data, config, data.distortion)
+        train = load_batches(
+            lambda size: world.loader(splits.train, examples=examples, batch_size=size, seed=settings.seed),
+            settings.batch_size,
+            usual=BATCH_SIZE,
         )
         valid = splits.valid.loader(max(_VALIDATION_BATCH, settings.batch_size))
         return GlimpsesTask(model, settings, total_steps=settings.epochs * len(train)), train, valid

@@ -196,7 +196,8 @@ class ReadingTrain(TrainSettings):
     """How to train a reader."""
 
     max_tokens: Count = 0
-    """Words in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 400 batches."""
+    """Words in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 400 batches, and fewer
+    where it would have fewer than 20."""
     pad_to: Count = 0
     """Sentences of a batch are padded to a multiple of so many words, so that batches have few shapes, each of which a
     GPU records once; 0 chooses 8 on a GPU, and 1 on a CPU."""

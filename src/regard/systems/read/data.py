@@ -51,7 +51,7 @@ ReadingSplits = Splits[list[Example], list[Example]]
 class ReadingBatch(Movable):
     """Padded sentences and the labels to predict."""
 
-    sentences: tuple[Int[Tensor, "b n"], ...]
+    sentences: tuple[Int[Tensor, "b _"], ...]
     lengths: tuple[Int[Tensor, "b"], ...] = field(metadata=ON_CPU)
     targets: Int[Tensor, "b ..."] | None
     """One label per sentence, (b,), or per word, (b, n); None for language models."""

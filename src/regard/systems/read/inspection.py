@@ -46,6 +46,6 @@ def expected_words(
     probabilities[:, [PAD, UNKNOWN]] = 0
     values, indices = probabilities.topk(min(top, probabilities.shape[-1]), -1)
     return [
-        tuple(Expected(model.vocabulary.words[index], value) for index, value in zip(row, chances, strict=True))
-        for row, chances in zip(indices.tolist(), values.tolist(), strict=True)
+        tuple(Expected(model.vocabulary.words[index], value) for index, value in zip(row, highest, strict=True))
+        for row, highest in zip(indices.tolist(), values.tolist(), strict=True)
     ]

@@ -24,6 +24,7 @@ from regard.systems.read.data import (
 )
 from regard.systems.read.evaluation import accuracy, antecedent_scores, model_perplexity
 from regard.systems.read.model import Reader, with_end
+from regard.training.batch_sizes import load_batches
 from regard.training.experiment import Experiment
 from regard.training.losses import mean_where, real_tokens, smoothed_cross_entropy
 from regard.training.processes import gathered
@@ -137,7 +138,7 @@ class ReadingExperiment(Experiment[Reader]):
         """The validation metric: the mean log-probability of a word, or the accuracy."""
         return "valid_log_prob" if self.recipe.model.task == "language-model" else "valid_accuracy"
 
-    def read(self) -> ReadingSplits:
+    def read_data(self) -> ReadingSplits:
         """The sentences of the recipe."""
         return read_splits(self.recipe.data, self.recipe.model.task, self.recipe.model.direction)
 
@@ -173,10 +174,14 @@ class ReadingExperiment(Experiment[Reader]):
         self._counts = {"train_sentences": len(train), "valid_sentences": len(valid), "train_too_long": self._left_out}
         if settings.freeze_words:
             model.network.get_submodule(_embedding_name(model)).weight.requires_grad_(False)
-        max_tokens = settings.max_tokens or max(512, min(4096, int(train.sizes.max(1).sum()) // BATCHES_PER_EPOCH))
-        batches = CostBatches(train.sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed)
-        valid_batches = CostBatches(valid.sizes, max_cost=4 * max_tokens, shuffle=False, seed=0)
-        loader = BatchLoader(train, batches, collate_fn=train.collate, pin_memory=torch.cuda.is_available())
+        usual = max(512, min(4096, int(train.sizes.max(1).sum()) // BATCHES_PER_EPOCH))
+
+        def load(size: int) -> BatchLoader:
+            batches = CostBatches(train.sizes, max_cost=size, shuffle=True, seed=settings.seed)
+            return BatchLoader(train, batches, collate_fn=train.collate, pin_memory=torch.cuda.is_available())
+
+        loader = load_batches(load, settings.max_tokens, usual=usual)
+        valid_batches = CostBatches(valid.sizes, max_cost=4 * (settings.max_tokens or usual), shuffle=False, seed=0)
         task = ReadingTask(
             model, settings, settings.epochs * len(loader), self._class_weights(train, len(model.labels))
         )

@@ -75,8 +75,8 @@ class RecognitionTrain(TrainSettings):
     """How to train an image classifier."""
 
     gradient_clip: NonNegativeFloat = 0.0
-    batch_size: PositiveInt = 128
-    """Images in a batch."""
+    batch_size: Count = 0
+    """Images in a batch; 0 chooses 128, or fewer where an epoch would have fewer than 20 batches."""
     optimizer: Literal["adam", "sgd"] = "adam"
     """adam: AdamW; sgd: with Nesterov momentum."""
     momentum: Fraction = 0.9

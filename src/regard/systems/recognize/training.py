@@ -15,9 +15,12 @@ from regard.systems.recognize.config import RecognitionData, RecognitionTrain
 from regard.systems.recognize.data import ImageSplits, cutout, random_crop, random_flip, read_splits
 from regard.systems.recognize.model import ImageClassifier
 from regard.systems.system import choose_device
+from regard.training.batch_sizes import load_batches
 from regard.training.experiment import Experiment, tensor_checksum
 from regard.training.task import Task
 
+BATCH_SIZE = 128
+"""Images in a batch, where their number is chosen automatically."""
 ImageBatch = tuple[UInt8[Tensor, "b c h w"], Int[Tensor, "b"]]
 
 
@@ -82,7 +85,7 @@ class RecognitionExperiment(Experiment[ImageClassifier]):
         """Convolutional networks train in bfloat16."""
         return True
 
-    def read(self) -> ImageSplits:
+    def read_data(self) -> ImageSplits:
         """The images of the recipe."""
         return read_splits(self.recipe.data, self.recipe.model, progress=self.progress)
 
@@ -128,7 +131,12 @@ class RecognitionExperiment(Experiment[ImageClassifier]):
         settings, device = self.recipe.train, choose_device()
         # With channels last, convolutions need not change the layout of each map: faster on GPU and CPU alike.
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        train = splits.train.to(device).loader(batch_size=settings.batch_size, shuffle=True, seed=settings.seed)
+        images = splits.train.to(device)
+        train = load_batches(
+            lambda size: images.loader(batch_size=size, shuffle=True, seed=settings.seed),
+            settings.batch_size,
+            usual=BATCH_SIZE,
+        )
         valid = splits.valid.to(device).loader(batch_size=max(1000, settings.batch_size), shuffle=False)
         return RecognitionTask(model, settings, total_steps=settings.epochs * len(train)), train, valid
 

@@ -104,7 +104,7 @@ def score_batches(model: TuringMachine, batches: list[Tapes], slots: int = 0) ->
     """The mean scores of all tapes; `slots` is the number of slots of the memory, 0 for as many as in training."""
     bits, wrong, counted = [], [], 0
     for tapes in batches:
-        logits = model.network.answer(tapes.inputs.to(model.device), slots=slots or None).logits.cpu()
+        logits = model.network.unroll(tapes.inputs.to(model.device), slots=slots or None).logits.cpu()
         scored = score_tapes(logits, tapes)
         bits.append(scored.bits)
         wrong.append(scored.wrong)

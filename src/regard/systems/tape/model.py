@@ -20,7 +20,7 @@ from regard.systems.assembly import build_align, build_score
 from regard.systems.system import Result, System
 from regard.systems.tape.config import TapeArguments, TapeConfig, TapeOptions
 from regard.systems.tape.data import length_of, read_rows, step_labels
-from regard.systems.tape.networks import Answered, AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork
+from regard.systems.tape.networks import AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork, UnrolledTape
 from regard.trace import Axis, Map, Series, Trace
 from regard.worlds.tapes import Drawn, PrioritySort, Recall, RepeatCopy, Tapes, Task
 
@@ -135,9 +135,9 @@ class TuringMachine(System[TapeInput, Tape, TapeOptions]):
         for steps in sorted({tape.inputs.shape[1] for tape in tapes}):
             indices = [index for index, tape in enumerate(tapes) if tape.inputs.shape[1] == steps]
             together = torch.cat([tapes[index].inputs for index in indices])
-            answered = self.network.answer(together.to(self.device), slots=options.slots or None)
+            unrolled = self.network.unroll(together.to(self.device), slots=options.slots or None)
             for row, index in enumerate(indices):
-                results[index] = _result(rows[index], tapes[index], answered.row(row), traces=options.traces != "none")
+                results[index] = _result(rows[index], tapes[index], unrolled.row(row), traces=options.traces != "none")
         return [results[index] for index in range(len(tapes))]
 
     def tape_of(self, sequence: Any, options: TapeOptions) -> Tapes:
@@ -198,12 +198,12 @@ def _build(config: TapeConfig, inputs: int, outputs: int) -> TapeNetwork:
     return built
 
 
-def _result(rows: Float[Tensor, "n r"], tape: Tapes, answered: Answered, *, traces: bool) -> Tape:
-    logits, targets = answered.logits[0], tape.targets[0]
+def _result(rows: Float[Tensor, "n r"], tape: Tapes, unrolled: UnrolledTape, *, traces: bool) -> Tape:
+    logits, targets = unrolled.logits[0], tape.targets[0]
     lost = functional.binary_cross_entropy_with_logits(logits, targets, reduction="none") / math.log(2)
     lost = lost.sum(-1) * tape.scored
     output, target = (logits[tape.scored] > 0).int(), targets[tape.scored].int()
-    trace = _trace(tape, answered, lost) if traces and answered.weights else None
+    trace = _trace(tape, unrolled, lost) if traces and unrolled.weights else None
     return Tape(
         text=" ".join("".join(map(str, row)) for row in output.tolist()),
         wrong=int((output != target).sum()),
@@ -225,23 +225,23 @@ def _as_rows(tensor: Tensor) -> Rows:
     return tuple(tuple(int(number) if number == int(number) else number for number in row) for row in tensor.tolist())
 
 
-def _trace(tape: Tapes, answered: Answered, lost: Float[Tensor, "t"]) -> Trace:
+def _trace(tape: Tapes, unrolled: UnrolledTape, lost: Float[Tensor, "t"]) -> Trace:
     """Where the heads were and why, what they read and added, how the memory filled, and what it holds at last."""
     steps = Axis("steps", "steps", step_labels(tape))
     axes = [steps, _numbered("channels", "features", tape.inputs), _numbered("bits", "features", tape.targets)]
-    over = "steps" if answered.memory is None else "slots"
-    maps = [Map(name, "steps", over, weights[0]) for name, weights in answered.weights.items()]
+    over = "steps" if unrolled.memory is None else "slots"
+    maps = [Map(name, "steps", over, weights[0]) for name, weights in unrolled.weights.items()]
     maps.append(Map("input", "steps", "channels", tape.inputs[0]))
-    maps.append(Map("output", "steps", "bits", answered.logits[0].sigmoid()))
+    maps.append(Map("output", "steps", "bits", unrolled.logits[0].sigmoid()))
     maps.append(Map("target", "steps", "bits", tape.targets[0]))
-    if answered.memory is not None:
-        axes += [_numbered("slots", "slots", answered.memory.mT), _numbered("features", "features", answered.memory)]
-        maps += [Map(name, "steps", "features", vectors[0]) for name, vectors in answered.vectors.items()]
-        maps.append(Map("memory", "slots", "features", answered.memory[0]))
-    if answered.slot_sizes is not None:
-        maps.append(Map("slot sizes", "steps", "slots", answered.slot_sizes[0]))
+    if unrolled.memory is not None:
+        axes += [_numbered("slots", "slots", unrolled.memory.mT), _numbered("features", "features", unrolled.memory)]
+        maps += [Map(name, "steps", "features", vectors[0]) for name, vectors in unrolled.vectors.items()]
+        maps.append(Map("memory", "slots", "features", unrolled.memory[0]))
+    if unrolled.slot_sizes is not None:
+        maps.append(Map("slot sizes", "steps", "slots", unrolled.slot_sizes[0]))
     series = [Series("bits lost", "steps", lost), Series("scored", "steps", tape.scored.int())]
-    series += [Series(name, "steps", values[0]) for name, values in answered.controls.items()]
+    series += [Series(name, "steps", values[0]) for name, values in unrolled.controls.items()]
     return Trace("tape", tuple(axes), tuple(maps), tuple(series))
 
 

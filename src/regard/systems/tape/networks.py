@@ -25,7 +25,7 @@ Logits = Float[Tensor, "b t y"]
 
 
 @dataclass(frozen=True)
-class Answered:
+class UnrolledTape:
     """What a network answers at each step, and what it attended to."""
 
     logits: Logits
@@ -41,7 +41,7 @@ class Answered:
     controls: dict[str, Float[Tensor, "b t"]] = field(default_factory=dict)
     """By name, such as "read 1 gate": the instructions of a head in each step (see `CONTROLS`)."""
 
-    def row(self, number: int) -> "Answered":
+    def row(self, number: int) -> "UnrolledTape":
         """One row of the batch, as a batch of one, on the CPU."""
 
         def of(tensor: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ class Answered:
         weights, vectors = ({name: of(part) for name, part in each.items()} for each in (self.weights, self.vectors))
         memory, sizes = (None if each is None else of(each) for each in (self.memory, self.slot_sizes))
         controls = {name: of(part) for name, part in self.controls.items()}
-        return Answered(of(self.logits), weights, vectors, memory, sizes, controls)
+        return UnrolledTape(of(self.logits), weights, vectors, memory, sizes, controls)
 
 
 class TapeNetwork(nn.Module):
@@ -60,9 +60,9 @@ class TapeNetwork(nn.Module):
         """A logit for each bit of the answer, at each step."""
         raise TypeError(f"{type(self).__name__} does not define forward(inputs).")
 
-    def answer(self, inputs: Inputs, *, slots: int | None = None) -> Answered:
+    def unroll(self, inputs: Inputs, *, slots: int | None = None) -> UnrolledTape:
         """The logits, and what was attended to."""
-        return Answered(self(inputs))
+        return UnrolledTape(self(inputs))
 
 
 class TuringNetwork(TapeNetwork):
@@ -109,13 +109,13 @@ class TuringNetwork(TapeNetwork):
             return self.graphs(self, self._logits, [inputs], parameters, multiples=[(1, STEP_MULTIPLE)])[0]
         return self._loop(inputs, kernel=kernel)[0]
 
-    def answer(self, inputs: Inputs, *, slots: int | None = None) -> Answered:
+    def unroll(self, inputs: Inputs, *, slots: int | None = None) -> UnrolledTape:
         """The logits, the movements of the heads, what they read and added, and the memory at the end."""
         steps: list[tuple[Tensor, ...]] = []
         sizes = self.memory.sizes
         logits, memory = self._loop(inputs, slots=slots, record=steps)
         if not steps:
-            return Answered(logits, memory=memory.slots)
+            return UnrolledTape(logits, memory=memory.slots)
         weights, read, add, slot_sizes, controls = (torch.stack(part, 1) for part in zip(*steps, strict=True))
         names = [f"read {head}" for head in range(1, sizes.reads + 1)]
         names += [f"write {head}" for head in range(1, sizes.writes + 1)]
@@ -127,7 +127,7 @@ class TuringNetwork(TapeNetwork):
             for head, name in enumerate(names)
             for index, control in enumerate(CONTROLS)
         }
-        return Answered(logits, by_head, vectors, memory.slots, slot_sizes, by_control)
+        return UnrolledTape(logits, by_head, vectors, memory.slots, slot_sizes, by_control)
 
     def _logits(self, inputs: Inputs) -> tuple[Logits]:
         return (self._loop(inputs)[0],)
@@ -201,17 +201,17 @@ class AttentionNetwork(TapeNetwork):
         """A logit for each bit of the answer, at each step."""
         return self._attend(inputs, weights=False).logits
 
-    def answer(self, inputs: Inputs, *, slots: int | None = None) -> Answered:
+    def unroll(self, inputs: Inputs, *, slots: int | None = None) -> UnrolledTape:
         """The logits, and the attention of each step to the steps up to it."""
         return self._attend(inputs, weights=True)
 
-    def _attend(self, inputs: Inputs, *, weights: bool) -> Answered:
+    def _attend(self, inputs: Inputs, *, weights: bool) -> UnrolledTape:
         states = _states(self.lstm, inputs)
         allowed = mask.causal(inputs.shape[1], device=inputs.device)
         memory = self.attention.remember(self.key(states), values=self.value(inputs))
         context, attended = self.attention(self.query(states), memory, mask=allowed, weights=weights)
         logits = self.output(torch.cat([states, context], -1))
-        return Answered(logits, {} if attended is None else {"attention": attended})
+        return UnrolledTape(logits, {} if attended is None else {"attention": attended})
 
 
 def _states(lstm: nn.LSTM, inputs: Inputs) -> Float[Tensor, "b t h"]:

@@ -130,7 +130,7 @@ class TapeExperiment(Experiment[TuringMachine]):
     Train = TapeTrain
     score = "valid_log_likelihood"
 
-    def read(self) -> Splits[Task, list[Tapes]]:
+    def read_data(self) -> Splits[Task, list[Tapes]]:
         """The task, and tapes to validate with; those to test with are drawn when testing."""
         data = self.recipe.data
         task = data.make_task()

@@ -260,7 +260,8 @@ class TranslationTrain(TrainSettings):
     changeable: ClassVar[frozenset[str]] = TrainSettings.changeable | {"workers"}
     label_smoothing: Fraction = 0.1
     max_tokens: Count = 0
-    """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches."""
+    """Tokens in a batch, padding included; 0 chooses 512 to 4096 so that an epoch has about 500 batches, and
+    fewer where it would have fewer than 20."""
     pad_to: Count = 0
     """Sentences of a batch are padded to a multiple of so many tokens, so that batches have few shapes, each of which a
     GPU records once; 0 chooses 8 on a GPU, and 1 on a CPU."""

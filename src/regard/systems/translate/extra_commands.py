@@ -199,7 +199,7 @@ def align_corpus(
     recipe
         The recipe of the Transformers: a packaged one or a TOML file.
     minutes
-        Maximum time of each training; 0 for no limit.
+        Maximum time of each training, by the end of which the learning rate falls; 0 for no limit.
     symmetrize
         How the two directions are combined from round 1 on.
     gold
@@ -215,7 +215,7 @@ def align_corpus(
         rounds=rounds,
         links=links,
         recipe=recipe,
-        tables={"train": {"minutes": minutes}} if minutes else None,
+        tables={"train": {"minutes": minutes, "schedule_by": "clock"}} if minutes else None,
         symmetrize=symmetrize,
         gold=() if gold is None else read_gold(gold),
         report=print_line,

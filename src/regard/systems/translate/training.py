@@ -25,6 +25,7 @@ from regard.search.options import Search
 from regard.systems.translate.config import RAW, TranslationData, TranslationTrain
 from regard.systems.translate.data import TranslationSplits, read_splits, train_tokenizers
 from regard.systems.translate.model import Translator
+from regard.training.batch_sizes import load_batches
 from regard.training.experiment import Experiment
 from regard.training.losses import RunningBaseline, mean_where, real_tokens, reinforce_loss, smoothed_cross_entropy
 from regard.training.processes import gathered
@@ -131,7 +132,7 @@ class TranslationExperiment(Experiment[Translator]):
         """Transformers train in bfloat16."""
         return bool(self.recipe.model.architecture == "transformer")
 
-    def read(self) -> TranslationSplits:
+    def read_data(self) -> TranslationSplits:
         """The sentence pairs."""
         return read_splits(self.recipe.data)
 
@@ -176,10 +177,14 @@ class TranslationExperiment(Experiment[Translator]):
         valid = TextPairs(splits.valid, *tokenizers)
         multiple = length_multiple(settings.pad_to)
         sizes, valid_sizes = padded_sizes(examples.lengths, multiple=multiple), padded_sizes(valid.lengths)
-        max_tokens = settings.max_tokens or choose_max_tokens(sizes)
-        batches = CostBatches(sizes, max_cost=max_tokens, shuffle=True, seed=settings.seed, with_epoch=bool(dropout))
-        valid_batches = CostBatches(valid_sizes, max_cost=max_tokens, shuffle=False, seed=0)
-        train_loader = BatchLoader(examples, batches, collate_fn=partial(collate, multiple=multiple), **self._workers())
+        usual, collated = choose_max_tokens(sizes), partial(collate, multiple=multiple)
+
+        def load(size: int) -> BatchLoader:
+            batches = CostBatches(sizes, max_cost=size, shuffle=True, seed=settings.seed, with_epoch=bool(dropout))
+            return BatchLoader(examples, batches, collate_fn=collated, **self._workers())
+
+        train_loader = load_batches(load, settings.max_tokens, usual=usual)
+        valid_batches = CostBatches(valid_sizes, max_cost=settings.max_tokens or usual, shuffle=False, seed=0)
         task = TranslationTask(model, settings, total_steps=settings.epochs * len(train_loader))
         return task, train_loader, BatchLoader(valid, valid_batches, collate_fn=collate)
 

@@ -264,7 +264,7 @@ export class AttentionElement extends TraceElement {
     const legend = this.legend(width);
     const legendBox = legend && html("div.legend", svgRoot(legend.width, legend.height, legend.node));
     const isCut = box.classList.contains("tall");
-    const more = isCut ? html("p.more", "The picture goes on below: scroll inside it.") : null;
+    const more = isCut ? html("p.more", "The picture continues below: scroll inside it.") : null;
     fill(this.frame, this.#bar(), box, more, legendBox, detail, this.#measured(), this.#table());
   }
 

@@ -154,13 +154,13 @@ function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
   return { panels, memory, wrong };
 }
 
-/** What the heads were told in each step: whether they look by content or keep their place, and how they move. */
+/** The instructions of the heads in each step: whether they look by content or keep their place, and how they move. */
 function controlPanels(trace, heads) {
-  const told = [
+  const instructions = [
     ["gate", "gates", "strong: looks by content; faint: moves on"],
     ["shift", "shifts", "orange: one slot on; purple: one back"],
   ];
-  return told.flatMap(([control, name, note]) => {
+  return instructions.flatMap(([control, name, note]) => {
     const rows = heads.map((head) => trace.values(`${head.name} ${control}`));
     if (rows.some((row) => !row?.length)) return [];
     const [height, width] = [rows.length, rows[0].length];
