@@ -13,7 +13,7 @@ import regard
 from regard.data.text import well_formed
 from regard.data.tokenizer import Tokenizer
 from regard.systems.translate.model import Translation
-from regard.systems.translate.sentences import MAX_SENTENCE_TOKENS, split
+from regard.systems.translate.sentences import MAX_SENTENCE_TOKENS, is_in_capitals, split
 from regard.systems.translate.texts import MAX_CELLS, _combined, joined
 
 OPTIONS = {"max_length": 7, "min_length": 3}
@@ -127,10 +127,59 @@ def test_a_prefix_begins_the_first_sentence_that_is_translated():
     assert german.translate("A man is here.", prefix="Ein Mann und eine", max_length=1).text == "Ein Mann und eine"
 
 
-@pytest.mark.parametrize(("end", "area"), [(".", "espace"), (" .", "Espace")])
-def test_the_lectures_sentence_is_translated(shipped, end, area):
-    result = shipped.translate(f"The agreement on the European Economic Area was signed in August 1992{end}")
-    assert result.text == f"L'accord sur l'{area} économique européen a été signé en août 1992{end}"
+@pytest.mark.parametrize(
+    ("english", "french"),
+    [
+        (
+            "The agreement on the European Economic Area was signed in August 1992.",
+            "L'accord sur l'Espace économique européen a été signé en août 1992.",
+        ),
+        (
+            "The animal didn't cross the street because it was too tired.",
+            "L'animal ne traversa pas la rue parce qu'il était trop fatigué.",
+        ),
+        (
+            "The marine environment is the least known of environments.",
+            "L'environnement marin est le moins connu des environnements.",
+        ),
+    ],
+)
+def test_the_lectures_sentences_are_translated(shipped, english, french):
+    assert shipped.translate(english).text == french
+
+
+@pytest.mark.parametrize(
+    "text", ["I live in Isfahan.", "My friend Gustafsson is here 😀", "He was born in 1987 in Łódź."]
+)
+def test_names_numbers_and_signs_come_out_as_they_went_in(text):
+    result = regard.load("en-de", device="cpu").translate(text)
+    for word in set(text.strip(".").split()) & {"Isfahan", "Gustafsson", "😀", "1987", "Łódź"}:
+        assert word in result.text
+    assert result.trace.axis("source").text == text
+    assert result.trace.axis("target").text == result.text
+
+
+def test_sentences_in_capitals_are_read_in_lower_case_and_answered_in_capitals(shipped):
+    result = shipped.translate("I LOVE YOU. I live in Paris.")
+    assert result.text == "JE T'AIME. Je vis à Paris."
+    assert result.trace.axis("source").text == "i love you. I live in Paris."
+    assert result.trace.axis("target").text == "Je t'aime. Je vis à Paris."
+    assert is_in_capitals("OK, A B")
+    assert not is_in_capitals("A B")
+    assert not is_in_capitals("OK, then")
+    assert not is_in_capitals("你好 123")
+
+
+def test_a_rare_first_word_is_read_in_lower_case(shipped):
+    def read(text):
+        (sentence,) = split(text, shipped.source_tokenizer, by_sentence=True)
+        return sentence.given
+
+    text = "Destruction of the equipment means that Syria can no longer produce new chemical weapons."
+    assert read(text) == "d" + text[1:]
+    assert shipped.translate(text).text.startswith("La destruction de l'équipement signifie que la Syrie")
+    for common in ("The dog is here.", "destruction of it", "NATO is here.", "42 dogs"):
+        assert read(common) == common
 
 
 def test_a_long_sentence_is_divided_so_that_time_grows_with_its_length(tokenizer):
@@ -165,8 +214,8 @@ def test_the_sentences_of_a_text_are_all_of_it(tokenizer, text):
 
 
 def plain(text):
-    """A text without spaces, in the signs that a sentence may be read in."""
-    return "".join(unicodedata.normalize("NFKC", text).split())
+    """A text without spaces, in the signs and the case that a sentence may be read in."""
+    return "".join(unicodedata.normalize("NFKC", text).lower().split())
 
 
 def test_a_trace_that_would_be_too_large_is_left_out_and_the_result_says_so(tokenizer, monkeypatch):
@@ -201,7 +250,7 @@ def test_each_sentence_is_decoded_once(shipped, monkeypatch):
         lambda self, texts, options: lists.append(list(texts)) or predict(self, texts, options),
     )
     shipped.translate("Destruction of Isfahan in 1984 😀. I LOVE YOU.", traces="none")
-    assert [sorted(texts) for texts in lists] == [["Destruction of Isfahan in 1984 😀.", "I LOVE YOU."]]
+    assert [sorted(texts) for texts in lists] == [["destruction of Isfahan in 1984 😀.", "i love you."]]
 
 
 def test_a_trace_holds_what_the_model_read_and_wrote(shipped):
