@@ -83,33 +83,44 @@ def test_the_hansards_are_put_into_ordinary_spelling():
         assert script["restore_english"](line) == restored
 
 
-def test_rare_words_and_quotations_are_selected(tmp_path, monkeypatch):
+def test_rare_words_are_shown_once_more_and_some_of_their_pairs_in_quotation_marks(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    script = load(BENCHMARKS / "en_fr_data.py")
-    common = [(f"he sees {number}", f"il voit {number}", "") for number in range(100)]
-    rare = [(f"a heron {number}", f"un héron {number}", "0-0 1-1") for number in range(5)]
-    quoted = [("“Yes,” said the old man", 'dit "Oui" vieil', "")]
-    once = [("one gnu", "seul gnou", "")]
-    for index, name in enumerate(("en", "fr", "links")):
-        write_lines(tmp_path / f"train.{name}", [pair[index] for pair in common + 2 * rare + quoted + once])
-    for name in ("valid.en", "valid.fr", "test.en", "test.fr"):
-        write_lines(tmp_path / name, [name])
-    script["write_rare"](Namespace(out=tmp_path))
-    columns = [(tmp_path / "rare" / f"train.{name}").read_text().splitlines() for name in ("en", "fr", "links")]
-    chosen = {english.strip('"'): (french, links) for english, french, links in zip(*columns, strict=True)}
-    assert len(chosen) == len(columns[0]), "no pair is chosen twice"
-    assert sum("heron" in english for english in chosen) == 5
-    assert sum("sees" in english for english in chosen) == script["RARE_COUNT"]
-    assert "one gnu" not in chosen
-    assert (tmp_path / "rare" / "test.fr").read_text() == "test.fr\n"
+    script = load(BENCHMARKS / "translator_data.py")
+    common = [(f"he sees {number}", f"il voit {number}") for number in range(100)]
+    rare = [(f"a heron {number}", f"un héron {number}") for number in range(5)]
+    chosen = script["_with_rare_words"](common + 2 * rare + [("one gnu", "seul gnou")], "en-fr")
+    plain = [english.strip('"') for english, _ in chosen]
+    assert len(set(plain)) == len(plain), "no pair is chosen twice"
+    assert sum("heron" in english for english in plain) == 5
+    assert sum("sees" in english for english in plain) == script["RARE_COUNT"]
+    assert "one gnu" not in plain
+    assert any(english[0] == '"' and french.startswith("« ") for english, french in chosen)
+    quotes = [script["QUOTES"][language] for language in ("en", "de")]
+    assert script["_quoted"](("A heron!", "Ein Reiher!"), quotes) == ('"A heron!"', "„Ein Reiher!“")
+    assert script["_quoted"](('"A" heron', "Ein Reiher"), quotes) == ('"A" heron', "Ein Reiher")
 
-    assert script["_quotation"](*quoted[0], add=True) == ('"Yes," said the old man', "dit « Oui » vieil", "")
-    assert script["_quotation"]("a heron!", "un héron !", "0-0 1-1", add=True) == (
-        '"a heron!"',
-        "« un héron ! »",
-        "0-0 1-1 2-2 4-4",
-    )
-    assert script["_quotation"]("a heron!", "un héron !", "0-0", add=False) == ("a heron!", "un héron !", "0-0")
+
+def test_links_of_a_pair_are_those_of_its_repetitions_and_of_its_quotation(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    script = load(BENCHMARKS / "translator_data.py")
+    pairs = [("a heron!", "un héron !"), ("yes", "oui"), ("a heron!", "un héron !"), ('"a heron!"', "« un héron ! »")]
+    for side, language in enumerate(("en", "fr")):
+        write_lines(tmp_path / f"train.{language}", [pair[side] for pair in pairs])
+    (tmp_path / "aligned/round-0").mkdir(parents=True)
+    write_lines(tmp_path / "aligned/round-0/forward.links", ["0-0 1-1"])
+    script["write_links"](Namespace(recipe="en-fr", out=tmp_path))
+    links = (tmp_path / "train.links").read_text().split("\n")
+    assert links == ["0-0 1-1", "", "0-0 1-1", "0-0 1-1 2-2 4-4", ""]
+
+
+def test_sentences_of_the_tests_are_kept_away_whatever_their_punctuation(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    script = load(BENCHMARKS / "translator_data.py")
+    known = script["_letters_of"](["The cat sat down.", "Thank you."])
+    assert script["_is_known"](("the cat sat down!", "Le chat s'est assis."), known)
+    assert not script["_is_known"](("Thank you!", "Merci !"), known)
+    assert set(script["MIXTURES"]) == set(script["HELD_OUT"])
+    assert all(name in script["SETS"] for mixture in script["MIXTURES"].values() for name in mixture)
 
 
 def test_models_are_averaged(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.data.text import well_formed
 from regard.data.tokenizer import END, INNER_UNKNOWN, PAD, START, UNKNOWN, Tokenizer, split_words
 from regard.errors import DataError, OptionError
 
@@ -38,6 +39,59 @@ def words() -> Tokenizer:
 
 def spaced(text: str) -> str:
     return unicodedata.normalize("NFC", " ".join(text.split()))
+
+
+@pytest.fixture(scope="module")
+def in_bytes() -> Tokenizer:
+    return Tokenizer.train(TEXTS[:3] * 3, size=480, byte_fallback=True, split_digits=True)
+
+
+@given(st.text(), st.sampled_from([0.0, 0.5, 1.0]))
+def test_with_byte_fallback_nothing_is_unknown_and_any_text_comes_back(in_bytes, text, dropout):
+    ids = in_bytes.encode(text, dropout=dropout)
+    assert not {PAD, START, END, UNKNOWN} & set(ids)
+    assert in_bytes.decode(ids) == spaced(well_formed(text))
+    assert "".join(in_bytes.unmerged(ids)).strip(" ") == spaced(well_formed(text))
+    places = in_bytes.word_index(ids)
+    assert places == sorted(places)
+    assert sorted(set(places)) == list(range(len(text.split())))
+    split = in_bytes.word_index(ids, split=True)
+    assert split == sorted(split)
+    assert sorted(set(split)) == list(range(len(split_words(text))))
+    if not dropout:
+        assert in_bytes.encode_batch([text]) == [ids]
+
+
+def test_the_first_byte_of_a_character_is_labelled_with_it(in_bytes):
+    ids = in_bytes.encode("a 🍕ż!")
+    assert in_bytes.pieces(ids)[1:] == ["▁", "🍕", "", "", "", "ż", "", "!"]
+    assert in_bytes.word_index(ids)[1:] == [1] * 8
+    assert in_bytes.word_index(ids, split=True)[1:] == [1, 1, 1, 1, 1, 2, 2, 3]
+
+
+def test_bytes_that_are_no_character_are_marked(in_bytes):
+    first, *_, last = in_bytes.encode("🍕")[1:]
+    letter = in_bytes.encode("a", dropout=1.0)[1]
+    assert in_bytes.decode([first, letter, last]) == "\ufffda\ufffd"
+    assert in_bytes.pieces([first, letter, last]) == ["\ufffd", "a", "\ufffd"]
+
+
+def test_digits_are_pieces_of_their_own():
+    tokenizer = Tokenizer.train(["in 1984, 1984 x86"] * 9, size=400, split_digits=True)
+    assert tokenizer.pieces(tokenizer.encode("in 1984, x86")) == ["in", "1", "9", "8", "4", ",", "x", "8", "6"]
+    whole = Tokenizer.train(["in 1984, 1984 x86"] * 9, size=400)
+    assert whole.pieces(whole.encode("in 1984, x86")) == ["in", "1984", ",", "x86"]
+
+
+def test_byte_fallback_is_saved_and_checked(in_bytes, tmp_path):
+    path = in_bytes.save(tmp_path / "tokenizer.json")
+    assert Tokenizer.load(path) == in_bytes
+    assert Tokenizer.load(path).byte_fallback
+    path.write_text(path.read_text().replace("<0x41>", "<0x4g>"))
+    with pytest.raises(DataError, match="falls back to bytes, but the pieces after the special ones are not the bytes"):
+        Tokenizer.load(path)
+    with pytest.raises(OptionError, match="byte_fallback and split_digits are for kind='bpe'; got kind='word'"):
+        Tokenizer.train(TEXTS, size=400, kind="word", split_digits=True)
 
 
 def test_special_ids_never_change(bpe, words):
@@ -296,18 +350,3 @@ def test_words_can_be_counted_with_punctuation_and_elisions_apart():
         joined[number] += piece
     assert joined == units
     assert tokenizer.word_index([START, *ids[:1], END], split=True) == [-1, 0, -1]
-
-
-def test_what_a_vocabulary_cannot_spell_is_found():
-    tokenizer = Tokenizer.train(["l'homme sees a dog ."] * 3, size=40)
-
-    def found(text):
-        return [text[start:end] for start, end in tokenizer.unspellable(text)]
-
-    assert found("a dog sees l'homme.") == []
-    assert found("a Dog") == ["Dog"], "whole words"
-    assert found("🙂 a 好世 dog🙂🎈 .") == ["🙂", "好世", "🙂🎈"]
-    assert found("🙂 🎈") == ["🙂 🎈"], "neighbours are one"
-    assert found("l'Zorro") == ["Zorro"]
-    assert Tokenizer.train(["a dog"] * 3, size=40, lowercase=True).unspellable("A DOG") == []
-    assert Tokenizer.train(["a dog"] * 3, size=40, kind="word").unspellable("🙂") == [], "words are known or unknown"

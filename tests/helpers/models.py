@@ -38,6 +38,7 @@ TRANSLATORS: dict[str, dict[str, Any]] = {
     "hard": {"align": "hard"},
     "uniform": {"align": "uniform"},
     "transformer": TRANSFORMER,
+    "deep_encoder": {**TRANSFORMER, "decoder_layers": 1},
     "shared": {"share_embeddings": "all"},
     "separate": {"share_embeddings": "none"},
 }

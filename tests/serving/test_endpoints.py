@@ -98,8 +98,8 @@ def assert_close(found, expected):
         (
             "translate/compare",
             "en-fr",
-            {"input": TEXT, "second": "fa-en", "second_change": {"align": "hard"}},
-            {"second_change": Change(align="hard")},
+            {"input": TEXT, "second": "fa-en", "second_change": {"heads": ["cross 1.2"]}},
+            {"second_change": Change(heads=("cross 1.2",))},
         ),
         ("translate/gold", "en-fr", {"direction": "en-fr", "number": 3}, {}),
         ("translate/align", "en-fr", {"source": "He is happy .", "target": "Il est heureux ."}, {}),

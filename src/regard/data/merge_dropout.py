@@ -39,8 +39,15 @@ class MergeDropout:
         return ids
 
     def spelled(self, word: str) -> tuple[int, ...]:
-        """A word as the ids of its characters."""
-        return tuple(self._vocabulary.get(character, self._unknown) for character in word)
+        """A word as the ids of its characters, or of their bytes where the vocabulary has these instead."""
+        return tuple(number for character in word for number in self._spelled(character))
+
+    def _spelled(self, character: str) -> tuple[int, ...]:
+        if (number := self._vocabulary.get(character)) is not None:
+            return (number,)
+        if "<0x00>" in self._vocabulary:
+            return tuple(self._vocabulary[f"<0x{byte:02X}>"] for byte in character.encode())
+        return (self._unknown,)
 
     def count(self, ids: tuple[int, ...]) -> int:
         """How many merges are possible."""

@@ -1,6 +1,7 @@
 """Tokenizers that turn text into ids and back: byte-pair encoding (Sennrich et al. 2016, section 3.2) or words."""
 
 import bisect
+import codecs
 import functools
 import hashlib
 import json
@@ -29,6 +30,11 @@ UNKNOWN_MARK = "⁇"
 """How an unknown piece is written in decoded text."""
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+BYTES = tuple(f"<0x{number:02X}>" for number in range(256))
+"""With byte fallback, the pieces after the special ones."""
+BYTE_IDS = range(len(SPECIALS), len(SPECIALS) + len(BYTES))
+ALPHABET = 160
+"""With byte fallback, how many characters have a piece of their own: the most frequent ones."""
 FORMAT = 1
 
 # The space in front of a word is part of its first piece. No piece has any other space, since whitespace is first
@@ -46,6 +52,7 @@ SPLIT = "|".join(
 """Merges never cross these boundaries: words, punctuation, after a French elision, before an English contraction."""
 
 _SPLITTER = pre_tokenizers.Split(tokenizers.Regex(SPLIT), behavior="isolated")
+_DIGITS = pre_tokenizers.Split(tokenizers.Regex(r" ?\p{N}"), behavior="isolated")
 
 Ids: TypeAlias = Iterable[SupportsIndex]
 """Integers, or an array or tensor of integers."""
@@ -64,6 +71,8 @@ class Tokenizer:
         self.lowercase = lowercase
         vocabulary = engine.get_vocab(with_added_tokens=False)
         self._pieces = sorted(vocabulary, key=vocabulary.__getitem__)
+        self.byte_fallback: bool = getattr(engine.model, "byte_fallback", False)
+        """Whether characters without a piece are spelled in bytes, so that nothing is unknown."""
 
     @classmethod
     def train(
@@ -74,11 +83,15 @@ class Tokenizer:
         kind: Literal["bpe", "word"] = "bpe",
         lowercase: bool = False,
         minimum_count: int = 2,
+        byte_fallback: bool = False,
+        split_digits: bool = False,
     ) -> "Tokenizer":
         """Learn a vocabulary of at most `size` pieces; those seen fewer than `minimum_count` times are left out.
 
-        With "bpe", every character of the texts is a piece, so that only other characters are unknown. The same texts
-        always give the same vocabulary. The texts are read once and not kept in memory.
+        With "bpe", every character of the texts is a piece, so that only other characters are unknown. With
+        `byte_fallback`, only the 160 most frequent ones are, 256 further pieces stand for bytes, and all other
+        characters are spelled in the bytes of UTF-8: nothing is unknown. With `split_digits`, each digit is a piece of
+        its own. The same texts always give the same vocabulary. The texts are read once and not kept in memory.
         """
         if isinstance(texts, str):
             raise OptionError(
@@ -88,24 +101,31 @@ class Tokenizer:
             raise OptionError(f"kind must be 'bpe' or 'word'; got {kind!r}.")
         if minimum_count < 1:
             raise OptionError(f"minimum_count must be 1 or more; got {minimum_count}.")
+        if kind != "bpe" and (byte_fallback or split_digits):
+            raise OptionError("byte_fallback and split_digits are for kind='bpe'; got kind='word'.")
         options: dict[str, Any] = {"vocab_size": size, "min_frequency": minimum_count, "show_progress": False}
         specials = [*SPECIALS] if kind == "bpe" else [*SPECIALS, "<unk>+"]
+        if byte_fallback:
+            specials += BYTES
+            options["limit_alphabet"] = ALPHABET
         if size <= len(specials):
             raise OptionError(f"size is the number of pieces, {len(specials)} special ones included; got {size}.")
         model: Any
         if kind == "bpe":
-            model = models.BPE(unk_token=SPECIALS[UNKNOWN])
+            model = models.BPE(unk_token=SPECIALS[UNKNOWN], byte_fallback=byte_fallback)
             trainer: Any = trainers.BpeTrainer(special_tokens=specials, initial_alphabet=[" "], **options)
         else:
             model = models.WordLevel({}, unk_token=SPECIALS[UNKNOWN])
             trainer = trainers.WordLevelTrainer(special_tokens=specials, **options)
         engine = tokenizers.Tokenizer(model)
-        engine.pre_tokenizer = _SPLITTER
+        # Where no merge with a digit is learned, none can be made later: texts need not be divided at their digits.
+        engine.pre_tokenizer = pre_tokenizers.Sequence([_SPLITTER, _DIGITS]) if split_digits else _SPLITTER
         lines = filter(None, (_normalise(text, lowercase) for text in texts))
         first = next(lines, None)
         if first is None:
             raise DataError("There is no text to train a tokenizer on: there are no lines, or all are empty.")
         engine.train_from_iterator(chain([first], lines), trainer)
+        engine.pre_tokenizer = _SPLITTER
         # The library would match its special tokens in the text; a plain vocabulary entry is never matched there.
         fields = json.loads(engine.to_str())
         fields["added_tokens"] = []
@@ -150,39 +170,28 @@ class Tokenizer:
         decode(encode(text)) is the text in NFC, with single spaces, and in lower case if `lowercase` is set, unless it
         contains unknown pieces.
         """
-        return " ".join("".join(map(self._text, _numbers(ids))).split())
+        return " ".join("".join(self._texts(list(_numbers(ids)))).split())
 
     def pieces(self, ids: Ids) -> list[str]:
-        """Return each id as a label for display, without its leading space; a space alone is shown as ▁."""
-        labels = [self._piece(number) for number in _numbers(ids)]
-        return [label.removeprefix(" ") or "▁" for label in labels]
+        """Return each id as a label for display, without its leading space; a space alone is shown as ▁.
+
+        Of a character in bytes, the first has the character as its label, and the others an empty one.
+        """
+        numbers = list(_numbers(ids))
+        texts = self._texts(numbers)
+        return [
+            text if self.byte_fallback and number in BYTE_IDS else self._piece(number).removeprefix(" ") or "▁"
+            for number, text in zip(numbers, texts, strict=True)
+        ]
 
     def begins_word(self, number: SupportsIndex) -> bool:
         """Whether an id begins with a space, and so begins a word; otherwise it continues the word before it."""
-        return self._text(operator.index(number)).startswith(" ")
+        return self._texts([operator.index(number)])[0].startswith(" ")
 
     @functools.cached_property
     def alphabet(self) -> frozenset[str]:
         """The characters that a "bpe" vocabulary can spell; empty for words, which it knows or does not know."""
         return frozenset({piece for piece in self._pieces if len(piece) == 1} if self.kind == "bpe" else ())
-
-    def unspellable(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans (start, end) of words and symbols that a "bpe" vocabulary cannot spell.
-
-        They would be read as unknown pieces, of which a model has learned nothing. Adjacent ones are one span. `text`
-        is in NFC with single spaces, as `decode` returns it.
-        """
-        if self.kind != "bpe" or self.alphabet.issuperset(text.lower() if self.lowercase else text):
-            return []
-        found: list[tuple[int, int]] = []
-        for piece, (start, end) in self._engine.pre_tokenizer.pre_tokenize_str(text):
-            if self.alphabet.issuperset(piece.lower() if self.lowercase else piece):
-                continue
-            start += piece[0] == " "
-            if found and not text[found[-1][1] : start].strip():
-                start = found.pop()[0]
-            found.append((start, end))
-        return found
 
     def word_index(self, ids: Ids, *, split: bool = False) -> list[int]:
         """Return for each id the index of its word in `text.split()`, and -1 for PAD, START and END.
@@ -193,10 +202,10 @@ class Tokenizer:
             return self._split_index(ids)
         index: list[int] = []
         word, filled = 0, False
-        for number in _numbers(ids):
-            text = self._text(number)
-            if not text:
-                index.append(-1)
+        numbers = list(_numbers(ids))
+        for number, text in zip(numbers, self._texts(numbers), strict=True):
+            if number < UNKNOWN or not text:
+                index.append(-1 if number < UNKNOWN else word)
                 continue
             if text[0] == " " and filled:
                 word, filled = word + 1, False
@@ -262,6 +271,8 @@ class Tokenizer:
             raise DataError(f"its first pieces are {tokenizer._pieces[: len(SPECIALS)]}, not {list(SPECIALS)}.")
         if (unknown := getattr(tokenizer._engine.model, "unk_token", None)) != SPECIALS[UNKNOWN]:
             raise DataError(f"its unknown piece is {unknown!r:.80}, not {SPECIALS[UNKNOWN]!r}.")
+        if tokenizer.byte_fallback and tuple(tokenizer._pieces[BYTE_IDS[0] : BYTE_IDS[-1] + 1]) != BYTES:
+            raise DataError("its model falls back to bytes, but the pieces after the special ones are not the bytes.")
         return tokenizer
 
     def merge_dropout(self) -> MergeDropout:
@@ -271,7 +282,7 @@ class Tokenizer:
 
     def unmerged(self, ids: Ids) -> list[str]:
         """Return the units of the ids that merges never cross: words with their leading space, and punctuation."""
-        text = "".join(self._text(number) for number in _numbers(ids))
+        text = "".join(self._texts(list(_numbers(ids))))
         return [word for word, _ in self._engine.pre_tokenizer.pre_tokenize_str(text)]
 
     def _encode_with_dropout(self, text: str, dropout: float, random: Random) -> list[int]:
@@ -284,11 +295,13 @@ class Tokenizer:
         return self.merge_dropout()
 
     def _split_index(self, ids: Ids) -> list[int]:
-        texts = [self._text(number) for number in _numbers(ids)]
+        numbers = list(_numbers(ids))
+        texts = self._texts(numbers)
         starts = [start for _, (start, _) in _SPLITTER.pre_tokenize_str("".join(texts))]
         index, place = [], 0
-        for text in texts:
-            index.append(bisect.bisect_right(starts, place) - 1 if text else -1)
+        for number, text in zip(numbers, texts, strict=True):
+            # A further byte of a character belongs to where that stands.
+            index.append(-1 if number < UNKNOWN else bisect.bisect_right(starts, max(0, place - (not text))) - 1)
             place += len(text)
         return index
 
@@ -307,19 +320,42 @@ class Tokenizer:
             raise DataError(f"The id {number} is outside the vocabulary of {len(self)} pieces: 0 to {len(self) - 1}.")
         return self._pieces[number]
 
-    def _text(self, number: int) -> str:
-        """Return the text that an id stands for, with its leading space."""
-        piece = self._piece(number)
-        if number < UNKNOWN:
-            return ""
-        if number == UNKNOWN:
-            return UNKNOWN_MARK if self.kind == "bpe" else f" {UNKNOWN_MARK}"
-        return UNKNOWN_MARK if self.kind == "word" and number == INNER_UNKNOWN else piece
+    def _texts(self, numbers: Sequence[int]) -> list[str]:
+        """The text that each id stands for, with its leading space; that of a character in bytes is with the first."""
+        try:
+            texts = [self._written[number] for number in numbers]
+        except KeyError as error:
+            self._piece(error.args[0])
+            raise
+        is_byte = [self.byte_fallback and number in BYTE_IDS for number in numbers] + [False]
+        if not any(is_byte):
+            return texts
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        first = 0
+        for place, number in enumerate(numbers):
+            if not is_byte[place]:
+                continue
+            first = place if not decoder.getstate()[0] else first
+            texts[place] = ""
+            texts[first] += decoder.decode(bytes([number - BYTE_IDS[0]]), final=not is_byte[place + 1])
+        return texts
+
+    @functools.cached_property
+    def _written(self) -> dict[int, str]:
+        """The text that each id stands for, with its leading space; bytes are written as their names."""
+        texts = dict(enumerate(self._pieces)) | dict.fromkeys((PAD, START, END), "")
+        texts[UNKNOWN] = UNKNOWN_MARK if self.kind == "bpe" else f" {UNKNOWN_MARK}"
+        return texts | ({INNER_UNKNOWN: UNKNOWN_MARK} if self.kind == "word" else {})
+
+
+def units_of(text: str) -> list[str]:
+    """Split a text where no piece may cross: into words with their leading space, and what `split_words` names."""
+    return [unit for unit, _ in _SPLITTER.pre_tokenize_str(_normalise(text, lowercase=False))]
 
 
 def split_words(text: str) -> list[str]:
     """Split a text where no piece may cross: into words, punctuation marks, elided articles (l') and clitics ('s)."""
-    return [unit.strip(" ") for unit, _ in _SPLITTER.pre_tokenize_str(_normalise(text, lowercase=False))]
+    return [unit.strip(" ") for unit in units_of(text)]
 
 
 def _numbers(ids: Ids) -> Iterable[int]:

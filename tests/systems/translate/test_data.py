@@ -221,3 +221,32 @@ def test_without_any_data_the_error_names_the_ways_to_give_some(tmp_path):
         read_splits(TranslationData())
     with pytest.raises(DataError, match=r"There is no file .*nowhere\.tsv"):
         read_splits(TranslationData(folder=str(tmp_path), pairs="nowhere.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"copied": 0.6, "cased": 0.5}, r"copied and cased are shares of all pairs; got 0\.6 and 0\.5"),
+        ({"tokens": "word", "copied": 0.1}, "byte_fallback, split_digits and copied spell words in pieces; got tokens"),
+        ({"tokens": "word", "byte_fallback": True}, "Use tokens 'bpe'"),
+        ({"lowercase": True, "cased": 0.1}, r"cased has no effect with lowercase; got cased 0\.1"),
+    ],
+)
+def test_forms_and_bytes_that_have_no_effect_are_refused(fields, message):
+    with pytest.raises(OptionError, match=message):
+        TranslationData(**fields).check()
+
+
+def test_a_training_can_spell_in_bytes_and_give_pairs_another_form(tmp_path):
+    pairs = [(f"Tom has {number} dogs .", f"Tom a {number} chiens .") for number in range(100, 160)]
+    data = {"pairs": write(tmp_path / "pairs.tsv", pairs), "held_out": 2, "vocabulary": 360}
+    data |= {"byte_fallback": True, "split_digits": True, "copied": 0.5, "cased": 0.2}
+    recipe = read_recipe(None, {"data": data, "model": {"hidden": 8, "embedding": 8}, "train": {"epochs": 1}})
+    trained = train(recipe, out=tmp_path / "run", progress=False)
+    tokenizer = trained.model.source_tokenizer
+    assert tokenizer.byte_fallback
+    assert tokenizer.decode(tokenizer.encode("ż 🍕 7")) == "ż 🍕 7"
+    corpus = Corpus.open(tmp_path / "run" / "corpus", tokenizer, tokenizer)
+    sources = [tokenizer.decode(source) for source, _ in corpus]
+    assert any(source.startswith("TOM HAS") for source in sources)
+    assert sum(source.startswith("Tom has") for source in sources) in range(5, 45)

@@ -57,7 +57,7 @@ def build_decoder(config: "TranslationConfig", memory_dim: int, embedding: nn.Em
         return TransformerDecoder(
             embedding,
             memory_dim=memory_dim,
-            num_layers=config.layers,
+            num_layers=config.decoder_layers or config.layers,
             num_heads=config.heads,
             inner=config.feedforward_dim,
             output=output,

@@ -19,8 +19,8 @@ MAX_ERASED_TOKENS = 256
 """Faithfulness erases no words of longer sentences: with each of their words in turn, it would take minutes."""
 MAX_ALIGNED_TOKENS = 1000
 """Longer sentences are not aligned: attention takes memory that grows with the square of the length."""
-RAW = {"split": False, "copy_unknown": False, "recase": False}
-"""Options of `translate` by which the model reads each text as it is: for measuring the model itself."""
+RAW = {"split": False}
+"""Options of `translate` by which the model reads each text as a whole: for measuring the model itself."""
 SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
 ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
 RECURRENT = ("plain", "rnnsearch", "luong")
@@ -31,7 +31,7 @@ _USED_BY: dict[str, tuple[str, ...]] = {
     "conditional": ("rnnsearch",),
     "input_feeding": ("luong", "plain"),
     **dict.fromkeys(("score", "align", "window", "coverage", "max_positions"), ("rnnsearch", "luong")),
-    **dict.fromkeys(("heads", "feedforward_dim", "prenorm"), ("transformer",)),
+    **dict.fromkeys(("decoder_layers", "heads", "feedforward_dim", "prenorm"), ("transformer",)),
     **dict.fromkeys(("alignment_layer", "alignment_head", "alignment_step"), ("transformer",)),
 }
 
@@ -51,6 +51,9 @@ class TranslationConfig(Checked):
     where the encoder is bidirectional."""
     layers: PositiveInt = 1
     """Layers of encoder and decoder (rnnsearch has one)."""
+    decoder_layers: Count = 0
+    """transformer: layers of the decoder; 0 for as many as the encoder has. A deep encoder with a shallow decoder
+    translates faster (Kasai et al. 2021)."""
     cell: Literal["gru", "lstm"] = "gru"
     """Recurrent cell."""
     bidirectional: bool = True
@@ -127,9 +130,10 @@ class TranslationConfig(Checked):
             raise OptionError(
                 f"embedding must be a multiple of heads; got embedding {self.embedding} and heads {self.heads}."
             )
-        if self.alignment_layer > self.layers or self.alignment_head > self.heads:
+        if self.alignment_layer > (self.decoder_layers or self.layers) or self.alignment_head > self.heads:
             raise OptionError(
-                f"alignment_layer and alignment_head choose one of {self.layers} layers and {self.heads} heads; got "
+                "alignment_layer and alignment_head choose one of the decoder's "
+                f"{self.decoder_layers or self.layers} layers and {self.heads} heads; got "
                 f"{self.alignment_layer} and {self.alignment_head}."
             )
         states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
@@ -150,14 +154,8 @@ class TranslationOptions(Options, Search):
     """Write the source word that was attended to most in place of an unknown word (Luong et al. 2015); for models of
     whole words."""
     split: bool | None = None
-    """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence. None
-    uses the setting of the model."""
-    copy_unknown: bool = True
-    """Copy addresses, text that the subwords cannot represent, such as emoji, and names and numbers that would be
-    mistranslated."""
-    recase: bool = True
-    """Read a sentence in capitals, or its rare first word, in lower case if the model knows that better; the
-    translation is capitalised again."""
+    """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence, and
+    addresses stay as they are. None uses the setting of the model."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +210,15 @@ class TranslationData(Checked):
     """Convert all text to lower case."""
     bpe_dropout: Fraction = 0.0
     """Probability that a merge is left out in training (Provilkov et al. 2020)."""
+    byte_fallback: bool = False
+    """Spell rare characters in bytes, so that nothing is unknown, not even emoji."""
+    split_digits: bool = False
+    """Spell numbers digit by digit, so that any number can be copied."""
+    copied: Fraction = 0.0
+    """Share of the training pairs in which names and numbers that both sides have are replaced by random ones of the
+    same shape, which teaches to copy."""
+    cased: Fraction = 0.0
+    """Share of the training pairs that are read in capitals, and then translated in capitals, or in lower case."""
     max_length: PositiveInt = 200
     """Longest sentence in tokens; longer pairs are left out and counted."""
     alignments: str = ""
@@ -232,6 +239,14 @@ class TranslationData(Checked):
         for first, second in (("source", "target"), ("valid_source", "valid_target"), ("test_source", "test_target")):
             if bool(getattr(self, first)) != bool(getattr(self, second)):
                 raise OptionError(f"{first} and {second} are two parallel files; give both.")
+        if self.copied + self.cased > 1:
+            raise OptionError(f"copied and cased are shares of all pairs; got {self.copied} and {self.cased}.")
+        if self.tokens != "bpe" and (self.byte_fallback or self.split_digits or self.copied):
+            raise OptionError(
+                "byte_fallback, split_digits and copied spell words in pieces; got tokens 'word'. Use tokens 'bpe'."
+            )
+        if self.lowercase and self.cased:
+            raise OptionError(f"cased has no effect with lowercase; got cased {self.cased}. Set one of them.")
         if self.world:
             parse_world(self.world)
         if self.alignments and (self.world or self.dataset):
@@ -287,7 +302,7 @@ class TranslationTest(Search):
     lowercase: bool = False
     """Compare in lower case."""
     prepare: bool = False
-    """Prepare texts as `translate` does (split, copy, recase), rather than measure what the model does by itself."""
+    """Split texts into sentences as `translate` does, rather than measure what the model does by itself."""
 
     def check(self) -> None:
         """Refuse fields that contradict each other."""

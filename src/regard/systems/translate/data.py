@@ -107,6 +107,8 @@ def read_splits(data: TranslationData) -> TranslationSplits:
 def train_tokenizers(data: TranslationData, splits: TranslationSplits) -> tuple[Tokenizer, Tokenizer]:
     """Tokenizers trained on the training pairs, or on an even sample of them: one for both sides, or one for each."""
     options: dict[str, Any] = {"size": data.vocabulary, "kind": data.tokens, "lowercase": data.lowercase}
+    if data.tokens == "bpe":
+        options |= {"byte_fallback": data.byte_fallback, "split_digits": data.split_digits}
     every = max(1, -(-splits.pairs // TOKENIZER_PAIRS))
 
     def sample() -> Iterator[Pair]:

@@ -139,7 +139,7 @@ class Changed:
 def sentences(model: Translator, text: str) -> list[str]:
     """The sentences of a text as the model reads them one by one; none where the text has no words."""
     tokenizer = model.source_tokenizer
-    return [part.given for part in split(text, tokenizer, by_sentence=model.config.split_sentences, copy=True)]
+    return [part.given for part in split(text, tokenizer, by_sentence=model.config.split_sentences)]
 
 
 @endpoint("inspect", input="text", example={"text": SENTENCE["sentence"]})
@@ -180,7 +180,7 @@ def inspect(
 ) -> Inspection:
     """Translate a sentence by beam search, with so many of the likeliest words at each step; 0 is faster.
 
-    The translation equals that of `model.translate(sentence, split=False, copy_unknown=False, recase=False)` where
+    The translation equals that of `model.translate(sentence, split=False)` where
     nothing is changed.
     """
     decoder = SentenceDecoder(model, sentence, change)

@@ -34,8 +34,6 @@ class Translation(Result):
     """False where the output was cut at the length limit."""
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
     """The next best translations, where `nbest` asked for them."""
-    copied: tuple[str, ...] = ()
-    """Parts of the source that were copied: what the vocabulary cannot spell, and names."""
     note: str = ""
     """What the user should know about it, such as why it has no trace."""
 

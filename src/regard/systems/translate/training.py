@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from regard.attention.align import Hard
 from regard.attention.guidance import guidance_loss
+from regard.data.augmentation import in_other_forms
 from regard.data.batches import BatchLoader, CostBatches
 from regard.data.corpus import Corpus
 from regard.data.pairs import Batch, CorpusPairs, TextPairs, collate, padded_sizes
@@ -147,13 +149,19 @@ class TranslationExperiment(Experiment[Translator]):
         tokenizers = model.source_tokenizer, model.target_tokenizer
         is_guided, split = settings.guidance > 0, data.alignment_words == "split"
         self._check_guidance(splits)
+        pairs: Iterable[Any] = splits.train.with_links() if is_guided else splits.train
+        fingerprint = splits.train.fingerprint
+        if data.copied or data.cased:
+            forms = {"copied": data.copied, "cased": data.cased, "seed": settings.seed}
+            pairs = in_other_forms(pairs, **forms, split=split)
+            fingerprint = fingerprint and f"{fingerprint} {forms}"
         corpus = Corpus.build(
-            splits.train.with_links() if is_guided else splits.train,
+            pairs,
             *tokenizers,
             self.folder / "corpus",
             max_length=data.max_length,
             progress=self.progress,
-            fingerprint=splits.train.fingerprint,
+            fingerprint=fingerprint,
             linked=is_guided,
             split=split,
         )
