@@ -1,7 +1,8 @@
 """The choice of the fused kernel that computes a call of attention, if any.
 
-Every kernel computes the same numbers (to rounding) as score, align and read in turn, which serve every other call. In
-those, additive and MLP scores still choose whether to compute their logits block by block (see `Score.compare`).
+Every kernel computes the same numbers (to rounding) as the three plain steps score, align and read, which all other
+calls run. In those, additive and MLP scores still choose whether to compute their logits block by block (see
+`Score.compare`).
 """
 
 from collections.abc import Callable

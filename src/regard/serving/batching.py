@@ -215,7 +215,8 @@ class Batcher:
         except RegardError as error:
             if len(slices) == 1:
                 self._fail(slices[0].job, error)
-            for part in slices if len(slices) > 1 else ():
+                return
+            for part in slices:
                 # One faulty input must not fail the requests of others.
                 if not part.job.future.done():
                     await self._answer(queue, [part])

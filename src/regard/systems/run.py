@@ -99,6 +99,7 @@ def train(
                 if resumes:
                     plan = resumed_plan(folder, recipe, overrides, start_from, progress=progress)
                 else:
+                    # Again, since another process may have begun a run there meanwhile.
                     folder.check_free(overwrite=overwrite, refuse=refuse_to_replace)
             with _usage_added(recipe, data), _advising(folder), Interruption() as interruption:
                 folder.clean()
@@ -109,16 +110,17 @@ def train(
                     splits = _read(experiment, before)
                     record = _record(experiment, splits, folder, before) | {"start_from": plan.base}
                 with _memory_explained():
-                    built = from_first(lambda: experiment.build(splits)) if plan.model is None else plan.model
-                if plan.model is not None:
-                    built = by_rows(plan.model.to("cpu")).train()
-                    experiment.check_model(built, splits)
+                    if plan.model is None:
+                        built = from_first(lambda: experiment.build(splits))
+                    else:
+                        built = by_rows(plan.model.to("cpu")).train()
+                        experiment.check_model(built, splits)
                 with rank_zero_first():
-                    task, *loaders = experiment.task(built, splits)
+                    task, train_batches, valid_batches = experiment.task(built, splits)
                     record = _begin(experiment, folder, built, before, record)
                 metrics = fit(
                     task,
-                    (loaders[0], loaders[1]),
+                    (train_batches, valid_batches),
                     folder,
                     score=experiment.score,
                     half_precision_on_gpu=experiment.half_precision_on_gpu,

@@ -16,11 +16,11 @@ MANY_EXAMPLES = 8
 class Divergence:
     """Raises a TrainingError that names the update and the batch in which the loss became NaN or infinite.
 
-    `patience` such losses in a row are tolerated, for trainings that leave out an update whose gradients overflow.
+    `tolerated` such losses in a row are not an error, for trainings that leave out an update whose gradients overflow.
     """
 
-    def __init__(self, task: Task, batches: BatchLoader, patience: int = 0) -> None:
-        self.task, self.patience, self._batches = task, patience, batches
+    def __init__(self, task: Task, batches: BatchLoader, tolerated: int = 0) -> None:
+        self.task, self.tolerated, self._batches = task, tolerated, batches
         self._streak = torch.zeros((), dtype=torch.long, device=task.device)
 
     def update(self, loss: Tensor, step: int) -> None:
@@ -39,7 +39,7 @@ class Divergence:
 
     def _read(self) -> None:
         streak = int(self._streak)
-        if streak > self.patience:
+        if streak > self.tolerated:
             raise TrainingError(self._message("The loss became NaN or infinite", self.task.step - streak))
 
     def _message(self, what: str, step: int) -> str:

@@ -89,8 +89,8 @@ def fit(
         if not task.step:
             # The beginning, so that a folder that cannot be written to is noticed at once.
             newest.write()
-        limit = training.limit() if task.step else ""
-        while training.epoch < settings.epochs and not limit:
+        stopped_by = training.limit() if task.step else ""
+        while training.epoch < settings.epochs and not stopped_by:
             batches.set_epoch(training.epoch)
             bar.begin(training.epoch)
             for batch in training.waiting.through(batches):
@@ -99,17 +99,17 @@ def fit(
                 bar.advance(batches.done)
                 if task.step % LOG_STEPS == 0:
                     training.log(logs)
-                limit = training.limit()
+                stopped_by = training.limit()
                 if not batches.is_at_end:
                     # Written before the validation that follows a stop: a resumed run ends the epoch, then validates.
                     is_interrupted = agreed(bool(interruption.signum))
-                    if is_interrupted or agreed(bool(limit) or newest.is_due()):
+                    if is_interrupted or agreed(bool(stopped_by) or newest.is_due()):
                         newest.write()
                     if is_interrupted:
                         interruption.leave()
-                if limit:
+                if stopped_by:
                     break
-            is_last = limit or training.epoch + 1 == settings.epochs
+            is_last = stopped_by or training.epoch + 1 == settings.epochs
             if is_last or (training.epoch + 1) % settings.validate_every == 0:
                 bar.validating()
                 training.validate(logs, folder.checkpoints / BEST)
@@ -117,7 +117,7 @@ def fit(
             bar.end()
             if batches.is_at_end:
                 training.epoch += 1
-                limit = limit or training.limit()
+                stopped_by = stopped_by or training.limit()
                 newest.write()
                 if agreed(bool(interruption.signum)):
                     interruption.leave()
@@ -128,13 +128,16 @@ def fit(
     metrics |= {"epochs": epochs, "steps": task.step, "seed": settings.seed}
     if advice := training.waiting.advice():
         warnings.warn(advice, RegardWarning, stacklevel=2)
-    if limit and not interruption.signum and task.step < task.total_steps:
-        metrics["stopped"] = f"by {limit} in epoch {epochs} of {settings.epochs}"
+    if stopped_by and not interruption.signum and task.step < task.total_steps:
+        metrics["stopped"] = f"by {stopped_by} in epoch {epochs} of {settings.epochs}"
     return metrics
 
 
 class Training:
-    """A task in training: its device, its optimizer, the running average of its parameters, and how far it is."""
+    """The training of a task: its device and optimizer, the average of its parameters, the epoch and the best score.
+
+    The task itself has the model, the number of updates, the metrics, and what the learning rate depends on.
+    """
 
     def __init__(
         self,

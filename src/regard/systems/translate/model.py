@@ -95,6 +95,7 @@ class Translator(System[str, Translation, TranslationOptions]):
             raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r:.80}.")
         from regard.systems.translate.texts import translate_texts
 
+        # Splits the texts, and has their sentences decoded as the inputs of any system are.
         return translate_texts(self, super().predict_all, inputs, options)
 
     @property

@@ -31,16 +31,17 @@ def translate_texts(
     by_sentence = model.config.split_sentences if options.split is None else options.split
     texts = [well_formed(text) for text in texts]
     parts = [split(text, model.source_tokenizer, by_sentence=by_sentence) for text in texts]
-    wanted = [
-        (each.given, place if options.prefix is not None else 0)
+    # A batch has one set of options: sentences with the prefix are decoded apart from those behind it.
+    given = [
+        (each.given, options.prefix is not None and index > 0)
         for sentences in parts
-        for place, each in enumerate(sentences)
+        for index, each in enumerate(sentences)
     ]
-    # Sentences with the prefix, and those without: a batch has one set of options.
-    firsts, others = ([given for given, place in wanted if bool(place) == later] for later in (False, True))
+    firsts = [text for text, is_behind in given if not is_behind]
+    others = [text for text, is_behind in given if is_behind]
     first = iter(decode(firsts, options) if firsts else [])
     other = iter(decode(others, replace(options, prefix=None)) if others else [])
-    decoded = iter([next(other if place else first) for _, place in wanted])
+    decoded = iter([next(other if is_behind else first) for _, is_behind in given])
     results = [list(islice(decoded, len(sentences))) for sentences in parts]
     return [_translation(model, *each, options) for each in zip(texts, parts, results, strict=True)]
 
