@@ -31,7 +31,7 @@ PAGES = {
     "translate": "/translate?text=The+man+in+the+red+jacket+is+reading+an+old+book.&at=6",
     "caption": "/caption?box=[0.01,0.36,0.26,0.68]",
     "classify": "/classify?removed=[30,31]",
-    "read": "/read?word=9",
+    "read": "/read?word=8",
     "tape": "/tape",
     "glimpse": "/glimpse?places=[[1,0.2,0.8]]",
     "recognize": "/recognize?step=6",

@@ -26,7 +26,6 @@ if find_spec("triton"):
     import regard.kernels.local_triton
     import regard.kernels.lstmn_triton
     import regard.kernels.numerics_triton
-    import regard.kernels.products_triton
     import regard.kernels.steps_triton  # noqa: F401
 
 install_import_hook("regard", "beartype.beartype")

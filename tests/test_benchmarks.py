@@ -134,8 +134,6 @@ def test_the_recipes_of_the_benchmarks_are_valid():
         256,
         1024,
     ]
-    recorded = load(BENCHMARKS / "recorded_training.py")
-    assert [recorded["recipe"](mode, "multi30k").train.minutes for mode in recorded["SECONDS"]] == [0.5, 1.0]
 
 
 @pytest.mark.parametrize("name", ["additive", "concat", "mlp"])

@@ -261,7 +261,8 @@ def test_a_trace_is_shown_and_drawn(tmp_path):
             "view", path, "--style", "nonsense", *output
         )
     assert "'text', which takes --layer, --head, --name, --pieces." in refused("view", path, "--cells")
-    assert "which takes --layer, --head, --name, --style, --title, --pieces." in refused(
+    sizes = "--width, --height, --font-size, --dpi"
+    assert f"which takes --layer, --head, --name, --style, --title, --pieces, {sizes}." in refused(
         "view", path, "--cells", "-o", tmp_path / "t.png"
     )
     assert "t.html is no trace but a finished picture or page" in refused("view", tmp_path / "t.html")

@@ -412,8 +412,8 @@ def test_what_a_recipe_leaves_out_has_the_recorded_defaults(name):
             ("regions_side", 500),
             ("alignment_layer", 0), ("alignment_head", 0), ("alignment_step", "output"), ("coarse_stride", 0),
             ("keep_checkpoints", 2), ("split_sentences", False), ("logger", "tensorboard"), ("accumulate", 1),
-            ("pad_to", 0), ("schedule_by", "updates"), ("learning_rates", ""),
-                ("byte_fallback", False), ("split_digits", False), ("copied", 0.0), ("cased", 0.0), ("decoder_layers", 0),
+            ("pad_to", 0), ("schedule_by", "updates"), ("learning_rates", ""), ("domain", ""), ("views", 0),
+            ("byte_fallback", False), ("split_digits", False), ("copied", 0.0), ("cased", 0.0), ("decoder_layers", 0),
         }  # fmt: skip
 
 

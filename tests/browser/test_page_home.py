@@ -106,7 +106,7 @@ def test_the_keyboard_reaches_the_content_at_once(visit):
 
 
 def test_the_strip_about_trust_shows_the_numbers_of_the_api_and_explains_them(visit, workbench):
-    page = visit("/read?text=The+dog+is+running+over+the+bridge.")
+    page = visit("/read?model=reader-en&text=The+dog+is+running+over+the+bridge.")
     strip = page.locator(".trust")
     strip.locator(".measure").first.wait_for()
     asked = {"verb": "read", "model": "reader-en", "input": "The dog is running over the bridge."}

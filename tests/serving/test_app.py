@@ -124,7 +124,7 @@ def test_a_body_that_is_not_json_is_explained(client):
             "translate",
             {"input": TEXT, "model": "/etc/passwd"},
             422,
-            "model: Input should be 'en-de', 'en-fr' or 'fa-en'",
+            "model: Input should be 'babel', 'en-de', 'en-fr' or 'fa-en'",
         ),
         ("translate", {"input": TEXT, "model": "digits"}, 422, "model: Input should be"),
         ("recognize", {"input": "/etc/passwd"}, 422, "input"),

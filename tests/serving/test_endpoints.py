@@ -173,7 +173,7 @@ def test_examples_name_models_that_are_served(client):
     for each in brought:
         found = client.get(f"/v1/{each.name}/examples").json()["examples"]
         assert found == json.loads(json.dumps(plain(each.examples())))
-        assert {one["model"] for one in found if "model" in one} <= served
+        assert {one["model"] for one in found if one.get("model")} <= served
         assert all(one["image"].startswith("data:image/") and one["caption"] for one in found if "image" in one)
 
 
@@ -192,7 +192,7 @@ HEADS, STEP = {"heads": ["cross 1.1"]}, {"attention": {"1": [1.0]}}
     [
         ("translate/inspect", {"input": "  "}, "nothing to translate"),
         ("translate/inspect", {"input": TEXT, "sentence": 3}, "1 sentence, counted from 0"),
-        ("translate/inspect", {"input": TEXT, "model": "digits"}, "model: Input should be 'en-de'"),
+        ("translate/inspect", {"input": TEXT, "model": "digits"}, "model: Input should be 'babel', 'en-de'"),
         ("translate/inspect", {"input": "dog " * 200, "model": "small"}, "at most 128 tokens"),
         ("translate/inspect", {"input": TEXT, "search": {"sample": True}}, "searches with a beam"),
         ("translate/change", {"input": TEXT, "change": HEADS}, "Only a Transformer has heads"),

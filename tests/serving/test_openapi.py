@@ -55,6 +55,6 @@ def test_a_route_answers_as_it_is_documented(document, path, method, monkeypatch
     )
     @given(case=operation.as_strategy())
     def check(case):
-        case.call_and_validate(excluded_checks=[positive_data_acceptance])
+        case.call_and_validate(excluded_checks=[positive_data_acceptance], timeout=600)
 
     check()

@@ -36,6 +36,7 @@ def photograph():
         ("scenes", None, "cells of the image"),
         ("reviews-en", "I loved it. It was wonderful and moving.", "words"),
         ("reader-en", "The dog did not cross the street because it was tired.", "earlier words"),
+        ("stories-both", "The animal didn't cross the street because it was too tired.", "earlier words"),
         ("tape-copy", "01100101 10010110 11110000", "slots of the memory"),
     ],
 )
@@ -62,7 +63,8 @@ def test_glimpses_are_judged_by_covering_their_places(photograph):
 
 
 def test_an_input_with_nothing_to_erase_has_no_faithfulness():
-    for name, given in (("en-fr", "Hi"), ("reviews-en", "good"), ("reader-en", "dog"), ("tape-copy", "")):
+    shortest = {"en-fr": "Hi", "reviews-en": "good", "reader-en": "dog", "stories-both": "dog", "tape-copy": ""}
+    for name, given in shortest.items():
         found = regard.faithfulness(regard.load(name, device="cpu"), given)
         assert found.ablation is None
         assert "could not be measured" in found.sentence
@@ -142,6 +144,24 @@ def test_the_effect_of_a_word_that_was_read_is_the_drop_of_the_next_word():
     drops = [math.log(2) * (without[index - 1] - whole[index]) for index in range(3, 6)]
     np.testing.assert_allclose(found[2:5, 1], drops, atol=1e-4)
     assert np.isnan(found[np.triu_indices(6)]).all(), "a word has no effect on what was read before it"
+
+
+def test_the_effect_of_a_word_on_a_label_is_the_drop_of_its_log_probability():
+    from regard.systems.read.faithfulness import tag_effects
+
+    model = regard.load("stories-both", device="cpu")
+    words = ["the", "dog", "did", "n't", "cross", "the", "road", "because", "it", "was", "too", "wide", "."]
+    found = tag_effects(model, words)
+
+    @torch.inference_mode()
+    def log_probs(words):
+        return model.network(*model.padded([words])).logits[0].log_softmax(-1)
+
+    whole, without = log_probs(words), log_probs([*words[:6], *words[7:]])
+    label = model.labels.index("road")
+    assert found[8, 6] == pytest.approx(float(whole[8, label] - without[7, label]), abs=1e-4)
+    assert found[8, 6] > 3 > abs(found[8, 1]), "without the road, nothing is wide"
+    assert np.isnan(np.diag(found)).all()
 
 
 def test_blanking_a_slot_that_was_never_written_costs_nothing():

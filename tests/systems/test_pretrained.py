@@ -49,6 +49,17 @@ def test_how_right_attention_is_can_be_understood_without_a_paper():
     assert not [name for name, line in lines.items() if "AUPRC" in line]
 
 
+@pytest.mark.parametrize(("ending", "noun"), [("tired", "animal"), ("wide", "street")])
+def test_one_word_decides_what_it_refers_to(ending, noun):
+    reading = load("stories-both", device="cpu").read(
+        f"The animal didn't cross the street because it was too {ending}."
+    )
+    it = reading.words.index("it")
+    assert reading.tags[it] == noun
+    assert set(reading.tags) == {"-", noun}
+    assert reading.trace.weights[it, reading.words.index(noun)] > 0.95
+
+
 def test_the_attention_of_en_fr_crosses_where_french_adjectives_follow_their_noun():
     sentence = "The agreement on the European Economic Area was signed in August 1992 ."
     translation = "L' accord sur l' espace économique européen a été signé en août 1992 ."
@@ -72,7 +83,7 @@ def test_listing_imports_no_torch():
     [
         ("en-frr", "Did you mean 'en-fr'"),
         ("digit", "Did you mean 'digits'"),
-        ("nowhere", "no folder and no shipped model named 'nowhere'. Shipped models: digits, en-de"),
+        ("nowhere", "no folder and no shipped model named 'nowhere'. Shipped models: babel, digits, en-de"),
         ("a\0b", "no folder and no shipped model"),
         ("../recipes", "no folder and no shipped model"),
     ],

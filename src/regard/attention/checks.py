@@ -312,8 +312,7 @@ def _check_part(role: str, part: object, *, is_floating: bool) -> None:
 
 def _check_own(part: Score | Align, role: str, tensor: Tensor, *, dtypes: bool) -> None:
     """Check that a tensor is on the device of the parameters or buffers of a part and, with `dtypes`, of one dtype."""
-    # Listing the parameters of modules inside a module takes longer than a small call of attention.
-    weight = next((own for own in part._parameters.values() if own is not None), None)
+    weight = part._parameters.get("direction")  # listing all parameters takes longer than a small call
     weight = next(part.parameters(), None) if weight is None else weight
     if weight is not None and (weight.device != tensor.device or weight.dtype != tensor.dtype):
         check_alike(role, tensor, f"the parameters of {type(part).__name__}", weight, dtypes=dtypes)

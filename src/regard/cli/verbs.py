@@ -150,6 +150,8 @@ def write_all(
                     out.flush()
             if result is None:
                 continue
+            if caution := getattr(result, "caution", ""):
+                print_error(f"{one}: {caution}" if isinstance(one, Path) else caution)
             if io.show is not None and result.trace is None:
                 raise OptionError(f"This {type(system).__name__} has no attention to show.")
             if io.show is not None and result.trace is not None and result.trace.weights.size:

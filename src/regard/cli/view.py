@@ -16,20 +16,17 @@ if TYPE_CHECKING:
 def demo(
     *,
     out: Annotated[Path, Parameter(alias="-o")] = Path("regard-demo"),
-    minutes: float = 1.0,
     photograph: Path | None = None,
     overwrite: Flag = False,
 ) -> None:
     """Take a tour of attention: look-ups, every score, translation, reading, images, documents and memory.
 
-    Prints in the terminal and saves figures. Takes about two minutes, one of them to train a small translator.
+    Prints in the terminal and saves figures. Takes about a minute.
 
     Parameters
     ----------
     out
         Folder for the figures; created if it does not exist.
-    minutes
-        Training time of the small translator.
     photograph
         A photograph to caption; by default one from scikit-image, if that is installed.
     overwrite
@@ -39,7 +36,7 @@ def demo(
 
     check_folder(out, overwrite=overwrite)
     try:
-        run(out, SafeConsole(highlight=False), minutes=minutes, photograph=photograph)
+        run(out, SafeConsole(highlight=False), photograph=photograph)
     finally:
         if out.is_dir():
             mark_folder(out)

@@ -63,21 +63,26 @@ class Bahdanau(RecurrentDecoder):
         """Return the layer of the context."""
         return self.context_layer
 
-    def joined_layers(self) -> list[list[Hoisted | Columns]]:
+    def joined_layers(self, *, folded: bool) -> list[Hoisted | Columns]:
         """Return the layers that multiply the state with which the decoder attends."""
-        return [[*self.query_layers(), (self.cell if self.second_cell is None else self.second_cell).gates]]
+        return [*self.query_layers(), (self.cell if self.second_cell is None else self.second_cell).gates]
 
     def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
         """Attend, then step; if conditional, step, attend, step."""
         (cell,) = cells
         if self.second_cell is not None:
             cell = self.cell(inputs, cell)
-            inputs, context = look.into(self.context_layer, cell[0], None)
-            cell = self.second_cell(inputs, cell)
+            if look.folded:
+                cell = self.second_cell(look.into(cell[0], None) + self.context_layer.bias, cell)
+                return (cell,), (cell[0], None)
+            context = look(cell[0])
+            cell = self.second_cell(self.context_layer(context), cell)
             return (cell,), (cell[0], context)
         last = cell[0]
-        inputs, context = look.into(self.context_layer, last, inputs)
-        return (self.cell(inputs, cell),), (last, context)
+        if look.folded:
+            return (self.cell(look.into(last, inputs), cell),), (last, None)
+        context = look(last)
+        return (self.cell(inputs + self.context_layer(context), cell),), (last, context)
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
         """Compute the deep output: the maximum of each pair of units of U s + V y + C c."""

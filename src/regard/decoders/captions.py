@@ -84,9 +84,9 @@ class ShowAttendTell(CaptionDecoder):
         self.context_layer = uniform_(Hoisted(memory_dim, self.cell.num_gates * hidden, bias=False))
         self.gate_layer = uniform_(Hoisted(hidden, 1))
 
-    def joined_layers(self) -> list[list[Hoisted | Columns]]:
+    def joined_layers(self, *, folded: bool) -> list[Hoisted | Columns]:
         """Return the layers that multiply h_(t-1)."""
-        return [[*self.query_layers(), self.gate_layer, self.cell.gates]]
+        return [*self.query_layers(), self.gate_layer, self.cell.gates]
 
     def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
         """Attend, multiply the context with the gate, then step; extras["gate"] of the attention is the gate."""

@@ -67,11 +67,12 @@ class Luong(RecurrentDecoder):
         """Return the part of W_c for the context."""
         return self.combine_context
 
-    def joined_layers(self) -> list[list[Hoisted | Columns]]:
-        """Return the layers that multiply the state of the highest layer, and that of the context."""
+    def joined_layers(self, *, folded: bool) -> list[Hoisted | Columns]:
+        """Return the layers that multiply the state of the highest layer."""
         if self.feeding is None:
             return []
-        return [[*self.query_layers(), self.cells[-1].gates, self.combine_hidden], [self.combine_context]]  # type: ignore[list-item]
+        joined: list[Hoisted | Columns] = [*self.query_layers(), self.cells[-1].gates]  # type: ignore[list-item]
+        return [*joined, self.combine_hidden] if folded else joined
 
     def advance(self, inputs: Float[Tensor, "b g"], cells: Cells, look: Look) -> tuple[Cells, Pieces]:
         """Step through the layers, attend, then combine."""
@@ -80,8 +81,8 @@ class Luong(RecurrentDecoder):
         cells, (hidden,) = self._recur(inputs, cells, look)
         if self.attention is None:
             return cells, (self._combine(hidden),)
-        if look.read is not None:
-            combined, _ = look.into(self.combine_context, hidden, self.combine_hidden(hidden))
+        if look.folded:
+            combined = look.into(hidden, self.combine_hidden(hidden))
         else:
             combined = self.combine(torch.cat([look(hidden), hidden], dim=-1))
         attentional = self._finish(combined)

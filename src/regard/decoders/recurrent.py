@@ -90,21 +90,14 @@ class Look:
         context = attended.context[:, 0]
         return context
 
-    def into(
-        self, layer: Hoisted | Columns, query: Float[Tensor, "b h"], inputs: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Attend with one query; return inputs + layer(context), and the context.
-
-        The context is None if the layer is folded into the values; `contexts` computes those of all steps at once.
-        """
-        if not self.folded or self.read is None:
-            context = self(query)
-            projected = layer(context)
-            return projected if inputs is None else inputs + projected, context
+    def into(self, query: Float[Tensor, "b h"], inputs: Float[Tensor, "b g"] | None) -> Float[Tensor, "b g"]:
+        """Attend with one query of a folded look; return inputs + the projected context."""
+        if self.read is None:
+            raise TypeError("Only a recorded loop folds a layer into the values.")
         projected, weights = self.read(query, inputs)
         extras = {"query": query.unsqueeze(1)}
         self.steps.append(Attended(projected.unsqueeze(1), weights=weights.unsqueeze(1), extras=extras))
-        return projected if layer.bias is None else projected + layer.bias, None
+        return projected
 
     def contexts(self) -> Float[Tensor, "b m c"]:
         """Return the contexts of all steps of a folded look."""
@@ -154,11 +147,11 @@ class RecurrentDecoder(Decoder):
         raise TypeError(f"{type(self).__name__} must define features(embedded, *pieces).")
 
     def folded_layer(self) -> Hoisted | Columns | None:
-        """Return the layer that alone reads the contexts inside the loop, by `Look.into`, if there is one."""
+        """Return the layer that alone reads the contexts inside the loop, if there is one; see `Look.into`."""
         return None
 
-    def joined_layers(self) -> list[list[Hoisted | Columns]]:
-        """Return groups of layers that multiply the same tensor in each step of a recorded loop."""
+    def joined_layers(self, *, folded: bool) -> list[Hoisted | Columns]:
+        """Return the layers that multiply the same tensor in each step of a recorded loop."""
         return []
 
     def query_layers(self) -> list[Hoisted]:
@@ -219,7 +212,7 @@ class RecurrentDecoder(Decoder):
         )
 
     def _loop(
-        self, body: Body, inputs: Tensor, cells: Cells, look: Look, joined: Sequence[Sequence[Hoisted | Columns]] = ()
+        self, body: Body, inputs: Tensor, cells: Cells, look: Look, joined: Sequence[Hoisted | Columns] = ()
     ) -> tuple[Tensor, ...]:
         pieces = []
         with hoisting(self, joined):
@@ -254,7 +247,7 @@ class RecurrentDecoder(Decoder):
                     look.folded = True
                     read = replace(read, values=functional.linear(read.values, layer.weight))
                 look.read = attention.in_steps(read)
-            pieces = self._loop(body, inputs, cells, look, self.joined_layers())
+            pieces = self._loop(body, inputs, cells, look, self.joined_layers(folded=look.folded))
             asked = [step.extras["query"] for step in look.steps] if queries else []
             return (*pieces, torch.cat(asked, dim=1)) if asked else pieces
 

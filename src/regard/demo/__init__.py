@@ -5,27 +5,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from regard.errors import OptionError
 from regard.extras import require
-from regard.training import processes
 
 
 def run(
     folder: str | os.PathLike[str] = "regard-demo",
     console: Console | None = None,
     *,
-    minutes: float = 1.0,
     photograph: str | os.PathLike[str] | None = None,
 ) -> list[Path]:
     """Show attention in the terminal and save figures to `folder`; returns the files written.
 
-    `minutes` is the time for training a small translator. `photograph` is an image to caption; by default, one that
-    comes with scikit-image, where that is installed.
+    `photograph` is an image to caption; by default, those that come with scikit-image, where that is installed.
     """
-    if not 0 < minutes < float("inf"):
-        raise OptionError(f"minutes must be a number above 0; got {minutes}.")
     require("The demonstration", "sacrebleu", "matplotlib")
-    processes.fabric()
     from regard.demo.attention import show_look_ups, show_scores
     from regard.demo.captioning import find_photograph, show_captions
     from regard.demo.documents import show_documents
@@ -34,14 +27,14 @@ def run(
     from regard.demo.reading import show_reading
     from regard.demo.translation import show_babel, show_pretrained
 
-    # First, so that a file that cannot be opened is reported before a minute of training.
+    # First, so that a file that cannot be opened is reported at once.
     image = find_photograph(photograph)
     console = console or Console(highlight=False)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     show_look_ups(console)
     files = show_scores(console, folder)
-    files += show_babel(console, folder, minutes=minutes)
+    files += show_babel(console, folder)
     files += show_pretrained(console, folder)
     files += show_reading(console, folder)
     files += show_captions(console, folder, image)

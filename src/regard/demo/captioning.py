@@ -67,7 +67,7 @@ def _show_photograph(console: Console, folder: Path, photograph: Image | None) -
     console.print("A photograph. Soft attention averages over all cells for each word, hard attention chooses one:\n")
     for kind, name in PHOTOGRAPH_MODELS.items():
         caption = regard.load(name, device="cpu").caption(photograph)
-        console.print(f"{kind}: [bold]{caption.text}[/bold]")
+        console.print(f"{kind}: [bold]{caption.text}[/bold] {caption.caution}")
         yield from _save(caption, folder / f"photograph-{kind}.png")
     console.print(
         "\nThese models were trained on only 6,000 photographs, so many of their captions are wrong. The figures show "

@@ -5,7 +5,7 @@ import torch
 from jaxtyping import Float, Shaped, UInt8
 from torch import Tensor, nn
 
-from regard.encoders.efficientnet import EfficientNetLite0
+from regard.encoders.efficientnet import EFFICIENTNETS
 from regard.encoders.encoded import Encoded
 from regard.encoders.image import ConvNet, ImageEncoder
 from regard.encoders.image_networks import TimmNet
@@ -44,13 +44,14 @@ def _stride_1(inputs: int, outputs: int) -> list[nn.Module]:
 class Frozen:
     """A pretrained network that is not trained further: it is not a part of a model, and is loaded on first use.
 
-    The name is efficientnet_lite0 (parameters of its package) or `timm:NAME` (parameters that timm downloads).
-    `drop_last_layers` removes layers at the end of efficientnet_lite0. `coarse_stride` is that of ImageEncoder.
+    The name is efficientnet_lite0 or efficientnet_lite2 (parameters of their packages) or `timm:NAME` (parameters that
+    timm downloads). `drop_last_layers` removes layers at the end of an EfficientNet. `coarse_stride` is that of
+    ImageEncoder.
     """
 
     def __init__(self, name: str, stride: int, *, coarse_stride: int = 0, drop_last_layers: int = 0) -> None:
-        if name != "efficientnet_lite0" and not name.startswith("timm:"):
-            raise OptionError(f"A pretrained network is efficientnet_lite0 or timm:NAME; got {name!r}.")
+        if name not in EFFICIENTNETS and not name.startswith("timm:"):
+            raise OptionError(f"A pretrained network is {', '.join(EFFICIENTNETS)} or timm:NAME; got {name!r}.")
         self.name, self.stride, self.coarse_stride, self.drop_last_layers = (
             name,
             stride,
@@ -81,8 +82,8 @@ class Frozen:
 
     def _load(self, device: torch.device) -> tuple[ImageEncoder, Tensor, Tensor]:
         """Load the network, and the mean and standard deviation of the pixels that it was trained on."""
-        if self.name == "efficientnet_lite0":
-            net: ConvNet = EfficientNetLite0.pretrained()
+        if self.name in EFFICIENTNETS:
+            net: ConvNet = EFFICIENTNETS[self.name].pretrained()
             # The last layer adds little: but for a ReLU6 it is linear in its input, and four times as wide.
             net.features = nn.Sequential(*list(net.features)[: len(net.features) - self.drop_last_layers])
             mean, deviation = torch.full((3, 1, 1), 127.0), torch.full((3, 1, 1), 128.0)

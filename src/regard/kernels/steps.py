@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.kernels.additive import AdditiveInputs, in_groups
 from regard.kernels.hoisted import StepRecords
-from regard.kernels.numerics import ceil_div, masked_softmax, next_power_of_2, triton_kernels, with_contiguous_rows
+from regard.kernels.numerics import masked_softmax, next_power_of_2, triton_kernels, with_contiguous_rows
 
 MAX_KEYS = 1024
 """The largest number of keys that the kernels support."""
@@ -33,10 +33,6 @@ class _Options(NamedTuple):
     mask: Tensor | None
     scale: float
     records: StepRecords
-    values: Tensor
-    """The values as the kernels read them."""
-    unit: Tensor | None
-    """What a value of 1 stands for, if not for 1."""
 
 
 class Steps:
@@ -45,31 +41,18 @@ class Steps:
     def __init__(
         self, keys: Tensor, values: Tensor, mask: Tensor | None, direction: Tensor | None = None, scale: float = 1.0
     ) -> None:
-        self._given = keys.contiguous(), values.contiguous(), mask, direction, scale
-        self._memory: tuple[Tensor, Tensor, Tensor | None, _Options] | None = None
+        self.options = _Options(mask, scale, StepRecords())
+        self._given: tuple[Tensor, Tensor, Tensor | None] = keys.contiguous(), values.contiguous(), direction
+        self._memory: tuple[Tensor, Tensor, Tensor | None] | None = None
 
     def __call__(self, query: Tensor, inputs: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the context (b, v) of a query (b, d), to which `inputs` are added, and the weights (b, k)."""
         if self._memory is None:
-            keys, values, mask, direction, scale = self._given
-            options = _Options(mask, scale, StepRecords(), *compact(values.detach()))
-            gathered = _Gather.apply(keys, values, direction, options.records)  # type: ignore[no-untyped-call]
-            self._memory = *gathered, options
+            self._memory = _Gather.apply(*self._given, self.options.records)  # type: ignore[no-untyped-call]
         looked: tuple[Tensor, Tensor] = _Look.apply(  # type: ignore[no-untyped-call]
-            with_contiguous_rows(query), inputs, *self._memory
+            with_contiguous_rows(query), inputs, *self._memory, self.options
         )
         return looked
-
-
-def compact(values: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Return float32 values in half the bytes, in multiples of the largest one, if matrix products may use TF32.
-
-    Each step reads all values, and TF32 would round them to as many bits: 10 behind the binary point.
-    """
-    if values.dtype != torch.float32 or not torch.backends.cuda.matmul.allow_tf32:
-        return values, None
-    unit = values.abs().amax().clamp_min(torch.finfo(torch.float32).tiny)
-    return (values / unit).half(), unit
 
 
 def steps_reference(
@@ -129,8 +112,8 @@ class _Look(torch.autograd.Function):
         added = query if inputs is None else with_contiguous_rows(inputs)
         context = values.new_empty(batch, value_dim, dtype=(values if inputs is None else inputs).dtype)
         weights = values.new_empty(batch, num_keys, dtype=torch.float32)
-        kernels, few, many = triton_kernels("steps"), _small_programs(num_keys), _programs(batch, num_keys)
-        splits = many["SPLITS"]
+        blocks, kernels = _blocks(batch, num_keys), triton_kernels("steps")
+        splits = blocks["SPLITS"]
         parts = weights.new_empty(batch, splits, num_keys)
         kernels.compare[(batch, splits)](
             query,
@@ -141,13 +124,12 @@ class _Look(torch.autograd.Function):
             num_keys,
             DIM=dim,
             ADDITIVE=direction is not None,
-            **many,
+            **blocks,
         )
-        kernels.read[(batch, ceil_div(value_dim, few["BLOCK_DIM"]))](
+        kernels.read[(batch, splits)](
             parts,
             query if mask is None else mask,
-            options.values,
-            options.unit,
+            values,
             added,
             context,
             weights,
@@ -156,11 +138,9 @@ class _Look(torch.autograd.Function):
             options.scale,
             *((0, 0) if mask is None else mask.stride()),
             VALUE_DIM=value_dim,
-            HAS_UNIT=options.unit is not None,
             HAS_MASK=mask is not None,
             HAS_INPUTS=inputs is not None,
-            SPLITS=splits,
-            **few,
+            **blocks,
         )
         ctx.save_for_backward(query, keys, values, direction, weights)
         ctx.options = options
@@ -175,20 +155,11 @@ class _Look(torch.autograd.Function):
         upstream = values.new_zeros(batch, values.shape[-1]) if upstream is None else upstream.contiguous()
         of_weights = weights if grad_weights is None else with_contiguous_rows(grad_weights)
         slopes, grad_query = torch.empty_like(weights), query.new_empty(query.shape)
-        kernels, few, many = triton_kernels("steps"), _small_programs(num_keys), _programs(batch, num_keys)
-        splits, options = many["SPLITS"], ctx.options
+        blocks, kernels = _blocks(batch, num_keys), triton_kernels("steps")
+        splits = blocks["SPLITS"]
         parts = weights.new_empty(batch, splits, num_keys)
-        kernels.read_back[(batch, splits)](
-            options.values,
-            options.unit,
-            upstream,
-            parts,
-            num_keys,
-            VALUE_DIM=values.shape[-1],
-            HAS_UNIT=options.unit is not None,
-            **many,
-        )
-        kernels.compare_back[(batch, ceil_div(dim, few["BLOCK_DIM"]))](
+        kernels.read_back[(batch, splits)](values, upstream, parts, num_keys, VALUE_DIM=values.shape[-1], **blocks)
+        kernels.compare_back[(batch, splits)](
             query,
             keys,
             query if direction is None else direction,
@@ -200,27 +171,19 @@ class _Look(torch.autograd.Function):
             query.stride(0),
             of_weights.stride(0),
             num_keys,
-            options.scale,
+            ctx.options.scale,
             DIM=dim,
             ADDITIVE=direction is not None,
             HAS_GRAD_WEIGHTS=grad_weights is not None,
-            SPLITS=splits,
-            **few,
+            **blocks,
         )
         ctx.options.records.add(query, weights, slopes, upstream)
         return grad_query, upstream if ctx.needs_input_grad[1] else None, None, None, None, None
 
 
-def _programs(batch: int, num_keys: int) -> dict[str, int]:
+def _blocks(batch: int, num_keys: int) -> dict[str, int]:
     """Return how many programs share an example, a power of 2, and what each of them takes at a time."""
     block = next_power_of_2(num_keys)
     splits = 1 << max(1, min(MAX_SPLITS, PROGRAMS // batch)).bit_length() - 1
     warps = 4 if num_keys <= 256 else 8
     return {"SPLITS": splits, "BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": warps}
-
-
-def _small_programs(num_keys: int) -> dict[str, int]:
-    """Return what a program takes that adds over the keys: of up to 64 keys, as much as one warp holds."""
-    block = next_power_of_2(num_keys)
-    warps = 1 if num_keys <= 64 else 4 if num_keys <= 256 else 8
-    return {"BLOCK_K": block, "BLOCK_DIM": max(16, TILE // block), "num_warps": warps}

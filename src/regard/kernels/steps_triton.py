@@ -2,8 +2,7 @@
 
 A step is two kernels, and two in the backward pass. SPLITS programs share the features of an example: each computes its
 part of the logits (or of their gradients), and the second kernel adds up the parts. That takes less time than to let
-every program compute all logits. Sums over keys stay within a warp, since the programs of the second kernels are small.
-Sizes of features are constants, so that Triton knows how rows are aligned.
+every program compute all logits. Sizes of features are constants, so that Triton knows how rows are aligned.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -58,7 +57,6 @@ def read(
     parts,
     mask,
     values,
-    unit,
     inputs,
     context,
     weights,
@@ -68,17 +66,13 @@ def read(
     mask_b,
     mask_k,
     VALUE_DIM: tl.constexpr,
-    HAS_UNIT: tl.constexpr,
     HAS_MASK: tl.constexpr,
     HAS_INPUTS: tl.constexpr,
     SPLITS: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """Compute the weights, softmax of scale times the logits, and BLOCK_DIM features of inputs + the context.
-
-    With HAS_UNIT, the values are multiples of the number `unit`.
-    """
+    """Compute the weights, the softmax of scale times the logits, and this program's part of inputs + the context."""
     batch, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
@@ -87,26 +81,24 @@ def read(
         allowed = is_key & (tl.load(mask + batch * mask_b + columns * mask_k, mask=is_key, other=0) != 0)
     own_weights = softmax(_sum_of_parts(parts, batch, columns, is_key, num_keys, SPLITS) * scale, allowed)
     tl.store(weights + batch * num_keys + columns, own_weights, mask=is_key & (part == 0))
-    features = part * BLOCK_DIM + tl.arange(0, BLOCK_DIM)
-    is_feature = features < VALUE_DIM
-    at = (batch * num_keys + columns[:, None]) * VALUE_DIM + features[None, :]
-    found = tl.sum(own_weights[:, None] * load(values + at, is_key[:, None] & is_feature[None, :]), 0)
-    if HAS_UNIT:
-        found *= tl.load(unit)
-    if HAS_INPUTS:
-        found += load(inputs + batch * inputs_stride + features, is_feature)
-    tl.store(context + batch * VALUE_DIM + features, found, mask=is_feature)
+    for first in range(part * BLOCK_DIM, VALUE_DIM, SPLITS * BLOCK_DIM):
+        features = first + tl.arange(0, BLOCK_DIM)
+        is_feature = features < VALUE_DIM
+        at = (batch * num_keys + columns[:, None]) * VALUE_DIM + features[None, :]
+        tile = load(values + at, is_key[:, None] & is_feature[None, :])
+        found = tl.sum(own_weights[:, None] * tile, 0)
+        if HAS_INPUTS:
+            found += load(inputs + batch * inputs_stride + features, is_feature)
+        tl.store(context + batch * VALUE_DIM + features, found, mask=is_feature)
 
 
 @triton.jit
 def read_back(
     values,
-    unit,
     upstream,
     parts,
     num_keys,
     VALUE_DIM: tl.constexpr,
-    HAS_UNIT: tl.constexpr,
     SPLITS: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
@@ -122,10 +114,7 @@ def read_back(
         at = (batch * num_keys + columns[:, None]) * VALUE_DIM + features[None, :]
         tile = load(values + at, is_key[:, None] & is_feature[None, :])
         products += tile * load(upstream + batch * VALUE_DIM + features, is_feature)[None, :]
-    through_weights = tl.sum(products, 1)
-    if HAS_UNIT:
-        through_weights *= tl.load(unit)
-    tl.store(parts + (batch * SPLITS + part) * num_keys + columns, through_weights, mask=is_key)
+    tl.store(parts + (batch * SPLITS + part) * num_keys + columns, tl.sum(products, 1), mask=is_key)
 
 
 @triton.jit
@@ -149,7 +138,7 @@ def compare_back(
     BLOCK_K: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
 ):
-    """Compute the gradients of the logits, and BLOCK_DIM features of that of the query; the others follow later."""
+    """Compute the gradients of the logits, and this program's part of that of the query; the others follow later."""
     batch, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     columns = tl.arange(0, BLOCK_K)
     is_key = columns < num_keys
@@ -159,14 +148,16 @@ def compare_back(
     weight = load(weights + batch * num_keys + columns, is_key)
     slope = weight * (through_weights - tl.sum(weight * through_weights, 0)) * scale
     tl.store(grad_logits + batch * num_keys + columns, slope, mask=is_key & (part == 0))
-    dims = part * BLOCK_DIM + tl.arange(0, BLOCK_DIM)
-    is_dim = dims < DIM
-    at = (batch * num_keys + columns[:, None]) * DIM + dims[None, :]
-    k = load(keys + at, is_key[:, None] & is_dim[None, :])
-    if ADDITIVE:
-        q, v = load(query + batch * query_stride + dims, is_dim), load(direction + dims, is_dim)
-        u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
-        total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
-    else:
-        total = tl.sum(slope[:, None] * k, 0)
-    tl.store(grad_query + batch * DIM + dims, total, mask=is_dim)
+    for first in range(part * BLOCK_DIM, DIM, SPLITS * BLOCK_DIM):
+        dims = first + tl.arange(0, BLOCK_DIM)
+        is_dim = dims < DIM
+        at = (batch * num_keys + columns[:, None]) * DIM + dims[None, :]
+        k = load(keys + at, is_key[:, None] & is_dim[None, :])
+        if ADDITIVE:
+            q = load(query + batch * query_stride + dims, is_dim)
+            v = load(direction + dims, is_dim)
+            u = 1.0 / (1.0 + tl.exp(2.0 * (q[None, :] + k)))
+            total = 4.0 * v * tl.sum(slope[:, None] * (u - u * u), 0)
+        else:
+            total = tl.sum(slope[:, None] * k, 0)
+        tl.store(grad_query + batch * DIM + dims, total, mask=is_dim)

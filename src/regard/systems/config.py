@@ -40,3 +40,5 @@ class ExampleText:
     text: str
     language: str = ""
     """The language that a model must read, such as "en"; "" for every model."""
+    model: str = ""
+    """The one model that it is for; "" for all that read the language."""

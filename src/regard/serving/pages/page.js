@@ -188,7 +188,7 @@ export class TextPage extends Page {
       this.submit();
     };
     // The name of a translator begins with the language that it reads.
-    const suits = ({ language }) => !language || model.startsWith(language);
+    const suits = (each) => (each.model ? each.model === model : !each.language || model.startsWith(each.language));
     const suiting = this.examples.filter(suits);
     fill(this.samples, exampleButtons(suiting.length ? suiting : this.examples, pick));
     this.set({ ...this.state });

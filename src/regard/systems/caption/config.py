@@ -11,7 +11,7 @@ from regard.search.options import LengthPenalty, Search
 from regard.systems.config import Options
 from regard.training.settings import TrainSettings
 
-LEARNED, FROZEN = "strided", ("efficientnet_lite0",)
+LEARNED, FROZEN = "strided", ("efficientnet_lite0", "efficientnet_lite2")
 """The encoder that is trained with the decoder, and those with published parameters, as which timm:NAME counts too."""
 
 
@@ -34,7 +34,7 @@ class CaptionConfig(Checked):
     coarse_stride: Count = 0
     """Frozen encoders: a larger stride, whose deeper features are joined to those of each cell; 0 for none."""
     drop_last_layers: Count = 0
-    """efficientnet_lite0: how many of its last layers are left out."""
+    """EfficientNet: how many of its last layers are left out."""
     image_size: PositiveInt = 64
     """Height and width of an image in pixels."""
     resize: Literal["stretch", "center_crop"] = "stretch"
@@ -47,6 +47,8 @@ class CaptionConfig(Checked):
     """Frozen encoders: number of principal components kept of these features; 0 keeps the features themselves."""
     annotation_dim: Count = 0
     """Features of a cell after a trained linear layer; 0 for no such layer."""
+    domain: str = ""
+    """Frozen encoders: what the training images show, in words. With it, a caption says how unlike them an image is."""
     coordinates: bool = False
     """Whether a cell knows its row and column."""
     embedding: PositiveInt = 256
@@ -77,6 +79,8 @@ class CaptionConfig(Checked):
             raise OptionError(f"pca_dim must be at most feature_dim, {self.feature_dim}; got {self.pca_dim}.")
         if self.is_learned and self.pca_dim:
             raise OptionError(f"pca_dim is for frozen encoders; the encoder {self.encoder!r} is trained. Remove it.")
+        if self.is_learned and self.domain:
+            raise OptionError(f"domain is for frozen encoders; the encoder {self.encoder!r} is trained. Remove it.")
         if self.encoder == LEARNED and self.stride not in (2, 4, 8):
             raise OptionError(f"The encoder {LEARNED!r} has strides 2, 4 and 8; got stride {self.stride}.")
         if self.architecture == "adaptive" and self.align != "soft":
@@ -157,6 +161,9 @@ class CaptionData(CaptionFiles):
     """Folders, tar or zip archives with the images (names may contain *); not needed where `store` exists."""
     store: str = ""
     """Folder for the features of the images under a frozen encoder; created if it does not exist."""
+    views: Count = 0
+    """Random views of each training image, that is parts of it, mirrored or not, in other colours, whose features are
+    stored too; a batch takes one of them, or the image itself."""
     examples: PositiveInt = 20_000
     """Number of images of the world to generate."""
     held_out: PositiveInt = 1000
@@ -176,6 +183,8 @@ class CaptionData(CaptionFiles):
             raise OptionError("Give captions or a world, not both.")
         if self.regions and self.world:
             raise OptionError("A world knows its regions: give regions for captions only.")
+        if self.views and self.world:
+            raise OptionError("views are stored features of photographs; a world has none. Remove views.")
         if self.regions and not self.images:
             raise OptionError("regions need the images, whose shapes the boxes refer to: set data.images.")
 

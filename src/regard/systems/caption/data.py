@@ -1,8 +1,10 @@
 """What a captioner learns from: captions as ids, beside the pixels of a world or the features of photographs."""
 
+import os
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from glob import glob
 from itertools import islice
 from pathlib import Path
@@ -31,6 +33,7 @@ from regard.systems.caption.assembly import frozen_encoder
 from regard.systems.caption.config import CaptionConfig, CaptionData, CaptionTest
 from regard.systems.caption.guidance import right_cells
 from regard.systems.caption.model import Captioner
+from regard.systems.caption.views import View, ViewedImages, Views, names_of_views
 from regard.systems.system import choose_device
 
 if TYPE_CHECKING:
@@ -38,10 +41,13 @@ if TYPE_CHECKING:
 
 PCA_IMAGES = 1000
 """Images from whose cells the principal components are taken."""
+NOVELTY_IMAGES = 3000
+"""Images from which it is found out, about, which others are foreign."""
 REDUCTION = "reduction.safetensors"
 BATCH = 100
 """Images that are captioned together."""
 Map = Float[np.ndarray, "_ _"]
+Encode = Callable[[np.ndarray], Tensor]
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,10 @@ class CaptionSplits(Splits[CaptionedImages, CaptionedImages]):
 
     reduction: PCA | None = None
     """How the features of the images were reduced."""
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The names of the photographs of each split."""
+    views: Views | None = None
+    """Random views of the training images."""
 
 
 def read_splits(data: CaptionData, config: CaptionConfig, *, guided: bool = False, progress: bool) -> CaptionSplits:
@@ -106,6 +116,30 @@ def train_tokenizer(data: CaptionData, train: CaptionedImages) -> Tokenizer:
     """The words of the training captions."""
     texts = (text for captions in train.captions for text in captions)
     return Tokenizer.train(texts, size=data.vocabulary, kind="word", minimum_count=data.minimum_count)
+
+
+def fit_novelty(model: Captioner, data: CaptionData, splits: CaptionSplits) -> None:
+    """Find out which images are foreign to a model, from the images that it learns from and those held out."""
+    if model.novelty is None:
+        raise OptionError("A model without a domain does not say which images are foreign to it: set model.domain.")
+    if not data.images:
+        raise OptionError("A model with a domain has to see the images: set data.images, or remove model.domain.")
+    images = _images(data)
+    prepare = PREPARATIONS[model.config.resize](model.config.image_size)
+
+    @torch.no_grad()
+    def means(names: Sequence[str], pool: ThreadPoolExecutor) -> Tensor:
+        """The mean features of some of these images, evenly spread."""
+        sample = names[:: max(1, len(names) // NOVELTY_IMAGES)]
+        found = []
+        for first in range(0, len(sample), 64):
+            pixels = np.stack([*pool.map(lambda name: prepare(images.open(name)), sample[first : first + 64])])
+            batch = torch.from_numpy(pixels).permute(0, 3, 1, 2).to(choose_device())
+            found.append(model.features(batch).mean(1).cpu())
+        return torch.cat(found)
+
+    with ThreadPoolExecutor(_num_workers()) as pool:
+        model.novelty.fit(means(splits.names["train"], pool), means(splits.names["valid"], pool))
 
 
 def check_reduction(model: Captioner, reduction: PCA | None) -> None:
@@ -170,7 +204,28 @@ def _photographs(data: CaptionData, config: CaptionConfig, *, guided: bool, prog
     if progress:
         missing = sum(map(len, splits.values())) - sum(len(part) for part in (train, valid, test) if part)
         sys.stderr.write(f"{opened}; {missing} captioned images are not in it.\n")
-    return CaptionSplits(train, valid, test, _read_reduction(opened.folder, config))
+    stored = {split: [name for name in listed if name in opened] for split, listed in names.items()}
+    reduction = _read_reduction(opened.folder, config)
+    views = _views(data, config, reduction, stored["train"], progress=progress) if data.views else None
+    return CaptionSplits(train, valid, test, reduction, stored, views)
+
+
+def _views(
+    data: CaptionData, config: CaptionConfig, reduction: PCA | None, train: list[str], *, progress: bool
+) -> Views:
+    """The features of random views of the training images, which are computed where they are not stored yet."""
+    if config.resize != "stretch":
+        raise OptionError(f"views show parts of whole images: set model.resize 'stretch'; got {config.resize!r}.")
+    if not data.images:
+        raise OptionError("views need the images: set data.images, or data.views 0.")
+    places = _image_locations(data)
+    names = names_of_views(train, data.views)
+    folder = Path(data.folder) / f"{data.store}-views-{data.views}"
+    store = _encoded(folder, ViewedImages(*places), names, _encoder(config), config, reduction, progress=progress)
+    if failed := list(store.failed)[:3]:
+        raise DataError(f"{folder} lacks views, such as {', '.join(failed)}: {store.failed[failed[0]]}")
+    drawn = (View.draw(image, number).cells(config.grid) for image in train for number in range(data.views))
+    return Views(store.tensors(names), torch.from_numpy(np.stack([*drawn])), data.views)
 
 
 def _open_store(
@@ -195,19 +250,13 @@ def build_store(
     """
     images = _images(data)
     present = [name for split in names.values() for name in split if name in images]
-    network = frozen_encoder(config)
-    device = choose_device()
-    prepare = PREPARATIONS[config.resize](config.image_size)
-
-    def encode(pixels: np.ndarray) -> Tensor:
-        return network.cells(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device))
-
-    options: dict[str, Any] = {"encoder": config.describe_features(), "prepare": prepare, "progress": progress}
+    encode = _encoder(config)
     if not config.pca_dim:
-        return FeatureStore.build(store, images, present, encode, **options)
+        return _encoded(store, images, present, encode, config, None, progress=progress)
     if (store / REDUCTION).is_file():
         reduction = _read_reduction(store, config)
     else:
+        prepare = PREPARATIONS[config.resize](config.image_size)
         training = [name for name in names["train"] if name in images]
         sample = training[:: max(1, len(training) // PCA_IMAGES)][:PCA_IMAGES]
         pixels = (
@@ -215,19 +264,56 @@ def build_store(
         )
         reduction = PCA.fit(torch.cat([encode(batch).cpu().flatten(0, 1) for batch in pixels]), config.pca_dim)
         write_reduction(store, reduction)
+    return _encoded(store, images, present, encode, config, reduction, progress=progress)
+
+
+def _encoder(config: CaptionConfig) -> Encode:
+    """From pixels (b, h, w, 3) to the features of cells."""
+    network, device = frozen_encoder(config), choose_device()
+    return lambda pixels: network.cells(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device))
+
+
+def _num_workers() -> int:
+    """Threads that open images."""
+    return max(2, len(os.sched_getaffinity(0)))
+
+
+def _encoded(
+    folder: Path,
+    images: Images,
+    names: Sequence[str],
+    encode: Encode,
+    config: CaptionConfig,
+    reduction: PCA | None,
+    *,
+    progress: bool,
+) -> FeatureStore:
+    """The features of images, as float16, or as int8 of their principal components."""
+    workers = _num_workers()
+    options: dict[str, Any] = {
+        "encoder": config.describe_features(),
+        "prepare": PREPARATIONS[config.resize](config.image_size),
+        "workers": workers,
+        "batch": max(32, 8 * workers),
+        "progress": progress,
+    }
     if reduction is None:
-        raise TypeError("A model with pca_dim has a reduction.")
-    moved = reduction.to(device)
+        return FeatureStore.build(folder, images, names, encode, **options)
+    moved = reduction.to(choose_device())
     return FeatureStore.build(
-        store, images, present, lambda pixels: moved(encode(pixels)), steps=reduction.steps(), **options
+        folder, images, names, lambda pixels: moved(encode(pixels)), steps=reduction.steps(), **options
     )
 
 
 def _images(data: CaptionData) -> Images:
+    return Images(*_image_locations(data))
+
+
+def _image_locations(data: CaptionData) -> list[Path]:
     folder = Path(data.folder)
     # A pattern may also be a complete path, or ".", which Path.glob does not take.
     found = [sorted(glob(pattern, root_dir=folder)) or [pattern] for pattern in data.images]  # noqa: PTH207
-    return Images(*(folder / name for matches in found for name in matches))
+    return [folder / name for matches in found for name in matches]
 
 
 def write_reduction(store: Path, reduction: PCA) -> None:

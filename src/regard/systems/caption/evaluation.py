@@ -25,13 +25,14 @@ def evaluate(model: Captioner, test_set: CaptionTest, *, name: str = "model") ->
     regions, phrases = None, None
     if test_set.world:
         captions, references, maps, regions = _on_scenes(model, test_set)
+        novelty: list[float] = []
     else:
         photographs = Photographs.open(model, test_set)
         # First, so that unusable boxes are refused before the images are captioned.
         if test_set.regions:
             boxes = read_regions(test_set.regions, longer_side=test_set.regions_side)
             phrases = phrase_maps(model, photographs, boxes)
-        captions, maps = decode(model, photographs.batches(), test_set)
+        captions, maps, novelty = decode(model, photographs.batches(), test_set)
         references = [list(one.captions) for one in photographs.captioned]
     found = caption_scores(captions, references, meteor=test_set.meteor)
     scores = _scores(found)
@@ -41,22 +42,32 @@ def evaluate(model: Captioner, test_set: CaptionTest, *, name: str = "model") ->
         scores |= _region_measures(regions)
     if phrases is not None:
         scores |= _phrase_measures(phrase_scores(phrases, model.config.grid))
+    if novelty:
+        foreign = 100 * sum(distance > 1 for distance in novelty) / len(novelty)
+        scores["foreign"] = Measure(foreign, "{:.1f}", "percent of the images are unlike the training images")
     outputs = [{"text": text, "references": list(texts)} for text, texts in zip(captions, references, strict=True)]
     return Report(name, f"{counted(found.count, 'image')}, beam {test_set.beam}", scores, outputs=outputs)
 
 
-def decode(model: Captioner, images: Iterable[Tensor], options: Search) -> tuple[list[str], list[Map]]:
-    """The captions of batches of pixels or features, and the maps of those that have words."""
+def decode(model: Captioner, images: Iterable[Tensor], options: Search) -> tuple[list[str], list[Map], list[float]]:
+    """The captions of batches of pixels or features, the maps of those that have words, and the novelty of each image.
+
+    There is no novelty for stored features, and for a model that does not say what is foreign to it.
+    """
     captions: list[str] = []
     maps: list[Map] = []
+    novelty: list[float] = []
     for batch in images:
         with torch.inference_mode():
-            found = model.search(batch.to(model.device), options)
+            given = batch.to(model.device)
+            found = model.search(given, options)
+            if model.novelty is not None and given.ndim == 4:
+                novelty += model.novelty(model.features(given).mean(1)).tolist()
         for best, *_ in found:
             captions.append(model.tokenizer.decode(best.tokens))
             if best.weights is not None and best.tokens:
                 maps.append(best.weights[: len(best.tokens)].double().cpu().numpy())
-    return captions, maps
+    return captions, maps, novelty
 
 
 def _on_scenes(
@@ -66,7 +77,7 @@ def _on_scenes(
 
     drawn = list(islice(scenes(split="test", side=model.config.image_size), test_set.count))
     pixels = torch.from_numpy(np.stack([scene.image for scene in drawn])).permute(0, 3, 1, 2)
-    captions, maps = decode(model, pixels.split(BATCH), test_set)
+    captions, maps, _ = decode(model, pixels.split(BATCH), test_set)
     references = [[scene.caption] for scene in drawn]
     if model.config.architecture == "show_and_tell":
         return captions, references, maps, None

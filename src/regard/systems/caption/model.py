@@ -15,6 +15,7 @@ from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.protocol import Unrolled
 from regard.encoders.annotations import PCA, Annotations
 from regard.encoders.encoded import Encoded
+from regard.encoders.novelty import Novelty
 from regard.errors import ShapeError
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
@@ -34,6 +35,11 @@ class Caption(Result):
     """Log-probability divided by a power of the length, as the search ranked it."""
     finished: bool
     """False where the caption was cut at the length limit."""
+    novelty: float | None = None
+    """How unlike the training images the image is; above 1 it is foreign, as 5 % of held-out images are. None for a
+    model that does not say."""
+    caution: str = ""
+    """What to know before believing the caption: that the image is foreign, and what the model knows."""
     alternatives: tuple["Caption", ...] = field(default=(), repr=False)
     """The next best captions, where `nbest` asked for them."""
 
@@ -65,6 +71,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         else:
             self._frozen = frozen_encoder(config)
             self.reduction = PCA(config.feature_dim, config.pca_dim) if config.pca_dim else None
+        self.novelty = Novelty(config.feature_dim) if config.domain else None
         self.annotations = Annotations(
             features,
             config.grid,
@@ -80,7 +87,12 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         return encoded
 
     def cells(self, pixels: Shaped[Tensor, "b 3 h w"]) -> Float[Tensor, "b n d"]:
-        """The features of each cell, from pixels from 0 to 255."""
+        """The features of each cell, from pixels from 0 to 255: what a store keeps."""
+        features = self.features(pixels)
+        return features if self.reduction is None else self.reduction(features)
+
+    def features(self, pixels: Shaped[Tensor, "b 3 h w"]) -> Float[Tensor, "b n d"]:
+        """The features of each cell as the encoder computes them."""
         if self.network is not None:
             images = self.encoder(pixels)[1].contiguous(memory_format=torch.channels_last)
             encoded: Encoded = self.network(images)
@@ -91,7 +103,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
                 f"{self.config.encoder} gives {features.shape[-1]} features per cell; the model takes "
                 f"{self.config.feature_dim}. Set model.feature_dim."
             )
-        return features if self.reduction is None else self.reduction(features)
+        return features
 
     def encoder(self, pixels: Shaped[Tensor, "b 3 h w"]) -> tuple[nn.Module, Float[Tensor, "b 3 h w"]]:
         """The convolutional network, and pixels from 0 to 255 as it takes them."""
@@ -115,8 +127,21 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
     def predict_batch(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
         """The captions of one batch of images."""
         seen = [self.seen(image) for image in inputs]
-        encoded = self.encode(self.prepare(seen).to(self.device))
-        return self.report(encoded, self.search_encoded(encoded, options), seen, options)
+        features = self.features(self.prepare(seen).to(self.device))
+        encoded = self.encode(features if self.reduction is None else self.reduction(features))
+        captions = self.report(encoded, self.search_encoded(encoded, options), seen, options)
+        if self.novelty is None:
+            return captions
+        return [
+            replace(caption, novelty=distance, caution=self.caution(distance))
+            for caption, distance in zip(captions, self.novelty(features.mean(1)).tolist(), strict=True)
+        ]
+
+    def caution(self, novelty: float) -> str:
+        """What to say about an image of this novelty: nothing, unless it is foreign."""
+        if novelty <= 1:
+            return ""
+        return f"This image is unlike those that the model knows ({self.config.domain}): expect a wrong caption."
 
     def report(
         self, encoded: Encoded, hypotheses: Sequence[Sequence[Hypothesis]], seen: Sequence[Any], options: CaptionOptions

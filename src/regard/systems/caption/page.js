@@ -148,6 +148,7 @@ export default class CaptionPage extends ImagePage {
     ];
     return [
       line,
+      caption.caution && !isOwn ? html("p.foreign", { role: "status" }, caption.caution) : null,
       right ? html("p.quiet", judged) : null,
       view("attention-image", caption.trace, chosen(this.state), (options) => this.set(chosen(options))),
       html("ul.notes", notes.filter(Boolean)),

@@ -21,10 +21,11 @@ from regard.errors import OptionError
 from regard.files import checksum, write_text
 from regard.metrics.captions import caption_scores
 from regard.systems.caption.config import CaptionData, CaptionOptions, CaptionTrain
-from regard.systems.caption.data import CaptionSplits, check_reduction, read_splits, train_tokenizer
+from regard.systems.caption.data import CaptionSplits, check_reduction, fit_novelty, read_splits, train_tokenizer
 from regard.systems.caption.guidance import WordCells
 from regard.systems.caption.model import Captioner
 from regard.systems.caption.self_critical import Critic, repeated, self_critical_loss
+from regard.systems.caption.views import Views
 from regard.systems.system import choose_device
 from regard.training.batch_sizes import load_batches
 from regard.training.experiment import Experiment
@@ -58,9 +59,10 @@ class CaptionTask(Task):
         total_steps: int,
         references: Sequence[Sequence[str]],
         critic: Critic | None = None,
+        views: Views | None = None,
     ) -> None:
         super().__init__(settings, total_steps)
-        self.model, self.references, self.critic = model, references, critic
+        self.model, self.references, self.critic, self.views = model, references, critic, views
         self.baseline = RunningBaseline()
         self._is_hard = any(isinstance(module, Hard) for module in model.modules())
         self.word_cells = WordCells(len(model.tokenizer), model.annotations.dim) if settings.matching else None
@@ -69,6 +71,8 @@ class CaptionTask(Task):
     def loss(self, batch: CaptionBatch) -> Tensor:
         """Cross-entropy of the next word and what the attention adds; at the end, rewards of sampled captions."""
         settings = self.settings
+        if self.views is not None:
+            batch = self.views.draw(batch)
         if self.critic is not None and self.fraction_done(self.step + 1) > 1 - settings.self_critical_fraction:
             return self._self_critical_loss(self.critic, batch)
         encoded, target = self.model.encode(batch.images), batch.target
@@ -215,6 +219,8 @@ class CaptionExperiment(Experiment[Captioner]):
         model = Captioner(self.recipe.model, train_tokenizer(self.recipe.data, splits.train))
         if model.reduction is not None and splits.reduction is not None:
             model.reduction.load_state_dict(splits.reduction.state_dict())
+        if model.novelty is not None:
+            fit_novelty(model, self.recipe.data, splits)
         return model
 
     def check_model(self, model: Captioner, splits: CaptionSplits) -> None:
@@ -241,7 +247,11 @@ class CaptionExperiment(Experiment[Captioner]):
             model.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         critic = Critic(train.captions) if settings.self_critical_fraction else None
         total = settings.epochs * len(train_loader)
-        return CaptionTask(model, settings, total, splits.valid.captions, critic), train_loader, valid_loader
+        views = splits.views
+        if views is not None and views.images.values.nbytes <= MAX_BYTES_ON_GPU:
+            views = views.to(choose_device())
+        task = CaptionTask(model, settings, total, splits.valid.captions, critic, views)
+        return task, train_loader, valid_loader
 
     def test(self, model: Captioner, splits: CaptionSplits) -> dict[str, Any]:
         """Caption the validation and test images with a beam of 5."""

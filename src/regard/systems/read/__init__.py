@@ -4,13 +4,14 @@ from regard.systems.registry import Declaration
 
 SYSTEM = Declaration(
     summary="Read sentences word by word, and show what each word attended to.",
-    default_model="reader-en",
+    default_model="stories-both",
     inputs="texts",
     about_inputs="Sentences to read; for inference, a premise and a hypothesis.",
     about=(
-        "A language model prints the perplexity and how surprising each word is, in bits, or continues the text with "
-        "--generate. A classifier prints the label, its probability and the sentence, separated by tabs, a tagger "
-        "word/label; a reader for inference takes PREMISE HYPOTHESIS, or lines with a premise, a tab and a hypothesis."
+        "A tagger such as stories-both prints word/label. A language model such as reader-en prints the perplexity and "
+        "how surprising each word is, in bits, or continues the text with --generate. A classifier prints the label, "
+        "its probability and the sentence, separated by tabs; a reader for inference takes PREMISE HYPOTHESIS, or "
+        "lines with a premise, a tab and a hypothesis."
     ),
     example="regard read --model {model} --show - 'A sentence.'",
     headline={

@@ -1,4 +1,4 @@
-"""Whether the attention of a reader matters: what the next word loses without each of the words before it."""
+"""Whether the attention of a reader matters: what the next word, or a label, loses without each of the other words."""
 
 import math
 from typing import Any
@@ -19,21 +19,35 @@ METHOD = (
     "log-probability of the next one without the earlier word that is attended to most, beside the mean over all "
     "earlier words."
 )
+TAG_METHOD = (
+    "Each word in turn is erased, and the rest is read again: the drop of the log-probability of a word's label "
+    "without the word that it attends to most, beside the mean over all words that it can attend to."
+)
 
 
 def evidence(model: Reader, text: Any, options: Any, result: Reading) -> Evidence | None:
     """The attention to earlier words, and what erasing them costs; None for a reader without attention.
 
     Readers that classify attend between words, not from a class to words, so that there is no one cost to measure.
+    Taggers label each word.
     """
     trace = result.trace
     if trace is None or not trace.maps:
         return None
     weights = np.asarray(trace.maps[0].weights, dtype=np.float64)
+    words = list(result.words[:MAX_WORDS])
+    if model.config.task == "tag":
+        weights = weights[: len(words), : len(words)].copy()
+        looks_ahead = model.config.direction == "both" and not model.config.look_back
+        weights[np.eye(len(words), dtype=bool) if looks_ahead else np.triu_indices(len(words))] = np.nan
+        effects = np.where(np.isnan(weights), np.nan, tag_effects(model, words))
+        ablation = Ablation.from_effects(
+            [weights], [effects], unit="log-probability of the label of a word", method=TAG_METHOD
+        )
+        return Evidence([weights], "words" if looks_ahead else "earlier words", ablation)
     if model.config.task != "language-model":
         return Evidence([weights], "words")
-    words = list(result.words[:MAX_WORDS])
-    # Some readers attend to the word itself; none to words that are yet to come.
+    # Some language models attend to the word itself; none to words that are yet to come.
     ahead = np.triu_indices(len(words), 1 if np.diag(weights).any() else 0)
     weights = weights[: len(words), : len(words)].copy()
     weights[ahead] = np.nan
@@ -57,4 +71,23 @@ def word_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
     for index, without in enumerate(scores[1:]):
         # Row t is about the word after word t, which stands one place earlier without the erased word.
         effects[index + 1 :, index] = scores[0][index + 2 :] - without[index + 1 :]
+    return effects
+
+
+@torch.inference_mode()
+def tag_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
+    """How much the log-probability of the label of each word falls without each other word; NaN for the word itself."""
+    kept = [[*range(len(words))], *([*range(index), *range(index + 1, len(words))] for index in range(len(words)))]
+    # A word alone would leave an empty sentence.
+    kept = [each for each in kept if each]
+    scores = []
+    for start in range(0, len(kept), ROWS):
+        part = kept[start : start + ROWS]
+        ids, lengths = model.padded([[words[place] for place in each] for each in part])
+        scores += list(model.network(ids, lengths).logits.float().log_softmax(-1).double().cpu().numpy())
+    labels = scores[0].argmax(-1)
+    effects = np.full((len(words), len(words)), np.nan)
+    for index, (places, without) in enumerate(zip(kept[1:], scores[1:], strict=True)):
+        for row, place in enumerate(places):
+            effects[place, index] = scores[0][place, labels[place]] - without[row, labels[place]]
     return effects

@@ -20,7 +20,7 @@ class Expected:
     probability: float
 
 
-@endpoint("expected", input="text", answer="expected", example={"text": "The dog is running."})
+@endpoint("expected", input="text", answer="expected", example={"text": "The dog is running.", "model": "reader-en"})
 @torch.inference_mode()
 def expected_words(
     model: Reader, text: str, *, top: Annotated[int, Meta(ge=1, le=50)] = 5

@@ -142,7 +142,9 @@ class Reader(System[ReadingInput, Reading, ReadingOptions]):
     def predict_batch(self, inputs: Sequence[ReadingInput], options: ReadingOptions) -> list[Reading]:
         """Read one batch."""
         if options.generate and self.config.task != "language-model":
-            raise OptionError(f"Generating is only for language models; this reader has task {self.config.task!r}.")
+            raise OptionError(
+                f"Generating is only for language models, such as reader-en; this reader has task {self.config.task!r}."
+            )
         inputs = [self._checked(text) for text in inputs]
         match self.config.task:
             case "language-model":

@@ -1,4 +1,4 @@
-// The page Read: a text word by word, with what each word looks back to, how surprising it was, and what was expected.
+// The page Read: a text word by word, with what each word looks back to, its label, or how surprising it was.
 
 import { fill, html } from "/web/dom.js";
 import { TextPage } from "/pages/page.js";
@@ -6,10 +6,14 @@ import { button, emptyBox, number, section, track, view } from "/pages/parts.js"
 
 const PLAY_MILLISECONDS = 700;
 const TOP = 5;
+/** The label of a word that has none. */
+const NONE = "-";
 
 export default class ReadPage extends TextPage {
   static heading = "Read word by word";
-  static lead = "How surprising each word is, what the model expected instead, and which words it looks back to.";
+  static lead =
+    "Which words each word looks back to. A language model also shows how surprising each word is, and what it " +
+    "expected instead.";
   static label = "Text to read";
   static hint = "Type a sentence, or take an example, to see it read word by word.";
   static fresh = { word: -1 };
@@ -46,8 +50,10 @@ export default class ReadPage extends TextPage {
   }
 
   #draw() {
-    const { words, perplexity, trace, label, tags } = this.reading;
+    const { words, unknown, perplexity, trace, label, tags } = this.reading;
     this.about = html("div.about-word", { role: "status" });
+    // Only what a language model expected takes much place.
+    this.about.classList.toggle("short", !this.reading.surprisals.length);
     const changed = ({ layout }) => this.set({ layout });
     this.view = view("attention-reading", trace, { layout: this.state.layout }, changed);
     this.view.addEventListener("attention-place", ({ detail }) => detail && this.#go(detail.row, { fromView: true }));
@@ -66,12 +72,14 @@ export default class ReadPage extends TextPage {
     const whole = [
       perplexity === null ? null : `Perplexity ${perplexity.toFixed(1)}: ${unsure}.`,
       label ? `Label: ${label}.` : null,
-      tags?.length ? `Tags: ${tags.join(" ")}.` : null,
+      tags.length ? labelled(words, tags) : null,
+      unknown.length ? `Not in the vocabulary, and read as unknown words: ${[...new Set(unknown)].join(", ")}.` : null,
     ].filter(Boolean);
     const shown = trace ? this.view : emptyBox("This reader has no attention to show.");
     fill(this.result, section("", scrub, shown, this.about, html("p.quiet", whole.join(" "))));
-    const chosen = this.state.word >= 0 ? this.state.word : (this.view.pinned?.row ?? words.length - 1);
-    this.#go(chosen, { isFirst: true });
+    const first = tags.findIndex((tag) => tag !== NONE);
+    const start = first >= 0 ? first : (this.view.pinned?.row ?? words.length - 1);
+    this.#go(this.state.word >= 0 ? this.state.word : start, { isFirst: true });
   }
 
   /** Make a word the current one, in all parts of the page. */
@@ -88,7 +96,7 @@ export default class ReadPage extends TextPage {
   }
 
   #showWord() {
-    const { words, surprisals, unknown } = this.reading;
+    const { words, surprisals, unknown, tags } = this.reading;
     const { word: place } = this.state;
     const [word, bits, expected] = [words[place], surprisals[place], this.expected?.[place]];
     const isUnknown = unknown.includes(word);
@@ -99,7 +107,9 @@ export default class ReadPage extends TextPage {
       `: the model gave it one chance in ${chances(bits)}.`,
       isUnknown ? " It is not in the vocabulary, and was read as an unknown word." : "",
     ];
-    fill(this.about, surprise ? html("p", surprise) : null, expected ? expectations(expected, word, place) : null);
+    const tag = (tags[place] ?? NONE) !== NONE && [html("b", word), " is labelled ", html("b", tags[place]), "."];
+    const about = surprise || tag;
+    fill(this.about, about ? html("p", about) : null, expected ? expectations(expected, word, place) : null);
   }
 
   #start() {
@@ -116,6 +126,12 @@ export default class ReadPage extends TextPage {
     this.timer = 0;
     if (this.play) this.play.textContent = "Play";
   }
+}
+
+/** The words of a tagger that have a label, with it. */
+function labelled(words, tags) {
+  const found = words.map((word, place) => `${word} → ${tags[place]}`).filter((_, place) => tags[place] !== NONE);
+  return found.length ? `Labels: ${found.join(", ")}.` : "No word has a label.";
 }
 
 /** One in how many times a surprise of so many bits comes. */

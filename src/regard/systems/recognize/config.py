@@ -18,6 +18,7 @@ NETWORKS = (
     "vgg16",
     "vgg19",
     "efficientnet_lite0",
+    "efficientnet_lite2",
 )
 """The networks of `encoders.image_networks`, which are named here so that a recipe can be read without torch."""
 
@@ -88,7 +89,7 @@ class RecognitionTrain(TrainSettings):
     cutout: Count = 0
     """Height and width of a square that is blanked at random; 0 for none."""
     pretrained: bool = False
-    """efficientnet_lite0 and timm networks: start from published parameters."""
+    """EfficientNet and timm networks: start from published parameters."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.batches import BatchLoader
-from regard.encoders.efficientnet import EfficientNetLite0
+from regard.encoders.efficientnet import EfficientNetLite
 from regard.encoders.image_networks import TimmNet
 from regard.errors import DataError, OptionError
 from regard.systems.recognize.config import RecognitionData, RecognitionTrain
@@ -102,10 +102,10 @@ class RecognitionExperiment(Experiment[ImageClassifier]):
         if not self.recipe.train.pretrained:
             return model
         match model.net:
-            case EfficientNetLite0():
+            case EfficientNetLite():
                 if config.channels != 3:
                     raise OptionError(f"The published parameters are for RGB; got channels {config.channels}.")
-                model.net.features = EfficientNetLite0.pretrained().features
+                model.net.features = type(model.net).pretrained().features
                 model.mean.fill_(127.0)
                 model.deviation.fill_(128.0)
             case TimmNet():
