@@ -150,7 +150,7 @@ def test_lists_are_printed():
     assert "% right" in models
     narrow = regard("models", check=True).stdout
     assert max(map(len, narrow.splitlines())) <= 80
-    assert "photo-en-hard" in narrow
+    assert "glimpse-digits" in narrow
     assert {model["name"] for model in json.loads(regard("models", "--json", check=True).stdout)} >= {"en-fr", "digits"}
     recipes = regard("recipes", check=True).stdout
     assert "multi30k-rnnsearch" in recipes

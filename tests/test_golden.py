@@ -225,11 +225,10 @@ def test_the_scenes_captioner_says_what_was_recorded():
         assert_captions(load("scenes"), drawn[row["image"]].image, row)
 
 
-@pytest.mark.parametrize("name", ["photo-en", "photo-en-hard"])
-def test_the_photograph_captioners_say_what_was_recorded(name):
+def test_the_photograph_captioner_says_what_was_recorded():
     pytest.importorskip("skimage", reason="its photographs are captioned")
-    for row in sample(recorded("captions")["models"][name], 5):
-        assert_captions(load(name), photograph(row["image"]), row)
+    for row in sample(recorded("captions")["models"]["photo-en"], 5):
+        assert_captions(load("photo-en"), photograph(row["image"]), row)
 
 
 def assert_captions(model: Captioner, image: Any, row: Mapping[str, Any]) -> None:
@@ -413,7 +412,7 @@ def test_what_a_recipe_leaves_out_has_the_recorded_defaults(name):
             ("alignment_layer", 0), ("alignment_head", 0), ("alignment_step", "output"), ("coarse_stride", 0),
             ("keep_checkpoints", 2), ("split_sentences", False), ("logger", "tensorboard"), ("accumulate", 1),
             ("pad_to", 0), ("schedule_by", "updates"), ("learning_rates", ""), ("domain", ""), ("views", 0),
-            ("byte_fallback", False), ("split_digits", False), ("copied", 0.0), ("cased", 0.0), ("decoder_layers", 0),
+            ("decoder_layers", 0), ("byte_fallback", False), ("split_digits", False), ("copied", 0.0), ("cased", 0.0),
         }  # fmt: skip
 
 

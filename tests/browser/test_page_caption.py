@@ -80,7 +80,7 @@ def test_a_part_is_hidden_by_dragging_and_by_keys(visit):
 
 
 def test_hard_attention_stands_beside_soft_and_draws_again(visit):
-    page = opened(visit, "?example=scene-1&model=scenes&other=photo-en-hard")
+    page = opened(visit, "?example=scene-1&model=scenes&other=scenes-hard")
     page.get_by_role("button", name="Draw again").wait_for()
     assert page.locator(RESULT).count() == 2
     first = answer_of(page, "/v1/caption/inspect", lambda: page.get_by_role("button", name="Draw again").click())

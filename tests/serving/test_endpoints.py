@@ -70,7 +70,7 @@ def assert_close(found, expected):
         ("classify/without", "reviews-en", {"input": "I loved it. It was awful.", "removed": [1]}, {}),
         ("caption/inspect", "scenes", {"input": SCENE}, {}),
         ("caption/inspect", "scenes", {"input": SCENE, "text": "a zzqx moon, zzqx"}, {}),
-        ("caption/inspect", "photo-en-hard", {"input": SCENE, "seed": 1, "beam": 2}, {}),
+        ("caption/inspect", "scenes-hard", {"input": SCENE, "seed": 1, "beam": 2}, {}),
         ("caption/hide", "scenes", {"input": SCENE, "boxes": [[*BOXES[0]]], "example": "scene-1"}, {"boxes": BOXES}),
         ("caption/maps", "scenes", {"input": SCENE, "max_maps": 2}, {}),
         ("glimpse/at", "glimpse-digits", {"input": DIGIT}, {}),

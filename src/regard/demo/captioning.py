@@ -17,7 +17,6 @@ from regard.systems.pretrained import pretrained_models
 from regard.worlds.scenes import scenes
 
 NUM_SCENES = 3
-PHOTOGRAPH_MODELS = {"soft": "photo-en", "hard": "photo-en-hard"}
 
 
 def show_captions(console: Console, folder: Path, photograph: Image | None) -> list[Path]:
@@ -52,6 +51,13 @@ def _show_scenes(console: Console, folder: Path) -> Iterator[Path]:
         console.print(regard.view(captions[0]), "")
     for number, caption in enumerate(captions, 1):
         yield from _save(caption, folder / f"scenes-{number}.png")
+    if "scenes-hard" in [model.name for model in pretrained_models()]:
+        console.print(
+            "Soft attention averages over all cells for each word; hard attention chooses one. The first image again:\n"
+        )
+        hard = regard.load("scenes-hard", device="cpu").caption(examples[0].image)
+        console.print(f"[bold]{hard.text}[/bold]\n")
+        yield from _save(hard, folder / "scenes-1-hard.png")
 
 
 def _show_photograph(console: Console, folder: Path, photograph: Image | None) -> Iterator[Path]:
@@ -64,14 +70,12 @@ def _show_photograph(console: Console, folder: Path, photograph: Image | None) -
             "To caption a photograph too, give one (regard demo --photograph FILE), or install scikit-image.\n"
         )
         return
-    console.print("A photograph. Soft attention averages over all cells for each word, hard attention chooses one:\n")
-    for kind, name in PHOTOGRAPH_MODELS.items():
-        caption = regard.load(name, device="cpu").caption(photograph)
-        console.print(f"{kind}: [bold]{caption.text}[/bold] {caption.caution}")
-        yield from _save(caption, folder / f"photograph-{kind}.png")
+    caption = regard.load("photo-en", device="cpu").caption(photograph)
+    console.print(f"A photograph: [bold]{caption.text}[/bold] {caption.caution}")
+    yield from _save(caption, folder / "photograph.png")
     console.print(
-        "\nThese models were trained on only 6,000 photographs, so many of their captions are wrong. The figures show "
-        "what each word attended to.\n"
+        "\nThis model was trained on only 6,000 photographs, so many of its captions are wrong. The figure shows what "
+        "each word attended to.\n"
     )
 
 

@@ -196,7 +196,7 @@ def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int 
     if not (isinstance(decoder, ShowAttendTell) and decoder.attention and isinstance(decoder.attention.align, Hard)):
         raise OptionError(
             f"Only hard attention draws its cells; this model has architecture {model.config.architecture!r} and align "
-            f"{model.config.align!r}. Take one with align 'hard', such as photo-en-hard."
+            f"{model.config.align!r}. Take one with align 'hard', such as scenes-hard."
         )
     options = _options(model, {"max_length": max_length})
     seen = model.seen(image)

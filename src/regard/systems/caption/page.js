@@ -6,8 +6,8 @@ import { ImagePage } from "/pages/page.js";
 import { button, field, number, section, select, textForm, view } from "/pages/parts.js";
 import { hiding } from "/systems/caption/hide.js";
 
-/** The shipped captioners of generated scenes and of photographs, and that of photographs with hard attention. */
-const [SCENES, PHOTOS, HARD] = ["scenes", "photo-en", "photo-en-hard"];
+/** The shipped captioners of generated scenes and of photographs, and that of scenes with hard attention. */
+const [SCENES, PHOTOS, HARD] = ["scenes", "photo-en", "scenes-hard"];
 /** Options of the view that belong to the address. */
 const VIEW = { cells: false, layout: "word", overlay: "light" };
 
@@ -167,11 +167,11 @@ export default class CaptionPage extends ImagePage {
     const seedNote = html("span.quiet", { role: "status" });
     const draws = html("div.row.draws", { hidden: true }, again, likely, seedNote);
     const both = button("Soft against hard", () => {
-      this.set({ model: PHOTOS, other: HARD, seed: 0 });
-      // On a generated scene both would fail alike.
-      const isScene = this.example && this.example.model !== PHOTOS;
-      const photograph = isScene && this.examples.find((each) => each.model === PHOTOS);
-      this.take(photograph ? { uri: photograph.image, name: photograph.name } : this.image, false);
+      this.set({ model: SCENES, other: HARD, seed: 0 });
+      // On a photograph both would fail alike.
+      const isScene = this.example && this.example.model === SCENES;
+      const scene = !isScene && this.examples.find((each) => each.model === SCENES);
+      this.take(scene ? { uri: scene.image, name: scene.name } : this.image, false);
     });
     const showDraws = () => {
       const { model, other, seed } = this.state;
@@ -198,7 +198,7 @@ export default class CaptionPage extends ImagePage {
         this.run();
       };
       fill(chooser, field("Compare with", select([["", "nothing"], ...others], this.state.other, chosen)));
-      both.hidden = ![PHOTOS, HARD].every((name) => this.served(name)) || this.state.other === HARD;
+      both.hidden = ![SCENES, HARD].every((name) => this.served(name)) || this.state.other === HARD;
       draws.hidden = true;
       this.second.hidden = !this.state.other;
     };
