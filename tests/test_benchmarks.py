@@ -12,9 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.command_line import write_lines
-from helpers.models import small_translator
-
-import regard
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 MEMORY = BENCHMARKS / "attention_memory.py"
@@ -121,21 +118,6 @@ def test_sentences_of_the_tests_are_kept_away_whatever_their_punctuation(monkeyp
     assert not script["_is_known"](("Thank you!", "Merci !"), known)
     assert set(script["MIXTURES"]) == set(script["HELD_OUT"])
     assert all(name in script["SETS"] for mixture in script["MIXTURES"].values() for name in mixture)
-
-
-def test_models_are_averaged(tmp_path, monkeypatch):
-    models = [small_translator() for _ in range(2)]
-    for number, model in enumerate(models):
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.fill_(1.0 + 2 * number)
-        model.save(tmp_path / str(number))
-    script = BENCHMARKS / "average_models.py"
-    arguments = [str(script), str(tmp_path / "0"), str(tmp_path / "1"), "--out", str(tmp_path / "mean")]
-    monkeypatch.setattr(sys, "argv", arguments)
-    load(script)["main"]()
-    for parameter in regard.load(tmp_path / "mean", device="cpu").parameters():
-        torch.testing.assert_close(parameter, torch.full_like(parameter, 2.0), rtol=1e-2, atol=0)
 
 
 def test_the_recipes_of_the_benchmarks_are_valid():
