@@ -13,7 +13,7 @@ PAGES = {
     "/": [".card"],
     "/caption?example=scene-1&box=[0.05,0.3,0.3,0.7]": [".edits", ".trust .verdict"],
     f"/classify?{REVIEW}": [".measure"],
-    f"/read?{SENTENCE}": [".measure", ".expected li"],
+    f"/read?model=reader-en&{SENTENCE}": [".measure", ".expected li"],
     "/tape?model=tape-copy&length=2": [".trust .verdict"],
     "/glimpse?places=[[1,0.9,0.1]]": ["text=Release glimpse 2", ".trust .verdict"],
     "/recognize?layers=c6k5s1p0_c6k99s1p0": [".layergroup", "tr.impossible"],

@@ -191,13 +191,22 @@ def test_two_models_and_the_right_links_stand_beside_each_other(visit, api):
     page.get_by_text("Example 2:").wait_for()
 
 
-def test_what_is_not_in_the_vocabulary_or_not_compared_is_said_and_an_empty_sentence_is_forgotten(visit):
-    page = visit(f"{PAGE}&at=1&tab=compare&beam=99")
+def test_what_is_not_in_the_vocabulary_is_said(visit):
+    page = visit(f"{PAGE}&at=1&model=babel")
     page.get_by_label("Another word").fill("zzqx 😀")
     page.get_by_role("button", name="Put it here").click()
     wait_for_change(page)
     page.get_by_text("⁇ stands for what is not in the model's vocabulary.").wait_for()
     assert all(words(page))
+
+
+def test_rare_characters_are_spelled_what_is_not_compared_is_said_and_an_empty_sentence_is_forgotten(visit):
+    page = visit(f"{PAGE}&at=1&tab=compare&beam=99")
+    page.get_by_label("Another word").fill("zzqx 😀")
+    page.get_by_role("button", name="Put it here").click()
+    wait_for_change(page)
+    assert "zzqx" in words(page)
+    assert "⁇" not in "".join(words(page))
     page.get_by_text("The translations without your change are compared.").wait_for()
     page.get_by_role("button", name="Reset").click()
     page.locator(".change").wait_for(state="detached")

@@ -39,7 +39,8 @@ def _translator(recipe: Recipe, folder: Path) -> tuple[dict[str, Any], ...]:
 
 def _captioner(recipe: Recipe, folder: Path) -> tuple[dict[str, Any], ...]:
     """Photographs are replaced by scenes: features of photographs need a network that has to be downloaded."""
-    data = {"world": "scenes", "captions": "", "images": (), "store": "", "examples": 24, "held_out": 3}
+    given = {"captions": "", "regions": "", "images": (), "views": 0, "store": ""}
+    data = {"world": "scenes", "examples": 24, "held_out": 3} | given
     model = {"image_size": 32, "filters": (4, 6, 8), "embedding": 8, "hidden": 12, "attention_dim": 6}
     learned = {"encoder": "strided", "stride": 8, "coarse_stride": 0, "drop_last_layers": 0, "pca_dim": 0}
     return data, model | learned | {"annotation_dim": 0}, {"max_tokens": 60, "valid_beam": 1, "max_output_length": 6}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -22,9 +22,6 @@ from regard.trace.data_uri import check_data_uri, to_data_uri
 from regard.trace.elements import Axis, Box, Map, Series, construct, to_array
 from regard.trace.transformers_output import axes_and_maps
 from regard.trace.words import join_subwords
-
-if TYPE_CHECKING:
-    import pandas
 
 VERSION = 3
 """The version of the JSON form."""
@@ -331,7 +328,7 @@ class Trace:
         lines.writerows(self._rows())
         return write_text(path, stream.getvalue())
 
-    def to_dataframe(self) -> "pandas.DataFrame":
+    def to_dataframe(self) -> Any:
         """Every weight as a row of a pandas data frame with the columns COLUMNS; positions count from 0."""
         pandas = require("A data frame", "pandas", instead="Trace.to_csv writes the same rows without it.")
         return pandas.DataFrame(self._rows(), columns=list(COLUMNS))
