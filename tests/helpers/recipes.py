@@ -42,7 +42,7 @@ def _captioner(recipe: Recipe, folder: Path) -> tuple[dict[str, Any], ...]:
     given = {"captions": "", "regions": "", "images": (), "views": 0, "store": ""}
     data = {"world": "scenes", "examples": 24, "held_out": 3} | given
     model = {"image_size": 32, "filters": (4, 6, 8), "embedding": 8, "hidden": 12, "attention_dim": 6}
-    learned = {"encoder": "strided", "stride": 8, "coarse_stride": 0, "drop_last_layers": 0, "pca_dim": 0}
+    learned = {"encoder": "strided", "stride": 8, "coarse_stride": 0, "drop_last_layers": 0, "pca_dim": 0, "domain": ""}
     return data, model | learned | {"annotation_dim": 0}, {"max_tokens": 60, "valid_beam": 1, "max_output_length": 6}
 
 
