@@ -26,8 +26,8 @@ def show_reading(console: Console, folder: Path) -> list[Path]:
 def _show_pronouns(console: Console, folder: Path) -> list[Path]:
     model = regard.load(STORIES, device="cpu")
     console.print(
-        "A self-attention reader of the small generated world stories names the noun that a word refers to. Nothing "
-        "told it where to look. One word at the end decides what [bold]it[/bold] looks back to:\n"
+        "A self-attention reader of the small generated world stories names the noun that a word refers to. Its "
+        "attention was not trained with labels. One word at the end decides what [bold]it[/bold] looks back to:\n"
     )
     files = []
     for number, reading in enumerate(model.read([SENTENCE, OTHER]), 1):
