@@ -5,7 +5,7 @@ READY := .venv/.ready
 DEMO := .venv/.demo
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help demo serve test check coverage bench gates soak fuzz audit format clean
+.PHONY: help demo serve docs test check coverage bench gates soak fuzz audit format clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -16,6 +16,9 @@ demo: $(DEMO)  ## see attention work: in the terminal, and as figures in regard-
 
 serve: $(READY)  ## open the workbench in the browser, at http://127.0.0.1:8017
 	.venv/bin/regard serve --open
+
+docs: $(READY)  ## build the site of the documentation: build/site/docs/index.html
+	.venv/bin/python -m sphinx --quiet --fail-on-warning --keep-going -c docs . build/site
 
 test: $(READY)  ## run all tests
 	.venv/bin/pytest -n 2

@@ -1,0 +1,30 @@
+"""How Sphinx builds the site: `make docs`.
+
+The root of the sources is the root of the repository, so that a link between two pages, or from a page to the README,
+is the same on a code host and on the site.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "site"))
+
+project = "regard"
+author = "The regard developers"
+root_doc = "docs/index"
+include_patterns = [
+    "*.md",
+    "docs/**.md",
+    "benchmarks/notes/*.md",
+    "src/regard/pretrained/*/MODEL_CARD.md",
+]
+exclude_patterns = [".*", "**/.*", "build", "dist", "tests"]
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "mathml"]
+myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline", "deflist"]
+myst_heading_anchors = 4
+nb_execution_mode = "cache"
+html_theme = "furo"
+html_math_renderer = "mathml"
+html_title = "regard"

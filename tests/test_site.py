@@ -1,0 +1,33 @@
+"""The site of the documentation is built without a warning, and works without a network."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, whose notebooks are not executed: their cells run in test_docs.py."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
+    command += ["-c", "docs", "-D", "nb_execution_mode=off", "-d", str(folder / "doctrees"), ".", str(folder / "html")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+def test_every_page_is_part_of_the_site(site):
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("src/regard/pretrained/*/MODEL_CARD.md"), ROOT / "README.md"]
+    missing = [page for page in pages if not (site / page.relative_to(ROOT)).with_suffix(".html").exists()]
+    assert missing == []
+
+
+def test_the_site_loads_nothing_from_a_network(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for loaded in ('src="http', 'src="//', 'rel="stylesheet" href="http', "@import url(http"):
+            assert loaded not in text, f"{page.relative_to(site)}: {loaded}"
