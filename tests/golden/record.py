@@ -1,11 +1,14 @@
 """Record again what shipped models do, after they were replaced by others: python record.py en-fr fa-en photo-en
 
+`python record.py losses` records the first losses of every packaged recipe again, in losses.json.
+
 Inputs and options stay as they are; only the outputs of these models are replaced: of translators in translations.json,
 maps.npz, evaluations.json and, of en-fr, in alignments.json and search.json; of captioners of photographs in
 captions.json and maps.npz.
 """
 
 import json
+import platform
 import sys
 import tempfile
 from dataclasses import asdict
@@ -14,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL
+import tokenizers
 import torch
 from inputs import photograph
 
@@ -24,11 +29,15 @@ from regard.systems.translate.config import RAW
 from regard.worlds import babel
 
 GOLDEN = Path(__file__).parent
+sys.path.insert(0, str(GOLDEN.parent))
 
 
 def main() -> None:
     torch.set_num_threads(1)
     for name in sys.argv[1:]:
+        if name == "losses":
+            record_losses()
+            continue
         model = regard.load(name, device="cpu")
         if name.startswith("photo-"):
             record_captions(name, model)
@@ -38,6 +47,25 @@ def main() -> None:
         if name == "en-fr":
             record_alignments(model)
             record_search(model)
+
+
+def record_losses() -> None:
+    from helpers.losses import UPDATES, first_losses
+
+    from regard.training.recipes import recipe_names
+
+    made_by = {
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "pillow": PIL.__version__,
+        "tokenizers": tokenizers.__version__,
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        losses = {name: first_losses(name, Path(folder) / name) for name in recipe_names()}
+    _write("losses", {"made_by": made_by, "updates": UPDATES, "losses": losses})
 
 
 def record_translations(name: str, model: Any) -> None:

@@ -22,7 +22,9 @@ def small_version(name: str, folder: Path, **train: Any) -> Recipe:
 
 
 def _translator(recipe: Recipe, folder: Path) -> tuple[dict[str, Any], ...]:
-    data: dict[str, Any] = {"examples": 40, "held_out": 3, "held_out_test": 3, "vocabulary": 80}
+    # With a piece for each of the 256 bytes, where rare characters are spelled in bytes.
+    vocabulary = 80 + 256 * recipe.data.byte_fallback
+    data: dict[str, Any] = {"examples": 40, "held_out": 3, "held_out_test": 3, "vocabulary": vocabulary}
     if not recipe.data.world:
         _write_lines(folder / "source", (f"{' '.join(WORDS[i % 7 : i % 7 + 3])} {i}" for i in range(40)))
         _write_lines(folder / "target", (" ".join(WORDS[i % 5 : i % 5 + 3]) for i in range(40)))
