@@ -33,7 +33,7 @@ PAGES = {
     "classify": "/classify?removed=[30,31]",
     "read": "/read?word=8",
     "tape": "/tape",
-    "glimpse": "/glimpse?places=[[1,0.2,0.8]]",
+    "glimpse": "/glimpse?locations=[[1,0.2,0.8]]",
     "recognize": "/recognize?step=6",
 }
 """The pages of the workbench, with the state that is shown."""
@@ -80,8 +80,8 @@ def draw_viewer(page: Any, folder: Path) -> None:
     first, second, third = shots
     height = max(first.height, second.height)
     sheet = Image.new("RGB", (max(first.width + second.width, third.width), height + third.height), "white")
-    for image, place in ((first, (0, 0)), (second, (first.width, 0)), (third, (0, height))):
-        sheet.paste(image, place)
+    for image, corner in ((first, (0, 0)), (second, (first.width, 0)), (third, (0, height))):
+        sheet.paste(image, corner)
     ImageOps.expand(sheet, 1, "#d4d9df").quantize(256).save(IMAGES / "viewing.png", optimize=True)
 
 
@@ -114,14 +114,14 @@ def draw_pages(page: Any, names: list[str]) -> None:
 def draw_summary() -> None:
     """Write docs/images/workbench.webp, for the README: three of the pages beside each other, smaller."""
     sheet = Image.new("RGB", (1500, 900), "#8a94a0")
-    for name, width, place in (
+    for name, width, corner in (
         ("translate-light", 700, (20, 20)),
         ("caption-dark", 560, (500, 60)),
         ("classify-phone", 380, (1100, 20)),
     ):
         image = Image.open(IMAGES / "workbench" / f"{name}.webp").convert("RGB")
         image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
-        sheet.paste(ImageOps.expand(image, 1, "#59626d"), place)
+        sheet.paste(ImageOps.expand(image, 1, "#59626d"), corner)
     sheet.save(IMAGES / "workbench.webp", quality=QUALITY, method=6)
 
 

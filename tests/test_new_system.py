@@ -145,7 +145,7 @@ def test_the_server_has_its_verb_endpoints_examples_and_faithfulness(trained):
         ]
         assert found["results"][0]["trace"]["version"] == 3
         assert post("pick", input=numbers)["results"][0]["trace"] is None
-        assert post("pick/without", input=numbers, place=1) == {
+        assert post("pick/without", input=numbers, index=1) == {
             "model": name,
             "value": without(model, numbers, 1).value,
         }

@@ -13,7 +13,7 @@ from regard.trace.subwords import plain_tokens
 
 
 class Tokenizer:
-    """Ids are places in a list of tokens."""
+    """Ids are positions in a list of tokens."""
 
     def __init__(self, *tokens):
         self.tokens = tokens
@@ -82,7 +82,7 @@ def test_the_steps_of_generate_are_joined():
     beams = SimpleNamespace(**vars(output), beam_indices=torch.tensor([[0, 2, 1]]))
     followed = Trace.from_transformers(beams, ["w", "x", "y", "z"], tokenizer, target=output.sequences)
     expected = np.stack([steps[step][0][beam, 1, 0].numpy() for step, beam in enumerate((0, 2, 1))])
-    assert followed.map("cross 1.2").weights == pytest.approx(expected), "a hypothesis changes its place in the beam"
+    assert followed.map("cross 1.2").weights == pytest.approx(expected), "a hypothesis changes its position in the beam"
 
 
 def test_a_language_model_that_generates_gives_one_square():

@@ -1,4 +1,4 @@
-"""The loss that pulls attention to the right places."""
+"""The loss that pulls attention to the right positions."""
 
 import math
 

@@ -104,14 +104,14 @@ def test_a_click_pins_and_keys_step(open_page):
     assert page.locator("attention-matrix .chips .chosen bdi").all_text_contents() == ["Europe"]
     page.keyboard.press("Escape")
     assert current.count() == 0
-    places = page.evaluate(
+    positions = page.evaluate(
         """() => new Promise((done) => {
-            document.addEventListener("attention-place", (event) => done(event.detail), { once: true });
+            document.addEventListener("attention-position", (event) => done(event.detail), { once: true });
             document.querySelector("attention-view").shown.shadowRoot.querySelector(".picture")
                 .dispatchEvent(new KeyboardEvent("keydown", { key: "End", composed: true }));
         })"""
     )
-    assert places == {"row": 4, "column": None}, "a page is told what is pinned"
+    assert positions == {"row": 4, "column": None}, "a page is told what is pinned"
 
 
 def test_heads_are_chosen_one_by_one_or_as_mean_or_maximum(open_page):
@@ -347,7 +347,9 @@ def test_keys_that_are_quicker_than_an_answer_move_a_glimpse_on(open_page):
     )
     x, y = trace.values("x")[1], trace.values("y")[1]
     expected = [(x - 0.05, y), (x - 0.1, y), (x - 0.1, y + 0.05)]
-    assert [value for place in told for value in place] == pytest.approx([v for place in expected for v in place])
+    assert [value for position in told for value in position] == pytest.approx(
+        [v for position in expected for v in position]
+    )
 
 
 @pytest.mark.parametrize("name", ["matrix", "lines"])

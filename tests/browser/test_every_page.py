@@ -15,7 +15,7 @@ PAGES = {
     f"/classify?{REVIEW}": [".measure"],
     f"/read?model=reader-en&{SENTENCE}": [".measure", ".expected li"],
     "/tape?model=tape-copy&length=2": [".trust .verdict"],
-    "/glimpse?places=[[1,0.9,0.1]]": ["text=Release glimpse 2", ".trust .verdict"],
+    "/glimpse?locations=[[1,0.9,0.1]]": ["text=Release glimpse 2", ".trust .verdict"],
     "/recognize?layers=c6k5s1p0_c6k99s1p0": [".layergroup", "tr.impossible"],
     "/translate?text=He+is+happy.&at=1&tab=beam": [".sliders", ".tree .node"],
 }

@@ -51,7 +51,7 @@ def test_a_click_removes_a_word_or_a_sentence_and_the_probability_moves(visit, w
 def test_clicks_that_are_quicker_than_the_server_all_count(visit):
     page = visit(ADDRESS)
     page.locator(".word").first.wait_for()
-    page.evaluate("() => [1, 6, 9].forEach((place) => document.querySelectorAll('.word')[place].click())")
+    page.evaluate("() => [1, 6, 9].forEach((index) => document.querySelectorAll('.word')[index].click())")
     page.get_by_text("Without 3 of 11 words").wait_for()
     assert "removed=%5B1%2C6%2C9%5D" in page.url
 

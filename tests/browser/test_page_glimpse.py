@@ -16,15 +16,15 @@ def opened(visit, query="", **options):
     return page
 
 
-def places(page):
-    return json.loads(page.evaluate("() => new URLSearchParams(location.search).get('places') ?? '[]'"))
+def locations(page):
+    return json.loads(page.evaluate("() => new URLSearchParams(location.search).get('locations') ?? '[]'"))
 
 
 def forced(page, act):
     """What the server answers after an action that forces a glimpse."""
 
     def is_forced(response):
-        return response.url.endswith("/v1/glimpse/at") and "places" in json.loads(response.request.post_data)
+        return response.url.endswith("/v1/glimpse/at") and "locations" in json.loads(response.request.post_data)
 
     with page.expect_response(is_forced) as found:
         act()
@@ -48,7 +48,7 @@ def test_a_digit_is_recognized_and_a_glimpse_dragged_elsewhere(visit):
         page.mouse.up()
 
     answer = forced(page, drag)
-    ((number, x, y),) = places(page)
+    ((number, x, y),) = locations(page)
     assert (x, y) == pytest.approx((0.9, 0.2), abs=0.01)
     series = {each["name"]: each["values"] for each in answer["trace"]["series"]}
     assert series["x"][number] == pytest.approx(x, abs=1e-3)
@@ -59,7 +59,7 @@ def test_a_digit_is_recognized_and_a_glimpse_dragged_elsewhere(visit):
     page.reload()
     page.get_by_role("button", name=f"Release glimpse {number + 1}").click()
     page.locator("caption", has_text="Probability of").wait_for(state="detached")
-    assert places(page) == []
+    assert locations(page) == []
 
 
 def test_the_keys_choose_and_move_a_glimpse(visit):
@@ -68,11 +68,11 @@ def test_the_keys_choose_and_move_a_glimpse(visit):
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     answer = forced(page, lambda: page.keyboard.press("Shift+ArrowLeft"))
-    ((number, x, _),) = places(page)
+    ((number, x, _),) = locations(page)
     assert number == 1
     assert len(answer["beliefs"]) == 4
     again = forced(page, lambda: page.keyboard.press("Shift+ArrowLeft"))
-    assert places(page)[0][1] == pytest.approx(x - 0.05, abs=2e-3)
+    assert locations(page)[0][1] == pytest.approx(x - 0.05, abs=2e-3)
     assert again["trace"] != answer["trace"]
 
 
@@ -86,7 +86,7 @@ def test_keys_that_are_pressed_faster_than_they_are_answered_all_count(visit):
         page.keyboard.press("Shift+ArrowLeft")
     # Answers to the first keys may be given up for that to the last, so none of them is waited for.
     page.locator("caption", has_text="Probability of").wait_for()
-    assert places(page)[0][1] == pytest.approx(before - 0.15, abs=2e-3)
+    assert locations(page)[0][1] == pytest.approx(before - 0.15, abs=2e-3)
 
 
 def test_more_glimpses_and_other_images(visit):
@@ -107,4 +107,4 @@ def test_a_glimpse_that_was_moved_on_an_image_of_ones_own_stays_out_of_the_addre
     page.locator(f"{VIEW} .picture").focus()
     page.keyboard.press("Home")
     forced(page, lambda: page.keyboard.press("Shift+ArrowLeft"))
-    assert places(page) == []
+    assert locations(page) == []

@@ -52,9 +52,9 @@ def test_with_byte_fallback_nothing_is_unknown_and_any_text_comes_back(in_bytes,
     assert not {PAD, START, END, UNKNOWN} & set(ids)
     assert in_bytes.decode(ids) == spaced(well_formed(text))
     assert "".join(in_bytes.unmerged(ids)).strip(" ") == spaced(well_formed(text))
-    places = in_bytes.word_index(ids)
-    assert places == sorted(places)
-    assert sorted(set(places)) == list(range(len(text.split())))
+    words = in_bytes.word_index(ids)
+    assert words == sorted(words)
+    assert sorted(set(words)) == list(range(len(text.split())))
     split = in_bytes.word_index(ids, split=True)
     assert split == sorted(split)
     assert sorted(set(split)) == list(range(len(split_words(text))))
@@ -117,9 +117,9 @@ def test_any_text_of_known_characters_comes_back(bpe, text, dropout):
 def test_whatever_the_text_no_special_comes_out_and_every_piece_has_its_word(bpe, text, dropout):
     ids = bpe.encode(text, dropout=dropout)
     assert not {PAD, START, END} & set(ids)
-    places = bpe.word_index(ids)
-    assert sorted(set(places)) == list(range(len(text.split())))
-    assert places == sorted(places)
+    words = bpe.word_index(ids)
+    assert sorted(set(words)) == list(range(len(text.split())))
+    assert words == sorted(words)
 
 
 @given(st.text(st.characters() | st.sampled_from(ALPHABET)))
@@ -141,9 +141,9 @@ def test_pieces_that_begin_a_word_bring_its_space(bpe, words):
 def test_word_index_agrees_with_decoding_for_any_ids(bpe, words, ids):
     for tokenizer in (bpe, words):
         ids = [number for number in ids if number < len(tokenizer)]
-        places = tokenizer.word_index(ids)
-        assert len(places) == len(ids)
-        assert set(places) - {-1} == set(range(len(tokenizer.decode(ids).split())))
+        words = tokenizer.word_index(ids)
+        assert len(words) == len(ids)
+        assert set(words) - {-1} == set(range(len(tokenizer.decode(ids).split())))
 
 
 @given(st.lists(st.sampled_from(TEXTS) | st.text(), max_size=5))

@@ -1,4 +1,4 @@
-"""The cells of images: principal components of their features, and their places in the grid."""
+"""The cells of images: principal components of their features, and their positions in the grid."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ def test_all_components_give_back_the_features_and_fewer_the_largest_part():
         PCA.fit(samples, 8)
 
 
-def test_annotations_know_their_places():
+def test_annotations_know_their_positions():
     cells = torch.randn(2, 6, 5)
     plain, placed = Annotations(5, (2, 3)), Annotations(5, (2, 3), coordinates=True)
     assert torch.equal(plain(cells).states, cells)

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.encoders.recurrent import RecurrentEncoder, packed_places
+from regard.encoders.recurrent import RecurrentEncoder, packed_positions
 from regard.errors import ShapeError
 
 
@@ -38,15 +38,15 @@ def test_lengths_may_be_on_either_device(device):
 
 
 def test_packing_is_word_by_word_with_the_longest_sentence_first():
-    places, rows = packed_places(torch.tensor([1, 3]), width=4)
-    assert places.tolist() == [4, 0, 5, 6]
+    positions, rows = packed_positions(torch.tensor([1, 3]), width=4)
+    assert positions.tolist() == [4, 0, 5, 6]
     assert rows.tolist() == [2, 1, 1]
 
 
 @pytest.mark.parametrize("lengths", [[0, 2], [2, 5], []])
 def test_lengths_that_do_not_fit_are_refused(lengths):
     with pytest.raises(ShapeError, match="from 1 to 4 here"):
-        packed_places(torch.tensor(lengths, dtype=torch.long), width=4)
+        packed_positions(torch.tensor(lengths, dtype=torch.long), width=4)
 
 
 @pytest.mark.usefixtures("as_a_user")

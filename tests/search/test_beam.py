@@ -19,25 +19,25 @@ SIZES = [(3, 1, 14_000, 2), (1, 5, 12_100, 10), (40, 2, 1100, 4), (4, 1, 700, 2)
 def test_the_largest_are_those_of_a_full_sort(inputs, size, width, count):
     table, offsets = torch.randn(inputs, size, width), torch.randn(inputs, size)
     table[0, 0, ::3] = -torch.inf
-    values, places = largest(table, offsets, count)
+    values, indices = largest(table, offsets, count)
     totals = (table + offsets.unsqueeze(-1)).flatten(1)
     torch.testing.assert_close(values, totals.sort(descending=True).values[:, :count])
-    torch.testing.assert_close(totals.gather(1, places), values)
-    assert all(len(set(row)) == count for row in places.tolist())
+    torch.testing.assert_close(totals.gather(1, indices), values)
+    assert all(len(set(row)) == count for row in indices.tolist())
 
 
-def test_where_nothing_is_possible_the_largest_are_still_places():
+def test_where_nothing_is_possible_the_largest_are_still_indices():
     nothing = torch.full((1, 8, 5000), -torch.inf)
-    values, places = largest(nothing, torch.zeros(1, 8), 3)
+    values, indices = largest(nothing, torch.zeros(1, 8), 3)
     assert values.isinf().all()
-    assert places.min() >= 0
-    assert places.max() < 8 * 5000
+    assert indices.min() >= 0
+    assert indices.max() < 8 * 5000
 
 
 def test_on_other_devices_than_a_cpu_the_largest_are_found_there():
-    values, places = largest(torch.randn(1, 5, 12_100, device="meta"), torch.randn(1, 5, device="meta"), 10)
-    assert values.device == places.device == torch.device("meta")
-    assert values.shape == places.shape == (1, 10)
+    values, indices = largest(torch.randn(1, 5, 12_100, device="meta"), torch.randn(1, 5, device="meta"), 10)
+    assert values.device == indices.device == torch.device("meta")
+    assert values.shape == indices.shape == (1, 10)
 
 
 class Table(Decoder):

@@ -74,7 +74,12 @@ def assert_close(found, expected):
         ("caption/hide", "scenes", {"input": SCENE, "boxes": [[*BOXES[0]]], "example": "scene-1"}, {"boxes": BOXES}),
         ("caption/maps", "scenes", {"input": SCENE, "max_maps": 2}, {}),
         ("glimpse/at", "glimpse-digits", {"input": DIGIT}, {}),
-        ("glimpse/at", "glimpse-digits", {"input": DIGIT, "places": {"1": [0.9, 0.1]}}, {"places": {1: (0.9, 0.1)}}),
+        (
+            "glimpse/at",
+            "glimpse-digits",
+            {"input": DIGIT, "locations": {"1": [0.9, 0.1]}},
+            {"locations": {1: (0.9, 0.1)}},
+        ),
         ("tape/random", "tape-copy", {"length": 31, "seed": 5}, {}),
         ("tape/random", "tape-recall", {}, {}),
         ("recognize/table", None, {"layers": [{"kernel": 5}]}, {"layers": [LayerSpec(kernel=5)]}),
@@ -205,8 +210,8 @@ HEADS, STEP = {"heads": ["cross 1.1"]}, {"attention": {"1": [1.0]}}
         ("caption/inspect", {"input": SCENE, "model": "scenes", "seed": 1}, "Only hard attention draws"),
         ("caption/inspect", {"input": SCENE, "seed": 1, "text": "a"}, "not both"),
         ("caption/hide", {"input": SCENE, "boxes": []}, "boxes: List should have at least 1 item"),
-        ("glimpse/at", {"input": DIGIT, "places": {"9": [0.5, 0.5]}}, "from 0 to 3; got 9"),
-        ("glimpse/at", {"input": DIGIT, "places": {"x": [0.5, 0.5]}}, "should match pattern"),
+        ("glimpse/at", {"input": DIGIT, "locations": {"9": [0.5, 0.5]}}, "from 0 to 3; got 9"),
+        ("glimpse/at", {"input": DIGIT, "locations": {"x": [0.5, 0.5]}}, "should match pattern"),
         ("tape/random", {"length": 999}, "at most 200 vectors"),
         ("tape/random", {"model": "tape-recall", "length": 1}, "shortest"),
         ("recognize/table", {"layers": [{"kernel": 0}]}, "greater than or equal to 1"),
@@ -230,7 +235,7 @@ def test_what_cannot_be_answered_is_explained(client, path, body, says):
 
 
 def numbers_without_bound(schema, parts, place=""):
-    """The places of a request that take a number, a text or a list of any size."""
+    """The locations of a request that take a number, a text or a list of any size."""
     if "$ref" in schema:
         yield from numbers_without_bound(parts[schema["$ref"].rpartition("/")[2]], parts, place)
         return

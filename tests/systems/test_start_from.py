@@ -14,7 +14,7 @@ from regard.systems.plan import _adapted, base_name, read_recipe
 from regard.systems.run import train
 from regard.systems.translate.training import TranslationTask
 
-PAIRS = [(f"a {word} {place} .", f"{place} {word} !") for place, word in enumerate(["dog", "house", "sky"] * 8)]
+PAIRS = [(f"a {word} {index} .", f"{index} {word} !") for index, word in enumerate(["dog", "house", "sky"] * 8)]
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ def trace_of(count=3, classes=4, scales=2) -> Trace:
         for step in range(count)
         for scale in range(scales)
     ]
-    places = np.linspace(0, 1, count)
-    series = Series("x", "glimpses", places), Series("y", "glimpses", places)
+    points = np.linspace(0, 1, count)
+    series = Series("x", "glimpses", points), Series("y", "glimpses", points)
     pixels = np.arange(40 * 40, dtype=np.uint16).reshape(40, 40) % 255
     uri = to_data_uri(pixels.astype(np.uint8))
     maps = (Map("belief", "glimpses", "classes", beliefs),)

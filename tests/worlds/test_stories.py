@@ -50,7 +50,7 @@ def test_tags_name_the_antecedent_once_where_the_direction_allows(sample):
     for story in sample:
         for direction in ("forward", "both"):
             tags = story.tags(direction)
-            index = story.link.place(direction)
+            index = story.link.position(direction)
             assert tags[index] == story.words[story.link.antecedent]
             assert set(tags[:index] + tags[index + 1 :]) == {NONE}
 

@@ -291,10 +291,10 @@ def check_all_finite(**tensors: Tensor | None) -> None:
     for role, tensor in tensors.items():
         if not isinstance(tensor, Tensor) or tensor.is_meta or tensor.isfinite().all():
             continue
-        places = (~tensor.isfinite()).nonzero()
-        first = places[0].tolist()
+        positions = (~tensor.isfinite()).nonzero()
+        first = positions[0].tolist()
         raise NonFiniteError(
-            f"The {role} {tuple(tensor.shape)} has {len(places)} value(s) that are not finite, the first "
+            f"The {role} {tuple(tensor.shape)} has {len(positions)} value(s) that are not finite, the first "
             f"{tensor[tuple(first)].item()} at {first}. Common causes are a division by zero and a learning rate that "
             "is too large."
         )

@@ -1,6 +1,6 @@
 """Guided attention: a loss that pulls attention weights to where they should be (Mi et al. 2016, Chen et al. 2016).
 
-It takes the weights of any attention, of `attend`, of one head or of a decoder, and a mask of the right places:
+It takes the weights of any attention, of `attend`, of one head or of a decoder, and a mask of the right positions:
 
     attended = attend(query, key, weights=True)
     loss = task_loss + 0.5 * guidance_loss(attended.weights, right)
@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.errors import ShapeError
 
 SMALLEST_MASS = 1e-8
-"""Added to the attention on the right places, so that a weight of exactly 0 has a finite loss."""
+"""Added to the attention on the right positions, so that a weight of exactly 0 has a finite loss."""
 
 
 def guidance_loss(

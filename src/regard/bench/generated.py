@@ -68,15 +68,15 @@ class Words:
 
     def sentence(self) -> list[str]:
         """A sentence of random length."""
-        places = np.searchsorted(self._cumulative, self._random.random(self._random.integers(*LENGTHS)))
-        found: list[str] = self._words[np.minimum(places, len(self._words) - 1)].tolist()
+        indices = np.searchsorted(self._cumulative, self._random.random(self._random.integers(*LENGTHS)))
+        found: list[str] = self._words[np.minimum(indices, len(self._words) - 1)].tolist()
         return found
 
     def every(self, times: int) -> Iterator[list[str]]:
         """Sentences in which each word occurs so often that a vocabulary keeps it."""
         for _ in range(times):
-            for place in range(0, len(self._words), LENGTHS[1]):
-                yield self._words[place : place + LENGTHS[1]].tolist()
+            for start in range(0, len(self._words), LENGTHS[1]):
+                yield self._words[start : start + LENGTHS[1]].tolist()
 
 
 def _pairs(recipe: Recipe, count: int) -> TranslationSplits:

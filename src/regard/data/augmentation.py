@@ -62,16 +62,16 @@ def with_other_names(source: Sequence[str], target: Sequence[str], random: Rando
     sign or letters of another script, or a sign is added at the end: what a model has to copy byte by byte.
     """
     sides = list(source), list(target)
-    places = [_places(side) for side in sides]
-    for key, place in places[0].items():
-        if key not in places[1]:
+    positions = [_positions(side) for side in sides]
+    for key, position in positions[0].items():
+        if key not in positions[1]:
             continue
         if key.isdigit():
             digits = f"{random.randint(1, 9)}" + "".join(f"{random.randrange(10)}" for _ in key[1:])
             new = digits if key[0] != "0" else f"0{digits[1:]}"
         else:
             new = _sign(random) if random.random() < SIGN_INSTEAD else "".join(_like(each, random) for each in key)
-        for side, other in zip(sides, (place, places[1][key]), strict=True):
+        for side, other in zip(sides, (position, positions[1][key]), strict=True):
             side[other] = _in_the_form_of(side[other], new)
     if random.random() < SIGN_AFTER:
         sign = _sign(random)
@@ -90,11 +90,11 @@ def in_another_case(source: Sequence[str], target: Sequence[str], random: Random
     return capitals, [unit.upper() for unit in target]
 
 
-def _places(units: Sequence[str]) -> dict[str, int]:
+def _positions(units: Sequence[str]) -> dict[str, int]:
     """Where the names and numbers of a sentence stand that it has once; a number in European digits is the key."""
     keys = [_key(unit.strip(" ")) for unit in units]
     counts = Counter(keys)
-    return {key: place for place, key in enumerate(keys) if key and counts[key] == 1}
+    return {key: position for position, key in enumerate(keys) if key and counts[key] == 1}
 
 
 def _key(word: str) -> str:

@@ -38,7 +38,7 @@ class Batch(Movable):
     target_lengths: Int[Tensor, "b"] = field(metadata=ON_CPU)
     """Number of target ids, START and END included."""
     right: Bool[Tensor, "b k n"] | None = None
-    """Where each predicted token target[:, 1:] should attend; a row without any such place is not guided."""
+    """Where each predicted token target[:, 1:] should attend; a row without any such position is not guided."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -61,8 +61,8 @@ def collate(pairs: Sequence[tuple[Any, ...]], *, multiple: int = 1) -> Batch:
     if not tables:
         return batch
     right = np.zeros((len(pairs), batch.target.shape[1] - 1, batch.source.shape[1]), dtype=bool)
-    for place, table in zip(right, tables[0], strict=True):
-        place[: table.shape[0], : table.shape[1]] = table
+    for padded, table in zip(right, tables[0], strict=True):
+        padded[: table.shape[0], : table.shape[1]] = table
     return replace(batch, right=torch.from_numpy(right))
 
 
@@ -149,12 +149,12 @@ class CorpusPairs:
         """Number of source and target ids of each pair, without dropout."""
         return self._corpus.lengths
 
-    def __getitem__(self, place: SupportsIndex | tuple[int, int]) -> tuple[Any, ...]:
-        return self.__getitems__([place])[0]
+    def __getitem__(self, index: SupportsIndex | tuple[int, int]) -> tuple[Any, ...]:
+        return self.__getitems__([index])[0]
 
-    def __getitems__(self, places: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The pairs at several places at once; a DataLoader fetches a batch with this method."""
-        pairs = [place if isinstance(place, tuple) else (0, operator.index(place)) for place in places]
+    def __getitems__(self, examples: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Several pairs, each by its index or by (epoch, index); a DataLoader fetches a batch with this method."""
+        pairs = [each if isinstance(each, tuple) else (0, operator.index(each)) for each in examples]
         epochs, indices = np.array(pairs).T
         source, target = (
             words.drawn(indices, combined(combined(key, epochs), indices))
@@ -198,12 +198,12 @@ class _Words:
         for index in np.unique(indices[self._first[indices] < 0]).tolist():
             self._divide(index)
         counts = self._count[indices]
-        places = ranges(self._first[indices], counts)
+        positions = ranges(self._first[indices], counts)
         sentence = np.repeat(np.arange(len(indices)), counts)
-        within = places - self._first[indices][sentence]
-        ends = self._many.draw(self._states.array[places], combined(keys[sentence], within), self._dropout)
+        within = positions - self._first[indices][sentence]
+        ends = self._many.draw(self._states.array[positions], combined(keys[sentence], within), self._dropout)
         pieces, counts = self._many.pieces(ends)
-        numbers = np.repeat(self._numbers.array[places], counts)
+        numbers = np.repeat(self._numbers.array[positions], counts)
         return _Drawn(*_parts(np.repeat(sentence, counts), len(indices), pieces, numbers))
 
     def _divide(self, index: int) -> None:

@@ -298,11 +298,11 @@ class Tokenizer:
         numbers = list(_numbers(ids))
         texts = self._texts(numbers)
         starts = [start for _, (start, _) in _SPLITTER.pre_tokenize_str("".join(texts))]
-        index, place = [], 0
+        index, position = [], 0
         for number, text in zip(numbers, texts, strict=True):
             # A further byte of a character belongs to where that stands.
-            index.append(-1 if number < UNKNOWN else bisect.bisect_right(starts, max(0, place - (not text))) - 1)
-            place += len(text)
+            index.append(-1 if number < UNKNOWN else bisect.bisect_right(starts, max(0, position - (not text))) - 1)
+            position += len(text)
         return index
 
     def _ids(self, line: str, encoding: tokenizers.Encoding) -> list[int]:
@@ -332,12 +332,12 @@ class Tokenizer:
             return texts
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         first = 0
-        for place, number in enumerate(numbers):
-            if not is_byte[place]:
+        for position, number in enumerate(numbers):
+            if not is_byte[position]:
                 continue
-            first = place if not decoder.getstate()[0] else first
-            texts[place] = ""
-            texts[first] += decoder.decode(bytes([number - BYTE_IDS[0]]), final=not is_byte[place + 1])
+            first = position if not decoder.getstate()[0] else first
+            texts[position] = ""
+            texts[first] += decoder.decode(bytes([number - BYTE_IDS[0]]), final=not is_byte[position + 1])
         return texts
 
     @functools.cached_property

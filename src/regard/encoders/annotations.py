@@ -149,23 +149,23 @@ class Annotations(nn.Module):
     With `coordinates`, the row and the column of each cell, as numbers from -1 to 1, are added to its features.
     """
 
-    places: Float[Tensor, "n p"]
+    positions: Float[Tensor, "n p"]
 
     def __init__(
         self, features: int, grid: tuple[int, int], *, dim: int = 0, coordinates: bool = False, dropout: float = 0.0
     ) -> None:
         super().__init__()
         rows, columns = grid
-        place = torch.cartesian_prod(torch.linspace(-1, 1, rows), torch.linspace(-1, 1, columns))
-        self.register_buffer("places", place if coordinates else place[:, :0], persistent=False)
-        features += self.places.shape[1]
+        grid = torch.cartesian_prod(torch.linspace(-1, 1, rows), torch.linspace(-1, 1, columns))
+        self.register_buffer("positions", grid if coordinates else grid[:, :0], persistent=False)
+        features += self.positions.shape[1]
         self.layer = nn.Sequential(nn.Linear(features, dim), nn.ReLU()) if dim else nn.Identity()
         self.dim = dim or features
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, cells: Shaped[Tensor, "b n d"]) -> Encoded:
         """Compute the annotations of each image, and their mean as its summary."""
-        if cells.shape[1] != len(self.places):
-            raise ShapeError(f"These images have {cells.shape[1]} cells; the grid has {len(self.places)}.")
-        places = self.places.expand(len(cells), -1, -1)
-        return Encoded.whole(self.dropout(self.layer(torch.cat([cells.float(), places], dim=-1))))
+        if cells.shape[1] != len(self.positions):
+            raise ShapeError(f"These images have {cells.shape[1]} cells; the grid has {len(self.positions)}.")
+        positions = self.positions.expand(len(cells), -1, -1)
+        return Encoded.whole(self.dropout(self.layer(torch.cat([cells.float(), positions], dim=-1))))

@@ -90,9 +90,9 @@ class EfficientNetLite(ConvNet):
         super().__init__()
         layers: list[nn.Module] = [Stem(channels, STEM, 3, stride=2)]
         inputs = STEM
-        for place, (repeats, kernel, stride, expansion, maps) in enumerate(STAGES):
+        for index, (repeats, kernel, stride, expansion, maps) in enumerate(STAGES):
             outputs = int(maps * self.width + DIVISOR / 2) // DIVISOR * DIVISOR
-            is_outer = place in (0, len(STAGES) - 1)
+            is_outer = index in (0, len(STAGES) - 1)
             for number in range(repeats if is_outer else math.ceil(repeats * self.depth)):
                 first = stride if number == 0 else 1
                 layers.append(InvertedBottleneck(inputs, outputs, kernel=kernel, stride=first, expansion=expansion))

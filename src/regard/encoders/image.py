@@ -68,8 +68,8 @@ class ImageEncoder(nn.Module):
     """A network as an encoder: each cell of its map is a state, row by row; the mean state is the summary.
 
     With VGG at stride 16, an image of 224 x 224 has 196 states of 512 features (Xu et al. 2015, section 3.1.1).
-    `coarse_stride` adds to each cell what deeper maps, at a larger stride, have at its place: fine cells then know what
-    they are a part of.
+    `coarse_stride` adds to each cell what deeper maps, at a larger stride, have at its position: fine cells then know
+    what they are a part of.
     """
 
     def __init__(self, net: ConvNet, stride: int, *, coarse_stride: int = 0) -> None:

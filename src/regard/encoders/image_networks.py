@@ -38,22 +38,22 @@ class TimmNet(ConvNet):
 
     def maps(self, images: Images, stride: int) -> Float[Tensor, "b d gh gw"]:
         """Compute the deepest maps at a stride, where one cell stands for stride x stride pixels."""
-        place = self._place(stride)
+        index = self._index(stride)
         if not hasattr(self.model, "forward_intermediates"):
             raise OptionError(
                 f"timm does not return the maps of {type(self.model).__name__}, so it can only be used as a classifier."
             )
-        maps: list[Tensor] = self.model.forward_intermediates(images, indices=[place], intermediates_only=True)
+        maps: list[Tensor] = self.model.forward_intermediates(images, indices=[index], intermediates_only=True)
         return maps[0]
 
     def channels(self, stride: int) -> int:
         """Return the number of maps at a stride."""
-        return int(self._stages[self._place(stride)]["num_chs"])
+        return int(self._stages[self._index(stride)]["num_chs"])
 
     def _strides(self) -> list[int]:
         return [int(stage["reduction"]) for stage in self._stages]
 
-    def _place(self, stride: int) -> int:
+    def _index(self, stride: int) -> int:
         return self._depth(stride) - 1
 
 

@@ -87,10 +87,10 @@ def existing_words(words: Float[Tensor, "b n e"], lengths: Int[Tensor, "b"] | No
 
 
 def reversed_order(words: Tensor, lengths: Tensor | None) -> Int[Tensor, "b n"]:
-    """The places of the words in reversed sentences; padding stays where it is."""
-    places = torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])
+    """The positions of the words in reversed sentences; padding stays where it is."""
+    positions = torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])
     ends = words.shape[1] if lengths is None else lengths.to(words.device).unsqueeze(1)
-    return torch.where(places < ends, ends - 1 - places, places)
+    return torch.where(positions < ends, ends - 1 - positions, positions)
 
 
 def take_words(tensor: Tensor, order: Int[Tensor, "b n"], axis: int = 1) -> Tensor:
@@ -262,8 +262,8 @@ class SelfAttentionReader(nn.Module):
             raise OptionError("A bidirectional reader cannot read word by word: it needs the words that follow.")
         past = 0 if state is None else len(state[0])
         states = entered = self.positioned(words.unsqueeze(1), past)
-        places = torch.arange(-past, 1, device=words.device)
-        allowed = (places < 0) & (places >= -self.span if self.span else True)
+        positions = torch.arange(-past, 1, device=words.device)
+        allowed = (positions < 0) & (positions >= -self.span if self.span else True)
         new = []
         for index, layer in enumerate(self.layers):
             source = entered if self.attend_to_words else states

@@ -66,10 +66,10 @@ class RecurrentEncoder(nn.Module):
         if lengths.is_cuda:
             states = self.read_padded(embedded, lengths)
         else:
-            places, rows = packed_places(lengths, source.shape[1])
-            places, lengths = (part.to(source.device, non_blocking=source.is_cuda) for part in (places, lengths))
-            read = self.network(PackedSequence(embedded.flatten(0, 1).index_select(0, places), rows))[0].data
-            states = read.new_zeros(source.numel(), self.dim).index_copy(0, places, read).unflatten(0, source.shape)
+            positions, rows = packed_positions(lengths, source.shape[1])
+            positions, lengths = (part.to(source.device, non_blocking=source.is_cuda) for part in (positions, lengths))
+            read = self.network(PackedSequence(embedded.flatten(0, 1).index_select(0, positions), rows))[0].data
+            states = read.new_zeros(source.numel(), self.dim).index_copy(0, positions, read).unflatten(0, source.shape)
         return Encoded(
             self.state_dropout(states), mask.padding(lengths, source.shape[1]), self._summary(states, lengths)
         )
@@ -108,7 +108,7 @@ class RecurrentEncoder(nn.Module):
         return torch.cat([forward, backward], dim=-1)
 
 
-def packed_places(lengths: Int[Tensor, "b"], width: int) -> tuple[Int[Tensor, "w"], Int[Tensor, "n"]]:
+def packed_positions(lengths: Int[Tensor, "b"], width: int) -> tuple[Int[Tensor, "w"], Int[Tensor, "n"]]:
     """Return the flat indices of the words in the order of a PackedSequence, and how many sentences have an n-th word.
 
     That order is all first words, then all second words, and so on, with the longest sentence first. torch's packing of

@@ -334,8 +334,8 @@ def few_back_to_keys(
         of_values += weight * load(upstream + row * value_dim + dims, is_feature)[None, :]
     v = load(direction + dims, is_dim)
     tl.store(grad_key + rows * dim + dims[None, :], 4.0 * v[None, :] * of_keys, mask=is_key[:, None] & is_dim[None, :])
-    place = grad_values + rows * value_dim + dims[None, :]
-    tl.store(place, of_values, mask=is_key[:, None] & is_feature[None, :])
+    pointers = grad_values + rows * value_dim + dims[None, :]
+    tl.store(pointers, of_values, mask=is_key[:, None] & is_feature[None, :])
     tl.store(fractions + batch * dim + dims, -2.0 * tl.sum(taken, 0), mask=is_dim)
 
 

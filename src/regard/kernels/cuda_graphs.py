@@ -57,7 +57,7 @@ class _Recording:
         self.parameter_grads = list(grads.values())
         # New leaves for the parameters: the accumulators of the original ones belong to the stream of the training.
         parameters = {name: part.detach().requires_grad_() for name, part in loop.named_parameters() if name in grads}
-        sources = [*(place for place in self.inputs if place.requires_grad), *parameters.values()]
+        sources = [*(buffer for buffer in self.inputs if buffer.requires_grad), *parameters.values()]
 
         def run() -> tuple[Tensor, ...]:
             outputs: tuple[Tensor, ...] = torch.func.functional_call(loop, parameters, tuple(self.inputs))
@@ -73,26 +73,26 @@ class _Recording:
             with torch.cuda.graph(self.backward_graph, pool=pool):
                 gradients = torch.autograd.grad(outputs, sources, self.upstream, allow_unused=True)
                 self.input_grads = gradients[: -len(grads)]
-                for place, grad in zip(self.parameter_grads, gradients[-len(grads) :], strict=True):
+                for buffer, grad in zip(self.parameter_grads, gradients[-len(grads) :], strict=True):
                     if grad is not None:
-                        place.copy_(grad)
+                        buffer.copy_(grad)
         self.is_used = [grad is not None for grad in gradients[-len(grads) :]]
         self.outputs = tuple(output.detach() for output in outputs)
 
     def forward(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Replay the forward graph and return copies of its outputs."""
-        for place, tensor in zip(self.inputs, inputs, strict=True):
-            place.detach().copy_(tensor)
+        for buffer, tensor in zip(self.inputs, inputs, strict=True):
+            buffer.detach().copy_(tensor)
         self.forward_graph.replay()
         return tuple(output.clone() for output in self.outputs)
 
     def backward(self, upstream: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
         """Replay the backward graph and return copies of the gradients of the inputs and of the parameters."""
-        for place, tensor in zip(self.upstream, upstream, strict=True):
-            place.copy_(tensor)
+        for buffer, tensor in zip(self.upstream, upstream, strict=True):
+            buffer.copy_(tensor)
         self.backward_graph.replay()
         inputs = iter(self.input_grads)
-        of_inputs = (next(inputs) if place.requires_grad else None for place in self.inputs)
+        of_inputs = (next(inputs) if buffer.requires_grad else None for buffer in self.inputs)
         of_parameters = (grad if used else None for grad, used in zip(self.parameter_grads, self.is_used, strict=True))
         return tuple(None if grad is None else grad.clone() for grad in (*of_inputs, *of_parameters))
 
@@ -161,8 +161,8 @@ class GraphedLoop:
         parameters: Mapping[str, Tensor],
         variant: Hashable,
     ) -> tuple[Tensor, ...]:
-        places = (part.data_ptr() for part in parameters.values())
-        key = (*map(_signature, inputs), *places, _autocast_dtype(), variant)
+        addresses = (part.data_ptr() for part in parameters.values())
+        key = (*map(_signature, inputs), *addresses, _autocast_dtype(), variant)
         self._seen[key] += 1
         if not self.record or _is_whole.get() or self._waiting() is not None or self._seen[key] == 1:
             return loop(*inputs)

@@ -32,9 +32,9 @@ def look(
 ):
     """softmax(v' tanh(query + key)) over the tape from `first` to t - 1, and what it reads: [h~; c~]."""
     batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
-    places = first + tl.arange(0, BLOCK_K)
-    is_key = places < t
-    rows = batch * length + places
+    positions = first + tl.arange(0, BLOCK_K)
+    is_key = positions < t
+    rows = batch * length + positions
     columns = 4 * size + dim
     own = inputs + (batch * length + t) * columns + 4 * size
     before = product + batch * columns + 4 * size
@@ -49,7 +49,7 @@ def look(
     logits = tl.where(is_key, tl.sum(matches, 1), float("-inf"))
     found = tl.exp(logits - tl.max(logits, 0))
     found = found / tl.sum(found, 0)
-    tl.store(weights + (batch * length + t) * length + places, found, mask=is_key & (part == 0))
+    tl.store(weights + (batch * length + t) * length + positions, found, mask=is_key & (part == 0))
     for start in range(part * BLOCK_DIM, 2 * size, parts * BLOCK_DIM):
         features = start + tl.arange(0, BLOCK_DIM)
         is_feature = features < 2 * size
@@ -80,9 +80,9 @@ def look_back(
 ):
     """The gradient of the query; adds to those of the keys, of the tape and of v."""
     batch, part, parts = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
-    places = first + tl.arange(0, BLOCK_K)
-    is_key = places < t
-    rows = batch * length + places
+    positions = first + tl.arange(0, BLOCK_K)
+    is_key = positions < t
+    rows = batch * length + positions
     upstream = grad_read + (batch * length + t) * 2 * size
     products = tl.zeros([BLOCK_K, BLOCK_DIM], tl.float32)
     for start in range(0, 2 * size, BLOCK_DIM):
@@ -91,7 +91,7 @@ def look_back(
         tile = load(tape + rows[:, None] * 2 * size + features[None, :], is_key[:, None] & is_feature[None, :])
         products += tile * load(upstream + features, is_feature)[None, :]
     through = tl.sum(products, 1)
-    weight = load(weights + (batch * length + t) * length + places, is_key)
+    weight = load(weights + (batch * length + t) * length + positions, is_key)
     slope = weight * (through - tl.sum(weight * through, 0))
     for start in range(part * BLOCK_DIM, dim, parts * BLOCK_DIM):
         dims = start + tl.arange(0, BLOCK_DIM)
@@ -104,8 +104,8 @@ def look_back(
         tl.store(own, load(own, is_dim) + tl.sum(slope[:, None] * squashed, 0), mask=is_dim)
         pairs = slope[:, None] * (1.0 - squashed * squashed) * load(direction + dims, is_dim)[None, :]
         # The product of the last step is part of this step's query.
-        place = grad_products + (batch * length + t - 1) * (4 * size + dim) + 4 * size + dims
-        tl.store(place, tl.sum(pairs, 0), mask=is_dim)
+        pointers = grad_products + (batch * length + t - 1) * (4 * size + dim) + 4 * size + dims
+        tl.store(pointers, tl.sum(pairs, 0), mask=is_dim)
         tl.store(grad_keys + at, load(grad_keys + at, inside) + pairs, mask=inside)
     for start in range(part * BLOCK_DIM, 2 * size, parts * BLOCK_DIM):
         features = start + tl.arange(0, BLOCK_DIM)
@@ -158,9 +158,9 @@ def write_back(
     out, candidate = load(four + 2 * size, inside), load(four + 3 * size, inside)
     upstream, squashed = load(grad_hidden + batch * size + units, inside), tanh(load(tape + two, inside))
     through = load(grad_tape + two, inside) + upstream * out * (1.0 - squashed * squashed)
-    place = grad_products + row * columns + units
-    tl.store(place, through * candidate * entry * (1.0 - entry), mask=inside)
-    tl.store(place + size, through * load(read + two, inside) * forget * (1.0 - forget), mask=inside)
-    tl.store(place + 2 * size, upstream * squashed * out * (1.0 - out), mask=inside)
-    tl.store(place + 3 * size, through * entry * (1.0 - candidate * candidate), mask=inside)
+    pointers = grad_products + row * columns + units
+    tl.store(pointers, through * candidate * entry * (1.0 - entry), mask=inside)
+    tl.store(pointers + size, through * load(read + two, inside) * forget * (1.0 - forget), mask=inside)
+    tl.store(pointers + 2 * size, upstream * squashed * out * (1.0 - out), mask=inside)
+    tl.store(pointers + 3 * size, through * entry * (1.0 - candidate * candidate), mask=inside)
     tl.store(grad_read + two, through * forget, mask=inside)

@@ -46,8 +46,8 @@ def take_rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Sha
     lead, (num_rows, width) = table.shape[:-2], table.shape[-2:]
     if table.is_cuda or not table.is_contiguous():
         # One launch on a GPU; and an expanded or transposed table need not be copied.
-        places = index.flatten(len(lead)).unsqueeze(-1)
-        return table.gather(-2, places.expand(*places.shape[:-1], width)).view(*index.shape, width)
+        rows = index.flatten(len(lead)).unsqueeze(-1)
+        return table.gather(-2, rows.expand(*rows.shape[:-1], width)).view(*index.shape, width)
     first_row = (
         torch.arange(math.prod(lead), device=index.device).view(*lead, *(1,) * (index.ndim - len(lead))) * num_rows
     )

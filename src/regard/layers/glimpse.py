@@ -43,9 +43,9 @@ def crop(
     columns = offsets[:, :1] + torch.arange(size[1], device=images.device)
     rows = offsets[:, 1:] + torch.arange(size[0], device=images.device)
     inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
-    places = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]
-    places = places.flatten(1)[:, None].expand(-1, images.shape[1], -1)
-    cut: Tensor = images.flatten(2).gather(2, places).unflatten(2, size)
+    indices = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]
+    indices = indices.flatten(1)[:, None].expand(-1, images.shape[1], -1)
+    cut: Tensor = images.flatten(2).gather(2, indices).unflatten(2, size)
     return cut * inside[:, None].to(cut.dtype)
 
 
@@ -76,8 +76,8 @@ class Scene:
         left, top = window_offsets(locations, image=self.image, size=size, scale=num_scales - 1).unbind(1)
         steps = torch.arange(widest, device=self.pixels.device)
         within = (steps[:, None] * width + steps).flatten()
-        places = ((top + self.margin) * width + left + self.margin)[:, None] + within
-        cut: Tensor = self.pixels.gather(2, places[:, None].expand(-1, self.pixels.shape[1], -1))
+        indices = ((top + self.margin) * width + left + self.margin)[:, None] + within
+        cut: Tensor = self.pixels.gather(2, indices[:, None].expand(-1, self.pixels.shape[1], -1))
         window: Tensor = cut.unflatten(2, (widest, widest))
         return window
 

@@ -122,10 +122,10 @@ def permutation_test(
     weights = _vector(weights)
     groups = np.zeros(len(weights), dtype=int) if groups is None else np.asarray(groups)
     random = np.random.default_rng(seed)
-    places = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     rows = np.repeat(weights[None], shuffles + 1, axis=0)
     for row in rows[1:]:
-        for group in places:
+        for group in members:
             row[group] = row[random.permutation(group)]
     probabilities = np.asarray(predict(rows), dtype=np.float64)
     return float(np.median(np.abs(probabilities[1:] - probabilities[0]).sum(1) / 2))

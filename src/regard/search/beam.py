@@ -97,9 +97,9 @@ class _Candidates:
     def from_scores(cls, scores: Float[Tensor, "i s"], log_probs: Float[Tensor, "r y"]) -> "_Candidates":
         """Find the best extensions of all rows by all tokens."""
         (inputs, size), vocabulary = scores.shape, log_probs.shape[-1]
-        best, place = largest(log_probs.view(inputs, size, vocabulary), scores, min(2 * size, size * vocabulary))
+        best, index = largest(log_probs.view(inputs, size, vocabulary), scores, min(2 * size, size * vocabulary))
         first_row = torch.arange(inputs, device=scores.device).unsqueeze(1) * size
-        return cls(best, place // vocabulary + first_row, place % vocabulary)
+        return cls(best, index // vocabulary + first_row, index % vocabulary)
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,8 @@ def largest(
     """
     offsets, width = offsets.unsqueeze(-1), table.shape[-1]
     if table.device.type != "cpu" or table.numel() < MIN_SIZE_FOR_CHUNKS or width < CHUNK * 4 * count:
-        values, places = (table + offsets).flatten(1).topk(count)
-        return values, places
+        values, indices = (table + offsets).flatten(1).topk(count)
+        return values, indices
     whole = width - width % CHUNK
     chunks = table[..., :whole].unflatten(-1, (-1, CHUNK))
     chosen = (chunks.amax(-1) + offsets).flatten(1).topk(count).indices.sort().values
@@ -201,9 +201,9 @@ def largest(
     inputs = torch.arange(len(table)).unsqueeze(1)
     inside, after = chunks[inputs, row, chunk] + offsets[inputs, row], table[..., whole:] + offsets
     values, positions = torch.cat([inside.flatten(1), after.flatten(1)], dim=1).topk(count)
-    places = torch.arange(table[0].numel()).view(-1, width)
-    in_chunks = places[:, :whole].unflatten(-1, (-1, CHUNK))[row, chunk].flatten(1)
-    in_rest = places[:, whole:].flatten().expand(len(table), -1)
+    indices = torch.arange(table[0].numel()).view(-1, width)
+    in_chunks = indices[:, :whole].unflatten(-1, (-1, CHUNK))[row, chunk].flatten(1)
+    in_rest = indices[:, whole:].flatten().expand(len(table), -1)
     return values, torch.cat([in_chunks, in_rest], dim=1).gather(1, positions)
 
 
@@ -235,21 +235,21 @@ def _separate(
         ended: set[int] = set()
         unfinished: set[int] = set()
         for rank, (token, total, parent) in enumerate(zip(tokens, totals, parents, strict=True)):
-            place, possible = group * len(tokens) + rank, total > -torch.inf
+            index, possible = group * len(tokens) + rank, total > -torch.inf
             if token == end and possible:
                 if rank < size:
                     ended.add(parent)
-                    collected.add(owner, extended, place, ended=True)
+                    collected.add(owner, extended, index, ended=True)
             elif cut:
                 if possible and parent not in unfinished and not collected.is_full(owner):
                     unfinished.add(parent)
                     collected.add(owner, rows, parent, ended=False)
             elif token != end and len(others) < size:
-                others.append(place)
+                others.append(index)
         if cut or max(totals) == -torch.inf:
-            for place, score in enumerate(scores[group].tolist(), group * size):
-                if score > -torch.inf and place not in ended | unfinished and not collected.is_full(owner):
-                    collected.add(owner, rows, place, ended=False)
+            for index, score in enumerate(scores[group].tolist(), group * size):
+                if score > -torch.inf and index not in ended | unfinished and not collected.is_full(owner):
+                    collected.add(owner, rows, index, ended=False)
         elif not collected.is_full(owner) and len(others) == size:
             still.append(owner)
             kept += others
@@ -265,7 +265,7 @@ class BeamNode:
     """A hypothesis of the search: that of its parent, and one token more."""
 
     parent: int | None
-    """The place of its parent in `BeamTree.nodes`; None for the root, which is empty."""
+    """The index of its parent in `BeamTree.nodes`; None for the root, which is empty."""
     depth: int
     """Number of its tokens, that of the end included."""
     token: int | None
@@ -275,7 +275,7 @@ class BeamNode:
     """The sum of the log-probabilities of all its tokens."""
     fate: Fate
     rank: int | None = None
-    """The place among the outputs, 0 for the best; None for what is no output."""
+    """The index among the outputs, 0 for the best; None for what is no output."""
     score: float | None = None
     """What outputs are ranked by; None for what is no output."""
     attention: int | None = None
@@ -290,23 +290,23 @@ class BeamTree:
     weights: Float[Tensor, "r n"] | None
     """The attention of each step of each hypothesis that was extended; None for a decoder without attention."""
 
-    def path(self, place: int) -> list[int]:
-        """The places of the nodes from the first token to this node."""
+    def path(self, index: int) -> list[int]:
+        """The indices of the nodes from the first token to this node."""
         found: list[int] = []
-        while (parent := self.nodes[place].parent) is not None:
-            found.append(place)
-            place = parent
+        while (parent := self.nodes[index].parent) is not None:
+            found.append(index)
+            index = parent
         return found[::-1]
 
-    def tokens(self, place: int) -> list[int]:
+    def tokens(self, index: int) -> list[int]:
         """The tokens of a hypothesis, that of the end included."""
-        return [token for each in self.path(place) if (token := self.nodes[each].token) is not None]
+        return [token for each in self.path(index) if (token := self.nodes[each].token) is not None]
 
-    def attention(self, place: int) -> Float[Tensor, "m n"] | None:
+    def attention(self, index: int) -> Float[Tensor, "m n"] | None:
         """The attention of a hypothesis, one row per token."""
         if self.weights is None:
             return None
-        rows = [row for each in self.path(place) if (row := self.nodes[each].attention) is not None]
+        rows = [row for each in self.path(index) if (row := self.nodes[each].attention) is not None]
         return self.weights[torch.tensor(rows, dtype=torch.long, device=self.weights.device)]
 
 
@@ -316,25 +316,25 @@ def beam_tree(steps: Sequence[BeamStep], outputs: Sequence[Hypothesis], *, end: 
     rows, tables = [0], []  # the nodes that are the hypotheses of the step, by row
     first = 0
     for depth, step in enumerate(steps, 1):
-        places: dict[int, int] = {}
+        indices: dict[int, int] = {}
         for rank, (parent, token) in enumerate(zip(step.parents, step.tokens, strict=True)):
             if step.totals[rank] == -torch.inf:
                 continue
             fate: Fate = "kept" if rank in step.kept else "pruned"
             row = None if step.weights is None else first + parent
-            places[rank] = len(nodes)
+            indices[rank] = len(nodes)
             node = BeamNode(rows[parent], depth, token, step.log_probs[rank], step.totals[rank], fate, attention=row)
             nodes.append(node)
         # At first, rows may stand for nothing: fewer tokens than hypotheses are possible.
-        rows = [places.get(rank, 0) for rank in step.kept]
+        rows = [indices.get(rank, 0) for rank in step.kept]
         if step.weights is not None:
             tables.append(step.weights.float())
             first += len(step.weights)
-    children = {(node.parent, node.token): place for place, node in enumerate(nodes)}
+    children = {(node.parent, node.token): index for index, node in enumerate(nodes)}
     for rank, output in enumerate(outputs):
-        place = 0
+        index = 0
         for token in (*output.tokens, *([end] if output.finished else [])):
-            place = children[place, token]
+            index = children[index, token]
         fate = "finished" if output.finished else "cut"
-        nodes[place] = replace(nodes[place], fate=fate, rank=rank, score=output.score)
+        nodes[index] = replace(nodes[index], fate=fate, rank=rank, score=output.score)
     return BeamTree(tuple(nodes), torch.cat(tables) if tables else None)

@@ -87,8 +87,8 @@ class Rules:
 
     def of_inputs(self, inputs: Sequence[int]) -> "Rules":
         """The rules for a choice of the inputs, which may repeat them."""
-        prefixes = self.prefixes and [self.prefixes[place] for place in inputs]
-        limits = self.limits and [self.limits[place] for place in inputs]
+        prefixes = self.prefixes and [self.prefixes[index] for index in inputs]
+        limits = self.limits and [self.limits[index] for index in inputs]
         return replace(self, prefixes=prefixes, limits=limits)
 
     def apply_(self, log_probs: Float[Tensor, "r y"], tokens: Int[Tensor, "r t"], inputs: Sequence[int]) -> None:

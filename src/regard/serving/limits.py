@@ -11,7 +11,7 @@ LARGEST = {
 """The largest numbers, so that no request can monopolise the server."""
 LONGEST = {
     "prefix": 500, "before": 500, "attention": 64, "heads": 256, "align": 40, "word": 100, "boxes": 8, "layers": 40,
-    "removed": 20_000, "places": 32, "text": 400, "example": 40, "source": 4000, "target": 4000, "direction": 40,
+    "removed": 20_000, "locations": 32, "text": 400, "example": 40, "source": 4000, "target": 4000, "direction": 40,
 }  # fmt: skip
 """The most characters of a text, and the most entries of a list."""
 NUMBER, ENTRIES, ROWS, COLUMNS = 1_000_000, 1000, 2000, 64

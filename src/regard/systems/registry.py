@@ -118,8 +118,8 @@ class Entry:
     @property
     def page(self) -> Path | None:
         """The module of its page in the workbench, `page.js` in its folder; None where it has none."""
-        places = (Path(folder, "page.js") for folder in getattr(self.home, "__path__", ()))
-        return next((place for place in places if place.is_file()), None)
+        paths = (Path(folder, "page.js") for folder in getattr(self.home, "__path__", ()))
+        return next((path for path in paths if path.is_file()), None)
 
     def part(self, role: str) -> ModuleType | None:
         """The module of a part, such as "model" or "inspection"; None where the system has none."""

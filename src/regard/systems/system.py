@@ -323,7 +323,7 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
 
 
 def batches_by_cost(costs: Sequence[int], *, max_batch: int, max_cost: int = MAX_BATCH_COST) -> Iterator[list[int]]:
-    """The places of inputs of like cost, the most costly first: rows x largest cost <= max_cost, or a single row."""
+    """The indices of inputs of like cost, the most costly first: rows x largest cost <= max_cost, or a single row."""
     order = sorted(range(len(costs)), key=lambda index: costs[index], reverse=True)
     while order:
         rows = max(1, min(max_batch, max_cost // max(1, costs[order[0]])))

@@ -64,7 +64,7 @@ def words_of(labels: Sequence[str], text: str | None) -> Words | None:
 
 def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     """Whether each token begins a word, found by looking it up in the text, where white space separates words."""
-    # Case is folded first, and every place below is one in the folded text: folding changes the length of "İ".
+    # Case is folded first, and every position below is one in the folded text: folding changes the length of "İ".
     text, index, is_after_special = text.casefold(), 0, True
     starts = []
     for label in labels:

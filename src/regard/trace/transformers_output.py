@@ -55,9 +55,9 @@ def axes_and_maps(
         "decoder": ("history", "history", all_outputs, all_outputs),
     }
     maps: list[Map] = []
-    for each, (rows, columns, row_places, column_places) in sides.items():
+    for each, (rows, columns, row_positions, column_positions) in sides.items():
         if each in found:
-            layers = _cut(found[each], row_places, column_places)
+            layers = _cut(found[each], row_positions, column_positions)
             maps += _maps(each, rows, columns, layers)[0 if not maps else 1 :]
     used = {side for each in maps for side in (each.rows, each.columns)}
     return tuple(axis for axis in axes.values() if axis.name in used), tuple(maps)
@@ -110,7 +110,7 @@ def _one(weights: Any, example: int) -> Layer:
 
 
 def _tokens(given: Any, tokenizer: Any, example: int) -> tuple[list[str], list[int]]:
-    """The tokens of one example, and the places of those that are not padding."""
+    """The tokens of one example, and the positions of those that are not padding."""
     mask = None
     if isinstance(given, Mapping):
         mask, given = given.get("attention_mask"), given["input_ids"]

@@ -46,10 +46,10 @@ class Divergence:
         """What happened in which update, counted from 0 here and from 1 in the message."""
         total = len(self._batches)
         epoch, number = divmod(max(0, step), total)
-        places = self._batches.examples(epoch, number)
-        more = ", ..." if len(places) > MANY_EXAMPLES else ""
+        indices = self._batches.examples(epoch, number)
+        more = ", ..." if len(indices) > MANY_EXAMPLES else ""
         return (
             f"{what} in update {step + 1} (epoch {epoch + 1}, batch {number + 1} of {total}, the examples "
-            f"{', '.join(map(str, places[:MANY_EXAMPLES]))}{more}, counted from 0). Look at these examples, or lower "
+            f"{', '.join(map(str, indices[:MANY_EXAMPLES]))}{more}, counted from 0). Look at these examples, or lower "
             "--train.learning_rate."
         )

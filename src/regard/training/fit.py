@@ -199,7 +199,7 @@ class Training:
             batch = task.prepared(batch)
             task.mean_over = task.amount(batch)
             task.processed += task.mean_over
-            loss = self._learn(self._placed(batch)) if self._recorded is None else self._recorded(batch)
+            loss = self._learn(self._on_device(batch)) if self._recorded is None else self._recorded(batch)
         task.step += 1
         if task.step % LOG_STEPS == 0:
             self._log_rates()
@@ -233,7 +233,7 @@ class Training:
         task = self.task
         with self._average_in_place(), _evaluating(task), torch.inference_mode():
             for batch in self.valid_batches:
-                batch = self._placed(batch)
+                batch = self._on_device(batch)
                 with self._autocast():
                     task.validate(batch)
             task.validated()
@@ -345,7 +345,7 @@ class Training:
         kind = HALF.get(self.precision.precision)
         return torch.autocast(self.fabric.device.type, kind, cache_enabled=False) if kind else nullcontext()
 
-    def _placed(self, batch: Any) -> Any:
+    def _on_device(self, batch: Any) -> Any:
         device = self.fabric.device
         return batch if device.type == "cpu" else self.fabric.to_device(batch)
 
@@ -368,7 +368,7 @@ class Training:
             is_apart = self._is_joint and number < len(parts)
             with self.wrapped_task.no_sync() if is_apart else nullcontext():
                 with self._autocast():
-                    mean: Tensor = self.wrapped_task(self._placed(part))
+                    mean: Tensor = self.wrapped_task(self._on_device(part))
                 weight = torch.as_tensor(task.mean_over, dtype=mean.dtype, device=mean.device) * (not task.is_filler)
                 self.fabric.backward(mean * weight)
             loss, weights = loss + mean.detach() * weight, weights + weight

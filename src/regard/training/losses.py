@@ -55,7 +55,7 @@ class RunningBaseline(nn.Module):
 def reinforce_loss(
     advantage: Float[Tensor, "*n"], log_prob: Float[Tensor, "*n"], chosen: Bool[Tensor, "*n"] | None = None
 ) -> Float[Tensor, ""]:
-    """-(reward - baseline) log p(choice), averaged over the places where something was chosen."""
+    """-(reward - baseline) log p(choice), averaged over the positions where something was chosen."""
     return -mean_where(advantage * log_prob, chosen)
 
 
@@ -65,7 +65,7 @@ def advantage_over_others(reward: Float[Tensor, "s *n"]) -> Float[Tensor, "s *n"
 
 
 def mean_where(values: Float[Tensor, "*n"], chosen: Bool[Tensor, "*n"] | None) -> Float[Tensor, ""]:
-    """The mean over the places that are true in `chosen`, or over all; 0 where there is none."""
+    """The mean over the positions that are true in `chosen`, or over all; 0 where there is none."""
     if chosen is None:
         return values.mean()
     return (values * chosen).sum() / chosen.sum().clamp_min(1)
@@ -83,6 +83,6 @@ def real_tokens(
     is_token = mask.padding(lengths, tokens.shape[1]).flatten()
     if is_token.is_cuda:
         return lambda tensor: tensor.flatten(0, 1), is_token
-    # The places are found on the CPU: asking a GPU for them would wait for it.
-    places = is_token.nonzero().squeeze(1).to(tokens.device, non_blocking=tokens.is_cuda)
-    return lambda tensor: tensor.flatten(0, 1).index_select(0, places), None
+    # The positions are found on the CPU: asking a GPU for them would wait for it.
+    positions = is_token.nonzero().squeeze(1).to(tokens.device, non_blocking=tokens.is_cuda)
+    return lambda tensor: tensor.flatten(0, 1).index_select(0, positions), None

@@ -2,7 +2,7 @@
 
 An update launches hundreds or thousands of small kernels, and the GPU idles between most of them. A graph launches them
 all at once: those of the loss, the gradients, the clipping and the optimizer. A graph has fixed shapes, and its kernels
-read a batch from fixed places, so nothing in it may depend on the values of a batch but through tensors on the GPU.
+read a batch from fixed buffers, so nothing in it may depend on the values of a batch but through tensors on the GPU.
 """
 
 import warnings
@@ -63,26 +63,26 @@ class RecordedUpdates:
         recording = self._recordings.get(key)
         if recording is None:
             self._seen[key] += 1
-            has_place = len(self._recordings) < MAX_RECORDINGS and has_free_memory(self._task.device)
-            if self._seen[key] > 1 and has_place and self._can_record:
+            has_room = len(self._recordings) < MAX_RECORDINGS and has_free_memory(self._task.device)
+            if self._seen[key] > 1 and has_room and self._can_record:
                 recording = self._record(key, batch)
         if recording is None:
             with recorded_as_a_whole():
-                return self._update(_changed(batch, self._placed))
+                return self._update(_changed(batch, self._on_device))
         recording.replay(batch)
         logged = {name: self._logged[name] for name in recording.logged}
         self._task.metrics |= logged
         self._task.unwritten |= logged
         return self._loss
 
-    def _placed(self, tensor: Tensor) -> Tensor:
+    def _on_device(self, tensor: Tensor) -> Tensor:
         return tensor.to(self._task.device, non_blocking=True)
 
     def _record(self, key: Hashable, batch: Any) -> "_Recording | None":
         task = self._task
-        places = _changed(batch, lambda tensor: torch.empty_like(tensor, device=task.device))
-        for place, tensor in zip(_tensors(places), _tensors(batch), strict=True):
-            place.copy_(tensor)
+        buffers = _changed(batch, lambda tensor: torch.empty_like(tensor, device=task.device))
+        for buffer, tensor in zip(_tensors(buffers), _tensors(batch), strict=True):
+            buffer.copy_(tensor)
         unwritten, task.unwritten = task.unwritten, {}
         metrics = dict(task.metrics)
         graph, generator = torch.cuda.CUDAGraph(), torch.cuda.default_generators[task.device.index]
@@ -91,7 +91,7 @@ class RecordedUpdates:
         recorded = torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local")
         try:
             with recorded_as_a_whole(), recorded:
-                self._loss.copy_(self._update(places))
+                self._loss.copy_(self._update(buffers))
                 logged = [name for name, value in task.unwritten.items() if value.is_cuda]
                 for name in logged:
                     self._logged.setdefault(name, torch.zeros((), device=task.device)).copy_(task.unwritten[name])
@@ -107,20 +107,20 @@ class RecordedUpdates:
             # The gradients are in the memory that the recordings share.
             task.zero_grad()
             task.unwritten, task.metrics = unwritten, metrics
-        self._recordings[key] = _Recording(graph, tuple(_tensors(places)), tuple(logged))
+        self._recordings[key] = _Recording(graph, tuple(_tensors(buffers)), tuple(logged))
         return self._recordings[key]
 
 
 class _Recording:
-    """The update of one shape: its graph, the places of its batch, and the names of what it logs."""
+    """The update of one shape: its graph, the buffers of its batch, and the names of what it logs."""
 
-    def __init__(self, graph: torch.cuda.CUDAGraph, places: tuple[Tensor, ...], logged: tuple[str, ...]) -> None:
-        self._graph, self._places, self.logged = graph, places, logged
+    def __init__(self, graph: torch.cuda.CUDAGraph, buffers: tuple[Tensor, ...], logged: tuple[str, ...]) -> None:
+        self._graph, self._buffers, self.logged = graph, buffers, logged
 
     def replay(self, batch: Any) -> None:
         """Learn from a batch."""
-        for place, tensor in zip(self._places, _tensors(batch), strict=True):
-            place.copy_(tensor, non_blocking=True)
+        for buffer, tensor in zip(self._buffers, _tensors(batch), strict=True):
+            buffer.copy_(tensor, non_blocking=True)
         self._graph.replay()
 
 

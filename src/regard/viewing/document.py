@@ -204,7 +204,7 @@ def strongest_sentences(sentences: list[ShadedSentence], limit: int) -> tuple[li
 
 
 def _wrapped(words: Sequence[tuple[str, float]]) -> list[list[tuple[int, str, float]]]:
-    """Words in lines of at most _LINE_LETTERS columns, each with its place; right to left where the script is."""
+    """Words in lines of at most _LINE_LETTERS columns, each with its position; right to left where the script is."""
     rows: list[list[tuple[int, str, float]]] = [[]]
     x = 0
     mirrored = right_to_left(word for word, _ in words)

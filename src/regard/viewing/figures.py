@@ -252,8 +252,8 @@ def _make_room(figure: Figure, *, above: float = 0.0, below: float = 0.0) -> Non
     figure.set_figheight(taller)
     for axes in figure.axes:
         # The place that the axes were given, which an image with its own aspect may not fill.
-        place = axes.get_position(original=True)
-        axes.set_position((place.x0, (place.y0 * height + below) / taller, place.width, place.height * height / taller))
+        box = axes.get_position(original=True)
+        axes.set_position((box.x0, (box.y0 * height + below) / taller, box.width, box.height * height / taller))
     for text in figure.texts:
         text.set_y((text.get_position()[1] * height + below) / taller)
 

@@ -329,10 +329,10 @@ OVERLAYS: dict[str, Callable[[Pixels, Float[np.ndarray, "h w 1"]], Pixels]] = {"
 
 def _spread(cells: int, length: int, sharp: bool) -> Float[np.ndarray, "length cells"]:
     """How much of each cell falls on each pixel, along one side."""
-    places = (np.arange(length) + 0.5) * cells / length
+    centres = (np.arange(length) + 0.5) * cells / length
     if sharp:
-        return np.asarray(places.astype(int)[:, None] == np.arange(cells), dtype=np.float64)
-    distance = places[:, None] - (np.arange(cells) + 0.5)
+        return np.asarray(centres.astype(int)[:, None] == np.arange(cells), dtype=np.float64)
+    distance = centres[:, None] - (np.arange(cells) + 0.5)
     return np.asarray(np.exp(-(distance**2) / (2 * _SPREAD**2)))
 
 

@@ -52,8 +52,8 @@ def figure(trace: Trace, *, title: str | None = None) -> "InlineFigure":
     # The shorter side is spread over the height of the longer one, which keeps a word-for-word translation level.
     left = [(i + 0.5) * rows / len(trace.source) for i in range(len(trace.source))]
     right = [(t + 0.5) * rows / len(trace.target) for t in range(len(trace.target))]
-    for x, align, places, words in ((-0.02, "right", left, trace.source), (1.02, "left", right, trace.target)):
-        for y, word in zip(places, labels(words), strict=True):
+    for x, align, heights, words in ((-0.02, "right", left, trace.source), (1.02, "left", right, trace.target)):
+        for y, word in zip(heights, labels(words), strict=True):
             axes.text(x, y, word, ha=align, va="center", fontsize=10, parse_math=False, clip_on=False)
     links = _links(trace, left, right)
     drawn_links = LineCollection(

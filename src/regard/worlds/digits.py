@@ -224,8 +224,8 @@ class DigitWorld:
         height, width = parts.shape[2:]
         rows = offsets[:, :, 1:] + torch.arange(height, device=parts.device)
         columns = offsets[:, :, :1] + torch.arange(width, device=parts.device)
-        places = rows[..., :, None] * self.image_size + columns[..., None, :]
-        return canvas.scatter_reduce(1, places.flatten(1), parts.reshape(len(canvas), -1), "amax")
+        indices = rows[..., :, None] * self.image_size + columns[..., None, :]
+        return canvas.scatter_reduce(1, indices.flatten(1), parts.reshape(len(canvas), -1), "amax")
 
     def _cluttered(self, canvas: Float[Tensor, "b p"], glyphs: Glyphs, uniform: Any) -> Float[Tensor, "b p"]:
         count, size = len(canvas) * self.pieces, self.piece_size

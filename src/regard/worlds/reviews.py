@@ -148,22 +148,22 @@ def _review(random: Random, count: int) -> Review:
     thing = _pick(random, tuple(_ASPECTS))
     side = random.randrange(2)
     verdicts = 2 if count > 3 and random.random() < 0.3 else 1
-    places = set(random.sample(range(count), verdicts))
+    positions = set(random.sample(range(count), verdicts))
     sentences, words = [], []
     for number in range(count):
-        if number in places:
+        if number in positions:
             sentence, marked = _opinion(random, _VERDICTS, thing, side)
-            words += [(number, place) for place in marked]
+            words += [(number, position) for position in marked]
         elif random.random() < 0.5:
             sentence, _ = _opinion(random, _OTHERS, thing, random.randrange(2))
         else:
             sentence = _filled(random, _pick(random, _FACTS), thing, {})
         sentences.append(tuple(sentence))
-    return Review(tuple(sentences), LABELS[side], tuple(sorted(places)), tuple(words))
+    return Review(tuple(sentences), LABELS[side], tuple(sorted(positions)), tuple(words))
 
 
 def _opinion(random: Random, templates: tuple[str, ...], thing: str, side: int) -> tuple[list[str], list[int]]:
-    """A sentence that means this side, and the places of its opinion words."""
+    """A sentence that means this side, and the positions of its opinion words."""
     template = _pick(random, templates)
     negated = " not " in template
     said = 1 - side if negated else side

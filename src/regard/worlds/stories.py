@@ -3,7 +3,7 @@
     the animal did n't cross the street because it was too tired .
 
 *It* is the animal, and *wide* instead of *tired* would make it the street. Someone who reads from left to right knows
-this at *tired*; someone who sees the whole sentence knows it at *it*. A link therefore has two places, the word that
+this at *tired*; someone who sees the whole sentence knows it at *it*. A link therefore has two positions, the word that
 refers to the noun and the first word at which the antecedent is known, and a reader is scored at the one that its
 direction allows.
 
@@ -14,7 +14,7 @@ direction allows.
 - A sentence has two to four nouns of different kinds. The antecedent is any of them; the nearest noun is right less
   than half of the time.
 
-What a reader learns is `tags`: at the place where it can know, it names the noun; at all other words it says "-".
+What a reader learns is `tags`: at the position where it can know, it names the noun; at all other words it says "-".
 Nothing tells it where to look.
 """
 
@@ -126,7 +126,7 @@ class Link:
     """The first position at which the words so far leave only this noun: `word`, or a later one that decides."""
     kind: Literal["pronoun", "agreement"]
 
-    def place(self, direction: Direction) -> int:
+    def position(self, direction: Direction) -> int:
         """Where a reader can know the antecedent: at `known_at` left to right, at `word` itself both ways."""
         return self.known_at if direction == "forward" else self.word
 
@@ -144,9 +144,9 @@ class Story:
         return " ".join(self.words)
 
     def tags(self, direction: Direction) -> tuple[str, ...]:
-        """For each word, the noun that it refers to, at the place where a reader can know it; "-" elsewhere."""
+        """For each word, the noun that it refers to, at the position where a reader can know it; "-" elsewhere."""
         tags = [NONE] * len(self.words)
-        tags[self.link.place(direction)] = self.words[self.link.antecedent]
+        tags[self.link.position(direction)] = self.words[self.link.antecedent]
         return tuple(tags)
 
 
@@ -231,8 +231,8 @@ class _Sentence:
     def candidates(self, pronoun: str, predicate: str | None = None) -> list[int]:
         """The positions of the nouns that a pronoun and its predicate can refer to."""
         return [
-            place
-            for place, noun in self.nouns
+            position
+            for position, noun in self.nouns
             if noun.pronoun == pronoun and (predicate is None or noun.fits(predicate))
         ]
 
@@ -259,14 +259,14 @@ def _pronoun(random: Random) -> Story | None:
     chosen = nouns[antecedent]
     predicate = random.choice(PREDICATES[chosen.kind])
     sentence.add("because")
-    place = len(sentence.words)
+    position = len(sentence.words)
     sentence.add(f"{chosen.pronoun} {'were' if chosen.plural else 'was'} too {predicate}")
     known_at = len(sentence.words) - 1
     if len(sentence.candidates(chosen.pronoun, predicate)) != 1:
         return None
     if len(sentence.candidates(chosen.pronoun)) == 1:
-        known_at = place
-    return _finished(sentence, Link(place, sentence.nouns[antecedent][0], known_at, "pronoun"))
+        known_at = position
+    return _finished(sentence, Link(position, sentence.nouns[antecedent][0], known_at, "pronoun"))
 
 
 def _agreement(random: Random) -> Story | None:
@@ -287,9 +287,9 @@ def _agreement(random: Random) -> Story | None:
     for noun in others:
         sentence.add(random.choice(PREPOSITIONS))
         sentence.add_noun(noun)
-    place = len(sentence.words)
+    position = len(sentence.words)
     sentence.add(f"{'are' if head.plural else 'is'} {random.choice(PREDICATES[head.kind])}")
-    return _finished(sentence, Link(place, sentence.nouns[0][0], place, "agreement"))
+    return _finished(sentence, Link(position, sentence.nouns[0][0], position, "agreement"))
 
 
 def _finished(sentence: _Sentence, link: Link) -> Story:

@@ -282,8 +282,8 @@ class Recall(Task):
     def _asked(self, drawn: Drawn) -> tuple[Tensor, Tensor]:
         """All items, and of each sequence the one that is asked for with the one after it."""
         items = drawn.rows.unflatten(1, (-1, self.item_length))
-        places = torch.stack([drawn.number, drawn.number + 1], 1)
-        index = places[:, :, None, None].expand(-1, -1, *items.shape[2:])
+        numbers = torch.stack([drawn.number, drawn.number + 1], 1)
+        index = numbers[:, :, None, None].expand(-1, -1, *items.shape[2:])
         return items, items.gather(1, index)
 
 

@@ -10,6 +10,6 @@ from regard.systems.faithfulness import Ablation, Evidence
 
 def evidence(model: Picker, numbers: list[float], options: PickOptions, result: Pick) -> Evidence:
     weights = result.trace.weights
-    drops = [[result.value - without(model, numbers, place).value for place in range(len(numbers))]]
+    drops = [[result.value - without(model, numbers, index).value for index in range(len(numbers))]]
     ablation = Ablation.from_effects([weights], [np.array(drops)], unit=result.unit, method="Leave each number out.")
     return Evidence([weights], "numbers", ablation)

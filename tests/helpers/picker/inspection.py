@@ -14,6 +14,6 @@ class Without:
 
 
 @endpoint("without", input="numbers", example={"numbers": [1.0, 3.0, 2.0]})
-def without(model: Picker, numbers: list[float], place: int = 0) -> Without:
+def without(model: Picker, numbers: list[float], index: int = 0) -> Without:
     """Pick the largest number without one of them."""
-    return Without(model.pick(numbers[:place] + numbers[place + 1 :]).value)
+    return Without(model.pick(numbers[:index] + numbers[index + 1 :]).value)

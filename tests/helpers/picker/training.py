@@ -51,7 +51,7 @@ class PickerExperiment(Experiment[Picker]):
         def loader(rows: Tensor, shuffle: bool) -> BatchLoader:
             sizes = np.ones((len(rows), 1), dtype=np.int64)
             batches = CostBatches(sizes, max_cost=self.recipe.train.batch_size, shuffle=shuffle, seed=1)
-            return BatchLoader(range(len(rows)), batches, collate_fn=lambda places: rows[torch.tensor(places)])
+            return BatchLoader(range(len(rows)), batches, collate_fn=lambda indices: rows[torch.tensor(indices)])
 
         train = loader(splits.train, True)
         task = PickerTask(model, self.recipe.train, self.recipe.train.epochs * len(train))

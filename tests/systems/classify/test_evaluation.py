@@ -175,8 +175,8 @@ def test_rationales_are_compared_with_gradients_and_chance(model, strongest, exp
     documents = []
     for text in texts:
         weights = Explained(model, text).attention()
-        place = int(weights.argmax() if strongest else weights.argmin())
-        documents.append(Document(text, "positive", rationale=((place, place + 1),)))
+        index = int(weights.argmax() if strongest else weights.argmin())
+        documents.append(Document(text, "positive", rationale=((index, index + 1),)))
     measures, sentence = rationale_agreement(model, documents)
     names = ("AUPRC", "average precision", "token F1", "IoU F1", "IoU F1, mean over documents")
     assert set(measures) == {f"{name}, {scores}" for name in names for scores in ("attention", "gradients", "random")}

@@ -29,7 +29,7 @@ def test_the_packing_is_that_of_torch(lengths):
     sequences = [torch.arange(starts[i], starts[i + 1]) for i in range(len(lengths))]
     expected = torch.nn.utils.rnn.pack_sequence(sequences, enforce_sorted=False)
     packing = Packing.from_lengths(np.array(lengths))
-    assert packing.places.equal(expected.data)
+    assert packing.indices.equal(expected.data)
     assert packing.rows.equal(expected.batch_sizes)
     assert packing.restored(expected.data).equal(torch.arange(sum(lengths)))
     assert packing.restored(packing.owners).equal(torch.repeat_interleave(torch.tensor(lengths)))
@@ -43,14 +43,14 @@ def test_attention_over_packed_states_is_attend_over_padded_ones():
     context, weights = attend(None, padded, score=pooling.score, mask=exists, weights=True)
     real = exists.squeeze(1)
     packing = Packing.from_lengths(np.array(lengths))
-    pooled, shares = pooling(padded[real][packing.places], packing)
+    pooled, shares = pooling(padded[real][packing.indices], packing)
     torch.testing.assert_close(pooled, context.squeeze(1))
     torch.testing.assert_close(packing.restored(shares), weights.squeeze(1)[real])
 
 
 def test_average_and_maximum_by_hand():
     packing = Packing.from_lengths(np.array([1, 2]))
-    states = torch.tensor([[5.0, 5.0], [1.0, 8.0], [3.0, 2.0]])[packing.places]
+    states = torch.tensor([[5.0, 5.0], [1.0, 8.0], [3.0, 2.0]])[packing.indices]
     mean, shares = Pooling("average", 2, 2)(states, packing)
     assert mean.tolist() == [[5, 5], [2, 5]]
     assert packing.restored(shares).tolist() == [1.0, 0.5, 0.5]

@@ -18,7 +18,7 @@ def example():
     return digit_examples()[7]
 
 
-def test_without_forced_places_the_model_looks_as_usual(model, example):
+def test_without_forced_locations_the_model_looks_as_usual(model, example):
     assert glimpse_at(model, example.image, {}) == model.glimpse(example.image)
     assert example.label == model.glimpse(example.image).label
 
@@ -30,7 +30,7 @@ def test_a_forced_glimpse_is_where_it_was_put_and_the_rest_follows_from_it(model
     assert forced.path[0] == usual.path[0]
     assert forced.beliefs[0] == pytest.approx(usual.beliefs[0]), "what came before stays"
     assert forced.beliefs[1] != pytest.approx(usual.beliefs[1], abs=1e-4)
-    assert forced.path[2] != pytest.approx(usual.path[2], abs=1e-3), "the next place follows from what was seen"
+    assert forced.path[2] != pytest.approx(usual.path[2], abs=1e-3), "the next location follows from what was seen"
     own = {number: (x / 60, y / 60) for number, (x, y) in enumerate(usual.path)}
     again = glimpse_at(model, example.image, own)
     assert again.beliefs[-1] == pytest.approx(usual.beliefs[-1], abs=1e-4)
@@ -50,7 +50,7 @@ def test_more_glimpses_and_other_policies(model, example):
 
 
 @pytest.mark.parametrize(
-    ("places", "message"),
+    ("locations", "message"),
     [
         ({4: (0.5, 0.5)}, "number from 0 to 3; got 4"),
         ({-1: (0.5, 0.5)}, "got -1"),
@@ -58,6 +58,6 @@ def test_more_glimpses_and_other_policies(model, example):
         ({0: (float("nan"), 0.5)}, "from 0 to 1"),
     ],
 )
-def test_impossible_places_are_refused(model, example, places, message):
+def test_impossible_locations_are_refused(model, example, locations, message):
     with pytest.raises(OptionError, match=message):
-        glimpse_at(model, example.image, places)
+        glimpse_at(model, example.image, locations)

@@ -19,11 +19,11 @@ STORIES = {story.text: story for story in islice(stories(split="test"), 30)}
 
 
 def scores(direction, index):
-    """The scores of a reader that always looks at place(link), and names what it looks at where it can know."""
+    """The scores of a reader that always looks at position(link), and names what it looks at where it can know."""
 
     def reading(story):
         weights = np.zeros((len(story.words),) * 2)
-        weights[story.link.place(direction), index(story.link)] = 1
+        weights[story.link.position(direction), index(story.link)] = 1
         trace = Trace("reading", (Axis("words", "words", story.words),), (Map("reading", "words", "words", weights),))
         return Reading(story.text, story.words, tags=story.tags(direction), trace=trace)
 

@@ -189,7 +189,7 @@ def test_the_search_of_a_prefix_is_recorded(tokenizer):
     prefix = tuple(tokenizer.encode("two dogs"))
     found = search_tree(model, TEXT, Change(prefix=prefix), search=Search(beam=4, max_length=len(prefix) + 2))
     assert [node.token for node in found.nodes[1 : len(prefix) + 1]] == list(prefix)
-    assert all(found.text(place).startswith("two dogs") for place in found.outputs())
+    assert all(found.text(index).startswith("two dogs") for index in found.outputs())
 
 
 @every_model

@@ -21,7 +21,7 @@ export function imageInput(examples, onImage, { signal, drawing = false, hint = 
     return button(picture, pick, { "aria-label": label, title: example.caption, "aria-pressed": "false" });
   });
   const mark = (name) =>
-    thumbnails.forEach((each, place) => each.setAttribute("aria-pressed", String(examples[place].name === name)));
+    thumbnails.forEach((each, index) => each.setAttribute("aria-pressed", String(examples[index].name === name)));
   const take = async (file) => {
     fill(problem);
     try {

@@ -218,10 +218,10 @@ def _views(
         raise OptionError(f"views show parts of whole images: set model.resize 'stretch'; got {config.resize!r}.")
     if not data.images:
         raise OptionError("views need the images: set data.images, or data.views 0.")
-    places = _image_locations(data)
+    locations = _image_locations(data)
     names = names_of_views(train, data.views)
     folder = Path(data.folder) / f"{data.store}-views-{data.views}"
-    store = _encoded(folder, ViewedImages(*places), names, _encoder(config), config, reduction, progress=progress)
+    store = _encoded(folder, ViewedImages(*locations), names, _encoder(config), config, reduction, progress=progress)
     if failed := list(store.failed)[:3]:
         raise DataError(f"{folder} lacks views, such as {', '.join(failed)}: {store.failed[failed[0]]}")
     drawn = (View.draw(image, number).cells(config.grid) for image in train for number in range(data.views))

@@ -16,7 +16,7 @@ export function hiding(page) {
   /** The box of the address, or null. */
   const given = () => {
     const { box } = page.state;
-    return box.length === 4 ? Object.fromEntries(EDGES.map((edge, place) => [edge, box[place]])) : null;
+    return box.length === 4 ? Object.fromEntries(EDGES.map((edge, index) => [edge, box[index]])) : null;
   };
   const onBox = (box) => {
     page.set({ box: box ? EDGES.map((edge) => Math.round(1000 * box[edge]) / 1000) : [] });

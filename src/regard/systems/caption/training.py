@@ -230,7 +230,7 @@ class CaptionExperiment(Experiment[Captioner]):
     def task(self, model: Captioner, splits: CaptionSplits) -> tuple[Task, BatchLoader, BatchLoader]:
         """Batches of captions beside their images."""
         settings = self.recipe.train
-        train, valid = _placed(splits.train), _placed(splits.valid)
+        train, valid = _on_device(splits.train), _on_device(splits.valid)
         examples = train.examples(model.tokenizer, max_length=self.recipe.data.max_length)
         self._train_captions = len(examples)
         train_loader = load_batches(
@@ -282,9 +282,9 @@ class CaptionExperiment(Experiment[Captioner]):
     def _decoded(self, model: Captioner, captioned: CaptionedImages, part: str) -> dict[str, float]:
         """The scores of captions found with a beam of 5; the captions are kept beside the model."""
         options = CaptionOptions(beam=5, max_length=self.recipe.train.max_output_length)
-        images, predictions = _placed(captioned).images, []
-        for places in torch.arange(len(captioned)).split(100):
-            for best in model.search(images.take(places).to(model.device), options):
+        images, predictions = _on_device(captioned).images, []
+        for indices in torch.arange(len(captioned)).split(100):
+            for best in model.search(images.take(indices).to(model.device), options):
                 predictions.append(model.tokenizer.decode(best[0].tokens))
         rows = zip(predictions, captioned.captions, strict=True)
         lines = ["\t".join([text, *references]) + "\n" for text, references in rows]
@@ -295,7 +295,7 @@ class CaptionExperiment(Experiment[Captioner]):
         return {f"{part}_{name}": value for name, value in named.items()}
 
 
-def _placed(captioned: CaptionedImages) -> CaptionedImages:
-    """On the GPU, where there is one and the images are not too many for it."""
+def _on_device(captioned: CaptionedImages) -> CaptionedImages:
+    """Move the images to the GPU, where there is one and the images are not too many for it."""
     size = captioned.images.values.nbytes
     return replace(captioned, images=captioned.images.to(choose_device())) if size <= MAX_BYTES_ON_GPU else captioned

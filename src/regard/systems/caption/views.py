@@ -94,12 +94,12 @@ class Views(Movable):
         device = batch.target.device
         numbers = torch.randint(self.count + 1, (len(batch),), device=device)
         is_view = numbers > 0
-        places = batch.indices.to(device) * self.count + (numbers - 1).clamp_min(0)
-        views = self.images.take(places).to(batch.images)
+        indices = batch.indices.to(device) * self.count + (numbers - 1).clamp_min(0)
+        views = self.images.take(indices).to(batch.images)
         images = torch.where(is_view[:, None, None], views, batch.images)
         if batch.right is None:
             return replace(batch, images=images)
         same = torch.arange(batch.right.shape[2], device=device)
-        cells = torch.where(is_view[:, None], self.cells[places.to(self.cells.device)].to(device), same)
+        cells = torch.where(is_view[:, None], self.cells[indices.to(self.cells.device)].to(device), same)
         right = batch.right.gather(2, cells[:, None].expand(-1, batch.right.shape[1], -1))
         return replace(batch, images=images, right=right)

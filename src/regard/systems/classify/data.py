@@ -38,7 +38,7 @@ class Packing(Movable):
     Position by position: all first elements, then all second elements, and so on, as in torch's PackedSequence.
     """
 
-    places: Int[Tensor, "n"]
+    indices: Int[Tensor, "n"]
     """For each packed element its index in the plain order, one sequence after the other."""
     owners: Int[Tensor, "n"]
     """For each packed element the number of its sequence."""
@@ -65,7 +65,7 @@ class Packing(Movable):
 
     def restored(self, packed: Tensor) -> Tensor:
         """Packed numbers in the plain order."""
-        return torch.empty_like(packed).index_copy(0, self.places, packed)
+        return torch.empty_like(packed).index_copy(0, self.indices, packed)
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class DocumentBatch(Movable):
     def sharing(cls, documents: Sequence[EncodedDocument]) -> "DocumentBatch":
         """Pack documents that have many sentences in common, each of which is read once."""
         numbers: dict[tuple[int, ...], int] = {}
-        places = [numbers.setdefault(tuple(each), len(numbers)) for document in documents for each in document]
+        indices = [numbers.setdefault(tuple(each), len(numbers)) for document in documents for each in document]
         batch = cls.from_ids([list(numbers)])
         by_document = Packing.from_lengths(np.array([len(document) for document in documents]))
-        return replace(batch, by_document=by_document, shared=torch.tensor(places))
+        return replace(batch, by_document=by_document, shared=torch.tensor(indices))
 
     @classmethod
     def from_flat(
@@ -118,7 +118,7 @@ class DocumentBatch(Movable):
     ) -> "DocumentBatch":
         """Pack documents, given as one array of ids, the words of each sentence and the sentences of each document."""
         by_sentence = Packing.from_lengths(sentence_lengths)
-        packed = torch.from_numpy(np.asarray(words, dtype=np.int64))[by_sentence.places]
+        packed = torch.from_numpy(np.asarray(words, dtype=np.int64))[by_sentence.indices]
         return cls(
             packed,
             by_sentence,

@@ -129,13 +129,13 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
         by_sentence, by_document = batch.by_sentence, batch.by_document
         if vectors is None:
             vectors = self.embedding(self._with_hidden_words(batch.words))
-        over_words = None if word_weights is None else word_weights[by_sentence.places]
-        over_sentences = None if sentence_weights is None else sentence_weights[by_document.places]
+        over_words = None if word_weights is None else word_weights[by_sentence.indices]
+        over_sentences = None if sentence_weights is None else sentence_weights[by_document.indices]
         states = read_packed(self.word_network, self.dropout(vectors), by_sentence)
         sentences, words = self.word_pooling(states, by_sentence, override=over_words)
         if batch.shared is not None:
             sentences = sentences[batch.shared]
-        packed = self.dropout(sentences).index_select(0, by_document.places)
+        packed = self.dropout(sentences).index_select(0, by_document.indices)
         states = read_packed(self.sentence_network, packed, by_document)
         values = None if self.config.read == "states" else packed
         documents, shares = self.sentence_pooling(states, by_document, values=values, override=over_sentences)

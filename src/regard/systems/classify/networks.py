@@ -152,7 +152,7 @@ def _sums(numbers: Float[Tensor, "n"], owners: Owners, count: int) -> Float[Tens
 
 
 def _maximum(states: States, owners: Owners, count: int) -> Pooled:
-    places = owners.unsqueeze(-1).expand_as(states)
-    largest = states.new_full((count, states.shape[1]), -torch.inf).scatter_reduce(0, places, states, "amax")
+    index = owners.unsqueeze(-1).expand_as(states)
+    largest = states.new_full((count, states.shape[1]), -torch.inf).scatter_reduce(0, index, states, "amax")
     taken = (states == largest[owners]).sum(-1, dtype=torch.promote_types(states.dtype, torch.float32))
     return largest, taken / _sums(taken, owners, count)[owners]

@@ -34,7 +34,7 @@ export default class ClassifyPage extends TextPage {
     if (!answer) return false;
     if (!this.panel) {
       // Until another text is classified, the old one still stands there, but nothing of it can be removed.
-      const panel = new TextPanel((places) => this.panel === panel && this.remove(places));
+      const panel = new TextPanel((indices) => this.panel === panel && this.remove(indices));
       this.panel = panel;
       fill(this.result, panel.node);
     }

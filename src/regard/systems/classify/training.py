@@ -157,9 +157,9 @@ def loader(documents: DocumentIds, settings: ClassificationTrain, *, shuffle: bo
 def predicted(model: DocumentClassifier, documents: DocumentIds, settings: ClassificationTrain | None = None) -> Tensor:
     """The probability of each class for each document, in the order of the documents."""
     batches = loader(documents, settings or ClassificationTrain(), shuffle=False)
-    places = [place for batch in batches.batch_sampler for place in batch]  # type: ignore[union-attr]
+    indices = [index for batch in batches.batch_sampler for index in batch]  # type: ignore[union-attr]
     found = model.probabilities(batches)
-    return torch.empty_like(found).index_copy(0, torch.tensor(places), found)
+    return torch.empty_like(found).index_copy(0, torch.tensor(indices), found)
 
 
 def class_weights(settings: ClassificationTrain, labels: np.ndarray, names: Sequence[str]) -> Tensor | None:

@@ -64,32 +64,32 @@ export class TextPanel {
     const { words, sentences, removed, word_weights: weights, sentence_weights: shares } = this.#answer;
     const gone = new Set(removed);
     const largest = Math.max(1e-9, ...shares);
-    const shades = weights.map((weight, place) => weight * Math.sqrt(shares[sentences[place]]));
+    const shades = weights.map((weight, index) => weight * Math.sqrt(shares[sentences[index]]));
     const strongest = Math.max(1e-9, ...shades);
     const rows = shares.map((share, number) => {
-      const own = words.map((_, place) => place).filter((place) => sentences[place] === number);
+      const own = words.map((_, index) => index).filter((index) => sentences[index] === number);
       const head = this.#sentenceButton(number, own, gone, share / largest);
-      const list = own.map((place) => this.#wordButton(place, gone.has(place), shades[place] / strongest));
+      const list = own.map((index) => this.#wordButton(index, gone.has(index), shades[index] / strongest));
       return html("div.sentence", head, html("div.words", list));
     });
     const hadFocus = this.#text.contains(document.activeElement);
     fill(this.#text, rows);
-    const leads = (place) => ({
-      ArrowDown: sentences.indexOf(sentences[place] + 1),
-      ArrowUp: sentences.indexOf(sentences[place] - 1),
+    const leads = (index) => ({
+      ArrowDown: sentences.indexOf(sentences[index] + 1),
+      ArrowUp: sentences.indexOf(sentences[index] - 1),
     });
-    const chosen = (place) => (this.#current = place);
+    const chosen = (index) => (this.#current = index);
     const select = roving([...this.#text.querySelectorAll(".word")], { leads, chosen });
     this.#current = Math.min(this.#current, words.length - 1);
     select(this.#current, hadFocus);
   }
 
-  #wordButton(place, isRemoved, shade) {
+  #wordButton(index, isRemoved, shade) {
     const { words, word_weights: weights } = this.#answer;
-    const node = button(words[place], () => this.#toggle([place]), {
+    const node = button(words[index], () => this.#toggle([index]), {
       className: "word",
       "aria-pressed": String(isRemoved),
-      title: isRemoved ? "Removed: click to put it back" : `weight ${weights[place].toFixed(3)} in its sentence`,
+      title: isRemoved ? "Removed: click to put it back" : `weight ${weights[index].toFixed(3)} in its sentence`,
     });
     if (!isRemoved && shade >= MIN_SHADE) node.style.setProperty("--shade", `${Math.round(100 * Math.min(1, shade))}%`);
     return node;
@@ -97,7 +97,7 @@ export class TextPanel {
 
   #sentenceButton(number, own, gone, length) {
     const { sentence_weights: shares, sentence_drops: drops } = this.#answer;
-    const isRemoved = own.every((place) => gone.has(place));
+    const isRemoved = own.every((index) => gone.has(index));
     const points = signed(-100 * drops[number], 1);
     const does = isRemoved ? "put it back" : `remove it, which moves the probability by ${points} points`;
     const label = [html("b", String(number + 1)), track(length), html("span", isRemoved ? "removed" : points)];
@@ -109,11 +109,11 @@ export class TextPanel {
   }
 
   /** Remove words; or put them back, where all of them are removed already. */
-  #toggle(places) {
+  #toggle(indices) {
     const gone = new Set(this.#removed);
-    const back = places.every((place) => gone.has(place));
-    for (const place of places) back ? gone.delete(place) : gone.add(place);
-    if (places.length === 1) this.#current = places[0];
+    const back = indices.every((index) => gone.has(index));
+    for (const index of indices) back ? gone.delete(index) : gone.add(index);
+    if (indices.length === 1) this.#current = indices[0];
     this.#remove(gone);
   }
 

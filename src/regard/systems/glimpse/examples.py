@@ -34,7 +34,7 @@ def examples() -> tuple[GlimpseExample, ...]:
 
 @cache
 def digit_examples(count: int = 10, *, size: int = 60, seed: int = 1) -> tuple[GlimpseExample, ...]:
-    """Images with the digits 0, 1, 2, ... in turn, each at a random place among clutter."""
+    """Images with the digits 0, 1, 2, ... in turn, each at a random location among clutter."""
     drawn = DigitWorld(image_size=size, pieces=PIECES, distortion=DISTORTION).fixed(font_glyphs()[2], count, seed=seed)
     return tuple(
         GlimpseExample(

@@ -1,4 +1,4 @@
-"""Whether the glimpses of a model matter: what its belief loses when the place of a glimpse is covered."""
+"""Whether the glimpses of a model matter: what its belief loses when the location of a glimpse is covered."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.glimpse.model import Glimpser, Glimpses
 
 GRID = 7
-"""Rows and columns of the places that are covered for comparison."""
+"""Rows and columns of the locations that are covered for comparison."""
 METHOD = (
-    "The finest window of each glimpse in turn is covered, and the model looks at the same places again: the drop of "
-    "the log-probability of its answer, beside the mean over {count} windows all over the image."
+    "The finest window of each glimpse in turn is covered, and the model looks at the same locations again: the drop "
+    "of the log-probability of its answer, beside the mean over {count} windows all over the image."
 )
 
 
 @torch.inference_mode()
 def evidence(model: Glimpser, image: ImageInput, options: Any, result: Glimpses) -> Evidence:
-    """What covering the places of glimpses costs. A glimpse is at one place, so that there are no weights."""
+    """What covering the locations of glimpses costs. A glimpse is at one location, so that there are no weights."""
     config = model.config
     pixels = torch.from_numpy(model.view(image).pixels).to(model.device)
     side = config.image_size
@@ -43,13 +43,13 @@ def evidence(model: Glimpser, image: ImageInput, options: Any, result: Glimpses)
         unit=f"log-probability of {result.label}",
         method=METHOD.format(count=len(compared)),
     )
-    return Evidence(parts="places of the image", ablation=ablation)
+    return Evidence(parts="locations of the image", ablation=ablation)
 
 
 def _covered(pixels: Tensor, locations: Tensor, side: int, size: int) -> Tensor:
     """Copies of an image, each with the window around one location in the colour of the background, black."""
     offsets = window_offsets(locations, image=(side, side), size=size)
-    places = torch.arange(side, device=pixels.device)
-    inside = [(places >= offsets[:, axis, None]) & (places < offsets[:, axis, None] + size) for axis in (1, 0)]
+    pixel = torch.arange(side, device=pixels.device)
+    inside = [(pixel >= offsets[:, axis, None]) & (pixel < offsets[:, axis, None] + size) for axis in (1, 0)]
     window = inside[0][:, None, :, None] & inside[1][:, None, None, :]
     return pixels.unsqueeze(0).masked_fill(window, 0)

@@ -7,7 +7,7 @@ import { bar, button, debounced, field, number, scrollTable, section, tableRow, 
 const MAX_GLIMPSES = 12;
 
 /** Whether a value of the address is the number of a glimpse and its x and y. */
-function isPlace(value) {
+function isLocation(value) {
   const [glimpse, x, y] = Array.isArray(value) ? value : [];
   return Number.isInteger(glimpse) && glimpse >= 0 && [x, y].every((part) => part >= 0 && part <= 1);
 }
@@ -18,17 +18,17 @@ export default class GlimpsePage extends ImagePage {
     "This model never sees the whole image. It takes a few small glimpses, decides after each where to look next, " +
     "and then says which digit it saw. Drag a glimpse elsewhere, and the rest follows from there.";
   static isDrawing = true;
-  static fresh = { places: [] };
-  static parts = { example: ["places"] };
+  static fresh = { locations: [] };
+  static parts = { example: ["locations"] };
 
   get defaults() {
-    return { example: "", glimpses: 0, places: [] };
+    return { example: "", glimpses: 0, locations: [] };
   }
 
   build() {
     const { state } = this;
     state.glimpses = Math.max(0, Math.min(MAX_GLIMPSES, Math.round(state.glimpses)));
-    state.places = [state.places].flat().filter(isPlace);
+    state.locations = [state.locations].flat().filter(isLocation);
     this.verdict = html("div.result", { role: "status" });
     this.beliefs = html("div.result");
     this.count = html("input", { type: "range", min: 1, max: MAX_GLIMPSES, value: state.glimpses || 4 });
@@ -36,13 +36,13 @@ export default class GlimpsePage extends ImagePage {
     const later = debounced(() => this.run(), 200);
     this.count.addEventListener("input", () => {
       const glimpses = Number(this.count.value);
-      this.set({ glimpses, places: state.places.filter(([glimpse]) => glimpse < glimpses) });
+      this.set({ glimpses, locations: state.locations.filter(([glimpse]) => glimpse < glimpses) });
       this.countLabel.textContent = `${glimpses}`;
       later();
     });
     const slider = html("div.slider", field("Number of glimpses", this.count), this.countLabel);
     return [
-      section("Image", this.chooser(), this.picker(() => ({ places: [] })), slider),
+      section("Image", this.chooser(), this.picker(() => ({ locations: [] })), slider),
       section("Where it looks, what it sees, what it believes", this.verdict, this.result),
       section("What your glimpse changes", this.beliefs),
       this.trust,
@@ -51,16 +51,16 @@ export default class GlimpsePage extends ImagePage {
 
   /** Ask for the path of the model alone, and, where glimpses are forced, for the path with them. */
   async run() {
-    const { glimpses, places } = this.state;
+    const { glimpses, locations } = this.state;
     const body = { input: this.image.uri, num_glimpses: glimpses };
     const usual = await this.ask(this.result, "at", body);
     if (!usual) return;
     const count = usual.beliefs.length;
     this.count.value = count;
     this.countLabel.textContent = String(count);
-    const kept = places.filter(([glimpse]) => glimpse < count);
-    const forced = Object.fromEntries(kept.map(([glimpse, ...place]) => [glimpse, place]));
-    const now = kept.length ? await this.ask(this.result, "at", { ...body, places: forced }) : usual;
+    const kept = locations.filter(([glimpse]) => glimpse < count);
+    const forced = Object.fromEntries(kept.map(([glimpse, ...location]) => [glimpse, location]));
+    const now = kept.length ? await this.ask(this.result, "at", { ...body, locations: forced }) : usual;
     if (!now) return;
     this.#showPath(now);
     this.#showVerdict(now);
@@ -83,14 +83,14 @@ export default class GlimpsePage extends ImagePage {
     this.view = view("attention-glimpses", trace, { movable: true });
     this.view.addEventListener("attention-glimpse", ({ detail: { glimpse, x, y } }) => {
       const rounded = [x, y].map((part) => Math.round(1000 * part) / 1000);
-      const others = this.state.places.filter(([each]) => each !== glimpse);
+      const others = this.state.locations.filter(([each]) => each !== glimpse);
       this.#force([...others, [glimpse, ...rounded]].sort((one, other) => one[0] - other[0]));
     });
     fill(this.result, this.view);
   }
 
-  #force(places) {
-    this.set({ places });
+  #force(locations) {
+    this.set({ locations });
     this.run();
   }
 
@@ -106,7 +106,7 @@ export default class GlimpsePage extends ImagePage {
   #releases(kept) {
     const rounded = (share) => `${Math.round(100 * share)} %`;
     const chips = kept.map(([glimpse, x, y]) => {
-      const release = () => this.#force(this.state.places.filter(([each]) => each !== glimpse));
+      const release = () => this.#force(this.state.locations.filter(([each]) => each !== glimpse));
       return button(`Release glimpse ${glimpse + 1} (${rounded(x)}, ${rounded(y)})`, release);
     });
     return html("div.row", chips, kept.length > 1 ? button("Release all", () => this.#force([])) : null);
@@ -122,10 +122,10 @@ function dragHint() {
 
 /** How probable the first answer was after each glimpse, with and without the forced ones. */
 function beliefTable(usual, now, kept) {
-  const place = usual.labels.indexOf(usual.label);
+  const index = usual.labels.indexOf(usual.label);
   const forced = new Set(kept.map(([glimpse]) => glimpse));
   const rows = now.beliefs.map((beliefs, glimpse) => {
-    const shares = [usual.beliefs[glimpse][place], beliefs[place]];
+    const shares = [usual.beliefs[glimpse][index], beliefs[index]];
     const head = `${glimpse + 1}${forced.has(glimpse) ? " (yours)" : ""}`;
     return tableRow(head, shares.map((each) => bar(each, each, each.toFixed(2))), best(now.labels, beliefs));
   });

@@ -165,10 +165,10 @@ class Comparison(nn.Module):
 def pooled(states: Float[Tensor, "b n d"], lengths: Int[Tensor, "b"], pool: str) -> Float[Tensor, "b d"]:
     """The states of a sentence in one vector: their mean, their maximum, or the last."""
     lengths = lengths.to(states.device, non_blocking=states.is_cuda)
-    places = torch.arange(states.shape[1], device=states.device)
+    positions = torch.arange(states.shape[1], device=states.device)
     if pool == "last":
         return states.gather(1, (lengths - 1).view(-1, 1, 1).expand(-1, 1, states.shape[2])).squeeze(1)
-    is_word = (places < lengths.unsqueeze(1)).unsqueeze(-1)
+    is_word = (positions < lengths.unsqueeze(1)).unsqueeze(-1)
     if pool == "max":
         return states.masked_fill(~is_word, -torch.inf).amax(1)
     return (states * is_word).sum(1) / lengths.unsqueeze(1)

@@ -96,7 +96,7 @@ def antecedent_scores(model: Reader, count: int) -> AntecedentScores:
     for story, reading in zip(tested, readings, strict=True):
         if reading.trace is None or not reading.trace.maps:
             raise OptionError(f"A reader with cell {model.config.cell!r} attends to nothing.")
-        index = story.link.place(direction)
+        index = story.link.position(direction)
         is_first = int(reading.trace.weights[index].argmax()) == story.link.antecedent
         attended[_kind(story)].append(is_first)
         named.append(bool(reading.tags) and reading.tags[index] == story.words[story.link.antecedent])

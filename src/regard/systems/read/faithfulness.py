@@ -69,7 +69,7 @@ def word_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
         ]
     effects = np.full((len(words), len(words)), np.nan)
     for index, without in enumerate(scores[1:]):
-        # Row t is about the word after word t, which stands one place earlier without the erased word.
+        # Row t is about the word after word t, which stands one position earlier without the erased word.
         effects[index + 1 :, index] = scores[0][index + 2 :] - without[index + 1 :]
     return effects
 
@@ -83,11 +83,11 @@ def tag_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
     scores = []
     for start in range(0, len(kept), ROWS):
         part = kept[start : start + ROWS]
-        ids, lengths = model.padded([[words[place] for place in each] for each in part])
+        ids, lengths = model.padded([[words[position] for position in each] for each in part])
         scores += list(model.network(ids, lengths).logits.float().log_softmax(-1).double().cpu().numpy())
     labels = scores[0].argmax(-1)
     effects = np.full((len(words), len(words)), np.nan)
-    for index, (places, without) in enumerate(zip(kept[1:], scores[1:], strict=True)):
-        for row, place in enumerate(places):
-            effects[place, index] = scores[0][place, labels[place]] - without[row, labels[place]]
+    for index, (positions, without) in enumerate(zip(kept[1:], scores[1:], strict=True)):
+        for row, position in enumerate(positions):
+            effects[position, index] = scores[0][position, labels[position]] - without[row, labels[position]]
     return effects

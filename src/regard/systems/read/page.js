@@ -56,7 +56,8 @@ export default class ReadPage extends TextPage {
     this.about.classList.toggle("short", !this.reading.surprisals.length);
     const changed = ({ layout }) => this.set({ layout });
     this.view = view("attention-reading", trace, { layout: this.state.layout }, changed);
-    this.view.addEventListener("attention-place", ({ detail }) => detail && this.#go(detail.row, { fromView: true }));
+    const selected = ({ detail }) => detail && this.#go(detail.row, { fromView: true });
+    this.view.addEventListener("attention-position", selected);
     this.slider = html("input", {
       type: "range",
       min: 1,
@@ -65,9 +66,9 @@ export default class ReadPage extends TextPage {
       oninput: (event) => this.#go(Number(event.target.value) - 1),
     });
     this.play = button("Play", () => (this.timer ? this.stop() : this.#start()));
-    this.place = html("span.quiet");
+    this.progress = html("span.quiet");
     const step = (label, by) => button(label, () => this.#go(this.state.word + by));
-    const scrub = html("div.row.scrub", this.play, step("Back", -1), step("Next", 1), this.slider, this.place);
+    const scrub = html("div.row.scrub", this.play, step("Back", -1), step("Next", 1), this.slider, this.progress);
     const unsure = "as unsure as between so many words on average";
     const whole = [
       perplexity === null ? null : `Perplexity ${perplexity.toFixed(1)}: ${unsure}.`,
@@ -83,22 +84,22 @@ export default class ReadPage extends TextPage {
   }
 
   /** Make a word the current one, in all parts of the page. */
-  #go(place, { fromView = false, isFirst = false } = {}) {
+  #go(position, { fromView = false, isFirst = false } = {}) {
     const { words } = this.reading;
-    const word = Math.max(0, Math.min(words.length - 1, place));
+    const word = Math.max(0, Math.min(words.length - 1, position));
     if (isFirst) this.state.word = word;
     else this.set({ word });
     this.slider.value = String(word + 1);
     this.slider.setAttribute("aria-valuetext", words[word]);
-    this.place.textContent = `word ${word + 1} of ${words.length}`;
+    this.progress.textContent = `word ${word + 1} of ${words.length}`;
     if (!fromView) this.view.pinned = { row: word, column: null };
     this.#showWord();
   }
 
   #showWord() {
     const { words, surprisals, unknown, tags } = this.reading;
-    const { word: place } = this.state;
-    const [word, bits, expected] = [words[place], surprisals[place], this.expected?.[place]];
+    const { word: position } = this.state;
+    const [word, bits, expected] = [words[position], surprisals[position], this.expected?.[position]];
     const isUnknown = unknown.includes(word);
     const surprise = bits !== undefined && [
       html("b", word),
@@ -107,9 +108,9 @@ export default class ReadPage extends TextPage {
       `: the model gave it one chance in ${chances(bits)}.`,
       isUnknown ? " It is not in the vocabulary, and was read as an unknown word." : "",
     ];
-    const tag = (tags[place] ?? NONE) !== NONE && [html("b", word), " is labelled ", html("b", tags[place]), "."];
+    const tag = (tags[position] ?? NONE) !== NONE && [html("b", word), " is labelled ", html("b", tags[position]), "."];
     const about = surprise || tag;
-    fill(this.about, about ? html("p", about) : null, expected ? expectations(expected, word, place) : null);
+    fill(this.about, about ? html("p", about) : null, expected ? expectations(expected, word, position) : null);
   }
 
   #start() {
@@ -130,7 +131,7 @@ export default class ReadPage extends TextPage {
 
 /** The words of a tagger that have a label, with it. */
 function labelled(words, tags) {
-  const found = words.map((word, place) => `${word} → ${tags[place]}`).filter((_, place) => tags[place] !== NONE);
+  const found = words.map((word, index) => `${word} → ${tags[index]}`).filter((_, index) => tags[index] !== NONE);
   return found.length ? `Labels: ${found.join(", ")}.` : "No word has a label.";
 }
 
@@ -140,8 +141,8 @@ function chances(bits) {
   return odds < 1000 ? odds.toFixed(odds < 10 ? 1 : 0) : Math.round(odds).toLocaleString("en");
 }
 
-/** The likeliest words for a place, with the word that came marked. */
-function expectations(expected, actual, place) {
+/** The likeliest words for a position, with the word that came marked. */
+function expectations(expected, actual, position) {
   const largest = Math.max(...expected.map((each) => each.probability));
   const rows = expected.map(({ word, probability }) => {
     const shown = word === "</s>" ? "end of the sentence" : word;
@@ -149,6 +150,6 @@ function expectations(expected, actual, place) {
     const isActual = word === actual || word === actual.toLowerCase();
     return html("li", { className: isActual ? "came" : "" }, html("span", shown), track(probability / largest), share);
   });
-  const heading = place ? "Expected in its place" : "Expected as the first word";
+  const heading = position ? "Expected in its place" : "Expected as the first word";
   return html("div", html("h3", heading), html("ol.expected", rows));
 }

@@ -157,8 +157,8 @@ function drawing(setup, step) {
   const window = { x: column * stride * CELL, y: row * stride * CELL, width: kernel * CELL, height: kernel * CELL };
   const kernelCells = grid(kernel, (u, v) => cell(v, u, weights[u][v], "weight"));
   const outputCells = grid(output, (u, v) => {
-    const place = u * output + v;
-    return cell(v, u, place <= step ? results[u][v] : "", place === step ? "now" : place < step ? "done" : "later");
+    const index = u * output + v;
+    return cell(v, u, index <= step ? results[u][v] : "", index === step ? "now" : index < step ? "done" : "later");
   });
   const target = { x: column * CELL, y: row * CELL, width: CELL, height: CELL };
   return [

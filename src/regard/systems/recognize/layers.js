@@ -68,9 +68,9 @@ export function layerEditor(page) {
   };
   const later = debounced(update, 200);
   const showRows = ({ rows, problem, parameters, multiply_adds: work }) => {
-    outputs.forEach(({ output, fieldCell, count, note }, place) => {
-      const row = rows[place];
-      const isProblem = problem?.layer === place;
+    outputs.forEach(({ output, fieldCell, count, note }, index) => {
+      const row = rows[index];
+      const isProblem = problem?.layer === index;
       output.closest("tr").classList.toggle("impossible", isProblem);
       output.textContent = row ? row.output.join(" × ") : "–";
       fieldCell.textContent = row ? (row.field ?? "all") : "–";
@@ -89,10 +89,10 @@ export function layerEditor(page) {
     fill(body, layers.map(layerRow));
     update();
   };
-  const layerRow = (layer, place) => {
-    const name = `layer ${place + 1}`;
+  const layerRow = (layer, index) => {
+    const name = `layer ${index + 1}`;
     const kind = select(KINDS, layer.kind, (value) => {
-      layers[place] = { ...(NEW[value] ?? NEW.max_pool), kind: value };
+      layers[index] = { ...(NEW[value] ?? NEW.max_pool), kind: value };
       rebuild();
     });
     kind.setAttribute("aria-label", `Kind of ${name}`);
@@ -109,9 +109,9 @@ export function layerEditor(page) {
       return html("td", { className: position, "data-label": key }, input);
     };
     const remove = button("✕", () => {
-      layers.splice(place, 1);
+      layers.splice(index, 1);
       rebuild();
-      (body.querySelectorAll("tr")[place] ?? body.lastElementChild)?.querySelector("select")?.focus();
+      (body.querySelectorAll("tr")[index] ?? body.lastElementChild)?.querySelector("select")?.focus();
     });
     remove.setAttribute("aria-label", `Remove ${name}`);
     const cell = (className, label) => html("td", { className, "data-label": label });
@@ -120,7 +120,7 @@ export function layerEditor(page) {
     outputs.push({ output, fieldCell, count, note });
     return html(
       "tr",
-      html("th", { scope: "row" }, place + 1),
+      html("th", { scope: "row" }, index + 1),
       html("td.kind", kind, layer.groups > 1 ? html("small", ` in ${layer.groups} groups`) : null),
       Object.keys(NUMBERS).map(number),
       output,
@@ -139,15 +139,15 @@ export function layerEditor(page) {
     if (!net) return;
     size = [net.channels, net.height, net.width];
     layers = net.layers.map((layer) => ({ ...layer }));
-    sizes.forEach(([, input], place) => (input.value = size[place]));
+    sizes.forEach(([, input], index) => (input.value = size[index]));
     rebuild();
   });
-  const sizes = ["Channels", "Height", "Width"].map((label, place) => {
+  const sizes = ["Channels", "Height", "Width"].map((label, index) => {
     const changed = (given) => {
-      size[place] = given;
+      size[index] = given;
       later();
     };
-    const input = wholeNumber({ min: 1, max: 1024, value: size[place], "aria-label": label }, changed);
+    const input = wholeNumber({ min: 1, max: 1024, value: size[index], "aria-label": label }, changed);
     return [`Image ${label.toLowerCase()}`, input];
   });
   const heads = ["", "layer", ...Object.keys(NUMBERS), "output", "receptive field", "parameters", "", "note"];
@@ -168,10 +168,10 @@ function fieldsFigure(rows, [, height, width]) {
   if (!seen.length) return null;
   const scale = FIELD / Math.max(height, width);
   const [wide, high] = [width * scale, height * scale];
-  const squares = seen.map(({ field: side }, place) => {
+  const squares = seen.map(({ field: side }, index) => {
     const [across, down] = [Math.min(wide, side * scale), Math.min(high, side * scale)];
     const box = { x: (wide - across) / 2, y: (high - down) / 2, width: across, height: down };
-    return svg("rect", { ...box, class: "square", opacity: 0.35 + (0.65 * (place + 1)) / seen.length });
+    return svg("rect", { ...box, class: "square", opacity: 0.35 + (0.65 * (index + 1)) / seen.length });
   });
   const largest = seen.at(-1).field;
   const whole = largest >= Math.max(height, width);

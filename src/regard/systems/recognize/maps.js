@@ -25,15 +25,15 @@ export function layerMaps(page, answer) {
 function shown({ image, size, layers, predictions = [] }, page, theme) {
   const [channels, height, width] = size;
   const detail = html("div.enlarged", { role: "status" });
-  const groups = layers.map((layer, place) => layerGroup(layer, place, theme, (map) => pick(place, map)));
+  const groups = layers.map((layer, number) => layerGroup(layer, number, theme, (map) => pick(number, map)));
   const pick = (layer, map) => {
     page.set({ layer, map });
-    groups.forEach(({ buttons }, place) =>
-      buttons.forEach((each, index) => each.setAttribute("aria-pressed", String(place === layer && index === map))),
+    groups.forEach(({ buttons }, number) =>
+      buttons.forEach((each, index) => each.setAttribute("aria-pressed", String(number === layer && index === map))),
     );
     fill(detail, enlarged(layers[layer], map, theme));
   };
-  const within = (place, count) => Math.min(count - 1, Math.max(0, Math.round(place)));
+  const within = (index, count) => Math.min(count - 1, Math.max(0, Math.round(index)));
   const start = within(page.state.layer, layers.length);
   pick(start, within(page.state.map, layers[start].maps.length));
   const input = html("img.pixels.seen", { src: image, alt: "The image as the network sees it" });
@@ -53,9 +53,9 @@ function guesses(predictions) {
 function layerGroup({ kind, shape, maps, filters }, layer, theme, pick) {
   const [count, height, width] = shape;
   const range = extent(maps);
-  const buttons = maps.map((map, place) => {
-    const name = `Layer ${layer + 1}, map ${place + 1}`;
-    return button(painted(map, range, theme), () => pick(place), { "aria-label": name, "aria-pressed": "false" });
+  const buttons = maps.map((map, index) => {
+    const name = `Layer ${layer + 1}, map ${index + 1}`;
+    return button(painted(map, range, theme), () => pick(index), { "aria-label": name, "aria-pressed": "false" });
   });
   const about = `${count} ${count === 1 ? "map" : "maps"} of ${height} × ${width}`;
   const left = count > maps.length ? `, the first ${maps.length} shown` : "";
@@ -69,17 +69,17 @@ function layerGroup({ kind, shape, maps, filters }, layer, theme, pick) {
 }
 
 /** One map large, with its numbers from low to high, and the filters that computed it. */
-function enlarged({ kind, maps, filters, shape }, place, theme) {
+function enlarged({ kind, maps, filters, shape }, index, theme) {
   const range = extent(maps);
-  const { low, high } = extent([maps[place]]);
-  const canvas = painted(maps[place], range, theme);
+  const { low, high } = extent([maps[index]]);
+  const canvas = painted(maps[index], range, theme);
   canvas.classList.add("large");
-  const kernels = filters?.[place];
+  const kernels = filters?.[index];
   const kernelRange = kernels && extent(filters.flat());
   const brighter = theme === "dark" ? "Brighter" : "Darker";
   const colours = range.low < 0 ? ". Orange is above 0, purple below." : `. ${brighter} is larger.`;
   return [
-    html("h3", `Map ${place + 1} of ${shape[0]}`, html("small", ` after ${KINDS[kind] ?? kind}`)),
+    html("h3", `Map ${index + 1} of ${shape[0]}`, html("small", ` after ${KINDS[kind] ?? kind}`)),
     canvas,
     html("p.quiet", "From ", number(low, fixed(low, 2)), " to ", number(high, fixed(high, 2)), colours),
     kernels && html("p.quiet", kernels.length > 1 ? "Its filter, for the first input maps:" : "Its filter:"),

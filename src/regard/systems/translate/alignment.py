@@ -95,12 +95,12 @@ def merge_by_word(
     weights = weights.float()
     (batch, m, n), device = weights.shape, weights.device
     last_source, last_target = int(source_words.max()) + 1, int(target_words.max()) + 1
-    # Tokens of no word go to a place after the last word, which is cut off.
+    # Tokens of no word go to an index after the last word, which is cut off.
     columns = source_words.to(device).remainder(last_source + 1)[:, None].expand(batch, m, n)
     rows = target_words.to(device).remainder(last_target + 1)
     by_source = weights.new_zeros(batch, m, last_source + 1).scatter_add_(2, columns, weights)[..., :-1]
-    places = rows[:, :, None].expand(batch, m, last_source)
-    merged = weights.new_zeros(batch, last_target + 1, last_source).scatter_add_(1, places, by_source)
+    index = rows[:, :, None].expand(batch, m, last_source)
+    merged = weights.new_zeros(batch, last_target + 1, last_source).scatter_add_(1, index, by_source)
     counts = weights.new_zeros(batch, last_target + 1).scatter_add_(1, rows, weights.new_ones(batch, m))
     return (merged / counts.clamp_min(1).unsqueeze(-1))[:, :-1]
 

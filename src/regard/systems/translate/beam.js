@@ -72,9 +72,9 @@ class BeamTree {
     const copy = drawn.cloneNode(true);
     const shapes = "path, rect, text";
     const [from, to] = [drawn, copy].map((each) => [...each.querySelectorAll(shapes)]);
-    from.forEach((shape, place) => {
+    from.forEach((shape, index) => {
       const style = getComputedStyle(shape);
-      for (const name of STYLES) to[place].setAttribute(name, style.getPropertyValue(name));
+      for (const name of STYLES) to[index].setAttribute(name, style.getPropertyValue(name));
     });
     const part = { width: this.width, height: this.height, node: copy };
     const picture = composed([part], themeAround(this.panel), this.sentence);
@@ -84,25 +84,25 @@ class BeamTree {
   /** Where nodes stand: their column is the step, their row the rank among all hypotheses of the step. */
   layOut() {
     this.columns = [];
-    this.nodes.forEach((node, place) => {
-      (this.columns[node.depth] ??= []).push(place);
-      if (node.parent !== null) this.nodes[node.parent].children.push(place);
+    this.nodes.forEach((node, index) => {
+      (this.columns[node.depth] ??= []).push(index);
+      if (node.parent !== null) this.nodes[node.parent].children.push(index);
       const piece = node.begins ? node.label : `·${node.label}`;
       node.shown = node.parent === null ? "start" : node.label === END ? named(END) : piece;
     });
     let x = 8;
     this.columns.forEach((column) => {
-      const widest = Math.max(...column.map((place) => measure(shortened(this.nodes[place].shown, 16), SIZE, "600")));
-      column.forEach((place, row) => Object.assign(this.nodes[place], { x, row, y: TOP + row * ROW, wide: widest }));
+      const widest = Math.max(...column.map((index) => measure(shortened(this.nodes[index].shown, 16), SIZE, "600")));
+      column.forEach((index, row) => Object.assign(this.nodes[index], { x, row, y: TOP + row * ROW, wide: widest }));
       x += widest + GAP;
     });
     this.width = x;
     this.height = TOP + Math.max(...this.columns.map((column) => column.length)) * ROW;
   }
 
-  path(place) {
+  path(index) {
     const found = [];
-    for (let at = place; at !== null; at = this.nodes[at].parent) found.unshift(at);
+    for (let at = index; at !== null; at = this.nodes[at].parent) found.unshift(at);
     return found;
   }
 
@@ -110,15 +110,15 @@ class BeamTree {
     const onPath = new Set(this.path(this.chosen));
     const edges = [];
     const labels = [];
-    this.nodes.forEach((node, place) => {
-      const state = onPath.has(place) ? "path" : node.fate;
+    this.nodes.forEach((node, index) => {
+      const state = onPath.has(index) ? "path" : node.fate;
       if (node.parent !== null) {
         const from = this.nodes[node.parent];
         const start = from.x + measure(shortened(from.shown, 16), SIZE) + 4;
         const d = levelCurve([start, from.y], [node.x - 4, node.y]);
         edges.push(svg("path", { d, class: `edge ${state}` }));
       }
-      labels.push(this.label(node, place, state));
+      labels.push(this.label(node, index, state));
     });
     const heads = this.columns.map((column, depth) =>
       depth ? text(this.nodes[column[0]].x, 8, String(depth), { size: 10 }) : null,
@@ -129,47 +129,47 @@ class BeamTree {
     fill(this.drawing, svg("svg", box, svg("g.steps", heads), edges, labels));
   }
 
-  label(node, place, state) {
+  label(node, index, state) {
     const written = shortened(node.shown, 16);
     const wide = measure(written, SIZE, "600");
     const isOutput = node.rank !== null;
-    const group = svg("g", { class: `node ${state} ${node.fate}`, "data-node": place });
-    const frame = place === this.chosen ? "chosen" : isOutput ? "output" : "plain";
+    const group = svg("g", { class: `node ${state} ${node.fate}`, "data-node": index });
+    const frame = index === this.chosen ? "chosen" : isOutput ? "output" : "plain";
     group.append(
-      svg("title", `${this.text(place)} (${fixed(node.total, 2)})`),
+      svg("title", `${this.text(index)} (${fixed(node.total, 2)})`),
       svg("rect", { x: node.x - 4, y: node.y - 10, width: wide + 8, height: 20, rx: 5, class: frame }),
       text(node.x, node.y, written, { size: SIZE }),
       isOutput ? text(node.x + wide + 8, node.y - 6, String(node.rank + 1), { size: 10, weight: "700" }) : "",
     );
-    group.addEventListener("click", () => this.choose(place));
+    group.addEventListener("click", () => this.choose(index));
     return group;
   }
 
   /** The text of a hypothesis. */
-  text(place) {
-    const nodes = this.path(place).slice(1).map((at) => this.nodes[at]).filter(({ label }) => label !== END);
+  text(index) {
+    const nodes = this.path(index).slice(1).map((at) => this.nodes[at]).filter(({ label }) => label !== END);
     return nodes.map(({ label, begins }) => (begins ? ` ${label}` : label)).join("").replaceAll("▁", "").trim();
   }
 
   step(event) {
     const node = this.nodes[this.chosen];
     const column = this.columns[node.depth];
-    const places = {
+    const targets = {
       ArrowLeft: node.parent,
       ArrowRight: node.children[0],
       ArrowUp: column[node.row - 1],
       ArrowDown: column[node.row + 1],
     };
-    if (!(event.key in places)) return;
+    if (!(event.key in targets)) return;
     event.preventDefault();
-    const next = places[event.key];
+    const next = targets[event.key];
     if (next !== undefined && next !== null) this.choose(next);
   }
 
-  choose(place) {
-    this.chosen = place;
+  choose(index) {
+    this.chosen = index;
     this.draw();
-    const node = this.nodes[place];
+    const node = this.nodes[index];
     const { drawing } = this;
     const end = node.x + node.wide + GAP;
     if (end > drawing.scrollLeft + drawing.clientWidth) drawing.scrollLeft = end - drawing.clientWidth;
@@ -179,18 +179,18 @@ class BeamTree {
     const score = by && ` · place ${node.rank + 1} by its score, ${by}`;
     fill(
       this.detail,
-      html("p.hypothesis", { dir: "auto" }, this.text(place) || "(nothing yet)"),
+      html("p.hypothesis", { dir: "auto" }, this.text(index) || "(nothing yet)"),
       html("p.quiet", numbers, number(node.total, fixed(node.total, 2)), score),
     );
     if (this.weights.length) {
-      this.view.hidden = place === 0;
-      if (place) this.view.trace = this.trace(place);
+      this.view.hidden = index === 0;
+      if (index) this.view.trace = this.trace(index);
     }
   }
 
   /** The attention of a branch, as a trace. */
-  trace(place) {
-    const nodes = this.path(place).slice(1).map((at) => this.nodes[at]);
+  trace(index) {
+    const nodes = this.path(index).slice(1).map((at) => this.nodes[at]);
     let rows = nodes.map(({ attention }) => this.weights[attention]);
     if (this.shifted) rows = [...rows.slice(1), rows.at(-1)];
     const words = [];

@@ -29,7 +29,7 @@ WIDTH = 16
 MAX_PIECES = 12
 """Pieces after which a word ends."""
 _Unfinished = tuple[int, tuple[int, ...], float]
-"""A word that has begun: the place that it is for, its tokens, its log-probability so far."""
+"""A word that has begun: the position that it is for, its tokens, its log-probability so far."""
 _JOINERS = "\u200c\u200d\u00ad"
 
 
@@ -198,7 +198,7 @@ def likeliest_words(
         longer: list[_Unfinished] = []
         ended: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in steps]
         parents: list[int] = []
-        for index, first, begun in _by_place(rows, log_probs):
+        for index, first, begun in _by_position(rows, log_probs):
             best, chosen = begun.flatten().topk(min(width, begun.numel()))
             least = found[index][count - 1].probability if len(found[index]) >= count else 0.0
             for score, at in zip(best.tolist(), chosen.tolist(), strict=True):
@@ -227,8 +227,8 @@ def likeliest_words(
     return found
 
 
-def _by_place(rows: Sequence[_Unfinished], log_probs: Tensor) -> list[tuple[int, int, Tensor]]:
-    """For each place its first row, and the log-probabilities of its rows, which stand together."""
+def _by_position(rows: Sequence[_Unfinished], log_probs: Tensor) -> list[tuple[int, int, Tensor]]:
+    """For each position its first row, and the log-probabilities of its rows, which stand together."""
     indices = [index for index, _, _ in rows]
     firsts = [row for row, index in enumerate(indices) if not row or indices[row - 1] != index]
     blocks = log_probs.tensor_split(firsts[1:])
@@ -262,7 +262,7 @@ def next_log_probs(step: Step) -> Float[Tensor, "b y"]:
 
 
 def split_tokens(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[range]:
-    """The places of the tokens of each word, where marks and elided articles are words of their own."""
+    """The positions of the tokens of each word, where marks and elided articles are words of their own."""
     pieces = pieces_of(tokenizer)
     words: list[range] = []
     for index, token in enumerate(tokens):

@@ -79,7 +79,7 @@ def align_by_agreement(
             forward, backward = state.posteriors(corpus, group, None, uses_positions=True)
             chosen = (forward * backward).sqrt() >= threshold
             for index, source, target in chosen.nonzero().tolist():
-                found[group.places[index]].add((source, target))
+                found[group.indices[index]].add((source, target))
             advance(1)
     return found
 
@@ -95,8 +95,8 @@ def markov_posteriors(
     """
     batch, n, m = translations.shape
     emissions = (1 - NULL) * translations + NULL * null.unsqueeze(1)
-    places = torch.arange(n, device=jumps.device)
-    distances = (places - torch.arange(-1, n, device=jumps.device).unsqueeze(1)).clamp(-MAX_JUMP - 1, MAX_JUMP + 1)
+    positions = torch.arange(n, device=jumps.device)
+    distances = (positions - torch.arange(-1, n, device=jumps.device).unsqueeze(1)).clamp(-MAX_JUMP - 1, MAX_JUMP + 1)
     distances = distances + MAX_JUMP + 1
     moves = jumps[distances]
     first, moves = (moves / moves.sum(1, keepdim=True)).split([1, n])
@@ -130,7 +130,7 @@ def word_posteriors(translations: Float[Tensor, "b n m"], null: Float[Tensor, "b
 class _Group(NamedTuple):
     """Pairs with the same numbers of words."""
 
-    places: list[int]
+    indices: list[int]
     source: Int[Tensor, "b n"]
     target: Int[Tensor, "b m"]
     cells: Int[Tensor, "b n m"]

@@ -55,10 +55,10 @@ SENTENCE = {"sentence": "He is happy."}
 
 @dataclass(frozen=True)
 class SourceWord:
-    """A word of the source, and the places of its tokens."""
+    """A word of the source, and the positions of its tokens."""
 
     text: str
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class InspectedWord:
     probability: float
     """Of exactly this word after the words before it."""
     likeliest: tuple[NextWord, ...]
-    """The likeliest words at this place, best first; none after the first MAX_WORDS words."""
+    """The likeliest words at this position, best first; none after the first MAX_WORDS words."""
 
 
 @dataclass(frozen=True)
@@ -341,21 +341,21 @@ class SearchTree:
     decoder: SentenceDecoder = field(repr=False, metadata=NOT_SENT)
     tree: BeamTree = field(repr=False, metadata=NOT_SENT)
 
-    def text(self, place: int) -> str:
+    def text(self, index: int) -> str:
         """The translation so far."""
-        return self.decoder.model.target_tokenizer.decode(self.tree.tokens(place))
+        return self.decoder.model.target_tokenizer.decode(self.tree.tokens(index))
 
     def outputs(self) -> list[int]:
-        """The places of the hypotheses that became outputs, best first."""
+        """The indices of the hypotheses that became outputs, best first."""
         ranks = {node.rank: index for index, node in enumerate(self.nodes) if node.rank is not None}
         return [ranks[rank] for rank in sorted(ranks)]
 
-    def trace(self, place: int) -> Trace | None:
+    def trace(self, index: int) -> Trace | None:
         """What a hypothesis attended to at each of its steps; None for a model without attention."""
-        tokens, decoder = self.tree.tokens(place), self.decoder
+        tokens, decoder = self.tree.tokens(index), self.decoder
         finished = tokens[-1:] == [END]
-        log_probs = [self.nodes[each].log_prob for each in self.tree.path(place)]
-        weights = self.tree.attention(place)
+        log_probs = [self.nodes[each].log_prob for each in self.tree.path(index)]
+        weights = self.tree.attention(index)
         branch = Hypothesis(tokens[:-1] if finished else tokens, log_probs, sum(log_probs), finished, weights)
         return traces_of(decoder.model, [decoder.sentence], [decoder.ids], [branch], "main")[0]
 

@@ -163,7 +163,7 @@ export default class TranslatePage extends TextPage {
     return this.#kept.get(name).node;
   }
 
-  /** The place of the word that has a token. */
+  /** The position of the word that has a token. */
   wordOf(token) {
     return Math.max(0, this.current.words.findIndex(({ first, tokens }) => token < first + tokens.length));
   }
@@ -171,8 +171,8 @@ export default class TranslatePage extends TextPage {
   #sentencePicker() {
     const { sentences, sentence } = this.answer;
     if (sentences.length === 1) return null;
-    const choices = sentences.map((text, place) => [String(place), `${place + 1}. ${text.slice(0, 70)}`]);
-    const chosen = (place) => this.decode({ ...TranslatePage.fresh, sentence: Number(place) });
+    const choices = sentences.map((text, index) => [String(index), `${index + 1}. ${text.slice(0, 70)}`]);
+    const chosen = (index) => this.decode({ ...TranslatePage.fresh, sentence: Number(index) });
     const help = "The model reads a text sentence by sentence. This page looks into one of them at a time.";
     const label = `Sentence ${sentence + 1} of ${sentences.length}`;
     return section("", field(label, select(choices, String(sentence), chosen), help));
@@ -190,7 +190,7 @@ export default class TranslatePage extends TextPage {
       const changed = Object.entries(VIEW).filter(([name, value]) => (detail[name] ?? value) !== value);
       this.set({ options: Object.fromEntries(changed.map(([name]) => [name, detail[name]])) });
     });
-    element.addEventListener("attention-place", ({ detail }) => {
+    element.addEventListener("attention-position", ({ detail }) => {
       const tokens = this.#rows()?.[detail?.row ?? -1];
       if (tokens) this.pick(this.wordOf(tokens[0]));
     });
@@ -203,7 +203,7 @@ export default class TranslatePage extends TextPage {
     return selected?.selection.rows.axis.name === "target" ? selected.selection.rows.members : null;
   }
 
-  /** Show what could have stood at a place of the translation, and where its step attends. */
+  /** Show what could have stood at a position of the translation, and where its step attends. */
   pick(at) {
     this.set({ at });
     this.words.select(at);
@@ -216,7 +216,7 @@ export default class TranslatePage extends TextPage {
     return this.decode(UNCHANGED);
   }
 
-  /** Another word at a place; everything after it is decoded again. */
+  /** Another word at a position; everything after it is decoded again. */
   force(at, { tokens = [], word = "" }) {
     const { first } = this.current.words[at];
     this.#token = first;

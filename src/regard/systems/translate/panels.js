@@ -12,8 +12,8 @@ const PARTS = {
 
 /** A head in words: "cross 2.1" is head 1 of layer 2, from the decoder to the source. */
 export function headName(name) {
-  const [part, place] = name.split(" ");
-  const [layer, head] = place.split(".");
+  const [part, address] = name.split(" ");
+  const [layer, head] = address.split(".");
   return `head ${head} of layer ${layer} (${PARTS[part].toLowerCase()})`;
 }
 
@@ -139,13 +139,13 @@ export function goldPanel(page) {
   const current = () => (directions.includes(page.state.direction) ? page.state.direction : own);
   const result = html("div");
   const load = async () => {
-    const { number: place } = page.state;
-    const body = { direction: current(), number: place };
+    const { number: index } = page.state;
+    const body = { direction: current(), number: index };
     const answer = await page.ask(result, "gold", body, { retry: load });
-    if (answer) fill(result, checked(answer, place));
+    if (answer) fill(result, checked(answer, index));
   };
-  const go = (place) => {
-    page.set({ number: (place + COUNT) % COUNT });
+  const go = (index) => {
+    page.set({ number: (index + COUNT) % COUNT });
     load();
   };
   const labelled = directions.map((each) => [each, each.split("-").map((name) => LANGUAGES[name]).join(" to ")]);
@@ -162,7 +162,7 @@ export function goldPanel(page) {
   return html("div", html("p.quiet", help), html("div.row", field("Languages", control), previous, next), result);
 }
 
-function checked(answer, place) {
+function checked(answer, index) {
   const { error_rate: rate, precision, recall, links, sure, possible, trace } = answer;
   const key = (link) => link.join("-");
   const right = new Set([...sure, ...possible].map(key));
@@ -174,7 +174,7 @@ function checked(answer, place) {
     "Outlined cells are the right links: solid for sure ones, dashed for possible ones. " +
     "A strong colour inside an outline is right.";
   return [
-    html("p", html("strong", `Example ${place + 1}: `), found),
+    html("p", html("strong", `Example ${index + 1}: `), found),
     html(
       "dl.scores",
       measure("AER", rate, "alignment error rate: 0 is perfect, 1 is all wrong"),

@@ -54,9 +54,9 @@ def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool) -> list[Sentenc
     before = ""
     for separator, sentence in _parts(text, tokenizer):
         before += separator if found or before else ""
-        place = 0
+        position = 0
         for address in (*_ADDRESS.finditer(sentence), None):
-            part = sentence[place : address.start() if address else len(sentence)]
+            part = sentence[position : address.start() if address else len(sentence)]
             if any(map(str.isalpha, part)):
                 capitals = is_in_capitals(part)
                 given = part.lower() if capitals else _without_rare_capital(part, tokenizer)
@@ -66,7 +66,7 @@ def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool) -> list[Sentenc
                 before += part
             if address:
                 before += address[0]
-                place = address.end()
+                position = address.end()
     return [*found[:-1], replace(found[-1], after=before.rstrip())] if found else []
 
 

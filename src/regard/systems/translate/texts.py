@@ -129,9 +129,9 @@ def joined(traces: Sequence[Trace]) -> Trace | None:
     if sum(map(math.prod, shapes.values())) > MAX_CELLS:
         return None
     tables = {name: np.zeros(shape, dtype=np.float32) for name, shape in shapes.items()}
-    for place, trace in enumerate(traces):
+    for index, trace in enumerate(traces):
         for each in trace.maps:
-            rows, columns = (slice(*ends[axis][place : place + 2]) for axis in (each.rows, each.columns))
+            rows, columns = (slice(*ends[axis][index : index + 2]) for axis in (each.rows, each.columns))
             tables[each.name][rows, columns] = each.weights
     maps = (Map(name, each.rows, each.columns, tables[name], each.layer, each.head) for name, each in kinds.items())
     values = [value for trace in traces for value in trace.values("log_prob") or ()]

@@ -29,7 +29,7 @@ export function translationWords({ words }, pick) {
   });
 
   const tip = html("div.wordtip", { "aria-hidden": "true" });
-  /** The likeliest words at a place, while the pointer is there; choosing the word shows more. */
+  /** The likeliest words at a position, while the pointer is there; choosing the word shows more. */
   function hint(at) {
     const rows = words[at].likeliest.map((each) =>
       html("tr", html("td", html("bdi", shown(each))), html("td", percent(each.probability))),
@@ -93,21 +93,21 @@ function attention(page, at, word) {
   const step = moved ?? word.step;
   const row = trace.maps[0].weights[word.first + step - word.step];
   if (!row) return null;
-  const groups = [...source, { text: "(end)", places: [row.length - 1] }];
-  const shares = groups.map(({ places }) => places.reduce((sum, place) => sum + row[place], 0));
+  const groups = [...source, { text: "(end)", positions: [row.length - 1] }];
+  const shares = groups.map(({ positions }) => positions.reduce((sum, position) => sum + row[position], 0));
   const send = () => page.move(step, word.first + step - word.step, spread(groups, shares, row.length));
 
   /** One share changes; the others keep their proportions, and all add up to 1. */
-  const change = (place, share) => {
-    const rest = shares.reduce((sum, each, other) => (other === place ? sum : sum + each), 0);
+  const change = (index, share) => {
+    const rest = shares.reduce((sum, each, other) => (other === index ? sum : sum + each), 0);
     shares.forEach((each, other) => {
       const part = rest > 1e-9 ? each / rest : 1 / (shares.length - 1);
-      if (other !== place) shares[other] = part * (1 - share);
+      if (other !== index) shares[other] = part * (1 - share);
     });
-    shares[place] = share;
+    shares[index] = share;
     sliders.forEach((slider, other) => slider.show(shares[other]));
   };
-  const sliders = groups.map(({ text }, place) => {
+  const sliders = groups.map(({ text }, index) => {
     const number = html("output");
     const range = html("input", {
       type: "range",
@@ -115,12 +115,12 @@ function attention(page, at, word) {
       max: 100,
       step: 1,
       "aria-label": `Attention to ${text}`,
-      "data-keep": `slider-${place}`,
-      oninput: () => change(place, range.value / 100),
+      "data-keep": `slider-${index}`,
+      oninput: () => change(index, range.value / 100),
       onchange: send,
     });
     const onto = () => {
-      change(place, 1);
+      change(index, 1);
       send();
     };
     const all = button(text, onto, { title: `Put all attention on “${text}”`, dir: "auto" });
@@ -130,7 +130,7 @@ function attention(page, at, word) {
       number.textContent = percent(share);
       node.classList.toggle("weak", share < 0.02);
     };
-    show(shares[place]);
+    show(shares[index]);
     return { node, show };
   });
   const byYou = moved === undefined ? "" : " (moved by you)";
@@ -147,8 +147,8 @@ function attention(page, at, word) {
 /** The weight of each source token: that of its word, divided evenly. */
 function spread(groups, shares, length) {
   const weights = Array(length).fill(0);
-  groups.forEach(({ places }, number) => {
-    for (const place of places) weights[place] = Math.round((1e4 * shares[number]) / places.length) / 1e4;
+  groups.forEach(({ positions }, number) => {
+    for (const position of positions) weights[position] = Math.round((1e4 * shares[number]) / positions.length) / 1e4;
   });
   return weights;
 }

@@ -87,8 +87,8 @@ export function colourTable(name, theme) {
 
 /** The colour at a share from 0 to 1, as [red, green, blue]. */
 export function colourAt(table, share) {
-  const place = 3 * Math.round(share * (STEPS - 1));
-  return [table[place], table[place + 1], table[place + 2]];
+  const index = 3 * Math.round(share * (STEPS - 1));
+  return [table[index], table[index + 1], table[index + 2]];
 }
 
 export function css([red, green, blue]) {
@@ -111,17 +111,17 @@ export function luminance(colour) {
 }
 
 function bytes(hex) {
-  return [0, 2, 4].map((place) => Number.parseInt(hex.slice(place, place + 2), 16));
+  return [0, 2, 4].map((index) => Number.parseInt(hex.slice(index, index + 2), 16));
 }
 
 function interpolated(stops) {
   const table = new Uint8ClampedArray(3 * STEPS);
   for (let step = 0; step < STEPS; step++) {
-    const place = (step / (STEPS - 1)) * (stops.length - 1);
-    const below = Math.min(Math.floor(place), stops.length - 2);
+    const index = (step / (STEPS - 1)) * (stops.length - 1);
+    const below = Math.min(Math.floor(index), stops.length - 2);
     for (let part = 0; part < 3; part++) {
       const low = stops[below][part];
-      table[3 * step + part] = low + (place - below) * (stops[below + 1][part] - low);
+      table[3 * step + part] = low + (index - below) * (stops[below + 1][part] - low);
     }
   }
   return table;
@@ -130,7 +130,7 @@ function interpolated(stops) {
 /** The weight drawn strongest: 1, or the largest if all are small or some are above 1. */
 export function largestWeight(weights, start = 0, end = weights.length) {
   let highest = 0;
-  for (let place = start; place < end; place++) highest = Math.max(highest, Math.abs(weights[place]));
+  for (let index = start; index < end; index++) highest = Math.max(highest, Math.abs(weights[index]));
   return highest > 1 || (highest > 0 && highest < 0.5) ? highest : 1;
 }
 
@@ -165,8 +165,8 @@ export class Scale {
     if (!this.perRow) return this.largest;
     if (this.#tops[row] < 0) {
       let highest = 0;
-      for (let place = row * this.#width; place < (row + 1) * this.#width; place++) {
-        highest = Math.max(highest, Math.abs(this.#weights[place]));
+      for (let index = row * this.#width; index < (row + 1) * this.#width; index++) {
+        highest = Math.max(highest, Math.abs(this.#weights[index]));
       }
       this.#tops[row] = highest || 1;
     }

@@ -35,20 +35,20 @@ export function slider(label, { min, max, step }, value, chosen) {
 
 /**
  * Let arrow keys lead from one of some buttons to the next; Tab reaches only the current one. `leads` gives further
- * places to which keys lead from a place, and `chosen` is told where one has led. Returns what makes another current.
+ * indices to which keys lead from an index, and `chosen` is told where one has led. Returns what makes another current.
  */
 export function roving(buttons, { current = 0, leads = () => ({}), chosen = () => {} } = {}) {
-  const select = (place, focus = false) => {
-    buttons.forEach((each, index) => (each.tabIndex = index === place ? 0 : -1));
-    if (focus) buttons[place]?.focus({ preventScroll: true });
+  const select = (index, focus = false) => {
+    buttons.forEach((each, other) => (each.tabIndex = other === index ? 0 : -1));
+    if (focus) buttons[index]?.focus({ preventScroll: true });
   };
   const last = buttons.length - 1;
-  buttons.forEach((each, place) =>
+  buttons.forEach((each, index) =>
     each.addEventListener("keydown", (event) => {
-      const places = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: last, ...leads(place) };
-      if (!(event.key in places)) return;
+      const targets = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: last, ...leads(index) };
+      if (!(event.key in targets)) return;
       event.preventDefault();
-      const next = places[event.key];
+      const next = targets[event.key];
       if (!buttons[next]) return;
       select(next, true);
       chosen(next);
@@ -67,29 +67,29 @@ let panels = 0;
 export function tabs(list, current, chosen) {
   const panel = html("div.tabpanel", { role: "tabpanel", id: `panel-${++panels}` });
   const built = new Map();
-  const buttons = list.map(([name, label], place) => {
+  const buttons = list.map(([name, label], index) => {
     const identifiers = { id: `${panel.id}-${name}`, "aria-controls": panel.id, "data-keep": `tab-${name}` };
-    return button(label, () => choose(place), { role: "tab", ...identifiers });
+    return button(label, () => choose(index), { role: "tab", ...identifiers });
   });
-  const wrapped = (place) => ({
-    ArrowRight: (place + 1) % list.length,
-    ArrowLeft: (place + list.length - 1) % list.length,
+  const wrapped = (index) => ({
+    ArrowRight: (index + 1) % list.length,
+    ArrowLeft: (index + list.length - 1) % list.length,
   });
   const select = roving(buttons, { leads: wrapped, chosen: choose });
   const group = { role: "tablist", "aria-label": "Ways to look at it" };
 
-  function open(place) {
-    const [name, , build] = list[place];
-    select(place);
-    buttons.forEach((each, index) => each.setAttribute("aria-selected", String(index === place)));
-    panel.setAttribute("aria-labelledby", buttons[place].id);
+  function open(index) {
+    const [name, , build] = list[index];
+    select(index);
+    buttons.forEach((each, other) => each.setAttribute("aria-selected", String(other === index)));
+    panel.setAttribute("aria-labelledby", buttons[index].id);
     if (!built.has(name)) built.set(name, build());
     fill(panel, built.get(name));
     return name;
   }
 
-  function choose(place) {
-    chosen(open(place));
+  function choose(index) {
+    chosen(open(index));
   }
 
   open(Math.max(0, list.findIndex(([name]) => name === current)));

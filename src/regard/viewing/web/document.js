@@ -32,7 +32,7 @@ export class AttentionDocument extends AttentionElement {
     const weights = rowOf(words, 0);
     const shades = Array.from(
       weights,
-      (weight, place) => weight * (options.raw ? 1 : Math.sqrt(Math.max(0, sentenceWeights[owners[place]]))),
+      (weight, index) => weight * (options.raw ? 1 : Math.sqrt(Math.max(0, sentenceWeights[owners[index]]))),
     );
     const highest = Math.max(1e-12, ...shades);
     const labels = trace.axis(words.columns).labels;
@@ -75,11 +75,11 @@ export class AttentionDocument extends AttentionElement {
   detail({ row, column }) {
     const { words, owners, weights, sentenceWeights } = this.content;
     const own = words
-      .map((word, place) => [word, weights[place], place])
-      .filter(([, , place]) => owners[place] === row);
+      .map((word, index) => [word, weights[index], index])
+      .filter(([, , index]) => owners[index] === row);
     own.sort((one, other) => other[1] - one[1]);
     const shown = own.slice(0, 8);
-    const pointed = column === null ? null : own.find(([, , place]) => place === column);
+    const pointed = column === null ? null : own.find(([, , index]) => index === column);
     if (pointed && !shown.includes(pointed)) shown.push(pointed);
     const heading = [
       html("b", `Sentence ${row + 1}`),
@@ -96,11 +96,11 @@ export class AttentionDocument extends AttentionElement {
 
   table() {
     const { words, owners, weights, sentenceWeights } = this.content;
-    const rows = words.map((word, place) => [
+    const rows = words.map((word, index) => [
       word,
-      owners[place] + 1,
-      exact(sentenceWeights[owners[place]]),
-      exact(weights[place]),
+      owners[index] + 1,
+      exact(sentenceWeights[owners[index]]),
+      exact(weights[index]),
     ]);
     return {
       caption: "Words with their sentence and weights",
@@ -183,9 +183,9 @@ class DocumentPicture extends Picture {
   }
 
   /** Left and right step through the words, up and down through the sentences. */
-  settled(place, before) {
-    if (place.column === null || place.column === before?.column) return { row: place.row, column: null };
-    return { row: this.content.owners[place.column], column: place.column };
+  settled(position, before) {
+    if (position.column === null || position.column === before?.column) return { row: position.row, column: null };
+    return { row: this.content.owners[position.column], column: position.column };
   }
 
   /** Words in lines, a new line for each sentence. */

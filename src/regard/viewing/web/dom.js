@@ -169,9 +169,9 @@ export function condensed(weights, height, width, maxHeight, maxWidth) {
   for (let row = 0; row < height; row++) {
     const start = Math.floor(row / down) * small.width;
     for (let column = 0; column < width; column++) {
-      const place = start + Math.floor(column / across);
+      const index = start + Math.floor(column / across);
       const weight = weights[row * width + column];
-      if (Math.abs(weight) > Math.abs(small.weights[place])) small.weights[place] = weight;
+      if (Math.abs(weight) > Math.abs(small.weights[index])) small.weights[index] = weight;
     }
   }
   return small;

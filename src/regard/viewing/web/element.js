@@ -1,14 +1,14 @@
-// What all elements share: a trace, options, a picture with a current place, a table, and files to save.
+// What all elements share: a trace, options, a picture with a current position, a table, and files to save.
 //
 // An element extends AttentionElement and defines
 //   static label, static defaults   its name for people, its options
 //   static suits(trace)             whether it can show a trace
 //   picture(width)                  what is drawn, a Picture
-//   detail(place)                   nodes with the numbers of a place
+//   detail(position)                nodes with the numbers of a position
 //   table()                         the numbers: {caption, columns, rows}
 //   controls()                      nodes for the bar and for the menu of options: {main, more}
-// and, where it needs them, legend(), exported(), initialPlace() and hint. A place is {row, column}: column is null for
-// a whole row, row is -1 for a whole column.
+// and, where it needs them, legend(), exported(), initialPosition() and hint. A position is {row, column}: column is null
+// for a whole row, row is -1 for a whole column.
 
 import { themeAround, THEMES, watchTheme } from "./colours.js";
 import { choice, flag, menu } from "./controls.js";
@@ -19,7 +19,7 @@ import { Sheet, stepped, styleSheet, svgRoot } from "./sheet.js";
 import { readTrace, Trace, upgradeProperties, whenWritten } from "./trace.js";
 
 const FOCUSABLE = "select, input, button, summary, .picture";
-/** Options that change what rows and columns mean, so that a pinned place would be another one. */
+/** Options that change what rows and columns mean, so that a pinned position would be another one. */
 const REGROUPING = ["words", "hideSpecial", "map", "layout"];
 const same = (one, other) => one?.row === other?.row && one?.column === other?.column;
 
@@ -164,18 +164,18 @@ export class AttentionElement extends TraceElement {
     return flag(label, this.options[name], (value) => this.setOptions({ [name]: value }));
   }
 
-  /** The pinned place, or null. */
+  /** The pinned position, or null. */
   get pinned() {
-    if (this.#pinned === undefined && this.trace) this.#pinned = this.initialPlace();
+    if (this.#pinned === undefined && this.trace) this.#pinned = this.initialPosition();
     return this.#pinned ?? null;
   }
 
-  set pinned(place) {
-    this.#pinned = place && { row: place.row, column: place.column ?? null };
-    this.#showPlace();
+  set pinned(position) {
+    this.#pinned = position && { row: position.row, column: position.column ?? null };
+    this.#showPosition();
   }
 
-  /** The place that is shown: pointed at, or pinned. */
+  /** The position that is shown: pointed at, or pinned. */
   get current() {
     return this.#hovered ?? this.pinned;
   }
@@ -190,7 +190,7 @@ export class AttentionElement extends TraceElement {
     });
   }
 
-  /** How to use the picture, shown where no place is current. */
+  /** How to use the picture, shown where no position is current. */
   get hint() {
     return "Point at a row for its numbers, click to keep it, step with the arrow keys.";
   }
@@ -205,7 +205,7 @@ export class AttentionElement extends TraceElement {
   }
 
   /** What is pinned before anything is clicked. */
-  initialPlace() {
+  initialPosition() {
     return null;
   }
 
@@ -214,12 +214,12 @@ export class AttentionElement extends TraceElement {
     return this.trace.json;
   }
 
-  /** A picture with a `node` of its own, which finds places from events and marks them itself; null to draw SVG. */
+  /** A picture with a `node` of its own, which finds positions from events and marks them itself; null to draw SVG. */
   customPicture() {
     return null;
   }
 
-  /** The picture as a complete SVG element: what is selected, with the current place marked, and the legend. */
+  /** The picture as a complete SVG element: what is selected, with the current position marked, and the legend. */
   toSvg() {
     const { picture } = this.#parts;
     const node = svg("g", picture.draw(0, picture.height), this.current && picture.mark(this.current));
@@ -243,7 +243,7 @@ export class AttentionElement extends TraceElement {
     if (open >= 0) this.frame.querySelectorAll("details")[open].open = true;
     this.frame.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
     if (scrolled) this.#parts.box.scrollTo(...scrolled);
-    this.#showPlace();
+    this.#showPosition();
   }
 
   #build(width) {
@@ -324,37 +324,37 @@ export class AttentionElement extends TraceElement {
     if (event.ctrlKey || event.metaKey || event.altKey || event.composedPath()[0] !== this.#parts.box) return;
     const { picture, sheet } = this.#parts;
     const before = this.current;
-    let place = stepped(event.key, before, picture);
-    if (place === undefined) return;
+    let position = stepped(event.key, before, picture);
+    if (position === undefined) return;
     event.preventDefault();
-    if (place) place = picture.settled(place, before);
+    if (position) position = picture.settled(position, before);
     this.#hovered = null;
-    this.#pin(place);
-    if (place) sheet.reveal(place);
+    this.#pin(position);
+    if (position) sheet.reveal(position);
   }
 
   #onClick(event) {
-    const place = this.#parts.sheet.at(event);
-    if (place) this.#pin(same(place, this.#pinned) ? null : place);
+    const position = this.#parts.sheet.at(event);
+    if (position) this.#pin(same(position, this.#pinned) ? null : position);
   }
 
-  #hover(place) {
-    if (same(place, this.#hovered)) return;
-    this.#hovered = place;
-    this.#showPlace();
+  #hover(position) {
+    if (same(position, this.#hovered)) return;
+    this.#hovered = position;
+    this.#showPosition();
   }
 
-  #pin(place) {
-    this.#pinned = place;
-    this.#showPlace();
-    this.#tell("attention-place", place);
+  #pin(position) {
+    this.#pinned = position;
+    this.#showPosition();
+    this.#tell("attention-position", position);
   }
 
-  #showPlace() {
+  #showPosition() {
     if (!this.#parts || !this.trace) return;
     const { current } = this;
-    const place = current && current.row < this.#parts.picture.rows ? current : null;
-    this.#parts.sheet.mark(place);
-    fill(this.#parts.detail, place ? this.detail(place) : html("p.quiet", this.hint));
+    const position = current && current.row < this.#parts.picture.rows ? current : null;
+    this.#parts.sheet.mark(position);
+    fill(this.#parts.detail, position ? this.detail(position) : html("p.quiet", this.hint));
   }
 }

@@ -37,7 +37,7 @@ export class AttentionGlimpses extends AttentionElement {
     );
   }
 
-  initialPlace() {
+  initialPosition() {
     return { row: this.trace.maps[0].height - 1, column: null };
   }
 
@@ -48,7 +48,7 @@ export class AttentionGlimpses extends AttentionElement {
 
   detail({ row }) {
     const { beliefs, labels, points } = this.#numbers();
-    const pairs = beliefs[row].map((belief, place) => [labels[place], belief]).sort((one, other) => other[1] - one[1]);
+    const pairs = beliefs[row].map((belief, index) => [labels[index], belief]).sort((one, other) => other[1] - one[1]);
     const [x, y] = points[row].map((part) => `${fixed(100 * part, 0)} %`);
     return numberList(
       [html("b", `Glimpse ${row + 1}`), ` at ${x} from the left, ${y} from the top; after it:`],
@@ -77,7 +77,7 @@ export class AttentionGlimpses extends AttentionElement {
     const main = trace.maps[0];
     const [x, y] = [trace.values("x"), trace.values("y")];
     return {
-      points: x.map((each, place) => [each, y[place]]),
+      points: x.map((each, index) => [each, y[index]]),
       beliefs: x.map((_, row) => Array.from(rowOf(main, row))),
       labels: trace.axis(main.columns).labels,
       boxes: x.map((_, row) => trace.boxes.filter((box) => box.axis === main.rows && box.position === row)),
@@ -90,10 +90,10 @@ export class AttentionGlimpses extends AttentionElement {
     const grey = plain(blank(8, 8));
     const last = numbers.beliefs.at(-1);
     const classes = last
-      .map((belief, place) => [belief, place])
+      .map((belief, index) => [belief, index])
       .sort((one, other) => other[0] - one[0])
       .slice(0, MAX_CLASSES)
-      .map(([, place]) => place);
+      .map(([, index]) => index);
     classes.sort((one, other) => one - other);
     const given = this.trace.extras.glimpse_size;
     const size = Number.isInteger(given) && given > 0 ? given : 16;
@@ -193,9 +193,9 @@ class GlimpsesPicture extends Picture {
       const nearest = distances.indexOf(Math.min(...distances));
       return distances[nearest] < 40 ? { row: nearest, column: null } : null;
     }
-    const [line, place] = [Math.floor((y - this.top) / this.columnHeight), Math.floor((x - this.left) / PITCH)];
-    const glimpse = line * this.perLine + place;
-    const isInside = line >= 0 && place >= 0 && place < this.perLine && glimpse < this.rows;
+    const [line, index] = [Math.floor((y - this.top) / this.columnHeight), Math.floor((x - this.left) / PITCH)];
+    const glimpse = line * this.perLine + index;
+    const isInside = line >= 0 && index >= 0 && index < this.perLine && glimpse < this.rows;
     return isInside ? { row: glimpse, column: null } : null;
   }
 
@@ -267,8 +267,8 @@ class GlimpsesPicture extends Picture {
     const { beliefs, classes, labels } = this.glimpses;
     const belief = beliefs[glimpse];
     const best = classes.reduce((top, each) => (belief[each] > belief[top] ? each : top), classes[0]);
-    const bars = classes.map((each, place) => {
-      const down = y + place * BAR;
+    const bars = classes.map((each, index) => {
+      const down = y + index * BAR;
       const size = { x: x + 18, y: down + 1, width: Math.max(1, (PATCH - 20) * belief[each]), height: BAR - 3 };
       const name = { anchor: "right", size: 10, fill: this.theme.ink };
       return [
@@ -285,10 +285,10 @@ class GlimpsesPicture extends Picture {
 /** A label for each point; points that are too near to be labelled apart share one, such as 2-4. */
 function joinedLabels(points) {
   const groups = [];
-  points.forEach(([x, y], place) => {
+  points.forEach(([x, y], index) => {
     const near = groups.find((group) => Math.hypot(group.x - x, group.y - y) < 20);
-    if (near) near.numbers.push(place + 1);
-    else groups.push({ x, y, numbers: [place + 1] });
+    if (near) near.numbers.push(index + 1);
+    else groups.push({ x, y, numbers: [index + 1] });
   });
   return groups.map(({ x, y, numbers }) => {
     const isRun = numbers.length > 1 && numbers.at(-1) - numbers[0] === numbers.length - 1;
@@ -312,7 +312,7 @@ function makeMovable(element, picture) {
     element.dispatchEvent(new CustomEvent("attention-glimpse", { bubbles: true, composed: true, detail }));
   };
   /** Where a glimpse is, also while a move of it is not drawn yet: keys may be faster than answers. */
-  const placeOf = (glimpse) => {
+  const pointOf = (glimpse) => {
     const isDrawn = moved?.trace !== element.trace && moved?.picture !== picture();
     if (moved?.glimpse === glimpse && !isDrawn) return moved;
     const [x, y] = picture().glimpses.points[glimpse];
@@ -336,12 +336,12 @@ function makeMovable(element, picture) {
   });
   listen("pointerdown", (event) => {
     wasDragged = false;
-    const place = event.button ? null : under(event, event);
-    if (!place) return;
+    const position = event.button ? null : under(event, event);
+    if (!position) return;
     event.preventDefault();
     element.setPointerCapture(event.pointerId);
-    dragged = { glimpse: place.row, ghost: null };
-    element.pinned = place;
+    dragged = { glimpse: position.row, ghost: null };
+    element.pinned = position;
   });
   listen("pointermove", (event) => {
     if (!dragged) return;
@@ -371,11 +371,11 @@ function makeMovable(element, picture) {
   });
   listen("keydown", (event) => {
     const move = event.shiftKey && MOVES[event.key];
-    const place = element.current;
-    if (!move || !element.options.movable || !place) return;
+    const position = element.current;
+    if (!move || !element.options.movable || !position) return;
     event.stopPropagation();
     event.preventDefault();
-    const { x, y } = placeOf(place.row);
-    tell(place.row, { x: x + move[0], y: y + move[1] });
+    const { x, y } = pointOf(position.row);
+    tell(position.row, { x: x + move[0], y: y + move[1] });
   });
 }

@@ -24,7 +24,7 @@ export class AttentionHeads extends AttentionElement {
     return comparable(trace).length > 0;
   }
 
-  initialPlace() {
+  initialPosition() {
     return { row: 0, column: 0 };
   }
 
@@ -52,7 +52,7 @@ export class AttentionHeads extends AttentionElement {
     return this.#cached.heads;
   }
 
-  /** The options that select the head at a place, for other elements. */
+  /** The options that select the head at a position, for other elements. */
   optionsOf({ row, column }) {
     const head = this.#headAt({ row, column });
     return head ? { map: this.family.label, layer: head.map.layer, head: head.map.head, name: undefined } : {};
@@ -74,8 +74,8 @@ export class AttentionHeads extends AttentionElement {
     return { main, more: tableOptions(this) };
   }
 
-  detail(place) {
-    const head = this.#headAt(place);
+  detail(position) {
+    const head = this.#headAt(position);
     if (!head) return [];
     const { peak, entropy } = sharpness(head.selection);
     const number = (value, decimals) => html("data", { value: String(exact(value)) }, fixed(value, decimals));
@@ -214,8 +214,8 @@ class HeadsPicture extends Picture {
     return { x: this.#x(column ?? 0), y: this.#y(row), width: this.side, height: this.side };
   }
 
-  settled(place) {
-    return { row: place.row, column: place.column ?? 0 };
+  settled(position) {
+    return { row: position.row, column: position.column ?? 0 };
   }
 
   #x(column) {

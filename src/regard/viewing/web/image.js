@@ -25,7 +25,7 @@ export class AttentionImage extends SelectionElement {
   }
 
   /** The word with the sharpest attention, as far as its gate lets it through. */
-  initialPlace() {
+  initialPosition() {
     const { selection } = this.selected;
     const gates = seriesOf(this.trace, "gate", selection.rows);
     const peaks = peaksOf(selection).map((peak, row) => peak * (gates?.[row] ?? 1));
@@ -62,11 +62,11 @@ export class AttentionImage extends SelectionElement {
   detail({ row, column }) {
     const { selection } = this.selected;
     const name = html("b", html("bdi", printable(selection.rows.labels[row])));
-    const pairs = strongest(selection, row, 6).map(([cell, weight]) => [placeOf(cell, selection), weight]);
+    const pairs = strongest(selection, row, 6).map(([cell, weight]) => [cellName(cell, selection), weight]);
     const heading = [name, " looks at", ...rowSeries(this.trace, selection, row)];
     if (column !== null) {
       heading.push(
-        html("span.quiet", `; ${placeOf(column, selection)} under the pointer: `),
+        html("span.quiet", `; ${cellName(column, selection)} under the pointer: `),
         formatWeight(selection.weights[row * selection.width + column]),
       );
     }
@@ -105,7 +105,7 @@ export class AttentionImage extends SelectionElement {
 }
 
 /** Where a cell lies in the image, counted from 1. */
-function placeOf(cell, { columns }) {
+function cellName(cell, { columns }) {
   const across = columns.axis.grid[1];
   return `row ${Math.floor(cell / across) + 1}, column ${(cell % across) + 1}`;
 }
@@ -231,9 +231,9 @@ class WordPicture extends CaptionPicture {
   }
 
   #goldBoxes(row) {
-    const places = this.caption.selection.rows.members[row];
+    const positions = this.caption.selection.rows.members[row];
     return this.caption.boxes
-      .filter((box) => places.includes(box.position))
+      .filter((box) => positions.includes(box.position))
       .map((box) => {
         const [x, y] = [box.left * this.imageWidth, box.top * this.imageHeight];
         const size = {
@@ -385,7 +385,7 @@ export function prepared(image, width, height) {
 export function blank(width, height) {
   const pixels = new ImageData(width, height);
   pixels.data.fill(205);
-  for (let place = 3; place < pixels.data.length; place += 4) pixels.data[place] = 255;
+  for (let index = 3; index < pixels.data.length; index += 4) pixels.data[index] = 255;
   return { width, height, pixels, brighter: pixels.data };
 }
 
@@ -410,7 +410,7 @@ function attentionField(weights, [rows, columns], width, height, smooth) {
     }
     for (let x = 0; x < width; x++) highest = Math.max(highest, field[y * width + x]);
   }
-  for (let place = 0; place < field.length; place++) field[place] /= highest;
+  for (let index = 0; index < field.length; index++) field[index] /= highest;
   return field;
 }
 
@@ -419,9 +419,9 @@ export function overlaid({ width, height, pixels, brighter }, field, overlay) {
   const { data } = pixels;
   const out = new ImageData(width, height);
   const table = overlay === "light" ? null : colourTable(overlay, "dark");
-  for (let place = 0; place < field.length; place++) {
-    const at = 4 * place;
-    const share = field[place];
+  for (let index = 0; index < field.length; index++) {
+    const at = 4 * index;
+    const share = field[index];
     const grey = (data[at] + data[at + 1] + data[at + 2]) / 3;
     for (let part = 0; part < 3; part++) {
       out.data[at + part] = table
@@ -444,8 +444,8 @@ export function plain({ width, height, pixels }) {
 function brightened({ data, width, height }) {
   const lighter = new Float32Array(data.length);
   const greyOf = (parts, scale) =>
-    Float32Array.from({ length: width * height }, (_, place) => {
-      const at = 4 * place;
+    Float32Array.from({ length: width * height }, (_, index) => {
+      const at = 4 * index;
       return (parts[at] + parts[at + 1] + parts[at + 2]) / (3 * scale);
     });
   const radius = Math.max(1, PART * Math.max(width, height));
@@ -499,12 +499,12 @@ function drawn(image, width, height) {
 function spread(cells, length, smooth) {
   const shares = new Float32Array(length * cells);
   for (let pixel = 0; pixel < length; pixel++) {
-    const place = ((pixel + 0.5) * cells) / length;
+    const position = ((pixel + 0.5) * cells) / length;
     for (let cell = 0; cell < cells; cell++) {
-      const distance = place - cell - 0.5;
+      const distance = position - cell - 0.5;
       shares[pixel * cells + cell] = smooth
         ? Math.exp(-(distance ** 2) / (2 * SPREAD ** 2))
-        : Number(Math.floor(place) === cell);
+        : Number(Math.floor(position) === cell);
     }
   }
   return shares;

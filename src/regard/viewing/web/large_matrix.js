@@ -59,7 +59,7 @@ export class LargeMatrix extends Picture {
     return [this.#scroller.scrollLeft, this.#scroller.scrollTop];
   }
 
-  /** The place under the pointer, or null. */
+  /** The position under the pointer, or null. */
   at(event) {
     if (!event.composedPath().includes(this.#scroller)) return null;
     const bounds = this.#scroller.getBoundingClientRect();
@@ -71,18 +71,18 @@ export class LargeMatrix extends Picture {
     return { row: y < 0 ? -1 : row, column: x < 0 ? null : this.#shown(shown) };
   }
 
-  /** The current place of the element has changed. */
+  /** The current position of the element has changed. */
   mark() {
     this.#drawSoon();
   }
 
-  /** Scroll until a place is visible. */
-  reveal(place) {
+  /** Scroll until a position is visible. */
+  reveal(position) {
     const { row, column, rows, columns } = this.#window();
-    if (place.row >= 0 && (place.row < row || place.row + 1 > row + rows))
-      this.#scroller.scrollTop = (place.row - rows / 2) * this.#cell;
-    if (place.column === null) return;
-    const shown = this.#shown(place.column);
+    if (position.row >= 0 && (position.row < row || position.row + 1 > row + rows))
+      this.#scroller.scrollTop = (position.row - rows / 2) * this.#cell;
+    if (position.column === null) return;
+    const shown = this.#shown(position.column);
     if (shown < column || shown + 1 > column + columns) this.#scroller.scrollLeft = (shown - columns / 2) * this.#cell;
   }
 
@@ -136,7 +136,7 @@ export class LargeMatrix extends Picture {
     };
   }
 
-  /** From a column to its place from the left, and back. */
+  /** From a column to its position from the left, and back. */
   #shown(column) {
     return this.reversed ? this.columns - 1 - column : column;
   }
@@ -237,8 +237,8 @@ export class LargeMatrix extends Picture {
   }
 
   #drawMark(pen, { row, column }, wide, high) {
-    const place = this.#element.current;
-    if (!place) return;
+    if (!this.#element.current) return;
+    const { row: markedRow, column: markedColumn } = this.#element.current;
     pen.save();
     pen.beginPath();
     pen.rect(this.#left - 2, this.#top - 2, wide + 4, high + 4);
@@ -246,10 +246,10 @@ export class LargeMatrix extends Picture {
     pen.strokeStyle = this.#theme.mark;
     pen.lineWidth = 2;
     const thick = Math.max(2, this.#cell);
-    if (place.row >= 0) pen.strokeRect(this.#left, this.#top + (place.row - row) * this.#cell - 1, wide, thick + 1);
-    if (place.column !== null) {
+    if (markedRow >= 0) pen.strokeRect(this.#left, this.#top + (markedRow - row) * this.#cell - 1, wide, thick + 1);
+    if (markedColumn !== null) {
       pen.globalAlpha = 0.5;
-      pen.strokeRect(this.#left + (this.#shown(place.column) - column) * this.#cell - 1, this.#top, thick + 1, high);
+      pen.strokeRect(this.#left + (this.#shown(markedColumn) - column) * this.#cell - 1, this.#top, thick + 1, high);
     }
     pen.restore();
   }

@@ -42,7 +42,7 @@ const MAX_SPREAD = 60;
 const MAX_CURVE = 420;
 const MIN_CURVE = 110;
 
-/** The lines of a selection. Places with row -1 are inputs. */
+/** The lines of a selection. Positions with row -1 are inputs. */
 class LinesPicture extends Picture {
   constructor(selection, { width, theme, scale }) {
     super();
@@ -72,12 +72,12 @@ class LinesPicture extends Picture {
       .filter((link) => isVisible(this.#inputY(link.column)) || isVisible(this.#outputY(link.row)));
     // The strongest are drawn last, on top.
     links.sort((one, other) => one.share - other.share);
-    const visible = (labels, yOf) => labels.map((_, place) => place).filter((place) => isVisible(yOf(place)));
+    const visible = (labels, yOf) => labels.map((_, index) => index).filter((index) => isVisible(yOf(index)));
     return svg(
       "g",
       links.map((link) => this.#curve(link)),
-      visible(this.inputs, (place) => this.#inputY(place)).map((column) => this.#input(column)),
-      visible(this.outputs, (place) => this.#outputY(place)).map((row) => this.#output(row)),
+      visible(this.inputs, (column) => this.#inputY(column)).map((column) => this.#input(column)),
+      visible(this.outputs, (row) => this.#outputY(row)).map((row) => this.#output(row)),
     );
   }
 
@@ -149,8 +149,8 @@ class LinesPicture extends Picture {
 /** Samples of lines with their weights: {width, height, node}. */
 function lineLegend(largest, theme) {
   const node = svg("g");
-  [0.1, 0.5, 1].forEach((share, place) => {
-    const x = 4 + place * 96;
+  [0.1, 0.5, 1].forEach((share, index) => {
+    const x = 4 + index * 96;
     node.append(svg("path", { d: `M${x} 10H${x + 40}`, stroke: theme.accent, ...lineStyle(share) }));
     node.append(text(x + 46, 10, fixed(share * largest, largest < 0.2 ? 3 : 2), { size: 12, fill: theme.quiet }));
   });

@@ -5,7 +5,7 @@ import { mapChoices, tableOptions } from "./controls.js";
 import { AttentionElement } from "./element.js";
 import { LargeMatrix } from "./large_matrix.js";
 import { MatrixPicture } from "./matrix_drawing.js";
-import { legendBar, placeNumbers, selectionTable } from "./numbers.js";
+import { legendBar, positionNumbers, selectionTable } from "./numbers.js";
 import { select, selectionTrace } from "./trace.js";
 
 /** Positions of an axis up to which every cell is drawn as SVG; more are drawn on a canvas that scrolls. */
@@ -42,8 +42,8 @@ export class SelectionElement extends AttentionElement {
     return { main: mapChoices(this, this.accepts), more: tableOptions(this) };
   }
 
-  detail(place) {
-    return placeNumbers(this.trace, this.selected.selection, place);
+  detail(position) {
+    return positionNumbers(this.trace, this.selected.selection, position);
   }
 
   table() {
@@ -87,11 +87,12 @@ export class AttentionMatrix extends SelectionElement {
   #links({ rows, columns }) {
     const { links } = this.trace.extras;
     if (!links || rows.axis.name !== "target" || columns.axis.name !== "source") return [];
-    const place = (side, position) => side.members.findIndex((each) => each.includes(position));
+    const indexIn = (side, position) => side.members.findIndex((each) => each.includes(position));
     const isSure = new Set((links.sure ?? []).map(String));
     const found = [...(links.possible ?? []).filter((link) => !isSure.has(String(link))), ...(links.sure ?? [])];
     return found
-      .map((link) => ({ row: place(rows, link[1]), column: place(columns, link[0]), sure: isSure.has(String(link)) }))
+      .map((link) => [indexIn(rows, link[1]), indexIn(columns, link[0]), isSure.has(String(link))])
+      .map(([row, column, sure]) => ({ row, column, sure }))
       .filter(({ row, column }) => row >= 0 && column >= 0);
   }
 

@@ -77,7 +77,7 @@ export class MatrixPicture extends Picture {
     this.height = Math.ceil(this.top + this.rows * this.cellHeight + 2);
   }
 
-  /** From a column to its place from the left, and back. */
+  /** From a column to its position from the left, and back. */
   #shown(column) {
     return this.reversed ? this.columns - 1 - column : column;
   }
@@ -103,9 +103,9 @@ export class MatrixPicture extends Picture {
   #drawNumbers() {
     if (this.rows * this.columns > MAX_NUMBERS || this.cellWidth < MIN_NUMBERED_CELL) return [];
     const numbers = [];
-    this.selection.weights.forEach((weight, place) => {
+    this.selection.weights.forEach((weight, index) => {
       if (Math.abs(weight) < SMALLEST_NUMBER) return;
-      const [row, column] = [Math.floor(place / this.columns), place % this.columns];
+      const [row, column] = [Math.floor(index / this.columns), index % this.columns];
       const fill = inkOn(colourAt(this.table, this.scale.share(row, weight)));
       const [x, y] = [this.#x(column) + this.cellWidth / 2, this.top + (row + 0.5) * this.cellHeight];
       numbers.push(text(x, y, fixed(weight, 2), { anchor: "middle", size: 11, fill }));

@@ -8,15 +8,15 @@ const LISTED = 8;
 
 /** A label and its numbers as a list of pairs; `chosen` marks one of them. */
 export function numberList(heading, pairs, chosen = -1) {
-  const items = pairs.map(([label, number], place) => {
+  const items = pairs.map(([label, number], index) => {
     const value = html("data", { value: String(exact(number)) }, formatWeight(number));
-    return html("li", { className: place === chosen ? "chosen" : "" }, html("bdi", printable(label)), value);
+    return html("li", { className: index === chosen ? "chosen" : "" }, html("bdi", printable(label)), value);
   });
   return [html("p", heading), html("ul.chips", items)];
 }
 
 /** What a row attends to: its strongest inputs, and the one that is pointed at. Of a column, who attends to it. */
-export function placeNumbers(trace, selection, { row, column }) {
+export function positionNumbers(trace, selection, { row, column }) {
   if (row < 0) return columnNumbers(selection, column);
   const heading = [
     html("b", html("bdi", printable(selection.rows.labels[row]))),
@@ -24,20 +24,20 @@ export function placeNumbers(trace, selection, { row, column }) {
     ...rowSeries(trace, selection, row),
   ];
   const pairs = strongest(selection, row, LISTED).filter(
-    ([place, weight]) => place === column || Math.abs(weight) >= 0.0005,
+    ([index, weight]) => index === column || Math.abs(weight) >= 0.0005,
   );
   const weights = rowOf(selection, row);
   let chosen = -1;
   if (column !== null && column < selection.width) {
-    chosen = pairs.findIndex(([place]) => place === column);
+    chosen = pairs.findIndex(([index]) => index === column);
     if (chosen < 0) chosen = pairs.push([column, weights[column]]) - 1;
   }
   // Without those that have no weight at all, such as words that are yet to be read.
-  const listed = new Set(pairs.map(([place]) => place));
-  const rest = weights.filter((weight, place) => weight && !listed.has(place)).length;
+  const listed = new Set(pairs.map(([index]) => index));
+  const rest = weights.filter((weight, index) => weight && !listed.has(index)).length;
   const list = numberList(
     heading,
-    pairs.map(([place, weight]) => [selection.columns.labels[place], weight]),
+    pairs.map(([index, weight]) => [selection.columns.labels[index], weight]),
     chosen,
   );
   if (rest > 0) {
@@ -122,7 +122,7 @@ export function legendText(note, { width, theme }) {
   const lines = [];
   for (const { index, line } of wrapped(words, width, { size: 12, padding: 0, gap: 4 }))
     (lines[line] ??= []).push(words[index]);
-  const nodes = lines.map((line, place) => text(0, 9 + 17 * place, line.join(" "), { size: 12, fill: theme.quiet }));
+  const nodes = lines.map((line, index) => text(0, 9 + 17 * index, line.join(" "), { size: 12, fill: theme.quiet }));
   const longest = Math.max(...lines.map((line) => measure(line.join(" "), 12)));
   return { width: Math.ceil(longest) + 4, height: 17 * lines.length + 2, node: svg("g", nodes) };
 }
@@ -130,7 +130,7 @@ export function legendText(note, { width, theme }) {
 const MAX_ROWS = 100;
 const MAX_COLUMNS = 40;
 
-/** The table, or, of a large one, the part around the current place; the caption says so. */
+/** The table, or, of a large one, the part around the current position; the caption says so. */
 export function dataTable({ caption, columns, rows }, current) {
   const [firstRow, lastRow] = window(rows.length, MAX_ROWS, current?.row ?? 0);
   const [firstColumn, lastColumn] = window(columns.length - 1, MAX_COLUMNS, current?.column ?? 0);

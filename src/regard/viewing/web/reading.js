@@ -46,7 +46,7 @@ export class AttentionReading extends SelectionElement {
   }
 
   /** The word with the sharpest attention, not counting rows that have little choice. */
-  initialPlace() {
+  initialPosition() {
     const { selection } = this.selected;
     let best = { row: selection.height - 1, weight: 0 };
     for (let row = 3; row < selection.height; row++) {
@@ -218,7 +218,7 @@ class ReadingLinesPicture extends Picture {
   draw(top, bottom) {
     const { ROW } = ReadingLinesPicture;
     const [first, last] = [Math.max(0, Math.floor(top / ROW)), Math.min(this.rows, Math.ceil(bottom / ROW))];
-    return svg("g", Array.from({ length: last - first }, (_, place) => this.#line(first + place)));
+    return svg("g", Array.from({ length: last - first }, (_, index) => this.#line(first + index)));
   }
 
   mark({ row }) {
@@ -235,15 +235,15 @@ class ReadingLinesPicture extends Picture {
     return { x: 0, y: row * ReadingLinesPicture.ROW, width: 10, height: ReadingLinesPicture.ROW };
   }
 
-  #x(place) {
-    if (this.reversed) return this.width - this.margin - this.starts[place] - this.widths[place];
-    return this.margin + this.starts[place];
+  #x(index) {
+    if (this.reversed) return this.width - this.margin - this.starts[index] - this.widths[index];
+    return this.margin + this.starts[index];
   }
 
   #line(row) {
     const y = (row + 0.5) * ReadingLinesPicture.ROW;
     const words = this.words.slice(0, this.seesAll ? this.rows : row + 1);
-    return svg("g", this.#surprisal(row, y), words.map((_, place) => this.#word(row, place, y)));
+    return svg("g", this.#surprisal(row, y), words.map((_, index) => this.#word(row, index, y)));
   }
 
   #surprisal(row, y) {
@@ -252,11 +252,11 @@ class ReadingLinesPicture extends Picture {
     return text(x, y, fixed(this.surprisal[row], 1), { anchor, size: 11, fill: this.theme.quiet });
   }
 
-  #word(row, place, y) {
-    const [x, width] = [this.#x(place), this.widths[place]];
-    const word = (style) => text(x + width / 2, y, this.words[place], { anchor: "middle", ...style });
-    if (place === row) return word({ weight: "700", fill: this.theme.current });
-    const weight = this.selection.weights[row * this.selection.width + place];
+  #word(row, index, y) {
+    const [x, width] = [this.#x(index), this.widths[index]];
+    const word = (style) => text(x + width / 2, y, this.words[index], { anchor: "middle", ...style });
+    if (index === row) return word({ weight: "700", fill: this.theme.current });
+    const weight = this.selection.weights[row * this.selection.width + index];
     if (Math.abs(weight) / this.scale.top(row) < MIN_SHARE) return word({ fill: this.theme.ink });
     const colour = colourAt(this.table, this.scale.share(row, weight));
     return [svg("rect", { x, y: y - 11, width, height: 22, fill: css(colour) }), word({ fill: inkOn(colour) })];

@@ -19,24 +19,24 @@ export class Picture {
     throw new Error(`${this.constructor.name} needs draw.`);
   }
 
-  /** What marks a place, drawn above the drawing, or null. */
-  mark(_place) {
+  /** What marks a position, drawn above the drawing, or null. */
+  mark(_position) {
     return null;
   }
 
-  /** The place at a point of the picture, {row, column}, or null. */
+  /** The position at a point of the picture, {row, column}, or null. */
   at(_x, _y) {
     return null;
   }
 
-  /** Where a place is: {x, y, width, height}. */
-  box(_place) {
+  /** Where a position is: {x, y, width, height}. */
+  box(_position) {
     return { x: 0, y: 0, width: 0, height: 0 };
   }
 
-  /** The place that a step of the keys leads to, where a step in one direction changes the other too. */
-  settled(place, _before) {
-    return place;
+  /** The position that a step of the keys leads to, where a step in one direction changes the other too. */
+  settled(position, _before) {
+    return position;
   }
 }
 
@@ -50,32 +50,32 @@ const STEPS = {
 };
 
 /**
- * The place to which a key leads from the current one, null to let go of it (Escape), or undefined for other keys.
+ * The position to which a key leads from the current one, null to let go of it (Escape), or undefined for other keys.
  * `extent` has `rows` and `columns`; without columns, all arrows step through the rows. `reversed` columns run from
- * right to left. Places are {row, column}; column is null for a whole row.
+ * right to left. Positions are {row, column}; column is null for a whole row.
  */
-export function stepped(key, place, { rows, columns = 0, reversed = false }) {
+export function stepped(key, position, { rows, columns = 0, reversed = false }) {
   if (key === "Escape") return null;
   if (!rows) return undefined;
-  if (key === "Home") return { row: 0, column: place?.column ?? null };
-  if (key === "End") return { row: rows - 1, column: place?.column ?? null };
+  if (key === "Home") return { row: 0, column: position?.column ?? null };
+  if (key === "End") return { row: rows - 1, column: position?.column ?? null };
   if (!(key in STEPS)) return undefined;
-  if (!place) return { row: 0, column: null };
+  if (!position) return { row: 0, column: null };
   const [down, across] = STEPS[key];
   const along = reversed ? -across : across;
-  if (!columns) return { row: within(place.row + down + along, rows), column: null };
+  if (!columns) return { row: within(position.row + down + along, rows), column: null };
   const column = along
-    ? place.column === null
+    ? position.column === null
       ? along > 0
         ? 0
         : columns - 1
-      : within(place.column + along, columns)
-    : place.column;
-  return { row: within(place.row + down, rows), column };
+      : within(position.column + along, columns)
+    : position.column;
+  return { row: within(position.row + down, rows), column };
 }
 
-function within(place, count) {
-  return Math.max(0, Math.min(count - 1, place));
+function within(position, count) {
+  return Math.max(0, Math.min(count - 1, position));
 }
 
 /** Pictures higher than this scroll. */
@@ -108,25 +108,25 @@ export class Sheet {
     sizer.style.height = `${picture.height}px`;
     sizer.style.minWidth = `${picture.width}px`;
     box.append(sizer);
-    if (tall) box.addEventListener("scroll", () => requestAnimationFrame(() => this.#place()), { passive: true });
-    this.#place();
+    if (tall) box.addEventListener("scroll", () => requestAnimationFrame(() => this.#arrange()), { passive: true });
+    this.#arrange();
   }
 
-  /** Mark a place, or nothing. */
-  mark(place) {
-    fill(this.#marks, place ? this.#picture.mark(place) : null);
+  /** Mark a position, or nothing. */
+  mark(position) {
+    fill(this.#marks, position ? this.#picture.mark(position) : null);
   }
 
-  /** The place under the pointer. */
+  /** The position under the pointer. */
   at(event) {
     const bounds = this.#box.getBoundingClientRect();
     const [left, top] = [bounds.left + this.#box.clientLeft, bounds.top + this.#box.clientTop];
     return this.#picture.at(event.clientX - left + this.#box.scrollLeft, event.clientY - top + this.#box.scrollTop);
   }
 
-  /** Scroll until a place is visible. */
-  reveal(place) {
-    const target = this.#picture.box(place);
+  /** Scroll until a position is visible. */
+  reveal(position) {
+    const target = this.#picture.box(position);
     const margin = 24;
     const box = this.#box;
     if (target.y < box.scrollTop + margin) box.scrollTop = target.y - margin;
@@ -139,7 +139,7 @@ export class Sheet {
     }
   }
 
-  #place() {
+  #arrange() {
     const last = this.#picture.height - this.height;
     const top = Math.max(0, Math.min(this.#box.scrollTop - AHEAD, last));
     const drawn = this.#top >= 0 && Math.abs(top - this.#top) < AHEAD / 2;

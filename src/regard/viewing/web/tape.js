@@ -105,15 +105,15 @@ function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
   const wrong = new Set();
   for (let step = 0; step < output.height; step++) {
     for (let bit = 0; bit < output.width; bit++) {
-      const place = step * output.width + bit;
-      if (scored[step] && output.weights[place] > 0.5 !== target.weights[place] > 0.5)
+      const index = step * output.width + bit;
+      if (scored[step] && output.weights[index] > 0.5 !== target.weights[index] > 0.5)
         wrong.add(bit * output.height + step);
     }
   }
   const panel = (name, note, table, labels, others = {}) => {
     return { name, note, ...table, labels, bounded: true, ...others };
   };
-  const bits = (count) => Array.from({ length: count }, (_, place) => String(place + 1));
+  const bits = (count) => Array.from({ length: count }, (_, index) => String(index + 1));
   const answer = transposed(output, (weight, step) => weight * scored[step]);
   const verdict = wrong.size ? "its answer; wrong bits are crossed out" : "its answer, all bits right";
   const panels = [
@@ -128,7 +128,7 @@ function tapePanels(trace, { allSlots = false, vectors = false } = {}) {
   }
   const count = heads[0].width;
   const [first, length] = (!allSlots && trace.usedSlots) || [0, count];
-  const slots = Array.from({ length }, (_, place) => (first + place) % count);
+  const slots = Array.from({ length }, (_, index) => (first + index) % count);
   const labels = slots.map((slot) => String(slot + 1));
   for (const head of [...heads.filter(isWriting), ...heads.filter((each) => !isWriting(each))]) {
     const writes = isWriting(head);
@@ -173,8 +173,8 @@ function controlPanels(trace, heads) {
 function transposed({ weights, height, width }, change = (weight) => weight) {
   const turned = new Float32Array(height * width);
   for (let step = 0; step < height; step++) {
-    for (let place = 0; place < width; place++)
-      turned[place * height + step] = change(weights[step * width + place], step);
+    for (let index = 0; index < width; index++)
+      turned[index * height + step] = change(weights[step * width + index], step);
   }
   return { weights: turned, height: width, width: height };
 }
@@ -182,7 +182,7 @@ function transposed({ weights, height, width }, change = (weight) => weight) {
 function rowsOf(table, rows) {
   const { width } = table;
   const weights = new Float32Array(rows.length * width);
-  rows.forEach((row, place) => weights.set(rowOf(table, row), place * width));
+  rows.forEach((row, index) => weights.set(rowOf(table, row), index * width));
   return { weights, height: rows.length, width };
 }
 
@@ -262,7 +262,7 @@ class TapePicture extends Picture {
       cells({ ...panel, scale, table, x: left, y: top, cellWidth: cell.width, cellHeight: cell.height }),
       svg("rect", { ...frame, fill: "none", stroke: this.theme.line }),
       this.#labels(panel, cell, left, top),
-      [...(panel.wrong ?? [])].map((place) => this.#cross(place, panel, cell, left, top)),
+      [...(panel.wrong ?? [])].map((index) => this.#cross(index, panel, cell, left, top)),
     ];
   }
 
@@ -274,8 +274,8 @@ class TapePicture extends Picture {
     );
   }
 
-  #cross(place, panel, cell, left, top) {
-    const [x, y] = [left + (place % panel.width) * cell.width, top + Math.floor(place / panel.width) * cell.height];
+  #cross(index, panel, cell, left, top) {
+    const [x, y] = [left + (index % panel.width) * cell.width, top + Math.floor(index / panel.width) * cell.height];
     const [right, bottom] = [x + cell.width, y + cell.height];
     return svg("path", {
       d: `M${x} ${y}L${right} ${bottom}M${right} ${y}L${x} ${bottom}`,

@@ -156,7 +156,7 @@ export function seriesOf(trace, name, oneSide) {
   const series = trace.series.find((each) => each.name === name && each.axis === oneSide.axis.name);
   if (!series) return undefined;
   return oneSide.members.map((members) => {
-    const sum = members.reduce((total, place) => total + series.values[place], 0);
+    const sum = members.reduce((total, index) => total + series.values[index], 0);
     return name === "log_prob" ? sum : sum / members.length;
   });
 }
@@ -214,11 +214,11 @@ function reduced(family, { layer, head }) {
   const how = head === "max" ? "max" : "mean";
   const weights = Float32Array.from(maps[0].weights);
   for (const map of maps.slice(1)) {
-    map.weights.forEach((weight, place) => {
-      weights[place] = how === "max" ? Math.max(weights[place], weight) : weights[place] + weight;
+    map.weights.forEach((weight, index) => {
+      weights[index] = how === "max" ? Math.max(weights[index], weight) : weights[index] + weight;
     });
   }
-  if (how === "mean") weights.forEach((weight, place) => (weights[place] = weight / maps.length));
+  if (how === "mean") weights.forEach((weight, index) => (weights[index] = weight / maps.length));
   const part = [layers && `layer ${layers[0]}`, heads && `head ${heads[0]}`].filter(Boolean).join(", ");
   return { name: `${family.name}, ${how} of ${maps.length}${part ? `, ${part}` : ""}`, weights };
 }
@@ -228,9 +228,9 @@ function side(axis, { words, hideSpecial }) {
   let end = 0;
   let found = pieces.map(([label, count]) => {
     end += count;
-    return { label, members: Array.from({ length: count }, (_, place) => end - count + place) };
+    return { label, members: Array.from({ length: count }, (_, index) => end - count + index) };
   });
-  if (hideSpecial) found = found.filter(({ members }) => !members.every((place) => axis.special.includes(place)));
+  if (hideSpecial) found = found.filter(({ members }) => !members.every((index) => axis.special.includes(index)));
   const labels = found.map(({ label }) => label);
   return { axis, labels, members: found.map(({ members }) => members), direction: axis.direction };
 }
@@ -246,14 +246,14 @@ function regrouped(full, fullWidth, rows, columns, { hideSpecial }) {
   if (full.length === height * width && fullWidth === width) return { ...shape, weights: full };
   const weights = new Float32Array(height * width);
   const keepsSum = hideSpecial && !isSigned(full);
-  rows.members.forEach((places, row) => {
+  rows.members.forEach((indices, row) => {
     let total = 0;
     let kept = 0;
-    for (const place of places) {
-      for (let column = 0; column < fullWidth; column++) total += full[place * fullWidth + column] / places.length;
+    for (const index of indices) {
+      for (let column = 0; column < fullWidth; column++) total += full[index * fullWidth + column] / indices.length;
       columns.members.forEach((inputs, column) => {
         for (const input of inputs) {
-          const part = full[place * fullWidth + input] / places.length;
+          const part = full[index * fullWidth + input] / indices.length;
           weights[row * width + column] += part;
           kept += part;
         }

@@ -56,7 +56,7 @@ export class AttentionView extends TraceElement {
       if (this.hasAttribute("theme")) element.setAttribute("theme", this.getAttribute("theme"));
       element.addEventListener("attention-options", (event) => this.#share(event.detail));
       element.addEventListener(
-        "attention-place",
+        "attention-position",
         (event) => event.detail && this.#share(element.optionsOf?.(event.detail) ?? {}),
       );
       element.trace = this.trace;

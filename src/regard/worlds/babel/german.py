@@ -160,8 +160,8 @@ def _phrase(out: list[Word], phrase: Phrase, case: str, *, no: int = 0) -> None:
     form, endings = _determiner("no" if no else phrase.determiner, case, column)
     core = (node + m.DETERMINER, no) if no else (node + m.DETERMINER,)
     out.append((form, core, (node + m.HEAD,)))
-    for place, adjective in enumerate(phrase.adjectives):
-        out.append((_inflect(adjective.german, adjective.german_stem, endings), (node + m.ADJECTIVE + place,), ()))
+    for index, adjective in enumerate(phrase.adjectives):
+        out.append((_inflect(adjective.german, adjective.german_stem, endings), (node + m.ADJECTIVE + index,), ()))
     out.append((phrase.head.german[CASES.index(case) + 4 * phrase.plural], (node + m.HEAD,), ()))
     if phrase.owner:
         _phrase(out, phrase.owner, "gen")

@@ -161,11 +161,11 @@ def _nominal(out: list[Word], phrase: Phrase, none: bool) -> None:
         out.append((_DETERMINERS[phrase.determiner], (node + m.DETERMINER,), (node + m.HEAD,)))
     counted = phrase.plural and phrase.determiner in _DETERMINERS and phrase.determiner != "this"
     chain: list[Word] = [(phrase.head.persian[phrase.plural and not counted], (node + m.HEAD,), ())]
-    for place in range(len(phrase.adjectives) - 1, -1, -1):
-        chain.append((phrase.adjectives[place].persian, (node + m.ADJECTIVE + place,), ()))
+    for index in range(len(phrase.adjectives) - 1, -1, -1):
+        chain.append((phrase.adjectives[index].persian, (node + m.ADJECTIVE + index,), ()))
     owned = phrase.owner is not None or phrase.determiner in m.OWN
-    for place, (form, core, near) in enumerate(chain):
-        if owned or place < len(chain) - 1:
+    for index, (form, core, near) in enumerate(chain):
+        if owned or index < len(chain) - 1:
             form = _ezafe(form)
         elif none or phrase.relative:
             form = _yeh(form)
